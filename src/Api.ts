@@ -1,0 +1,24 @@
+/**
+ * The whole public contract. The server, the OpenAPI document, the typed client and the route golden file are
+ * all made from it.
+ */
+import { HttpApi, OpenApi } from "@effect/platform"
+import { CatalogApi } from "./catalog/CatalogApi.ts"
+import { problems } from "./http/Problem.ts"
+import { VaultsApi } from "./vaults/VaultsApi.ts"
+
+/** Failures that every path can answer with. */
+export const UriTooLong = problems("UriTooLong", "uri_too_long")
+export const InternalError = problems("InternalError", "internal_error")
+export const ServiceUnavailable = problems("ServiceUnavailable", "service_unavailable")
+
+export class Api extends HttpApi.make("custody")
+  .add(VaultsApi)
+  .add(CatalogApi)
+  .prefix("/v1")
+  .addError(UriTooLong)
+  .addError(InternalError)
+  .addError(ServiceUnavailable)
+  .annotate(OpenApi.Title, "Custody Data Service API")
+  .annotate(OpenApi.Version, "1.0.0")
+{}

@@ -1,0 +1,17 @@
+/** Assets and networks, as the API answers them. Spec: Asset, Network. */
+import { Schema } from "effect"
+
+/** An asset that the service supports. */
+export const Asset = Schema.Struct({
+  id: Schema.String.annotations({ description: "Asset identifier", examples: ["ethereum/native"] }),
+  symbol: Schema.String.annotations({ description: "Ticker; does not name an asset", examples: ["ETH"] }),
+  name: Schema.String.annotations({ description: "Full name", examples: ["Ether"] }),
+  decimals: Schema.Int.annotations({ description: "Decimal places of the smallest unit", jsonSchema: { type: "integer", minimum: 0, maximum: 78 } }),
+  network: Schema.String.annotations({ description: "Friendly network name", examples: ["ethereum"] })
+}).annotations({ identifier: "Asset", title: "Asset" })
+
+/** A network. */
+export const Network = Schema.Struct({
+  name: Schema.String.annotations({ description: "Friendly name", examples: ["ethereum"] }),
+  kind: Schema.Literal("mainnet", "testnet")
+}).annotations({ identifier: "Network", title: "Network" })

@@ -1,0 +1,40 @@
+/**
+ * How commands end. Exit codes: 0 done; 1 failed; 2 wrong usage; 3 a setting is missing or does not fit; 4 input
+ * data does not fit; 5 something that the command needs is away or its port is taken; 130 interrupted.
+ */
+import { ValidationError } from "@effect/cli"
+import { SqlError } from "@effect/sql"
+import { Cause, Data, Exit } from "effect"
+import { InvalidKey, UnknownKey } from "../credentials/ApiKeys.ts"
+import { isUnavailable } from "../database/Database.ts"
+import { EmbeddedServerError } from "../embedded/Process.ts"
+import { ListenError } from "../http/listen.ts"
+import { InvalidRecords } from "../ledger/Ledger.ts"
+import { InvalidSettings } from "../settings/Settings.ts"
+
+/** The command line does not say what is needed. */
+export class Usage extends Data.TaggedError("Usage")<{ readonly message: string }> {}
+
+/** Input could not be read or does not fit. */
+export class InvalidInput extends Data.TaggedError("InvalidInput")<{ readonly message: string }> {}
+
+/** A command's end in words for standard error (empty when it said everything itself), and its exit code. */
+export const ending = (exit: Exit.Exit<unknown, unknown>): { readonly code: number; readonly message: string } => {
+  if (Exit.isSuccess(exit)) return { code: 0, message: "" }
+  if (Cause.isInterruptedOnly(exit.cause)) return { code: 130, message: "" }
+  const error = Cause.squash(exit.cause)
+  // @effect/cli has printed what is wrong with the command line.
+  if (ValidationError.isValidationError(error)) return { code: 2, message: "" }
+  if (error instanceof Usage || error instanceof InvalidKey || error instanceof UnknownKey) return { code: 2, message: error.message }
+  if (error instanceof InvalidSettings) return { code: 3, message: error.message }
+  if (error instanceof InvalidRecords || error instanceof InvalidInput) return { code: 4, message: error.message }
+  if (error instanceof EmbeddedServerError || error instanceof ListenError) return { code: 5, message: error.message }
+  if (isUnavailable(error)) return { code: 5, message: `Postgres cannot be reached: ${reason(error)}. Check DATABASE_URL.` }
+  if (error instanceof SqlError.SqlError) return { code: 1, message: `Postgres refused: ${reason(error)}.` }
+  return { code: 1, message: Cause.pretty(exit.cause) }
+}
+
+const reason = (error: unknown): string => {
+  const cause = error instanceof SqlError.SqlError ? error.cause : error
+  return cause instanceof Error ? cause.message || ("code" in cause ? String(cause.code) : cause.name) : String(cause)
+}

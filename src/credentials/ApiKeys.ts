@@ -1,0 +1,147 @@
+/**
+ * API keys: created, listed, edited in place, revoked. A key is bound to the user who creates it; its vault
+ * allowlist names only vaults where that user has the Developer role. The secret is shown by `create` and never
+ * again. Spec: Authentication 2 to 10. Decision D-10.
+ */
+import { SqlClient } from "@effect/sql"
+import { Data, Duration, Effect, Either, Redacted } from "effect"
+import * as Format from "../settings/Format.ts"
+import * as Id from "../values/Id.ts"
+import * as Timestamp from "../values/Timestamp.ts"
+import { type Scope, scopes } from "./Principal.ts"
+import * as Secret from "./Secret.ts"
+
+/** Default validity of a key. Spec: Limits. */
+export const DEFAULT_EXPIRY = Duration.days(365)
+
+/** A key as it is listed; the secret is not part of it. */
+export interface ApiKey {
+  readonly id: string
+  readonly userId: string
+  readonly label: string
+  readonly scopes: ReadonlyArray<string>
+  /** null allows every vault that the user's roles reach. */
+  readonly vaultIds: ReadonlyArray<string> | null
+  /** Canonical CIDRs; empty means no restriction. */
+  readonly ipAllowlist: ReadonlyArray<string>
+  /** null means that it does not expire. */
+  readonly expiresAt: string | null
+  readonly createdAt: string
+  readonly lastUsedAt: string | null
+  readonly revokedAt: string | null
+  readonly revokedReason: string | null
+}
+
+/** What can be chosen at creation and edited later. Spec: Authentication 3, 9. */
+export interface Choice {
+  readonly scopes: ReadonlyArray<string>
+  readonly vaultIds: ReadonlyArray<string> | null
+  readonly ipAllowlist: ReadonlyArray<string>
+  readonly expiresAt: string | null
+  readonly label: string
+}
+
+/** A choice that cannot be: which part of it, and why. */
+export class InvalidKey extends Data.TaggedError("InvalidKey")<{ readonly field: string; readonly message: string }> {}
+
+/** There is no such user or key. */
+export class UnknownKey extends Data.TaggedError("UnknownKey")<{ readonly message: string }> {}
+
+/** `90d`, an ISO date-time, or `never`, as the time at which a key expires. */
+export const expiry = (text: string, now: number): Format.Read<string | null> => {
+  if (text.trim() === "never") return Either.right(null)
+  const span = Format.duration(text)
+  if (Either.isRight(span)) return Either.right(new Date(now + Duration.toMillis(span.right)).toISOString())
+  const at = Timestamp.parse(text.trim()) ?? Timestamp.parse(`${text.trim()}T00:00:00Z`)
+  return at === undefined ? Either.left("a duration such as 90d, an ISO date-time, or never") : Either.right(at)
+}
+
+const isScope = (text: string): text is Scope => scopes.some((scope) => scope === text)
+
+const columns = `k.id, k.user_id AS "userId", k.label, k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist",
+  k.expires_at AS "expiresAt", k.created_at AS "createdAt", k.last_used_at AS "lastUsedAt", k.revoked_at AS "revokedAt",
+  k.revoked_reason AS "revokedReason"`
+
+export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
+  effect: Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    /** The choice in its stored form, or what is wrong with it. */
+    const checked = Effect.fnUntraced(function*(userId: string, choice: Partial<Choice>) {
+      const refuse = (field: string, message: string) => new InvalidKey({ field, message })
+      if (choice.scopes !== undefined) {
+        const unknown = choice.scopes.find((scope) => !isScope(scope))
+        if (unknown !== undefined) return yield* refuse("scopes", `“${unknown}” is no scope; there are ${scopes.join(", ")}.`)
+        if (choice.scopes.length === 0) return yield* refuse("scopes", "A key has at least one scope.")
+      }
+      if (choice.label !== undefined && (choice.label.length > 200 || /\p{Cc}/u.test(choice.label))) {
+        return yield* refuse("label", "A label has at most 200 characters and no control characters.")
+      }
+      const ranges = (choice.ipAllowlist ?? []).map((text) => Either.mapLeft(Format.cidr(text), (expected) => `“${text}” is not ${expected}.`))
+      for (const range of ranges) if (Either.isLeft(range)) return yield* refuse("ipAllowlist", range.left)
+      if (choice.vaultIds !== undefined && choice.vaultIds !== null) {
+        if (choice.vaultIds.length === 0) return yield* refuse("vaultIds", "Name at least one vault, or allow all of them.")
+        const rows = yield* Effect.orDie(sql<{ id: string }>`
+          SELECT r.vault_id AS id FROM vault_roles r WHERE r.user_id = ${userId} AND r.vault_id = ANY(${choice.vaultIds})`)
+        const reached = new Set(rows.map(({ id }) => id))
+        const foreign = choice.vaultIds.find((id) => !reached.has(id))
+        if (foreign !== undefined) return yield* refuse("vaultIds", `The user has no Developer role on ${foreign}.`)
+      }
+      return {
+        ...choice,
+        ...(choice.scopes === undefined ? {} : { scopes: scopes.filter((scope) => choice.scopes?.includes(scope)) }),
+        ...(choice.vaultIds === undefined ? {} : { vaultIds: choice.vaultIds === null ? null : [...new Set(choice.vaultIds)] }),
+        ...(choice.ipAllowlist === undefined ? {} : {
+          ipAllowlist: [...new Set(ranges.flatMap((range) => Either.isRight(range) ? [range.right.text] : []))]
+        })
+      }
+    })
+
+    const find = (id: string) => Effect.orDie(sql<ApiKey>`SELECT ${sql.literal(columns)} FROM api_keys k WHERE k.id = ${id}`)
+
+    return {
+      /** A new key of the user, with the secret that is shown this once. Fails for a user that is unknown or deactivated. */
+      create: Effect.fn("ApiKeys.create")(function*(userId: string, choice: Choice) {
+        const users = yield* Effect.orDie(sql<{ status: string }>`SELECT status FROM users WHERE id = ${userId}`)
+        if (users[0] === undefined) return yield* new UnknownKey({ message: `There is no user ${userId}.` })
+        if (users[0].status !== "active") return yield* new InvalidKey({ field: "user", message: `The user ${userId} is deactivated.` })
+        const stored = yield* checked(userId, choice)
+        const secret = Secret.make(), id = Id.make("key")
+        yield* Effect.orDie(sql`
+          INSERT INTO api_keys (id, user_id, label, secret_hash, scopes, vault_ids, ip_allowlist, expires_at, created_at)
+          VALUES (${id}, ${userId}, ${stored.label ?? choice.label}, ${Secret.hash(Redacted.value(secret))}, ${stored.scopes ?? choice.scopes}::text[],
+            ${stored.vaultIds ?? null}::text[], ${stored.ipAllowlist ?? []}::text[], ${choice.expiresAt}::timestamptz, now())`)
+        const [key] = yield* find(id)
+        return key === undefined ? yield* Effect.die(new Error("a key that was just made is gone")) : { key, secret }
+      }),
+
+      /** Keys, newest first; of one user when given. */
+      list: (userId?: string): Effect.Effect<ReadonlyArray<ApiKey>> =>
+        Effect.orDie(sql<ApiKey>`
+          SELECT ${sql.literal(columns)} FROM api_keys k WHERE ${userId === undefined ? sql`true` : sql`k.user_id = ${userId}`}
+          ORDER BY k.created_at DESC, k.id DESC`),
+
+      /** Edits what is given and leaves the rest. A revoked key cannot be edited. */
+      update: Effect.fn("ApiKeys.update")(function*(id: string, change: Partial<Choice>) {
+        const [known] = yield* find(id)
+        if (known === undefined) return yield* new UnknownKey({ message: `There is no key ${id}.` })
+        if (known.revokedAt !== null) return yield* new InvalidKey({ field: "id", message: `The key ${id} was revoked and cannot be edited.` })
+        const stored = { ...known, ...(yield* checked(known.userId, change)) }
+        yield* Effect.orDie(sql`
+          UPDATE api_keys SET label = ${stored.label}, scopes = ${stored.scopes}::text[], vault_ids = ${stored.vaultIds}::text[],
+            ip_allowlist = ${stored.ipAllowlist}::text[], expires_at = ${stored.expiresAt}::timestamptz WHERE id = ${id}`)
+        const [key] = yield* find(id)
+        return key ?? known
+      }),
+
+      /** Revokes at once: a request that begins after this answered is refused. Revoking twice is harmless. */
+      revoke: Effect.fn("ApiKeys.revoke")(function*(id: string) {
+        yield* Effect.orDie(sql`UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = ${id} AND revoked_at IS NULL`)
+        const [key] = yield* find(id)
+        return key === undefined ? yield* new UnknownKey({ message: `There is no key ${id}.` }) : key
+      })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,30 @@
+/**
+ * When each key was last used, for the people who decide whether to revoke it. Written every 15 seconds for
+ * all keys at once, so a busy key costs no write per request; a killed process forgets at most that much.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect, Schedule } from "effect"
+
+export class KeyUse extends Effect.Service<KeyUse>()("custody/KeyUse", {
+  scoped: Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    let seen = new Map<string, number>()
+
+    const write = Effect.suspend(() => {
+      if (seen.size === 0) return Effect.void
+      const [ids, times] = [[...seen.keys()], [...seen.values()].map((time) => new Date(time).toISOString())]
+      seen = new Map()
+      return sql`
+        UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, seen.at)
+        FROM unnest(${ids}::text[], ${times}::timestamptz[]) AS seen (id, at) WHERE k.id = seen.id`
+    }).pipe(
+      Effect.catchAllCause((cause) => Effect.logDebug("the last use of keys could not be written", cause))
+    )
+
+    yield* Effect.addFinalizer(() => write)
+    yield* Effect.forkScoped(Effect.schedule(write, Schedule.spaced("15 seconds")))
+    return { used: (keyId: string, at: number) => Effect.sync(() => { seen.set(keyId, at) }) }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,25 @@
+/**
+ * Who a request acts for: a key, the user that it is bound to, and what the user may do at this moment. The
+ * roles on vaults are not here; every statement that reads a vault asks for them itself (visibility.ts), so
+ * they are live to the row. Spec: Authentication 10, 11. Decisions D-6, D-7.
+ */
+import { Context } from "effect"
+
+/** What a key may be used for. Spec: Authentication 3. */
+export const scopes = ["vault:read", "webhook:read", "webhook:manage"] as const
+export type Scope = (typeof scopes)[number]
+
+export interface PrincipalState {
+  /** The API key, null for a portal session. */
+  readonly keyId: string | null
+  readonly userId: string
+  readonly organizationId: string
+  readonly scopes: ReadonlySet<string>
+  /** Vaults that the key allows; null allows all that the user's roles reach. */
+  readonly vaultAllowlist: ReadonlyArray<string> | null
+  /** Whether the user is an owner of the organization now. Decision D-6. */
+  readonly isOwner: boolean
+}
+
+/** The authenticated caller of a request. */
+export class Principal extends Context.Tag("custody/Principal")<Principal, PrincipalState>() {}

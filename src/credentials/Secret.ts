@@ -1,0 +1,33 @@
+/**
+ * The text of an API key: `cds_`, 43 base62 characters (256 random bits) and 6 characters of CRC-32, so that
+ * scanners find leaked keys (`\bcds_[0-9A-Za-z]{49}\b`) and a typing error is told before the database is
+ * asked. Only the SHA-256 of the whole text is kept; with 256 bits of entropy a slow hash would add nothing.
+ * Spec: Authentication 4. Decision D-10.
+ */
+import { Redacted } from "effect"
+import { createHash, randomBytes } from "node:crypto"
+
+const PREFIX = "cds_", BODY = 43, CHECK = 6
+const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const form = new RegExp(`^${PREFIX}[0-9A-Za-z]{${BODY + CHECK}}$`)
+
+const base62 = (value: bigint, length: number): string => {
+  let out = ""
+  for (let rest = value; out.length < length; rest /= 62n) out = `${digits.charAt(Number(rest % 62n))}${out}`
+  return out
+}
+
+const checksum = (body: string): string => base62(BigInt(Bun.hash.crc32(`${PREFIX}${body}`)), CHECK)
+
+/** A new secret. */
+export const make = (): Redacted.Redacted => {
+  const body = base62(BigInt(`0x${randomBytes(32).toString("hex")}`), BODY)
+  return Redacted.make(`${PREFIX}${body}${checksum(body)}`)
+}
+
+/** Whether text has the form of a secret and its checksum is right. */
+export const isWellFormed = (text: string): boolean =>
+  form.test(text) && text.slice(-CHECK) === checksum(text.slice(PREFIX.length, -CHECK))
+
+/** What is kept of a secret: its SHA-256, 32 bytes. */
+export const hash = (text: string): Buffer => createHash("sha256").update(text).digest()

@@ -1,0 +1,116 @@
+/**
+ * Postgres as the rooms see it: an Effect `SqlClient` over a pool of its own. API, ledger and worker have
+ * separate pools, so that a busy worker never keeps a reader waiting; a pool without a free connection
+ * refuses within a second instead of queueing. Every connection speaks UTC, bounds its statements, and hands
+ * timestamps out as the text that the API answers with.
+ *
+ * Statements with parameters are prepared once per connection: the same text gets the same name.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { SqlError } from "@effect/sql"
+import { Duration, Effect, Layer, Redacted } from "effect"
+import { Reactivity } from "@effect/experimental"
+import pg from "pg"
+
+/** What a pool is for, with its bounds. */
+export interface PoolShape {
+  readonly name: string
+  readonly connections: number
+  /** Longest a statement may run. */
+  readonly statement: Duration.Duration
+  /** Longest a caller waits for a connection. */
+  readonly acquire: Duration.Duration
+}
+
+/** The pools of the program. Reliability: pool and timeouts. */
+export const pools = {
+  api: { name: "api", connections: 10, statement: Duration.seconds(2), acquire: Duration.seconds(1) },
+  ledger: { name: "ledger", connections: 4, statement: Duration.seconds(30), acquire: Duration.seconds(5) },
+  worker: { name: "worker", connections: 12, statement: Duration.seconds(10), acquire: Duration.seconds(5) },
+  command: { name: "command", connections: 2, statement: Duration.minutes(10), acquire: Duration.seconds(10) }
+} as const satisfies Record<string, PoolShape>
+
+const TIMESTAMPTZ = 1184
+const INT8 = 20
+
+/** `2021-09-13 13:32:34.5+00`, as a UTC session prints it, to `2021-09-13T13:32:34.500Z`. */
+const isoOf = (text: string): string => {
+  const point = text.indexOf(".")
+  const fraction = point < 0 ? "000" : text.slice(point + 1, text.indexOf("+")).padEnd(3, "0").slice(0, 3)
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`
+}
+
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: "text" | "binary") =>
+    oid === TIMESTAMPTZ ? isoOf : oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
+}
+
+/** Distinct statement texts that are prepared; beyond it a statement runs unprepared. */
+const PREPARED = 400
+
+const names = new Map<string, string>()
+
+const nameOf = (text: string): string | undefined => {
+  const known = names.get(text)
+  if (known !== undefined || names.size >= PREPARED) return known
+  const name = `s${names.size}`
+  names.set(text, name)
+  return name
+}
+
+/** A connection that prepares every statement with parameters under a name of its own. */
+class PreparingClient extends pg.Client {
+  // pg's `query` has a dozen overloads; this one adds a name to the (text, values, callback) form and passes the rest on.
+  override query(...input: ReadonlyArray<unknown>): never {
+    const [text, values, callback] = input
+    const name = typeof text === "string" && Array.isArray(values) && values.length > 0 ? nameOf(text) : undefined
+    const args = name === undefined ? input : [{ text, values, name }, callback]
+    return Reflect.apply(super.query, this, args) as never
+  }
+}
+
+/** A `SqlClient` and `PgClient` over a pool of this shape. Fails at the first use, not here, when Postgres is away. */
+export const layer = (url: Redacted.Redacted, shape: PoolShape) =>
+  PgClient.layerFromPool({
+    acquire: Effect.acquireRelease(
+      Effect.sync(() => {
+        const pool = new pg.Pool({
+          connectionString: Redacted.value(url),
+          Client: PreparingClient,
+          max: shape.connections,
+          connectionTimeoutMillis: Duration.toMillis(shape.acquire),
+          idleTimeoutMillis: 0,
+          keepAlive: true,
+          application_name: `custody-${shape.name}`,
+          types,
+          options: [
+            "-c timezone=UTC",
+            `-c statement_timeout=${Duration.toMillis(shape.statement)}`,
+            "-c idle_in_transaction_session_timeout=5000",
+            `-c lock_timeout=${Math.min(5_000, Duration.toMillis(shape.statement))}`
+          ].join(" ")
+        })
+        // A connection that breaks while idle is replaced by the pool; the next statement reports what is wrong.
+        pool.on("error", () => {})
+        return pool
+      }),
+      (pool) => Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.timeoutOption(Duration.seconds(2)))
+    )
+  }).pipe(Layer.provide(Reactivity.layer))
+
+const unavailable = /^(08|53|57P0|57014|55P03|40001|40P01)/
+const broken = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN", "CONNECTION_ENDED"])
+
+/**
+ * Whether an error says that Postgres cannot answer now (away, restarting, full, too slow, a lost race for a
+ * lock) and not that the statement is wrong. The door answers 503 to the former and 500 to the latter.
+ */
+export const isUnavailable = (error: unknown): boolean => {
+  if (!(error instanceof SqlError.SqlError)) return false
+  const cause = error.cause
+  if (typeof cause !== "object" || cause === null) return false
+  const code = "code" in cause ? String(cause.code) : ""
+  const message = "message" in cause ? String(cause.message) : ""
+  return unavailable.test(code) || broken.has(code) ||
+    /terminat|timeout exceeded|Connection ended|not queryable|connection error|ECONN|read-only/i.test(message)
+}

@@ -1,0 +1,38 @@
+/**
+ * The schema, as numbered steps that are applied once and in order. Two processes that start together do it
+ * one after the other: an advisory lock is held meanwhile.
+ */
+import { Migrator, SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import custody from "./migrations/0001_custody.ts"
+import credentials from "./migrations/0002_credentials.ts"
+import events from "./migrations/0003_events.ts"
+
+/** The steps by number and name; a new one is added at the end, an old one is never edited. */
+export const steps = { "0001_custody": custody, "0002_credentials": credentials, "0003_events": events }
+
+const LOCK = 7_249_011
+
+/** Applies what is missing; returns the numbers and names of the steps that it applied. */
+export const migrate = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  return yield* sql.withTransaction(Effect.gen(function*() {
+    yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
+    // The migrator's own way of making its table fails inside a transaction, so it finds the table made.
+    yield* sql`
+      CREATE TABLE IF NOT EXISTS effect_sql_migrations (
+        migration_id integer PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), name text NOT NULL)`
+    return yield* Migrator.make({})({ loader: Migrator.fromRecord(steps) })
+  }))
+})
+
+/** Names of steps that the database has not seen yet; empty when it is up to date. */
+export const pending = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const tables = yield* sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`
+  const rows = tables[0]?.found === true
+    ? yield* sql<{ id: number }>`SELECT migration_id AS id FROM effect_sql_migrations`
+    : []
+  const applied = new Set(rows.map((row) => row.id))
+  return Object.keys(steps).filter((name) => !applied.has(Number(name.slice(0, 4))))
+})

@@ -1,0 +1,59 @@
+/**
+ * Events, deliveries and attempts live in daily partitions. A partition is a range of ids: an id begins with the
+ * time it was made at, so a row's day stands in its key and a look-up by id reads one partition only. Days are
+ * made ahead by every process that writes, and dropped by retention. Decision D-31.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect, Schedule } from "effect"
+import * as Id from "../values/Id.ts"
+
+/** The partitioned tables and the prefix of the id that their ranges are made of. */
+export const tables = [["events", "evt"]] as const
+
+const DAY = 86_400_000
+/** Days that exist ahead of today. */
+const AHEAD = 7
+
+/** The name of a table's partition of a day, such as `events_20260131`. */
+export const nameOf = (table: string, day: number): string =>
+  `${table}_${new Date(day * DAY).toISOString().slice(0, 10).replaceAll("-", "")}`
+
+/** The day of a time, in days since the epoch. */
+export const dayOf = (millis: number): number => Math.floor(millis / DAY)
+
+const LOCK = 7_249_012
+
+/** Makes the partitions of yesterday to a week ahead that are not there yet. Harmless when done twice or together. */
+export const ensure = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const today = dayOf(Date.now())
+  const wanted = tables.flatMap(([table, prefix]) =>
+    Array.from({ length: AHEAD + 2 }, (_, index) => ({ table, prefix, day: today - 1 + index, name: nameOf(table, today - 1 + index) })))
+  const found = yield* sql<{ name: string }>`
+    SELECT c.relname AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relname = ANY(${wanted.map(({ name }) => name)})`
+  const there = new Set(found.map(({ name }) => name))
+  const missing = wanted.filter(({ name }) => !there.has(name))
+  if (missing.length === 0) return
+  yield* sql.withTransaction(Effect.gen(function*() {
+    yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
+    for (const { day, name, prefix, table } of missing) {
+      const already = yield* sql`SELECT 1 FROM pg_class WHERE relname = ${name}`
+      if (already.length > 0) continue
+      // Attached, not created in place: attaching does not block readers and writers of the other days.
+      yield* sql.unsafe(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`)
+      yield* sql.unsafe(`ALTER TABLE ${table} ATTACH PARTITION ${name}
+        FOR VALUES FROM ('${Id.floor(prefix, day * DAY)}') TO ('${Id.floor(prefix, (day + 1) * DAY)}')`)
+    }
+  }))
+})
+
+/** Keeps the partitions made for as long as the scope is open. */
+export const keep = Effect.zipRight(
+  ensure,
+  Effect.forkScoped(
+    ensure.pipe(
+      Effect.catchAllCause((cause) => Effect.logWarning("the partitions of the coming days could not be made", cause)),
+      Effect.schedule(Schedule.spaced("1 hour"))
+    )
+  )
+)

@@ -1,0 +1,1 @@
+export const docsPage = "<!doctype html><title>docs</title>"

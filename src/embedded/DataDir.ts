@@ -1,0 +1,103 @@
+/**
+ * `DATA_DIR`: everything that the embedded defaults keep. `run/` says what is running now: a pid file per
+ * process and role, and `servers.json` with the addresses of the embedded servers. Generated keys stand beside
+ * it, readable by their owner only.
+ */
+import { Database as Lock } from "bun:sqlite"
+import { Effect, Redacted, Schedule, Schema } from "effect"
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { Settings } from "../settings/Settings.ts"
+
+/** `DATA_DIR/run/servers.json`. */
+export const Servers = Schema.Struct({
+  databaseUrl: Schema.optional(Schema.String),
+  temporalAddress: Schema.optional(Schema.String),
+  temporalUi: Schema.optional(Schema.String)
+})
+export type Servers = typeof Servers.Type
+
+export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
+  effect: Effect.map(Settings, ({ dataDir }) => {
+    const root = path.resolve(dataDir)
+    const at = (...parts: ReadonlyArray<string>) => path.join(root, ...parts)
+    const run = at("run")
+
+    const make = () => {
+      fs.mkdirSync(run, { recursive: true })
+      // The embedded Postgres runs as another user and has to pass through; what is secret has a mode of its own.
+      if (process.getuid?.() === 0) fs.chmodSync(root, fs.statSync(root).mode | 0o011)
+    }
+
+    const servers = (): Servers => {
+      try {
+        return Schema.decodeUnknownSync(Schema.parseJson(Servers))(fs.readFileSync(path.join(run, "servers.json"), "utf8"))
+      } catch {
+        return {}
+      }
+    }
+
+    return {
+      root,
+      at,
+      make,
+      servers,
+      /** Writes what changed of `servers.json`; a reader never sees half a file. */
+      writeServers: (change: Servers) => {
+        const file = path.join(run, "servers.json")
+        fs.writeFileSync(`${file}.${process.pid}`, `${JSON.stringify({ ...servers(), ...change }, null, 2)}\n`, { mode: 0o600 })
+        fs.renameSync(`${file}.${process.pid}`, file)
+      },
+      /** Runs the effect while no other process of this `DATA_DIR` does; a process that dies lets go. */
+      exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+        Effect.acquireUseRelease(
+          Effect.sync(() => {
+            make()
+            return new Lock(path.join(run, "start.lock"))
+          }),
+          (lock) => Effect.zipRight(acquire(lock), effect),
+          (lock) => Effect.sync(() => lock.close())
+        ),
+      /** A secret kept in a file of its own, made by `generate` when it is not there yet. */
+      secret: (name: string, generate: () => string): Redacted.Redacted => {
+        make()
+        const file = at(name)
+        try {
+          fs.writeFileSync(`${file}.${process.pid}`, `${generate()}\n`, { mode: 0o600 })
+          // link refuses to replace: of two processes that start together, one key wins and both read it.
+          fs.linkSync(`${file}.${process.pid}`, file)
+        } catch (error) {
+          if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
+        } finally {
+          fs.rmSync(`${file}.${process.pid}`, { force: true })
+        }
+        return Redacted.make(fs.readFileSync(file, "utf8").trim())
+      },
+      /** A pid file for as long as the scope is open. */
+      pidFile: (name: string) =>
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            make()
+            fs.writeFileSync(path.join(run, `${name}.pid`), `${process.pid}\n`)
+          }),
+          () => Effect.sync(() => {
+            const file = path.join(run, `${name}.pid`)
+            if (fs.existsSync(file) && fs.readFileSync(file, "utf8").trim() === String(process.pid)) fs.rmSync(file)
+          })
+        )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}
+
+/** SQLite's file lock, asked for again and again so that waiting does not block the process. */
+const acquire = (lock: Lock) =>
+  Effect.retry(
+    Effect.try(() => lock.exec("PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")),
+    { while: (error) => /busy|locked/i.test(String(error.cause)), schedule: Schedule.spaced("50 millis") }
+  ).pipe(Effect.orDie)
+
+/** 32 random bytes in base64: the form of `MASTER_KEY`. */
+export const generateKey = () => randomBytes(32).toString("base64")

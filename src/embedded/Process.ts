@@ -1,0 +1,139 @@
+/**
+ * A server that the program starts beside itself. It runs in a session of its own, so that Ctrl-C reaches
+ * only the program, which then stops its servers last. Its output goes to a log file, its process id to a pid
+ * file. A server outlives a program that was killed; the next start takes it over.
+ */
+import { Data, Duration, Effect, Exit, Schedule } from "effect"
+import { type SpawnOptions, spawn, spawnSync } from "node:child_process"
+import * as fs from "node:fs"
+import * as net from "node:net"
+import * as path from "node:path"
+
+/** An embedded server did not come up, or cannot; `message` says why and what to do. */
+export class EmbeddedServerError extends Data.TaggedError("EmbeddedServerError")<{ readonly message: string }> {}
+
+/** What to run and how to know that it is ready. */
+export interface Server {
+  readonly name: string
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  readonly options?: SpawnOptions
+  readonly logFile: string
+  readonly pidFile: string
+  /** Text of the command line that tells this server from a stranger with the same process id. */
+  readonly marker: string
+  readonly ready: Effect.Effect<boolean>
+  readonly stopSignal: NodeJS.Signals
+}
+
+/** Whether a process with this id exists. */
+export const alive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return !isZombie(pid)
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM"
+  }
+}
+
+const isZombie = (pid: number): boolean => {
+  try {
+    return /^\d+ \(.*\) Z/s.test(fs.readFileSync(`/proc/${pid}/stat`, "utf8"))
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The process id in a pid file, where that process still exists. With `marker`, its command line must hold
+ * that text: after a restart of the machine the number may belong to a stranger.
+ */
+export const livePid = (pidFile: string, marker = ""): number | undefined => {
+  try {
+    const pid = Number.parseInt(fs.readFileSync(pidFile, "utf8"), 10)
+    return Number.isInteger(pid) && pid > 0 && alive(pid) && commandLine(pid).includes(marker) ? pid : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const commandLine = (pid: number): string => {
+  try {
+    return fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ")
+  } catch {
+    return spawnSync("ps", ["-p", String(pid), "-o", "args="], { encoding: "utf8" }).stdout ?? ""
+  }
+}
+
+/** The last lines of a log file, for a message about a server that did not start. */
+export const tail = (file: string, lines = 12): string => {
+  try {
+    return fs.readFileSync(file, "utf8").trimEnd().split("\n").slice(-lines).join("\n")
+  } catch {
+    return ""
+  }
+}
+
+/** Starts a server and waits up to 60 s until it is ready. The process is not tied to the caller's scope: {@link stop} ends it. */
+export const start = Effect.fn("Process.start")(function*(server: Server) {
+  fs.mkdirSync(path.dirname(server.logFile), { recursive: true })
+  const log = fs.openSync(server.logFile, "a")
+  const child = spawn(server.command, [...server.args], { ...server.options, detached: true, stdio: ["ignore", log, log] })
+  fs.closeSync(log)
+  let exited: string | undefined
+  child.on("error", (error) => { exited = error.message })
+  child.on("exit", (code, signal) => { exited = signal === null ? `exit code ${code}` : `signal ${signal}` })
+  child.unref()
+  if (child.pid !== undefined) fs.writeFileSync(server.pidFile, `${child.pid}\n`)
+  const failed = () =>
+    new EmbeddedServerError({
+      message: `The embedded ${server.name} did not start (${exited ?? "not ready after 60 s"}). Its log, ${server.logFile}, ends with:\n${tail(server.logFile)}`
+    })
+  yield* Effect.suspend(() => exited === undefined ? server.ready : Effect.fail(failed())).pipe(
+    Effect.filterOrFail((ready) => ready, () => "starting" as const),
+    Effect.retry({ while: (error) => error === "starting", schedule: Schedule.spaced("50 millis") }),
+    Effect.catchAll((error) => error === "starting" ? Effect.void : Effect.fail(error)),
+    Effect.timeoutFail({ duration: Duration.seconds(60), onTimeout: failed }),
+    Effect.onExit((exit) => Exit.isSuccess(exit) || child.pid === undefined ? Effect.void : stop(server, child.pid))
+  )
+})
+
+/** Ends a server by its stop signal, by SIGKILL after 15 s, and removes its pid file. */
+export const stop = Effect.fn("Process.stop")(function*(server: Pick<Server, "stopSignal" | "pidFile">, pid: number) {
+  const signal = (name: NodeJS.Signals) => Effect.sync(() => { if (alive(pid)) process.kill(pid, name) })
+  yield* signal(server.stopSignal)
+  yield* Effect.sync(() => alive(pid)).pipe(
+    Effect.repeat({ while: (still) => still, schedule: Schedule.spaced("25 millis") }),
+    Effect.timeoutTo({ duration: Duration.seconds(15), onSuccess: () => false, onTimeout: () => true }),
+    Effect.flatMap((stillThere) => stillThere ? signal("SIGKILL") : Effect.void)
+  )
+  yield* Effect.sync(() => fs.rmSync(server.pidFile, { force: true }))
+})
+
+/** Whether something listens on the loopback port. */
+export const portInUse = (port: number): Effect.Effect<boolean> =>
+  Effect.async((resume) => {
+    const probe = net.createServer()
+    probe.once("error", () => resume(Effect.succeed(true)))
+    probe.listen(port, "127.0.0.1", () => probe.close(() => resume(Effect.succeed(false))))
+  })
+
+/** The port asked for, or a free one for 0. Fails with a message naming the port and the setting when it is taken. */
+export const choosePort = Effect.fn("Process.choosePort")(function*(setting: string, port: number) {
+  if (port === 0) return yield* freePort
+  if (yield* portInUse(port)) {
+    return yield* new EmbeddedServerError({
+      message: `Port ${port} is in use by another program. Free it, or set ${setting} to another port (0 takes a free one).`
+    })
+  }
+  return port
+})
+
+/** A loopback port that nothing listens on at this moment. */
+export const freePort: Effect.Effect<number> = Effect.async((resume) => {
+  const probe = net.createServer()
+  probe.listen(0, "127.0.0.1", () => {
+    const address = probe.address()
+    probe.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
+  })
+})

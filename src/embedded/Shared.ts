@@ -1,0 +1,51 @@
+/**
+ * Who owns an embedded server. Of the processes of one `DATA_DIR` the one that started a server stops it; the
+ * others only use it. The owner stands in a file; an owner that is gone is replaced by the next process that
+ * asks, which finds the server still running.
+ */
+import { Effect } from "effect"
+import * as fs from "node:fs"
+import { DataDir } from "./DataDir.ts"
+import * as Process from "./Process.ts"
+
+interface Ask<A, E, R> {
+  readonly name: string
+  readonly pidFile: string
+  readonly marker: string
+  readonly stopSignal: NodeJS.Signals
+  /** The server's value when it runs and answers, undefined when it has to be started. */
+  readonly running: Effect.Effect<A | undefined, E, R>
+  readonly start: Effect.Effect<A, E, R>
+}
+
+/** The running server or a fresh one; its owner stops it when the scope closes. */
+export const shared = Effect.fn("Shared.shared")(function*<A, E, R>(ask: Ask<A, E, R>) {
+  const dataDir = yield* DataDir
+  const ownerFile = dataDir.at("run", `${ask.name}.owner`)
+  const live = () => Process.livePid(ask.pidFile, ask.marker)
+
+  const take = Effect.gen(function*() {
+    const found = yield* ask.running
+    const owner = Process.livePid(ownerFile)
+    if (found !== undefined && owner !== undefined && owner !== process.pid) return { owned: false, value: found }
+    // A server that is there but does not answer (it is stopping, or broken) makes way for a fresh one.
+    const stuck = found === undefined ? live() : undefined
+    if (stuck !== undefined) yield* Process.stop(ask, stuck)
+    const value = found ?? (yield* ask.start)
+    fs.writeFileSync(ownerFile, `${process.pid}\n`)
+    return { owned: true, value }
+  })
+
+  const release = Effect.gen(function*() {
+    const pid = live()
+    if (Process.livePid(ownerFile) !== process.pid) return
+    if (pid !== undefined) yield* Process.stop(ask, pid)
+    fs.rmSync(ownerFile, { force: true })
+  })
+
+  return yield* Effect.uninterruptibleMask((restore) => Effect.gen(function*() {
+    const { owned, value } = yield* restore(dataDir.exclusively(take))
+    if (owned) yield* Effect.addFinalizer(() => release)
+    return value
+  }))
+})

@@ -1,0 +1,41 @@
+/**
+ * The envelope: what a matching webhook receives and what the log shows, one and the same text. It is written
+ * once, when the event is recorded, and never parsed and written again; nothing in it belongs to an attempt.
+ * Spec: Event kinds. Decision D-18.
+ */
+import { Schema } from "effect"
+import { Timestamp } from "../values/Timestamp.ts"
+import { type DataOf, type Definition, type Kind, kinds } from "./Kind.ts"
+
+/** What happened, before it has an id. */
+export interface Occurrence<K extends Kind = Kind> {
+  readonly kind: K
+  /** When it happened, UTC ISO 8601. */
+  readonly date: string
+  readonly organizationId: string
+  readonly entityId: string
+  /** The vault involved; null for kinds that no vault is involved in. */
+  readonly vaultId: string | null
+  readonly data: DataOf<K>
+  /** Entities that must all be accessible to whoever reads the event, where that is more than `entityId`. */
+  readonly audience?: ReadonlyArray<string>
+}
+
+/** The envelope's text, its keys in the documented order. */
+export const write = (id: string, { data, date, entityId, kind, vaultId }: Occurrence): string =>
+  JSON.stringify({
+    id, kind, schemaVersion: kinds[kind].schemaVersion, date, entityId,
+    vaultIds: vaultId === null ? null : [vaultId], data
+  })
+
+/** The schema of a kind's envelope, for the OpenAPI document and the golden files. */
+export const schemaOf = (kind: string, { data, schemaVersion, scope }: Definition<unknown, unknown>) =>
+  Schema.Struct({
+    id: Schema.String.annotations({ description: "Event id; deduplicate on it", examples: ["evt_01jz0000000000000000000000"] }),
+    kind: Schema.Literal(kind),
+    schemaVersion: Schema.Literal(schemaVersion),
+    date: Timestamp.annotations({ description: "When it happened; order by it, not by arrival" }),
+    entityId: Schema.String.annotations({ description: "Operating unit that it belongs to" }),
+    vaultIds: scope === "vault" ? Schema.Array(Schema.String) : Schema.Null,
+    data
+  })

@@ -1,0 +1,30 @@
+/**
+ * Who is calling. The socket's peer, unless the peer is a trusted proxy: then `X-Forwarded-For` is read from
+ * the right, and the first hop that is no trusted proxy is the caller. Anyone can write the left end of that
+ * header, so the left end decides nothing. Decision D-11.
+ */
+import type { IPv4, IPv6 } from "ipaddr.js"
+import * as Format from "../settings/Format.ts"
+
+/**
+ * The caller's address; undefined when the peer is unknown or a trusted proxy sends a hop that is no address
+ * (an IP allowlist then rejects).
+ */
+export const clientAddress = (
+  peer: string | undefined, forwardedFor: string | null, trusted: ReadonlyArray<Format.Cidr>
+): IPv4 | IPv6 | undefined => {
+  const direct = peer === undefined ? undefined : Format.address(peer)
+  if (direct === undefined || forwardedFor === null || !Format.holds(trusted, direct)) return direct
+  let hop: IPv4 | IPv6 = direct
+  for (const text of forwardedFor.split(",").reverse()) {
+    const previous = Format.address(withoutPort(text.trim()))
+    if (previous === undefined) return undefined
+    hop = previous
+    if (!Format.holds(trusted, hop)) return hop
+  }
+  return hop
+}
+
+/** Some proxies write `203.0.113.7:4711` or `[2001:db8::1]:4711`. */
+const withoutPort = (text: string): string =>
+  /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text

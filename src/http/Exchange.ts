@@ -1,0 +1,38 @@
+/**
+ * What one request and its answer carry beside the HTTP message itself: the request id, the caller's
+ * address, and the headers that middlewares add to whatever answer comes. Made by the listener, read by
+ * the door, credentials and logs.
+ */
+import { Context } from "effect"
+import type { IPv4, IPv6 } from "ipaddr.js"
+import * as Id from "../values/Id.ts"
+
+/** One request in flight. Mutable on purpose: it lives exactly as long as its request. */
+export interface ExchangeState {
+  /** `X-Request-Id`: the client's own when it has the form, otherwise ours. Decision D-4. */
+  readonly requestId: string
+  /** The caller: the socket's peer, or the address that a trusted proxy vouches for. Decision D-11. */
+  readonly client: IPv4 | IPv6 | undefined
+  /** Milliseconds since an arbitrary point, for the duration in the log. */
+  readonly startedAt: number
+  /** Headers for the answer, success or not. */
+  readonly headers: Record<string, string>
+  /** Whether the handler has begun: what fails to fit its schema from here on is our fault, not the caller's. */
+  inHandler: boolean
+  /** The key that authenticated, for the log. */
+  keyId: string | undefined
+}
+
+export class Exchange extends Context.Tag("custody/Exchange")<Exchange, ExchangeState>() {}
+
+const own = /^[A-Za-z0-9_-]{8,64}$/
+
+/** A new exchange for the request id header and the caller. */
+export const make = (given: string | null, client: IPv4 | IPv6 | undefined): ExchangeState => ({
+  requestId: given !== null && own.test(given) ? given : Id.make("req"),
+  client,
+  startedAt: performance.now(),
+  headers: {},
+  inHandler: false,
+  keyId: undefined
+})

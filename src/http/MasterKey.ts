@@ -1,0 +1,64 @@
+/**
+ * The master key: 32 bytes that every key of the service is derived from, one per purpose, so that no two
+ * purposes share a key. During a rotation the previous key still opens what it sealed. Decision D-25.
+ */
+import { Context } from "effect"
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
+
+/** What the keys are for; each purpose has a key of its own. */
+export type Purpose = "cursor" | "webhook-secret" | "idempotent-answer"
+
+/** AES-256-GCM under keys derived from the master key. */
+export interface Sealing {
+  /** Seals under the current key: one byte of key id, 12 of nonce, ciphertext, 16 of tag. */
+  readonly seal: (purpose: Purpose, plain: Buffer, context: string) => Buffer
+  /** Opens what {@link seal} made for the same purpose and context, under the current or the previous key; undefined otherwise. */
+  readonly open: (purpose: Purpose, sealed: Buffer, context: string) => Buffer | undefined
+  /** Whether the current key sealed this; false asks for re-encryption. */
+  readonly isCurrent: (sealed: Buffer) => boolean
+}
+
+export class MasterKey extends Context.Tag("custody/MasterKey")<MasterKey, Sealing>() {}
+
+interface Derived {
+  readonly id: number
+  readonly keys: Map<Purpose, Buffer>
+}
+
+const NONCE = 12, TAG = 16
+
+const derive = (master: Buffer): Derived => ({
+  // One byte tells the keys apart without saying anything of them; a clash only costs a second try.
+  id: createHash("sha256").update("custody key id").update(master).digest()[0] ?? 0,
+  keys: new Map((["cursor", "webhook-secret", "idempotent-answer"] as const).map((purpose) =>
+    [purpose, Buffer.from(hkdfSync("sha256", master, "", `custody/${purpose}/v1`, 32))] as const))
+})
+
+/** Sealing under `current`, opening under `current` and `previous`. Both are 32 bytes. */
+export const sealing = (current: Buffer, previous: Buffer | undefined): Sealing => {
+  const now = derive(current)
+  const all = previous === undefined ? [now] : [now, derive(previous)]
+  const keyOf = (from: Derived, purpose: Purpose) => from.keys.get(purpose) ?? Buffer.alloc(0)
+  return {
+    seal: (purpose, plain, context) => {
+      const nonce = randomBytes(NONCE)
+      const cipher = createCipheriv("aes-256-gcm", keyOf(now, purpose), nonce).setAAD(Buffer.from(context))
+      return Buffer.concat([Buffer.of(now.id), nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+    },
+    open: (purpose, sealed, context) => {
+      if (sealed.length < 1 + NONCE + TAG) return undefined
+      for (const from of all) {
+        if (from.id !== sealed[0]) continue
+        const decipher = createDecipheriv("aes-256-gcm", keyOf(from, purpose), sealed.subarray(1, 1 + NONCE))
+        decipher.setAAD(Buffer.from(context)).setAuthTag(sealed.subarray(sealed.length - TAG))
+        try {
+          return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE, sealed.length - TAG)), decipher.final()])
+        } catch {
+          continue
+        }
+      }
+      return undefined
+    },
+    isCurrent: (sealed) => sealed[0] === now.id
+  }
+}

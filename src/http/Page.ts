@@ -1,0 +1,124 @@
+/**
+ * Pages: every list has one shape, one pair of parameters and one way to continue. A page is asked for with
+ * one row more than `limit`, so `nextCursor` is null exactly on the last page. A cursor holds the sort key of
+ * the last row, sealed and bound to the list, its path ids and its filters; it grants nothing, because access
+ * is evaluated anew on each page. Spec: Common rules 2. Decisions D-1, D-2, D-3.
+ */
+import { Effect, Schema } from "effect"
+import { MasterKey } from "./MasterKey.ts"
+import { type Problem, problem } from "./Problem.ts"
+
+/** Rows of a page when `limit` is absent. Spec: Limits. */
+export const DEFAULT_LIMIT = 100
+/** Most rows of a page. */
+export const MAX_LIMIT = 500
+
+const Limit = Schema.transform(
+  Schema.String.pipe(Schema.filter((text) => (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= MAX_LIMIT) ||
+    `must be a whole number from 1 to ${MAX_LIMIT}`)),
+  Schema.Number,
+  { strict: true, decode: Number, encode: String }
+).annotations({
+  description: `Rows of the page, ${DEFAULT_LIMIT} when absent`,
+  jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }
+})
+
+/** The query parameters that every list takes. */
+export const PageParams = {
+  limit: Schema.optionalWith(Limit, { default: () => DEFAULT_LIMIT }),
+  cursor: Schema.optional(Schema.String.annotations({
+    description: "`nextCursor` of the page before, with the same filters", jsonSchema: { type: "string", maxLength: 256 }
+  }))
+}
+
+/** The shape of every list answer. */
+export const Page = <A, I, R>(item: Schema.Schema<A, I, R>, identifier: string) =>
+  Schema.Struct({
+    data: Schema.Array(item),
+    pagination: Schema.Struct({
+      limit: Schema.Int.annotations({ description: "Rows asked for", jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT } }),
+      nextCursor: Schema.NullOr(Schema.String).annotations({ description: "Continues the list; null on its last page" })
+    }).annotations({ identifier: "Pagination" })
+  }).annotations({ identifier })
+
+/** A sort key: the last row's values of the columns that order the list, as text. */
+export type Key = ReadonlyArray<string>
+
+/** What a page is of: the list's name, its path ids and its filters; a cursor is bound to all of it. */
+export interface Of {
+  readonly list: string
+  readonly path?: ReadonlyArray<string>
+  readonly filters?: Readonly<Record<string, unknown>>
+}
+
+/** One page of rows, before it is written. */
+export interface PageOf<Row> {
+  readonly rows: ReadonlyArray<Row>
+  readonly limit: number
+  readonly nextCursor: string | null
+}
+
+interface Ask<Row, E, R> {
+  readonly of: Of
+  readonly limit: number
+  readonly cursor: string | undefined
+  /** How many values the sort key has. */
+  readonly keyLength: number
+  /** At most `take` rows after the key, in the list's order. */
+  readonly fetch: (after: Key | null, take: number) => Effect.Effect<ReadonlyArray<Row>, E, R>
+  readonly keyOf: (row: Row) => Key
+}
+
+const contextOf = ({ filters = {}, list, path = [] }: Of): string =>
+  JSON.stringify([list, path, Object.entries(filters).filter(([, value]) => value !== undefined).sort(([a], [b]) => (a < b ? -1 : 1))])
+
+const invalidCursor = () =>
+  problem("invalid_cursor", "The cursor is not one that this list gave for these filters.", {
+    fields: [{ in: "query", field: "cursor", code: "invalid_cursor", detail: "must be the nextCursor of this list with the same filters" }]
+  })
+
+const isKey = (value: unknown, length: number): value is Key =>
+  Array.isArray(value) && value.length === length && value.every((part) => typeof part === "string")
+
+/** The typed pagination layer: seals and opens cursors, and cuts pages. */
+export class Pages extends Effect.Service<Pages>()("custody/Pages", {
+  effect: Effect.map(MasterKey, (master) => {
+    const open = (context: string, cursor: string, length: number): Key | undefined => {
+      if (cursor.length > 256 || !/^[A-Za-z0-9_-]+$/.test(cursor)) return undefined
+      const plain = master.open("cursor", Buffer.from(cursor, "base64url"), context)
+      const key: unknown = plain === undefined ? undefined : JSON.parse(plain.toString())
+      return isKey(key, length) ? key : undefined
+    }
+    const seal = (context: string, key: Key) =>
+      master.seal("cursor", Buffer.from(JSON.stringify(key)), context).toString("base64url")
+
+    return {
+      /** One page. Fails with `invalid_cursor` for a cursor of another list, other filters, or none of ours. */
+      cut: <Row, E, R>(ask: Ask<Row, E, R>): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> =>
+        Effect.flatMap(Effect.sync(() => ask.cursor === undefined ? null : open(contextOf(ask.of), ask.cursor, ask.keyLength)), (after): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> =>
+          after === undefined
+            ? Effect.fail(invalidCursor())
+            : Effect.map(ask.fetch(after, ask.limit + 1), (found): PageOf<Row> => {
+              const last = found[ask.limit - 1]
+              return found.length > ask.limit && last !== undefined
+                ? { rows: found.slice(0, ask.limit), limit: ask.limit, nextCursor: seal(contextOf(ask.of), ask.keyOf(last)) }
+                : { rows: found, limit: ask.limit, nextCursor: null }
+            }))
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}
+
+/** A page as its answer, each row turned by `toItem`. */
+export const answer = <Row, Item>(page: PageOf<Row>, toItem: (row: Row) => Item) => ({
+  data: page.rows.map(toItem),
+  pagination: { limit: page.limit, nextCursor: page.nextCursor }
+})
+
+/** A page whose rows are JSON text already, as the answer's text. */
+export const answerText = (page: PageOf<{ readonly json: string }>): string => {
+  let data = ""
+  for (const row of page.rows) data += data === "" ? row.json : `,${row.json}`
+  return `{"data":[${data}],"pagination":{"limit":${page.limit},"nextCursor":${page.nextCursor === null ? "null" : `"${page.nextCursor}"`}}}`
+}

@@ -1,0 +1,124 @@
+/**
+ * The one error envelope: RFC 9457 `application/problem+json` on every answer that is not 2xx. Each code
+ * has one status and one title, here and nowhere else; a handler fails with a {@link Problem} of a code
+ * that its contract names, and the one door (door.ts) writes it. Spec: Errors 1. Decision D-4.
+ */
+import { HttpApiSchema } from "@effect/platform"
+import { Data, Schema } from "effect"
+
+/** Every code with its status and its title. */
+export const codes = {
+  invalid_parameter: [400, "A parameter is not valid"],
+  unknown_parameter: [400, "A parameter is not known"],
+  invalid_cursor: [400, "The cursor is not valid for this list"],
+  malformed_json: [400, "The body is not JSON"],
+  invalid_body: [400, "The body does not match the contract"],
+  missing_credentials: [401, "No API key was sent"],
+  invalid_api_key: [401, "The API key is not valid"],
+  expired_api_key: [401, "The API key has expired"],
+  revoked_api_key: [401, "The API key was revoked"],
+  ip_not_allowed: [403, "The API key is not allowed from this address"],
+  insufficient_scope: [403, "The API key lacks the scope"],
+  owner_required: [403, "An owner-level API key is required"],
+  not_found: [404, "There is no such resource"],
+  method_not_allowed: [405, "The method is not allowed here"],
+  not_acceptable: [406, "The answer is JSON only"],
+  webhook_limit_reached: [409, "The entity has its 20 active webhooks"],
+  webhook_disabled: [409, "The webhook is disabled"],
+  rotation_limit_reached: [409, "Too many secrets are live"],
+  idempotency_in_progress: [409, "The first request with this key is still running"],
+  payload_too_large: [413, "The body is too large"],
+  uri_too_long: [414, "The URI is too long"],
+  unsupported_media_type: [415, "The body must be JSON"],
+  url_not_deliverable: [422, "The URL cannot be delivered to"],
+  idempotency_key_reused: [422, "The idempotency key was used for another request"],
+  rate_limited: [429, "Too many requests"],
+  too_many_failed_auth: [429, "Too many failed authentications"],
+  internal_error: [500, "Something went wrong on our side"],
+  service_unavailable: [503, "The service is not available right now"]
+} as const satisfies Record<string, readonly [number, string]>
+
+/** A stable code of an error, in snake_case. */
+export type Code = keyof typeof codes
+
+/** One field at fault: where it stands, its name or path, a code, and a sentence. */
+export const FieldIssue = Schema.Struct({
+  in: Schema.Literal("path", "query", "header", "body"),
+  field: Schema.String,
+  code: Schema.String,
+  detail: Schema.String
+}).annotations({ identifier: "FieldIssue" })
+export type FieldIssue = typeof FieldIssue.Type
+
+/**
+ * A failure that the caller is told of. `detail` is a sentence for people and says nothing of the inside;
+ * `headers` go on the answer beside the body (`Retry-After`, `Allow`, `WWW-Authenticate`).
+ */
+export class Problem<C extends Code = Code> extends Data.TaggedError("Problem")<{
+  readonly code: Code
+  readonly detail: string
+  readonly fields?: ReadonlyArray<FieldIssue>
+  readonly headers?: Readonly<Record<string, string>>
+}> {
+  /** Keeps problems of different codes apart for the type checker. */
+  declare readonly _code: C
+  get status(): number {
+    return codes[this.code][0]
+  }
+  override get message() {
+    return `${this.code}: ${this.detail}`
+  }
+}
+
+/** The problems of some codes, one by one, so that a wider contract takes a narrower failure. */
+export type ProblemOf<C extends Code> = C extends Code ? Problem<C> : never
+
+/** A problem of one code. */
+export const problem = <C extends Code>(
+  code: C, detail: string,
+  more: { readonly fields?: ReadonlyArray<FieldIssue>; readonly headers?: Readonly<Record<string, string>> } = {}
+): Problem<C> => new Problem<C>({ code, detail, ...more })
+
+/** The one 404: absent, hidden and malformed ids are the same answer to the byte. Spec: Errors 3. */
+export const notFound = (): Problem<"not_found"> => problem("not_found", "There is no such resource, or this API key cannot see it.")
+
+/** The body of a problem, as it goes over the wire. */
+export const bodyOf = (self: Problem, requestId: string): string => {
+  const [status, title] = codes[self.code]
+  return JSON.stringify({
+    type: `/v1/docs#${self.code}`, title, status, detail: self.detail, code: self.code, requestId,
+    ...(self.fields === undefined || self.fields.length === 0 ? {} : { errors: self.fields })
+  })
+}
+
+const text = (description: string) => Schema.String.annotations({ description })
+
+/**
+ * The schema of the problems of some codes that share a status, for a contract's `addError`. It carries the
+ * codes into the OpenAPI document, and lets the typed client decode the body back into a {@link Problem}.
+ */
+export const problems = <const Codes extends readonly [Code, ...ReadonlyArray<Code>]>(identifier: string, ...list: Codes) => {
+  const [status] = codes[list[0]]
+  const wire = Schema.Struct({
+    type: text("Documentation of the code"),
+    title: text("The code in words"),
+    status: Schema.Literal(status),
+    detail: text("What is at fault in this request"),
+    code: Schema.Literal(...list).annotations({ description: "Stable code of the error" }),
+    requestId: text("The request's id, as in X-Request-Id"),
+    errors: Schema.optional(Schema.Array(FieldIssue)).annotations({ description: "The fields at fault, where fields are" })
+  }).annotations({ identifier })
+  const self = Schema.declare(
+    (value): value is ProblemOf<Codes[number]> => value instanceof Problem && list.some((code) => code === value.code)
+  )
+  return Schema.transform(wire, self, {
+    strict: true,
+    // The wire names one of the codes, so the problem is one of theirs.
+    decode: ({ code, detail, errors }) => problem(code, detail, errors === undefined ? {} : { fields: errors }) as ProblemOf<Codes[number]>,
+    encode: (value) => ({
+      type: "", title: "", status, detail: value.detail, code: value.code as Codes[number], requestId: ""
+    })
+  }).annotations(HttpApiSchema.annotations({
+    status, description: list.map((code) => codes[code][1]).join(", or: ")
+  })).pipe(HttpApiSchema.withEncoding({ kind: "Json", contentType: "application/problem+json" }))
+}

@@ -1,0 +1,118 @@
+/**
+ * The one door: every answer leaves through here. It refuses what no route should see (a URI that is too long,
+ * an answer that the caller cannot take), turns every failure into the error envelope, logs what is our fault
+ * once, and puts the request id on the answer. Decision D-4.
+ */
+import { HttpApiError, type HttpApp, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Cause, Effect } from "effect"
+import { isUnavailable } from "../database/Database.ts"
+import { Exchange, type ExchangeState } from "./Exchange.ts"
+import { bodyOf, type FieldIssue, notFound, Problem, problem } from "./Problem.ts"
+
+/** Longest request target. */
+const MAX_URI = 8_192
+
+/** What the door needs to know of the routes behind it. */
+export interface Routes<R> {
+  /** Paths that are served without a key. */
+  readonly isPublic: (path: string) => boolean
+  /** Methods that the path has; empty for an unknown path. */
+  readonly methods: (path: string) => ReadonlyArray<string>
+  /** Authentication, which comes before routing. */
+  readonly authenticate: Effect.Effect<unknown, Problem, R>
+}
+
+const pathOf = (url: string) => url.split("?", 1)[0] ?? url
+
+/** Whether an `Accept` header takes JSON. */
+const takesJson = (accept: string | undefined): boolean =>
+  accept === undefined || accept.trim() === "" || accept.split(",").some((range) => {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase())
+    const quality = parameters.find((parameter) => parameter.startsWith("q="))
+    return ["*/*", "application/*", "application/json", "application/problem+json"].includes(type) &&
+      (quality === undefined || Number(quality.slice(2)) > 0)
+  })
+
+/** Wraps the API's app so that nothing but an answer comes out. */
+export const door = <R>(routes: Routes<R>) => <E, R2>(app: HttpApp.Default<E, R2>): HttpApp.Default<never, R | R2 | Exchange> =>
+  Effect.gen(function*() {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const exchange = yield* Exchange
+    const handled = yield* Effect.exit(Effect.zipRight(refuse(request), app))
+    const response = handled._tag === "Success"
+      ? handled.value
+      : yield* Effect.flatMap(problemOf(handled.cause, request, exchange, routes), (self) => written(self, exchange))
+    return HttpServerResponse.setHeaders(response, { ...exchange.headers, "x-request-id": exchange.requestId })
+  })
+
+const refuse = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, Problem> =>
+  request.url.length > MAX_URI
+    ? problem("uri_too_long", `The request target is longer than ${MAX_URI} bytes.`)
+    : Effect.void
+
+/** Refuses an `Accept` header that does not take JSON. Comes after authentication. */
+export const acceptable = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, Problem<"not_acceptable">> =>
+  takesJson(request.headers.accept) ? Effect.void : problem("not_acceptable", "Answers are application/json; accept that.")
+
+const written = (self: Problem, exchange: ExchangeState) =>
+  Effect.succeed(HttpServerResponse.text(bodyOf(self, exchange.requestId), {
+    status: self.status,
+    contentType: "application/problem+json",
+    headers: self.headers ?? {}
+  }))
+
+const problemOf = <R>(
+  cause: Cause.Cause<unknown>, request: HttpServerRequest.HttpServerRequest, exchange: ExchangeState, routes: Routes<R>
+): Effect.Effect<Problem, never, R> => {
+  const error = Cause.squash(cause)
+  if (error instanceof Problem) return Effect.succeed(error)
+  if (error instanceof HttpApiError.HttpApiDecodeError && !exchange.inHandler) return Effect.succeed(decodeProblem(error, request))
+  if (error instanceof HttpServerError.RouteNotFound) return unrouted(request, routes)
+  if (isUnavailable(error)) {
+    return Effect.as(
+      Effect.logWarning("the database cannot answer now", error),
+      problem("service_unavailable", "The service cannot answer right now. Try again.", { headers: { "retry-after": "1" } })
+    )
+  }
+  if (Cause.isInterruptedOnly(cause)) {
+    return Effect.succeed(problem("service_unavailable", "The request was given up.", { headers: { "retry-after": "1" } }))
+  }
+  return Effect.as(Effect.logError("a request failed", cause), problem("internal_error", "The request could not be completed."))
+}
+
+/** An unknown path or method: first who asks, then what exists. */
+const unrouted = <R>(request: HttpServerRequest.HttpServerRequest, routes: Routes<R>): Effect.Effect<Problem, never, R> => {
+  const path = pathOf(request.url)
+  const methods = routes.methods(path)
+  // A path whose text cannot be decoded matches a pattern and still names nothing.
+  const answer = (): Problem => methods.length === 0 || methods.includes(request.method)
+    ? notFound()
+    : problem("method_not_allowed", `${request.method} is not allowed here.`, { headers: { allow: methods.join(", ") } })
+  if (routes.isPublic(path)) return Effect.succeed(answer())
+  return Effect.match(routes.authenticate, { onFailure: (self): Problem => self, onSuccess: answer })
+}
+
+/** Parameters that do not fit the contract; only paths and queries are decoded by the contract. */
+const decodeProblem = (error: HttpApiError.HttpApiDecodeError, request: HttpServerRequest.HttpServerRequest): Problem => {
+  const query = new URL(request.url, "http://localhost").searchParams
+  const inQuery = (name: string) => query.has(name) || query.has(`${name}[]`)
+  const byField = new Map<string, FieldIssue>()
+  for (const issue of error.issues) {
+    const field = String(issue.path[0] ?? "")
+    const unknown = issue._tag === "Unexpected"
+    const repeated = query.getAll(field).length > 1
+    byField.set(field, {
+      in: inQuery(field) ? "query" : "path",
+      field,
+      code: unknown ? "unknown_parameter" : "invalid_parameter",
+      detail: unknown ? "is not a parameter of this path" : repeated ? "was given more than once or does not fit" : plain(issue.message)
+    })
+  }
+  const fields = [...byField.values()]
+  const unknown = fields.find((one) => one.code === "unknown_parameter")
+  const first = unknown ?? fields[0]
+  return problem(unknown === undefined ? "invalid_parameter" : "unknown_parameter",
+    first === undefined ? "The request does not match the contract." : `${first.field} ${first.detail}.`, { fields })
+}
+
+const plain = (message: string): string => (/^(must|is) /.test(message) ? message : "does not fit").slice(0, 200)

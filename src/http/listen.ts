@@ -1,0 +1,107 @@
+/**
+ * One HTTP listener: Bun's server in front, an Effect app behind. Effect's own Bun server ends requests in
+ * flight the moment its scope closes, and answers 404 meanwhile, which in this API means "no such vault"; so
+ * the listener is ours: when the scope closes it stops accepting, lets requests in flight finish for up to
+ * 15 s, and only then lets go. It also knows who is calling, which Effect's proxy middleware gets wrong.
+ */
+import { type HttpApp, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Cause, Context, Data, Duration, Effect, Exit, Runtime, Scope } from "effect"
+import type { Server } from "bun"
+import * as fs from "node:fs"
+import type { Cidr } from "../settings/Format.ts"
+import { clientAddress } from "./ClientAddress.ts"
+import { Exchange } from "./Exchange.ts"
+import * as exchange from "./Exchange.ts"
+
+/** A listener could not start; `message` names the port and the setting. */
+export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
+
+/** Where and how to listen. */
+export interface Listener {
+  /** What the listener is, and the setting of its port, for messages. */
+  readonly name: string
+  readonly portSetting: string
+  readonly host: string
+  /** 0 takes a free port. */
+  readonly port: number
+  readonly tls?: { readonly certFile: string; readonly keyFile: string } | undefined
+  readonly trustedProxies: ReadonlyArray<Cidr>
+  /** Largest request body in bytes that Bun reads at all; the app's own limit answers with the envelope. */
+  readonly maxBody: number
+}
+
+/** How long requests in flight may take to finish when the listener stops. */
+export const DRAIN = Duration.seconds(15)
+
+const IDLE_SECONDS = 30
+
+/** Serves the app until the scope closes. Returns the port in use. */
+export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
+  Effect.gen(function*() {
+    const runtime = yield* Effect.runtime<Exclude<R, HttpServerRequest.HttpServerRequest | Exchange | Scope.Scope>>()
+    const scope = yield* Effect.scope
+    const run = Runtime.runFork(runtime)
+    const base = Context.add(runtime.context, Scope.Scope, scope)
+
+    const handle = (request: Request, server: Server<undefined>): Promise<Response> =>
+      new Promise((resolve) => {
+        const state = exchange.make(request.headers.get("x-request-id"),
+          clientAddress(server.requestIP(request)?.address, request.headers.get("x-forwarded-for"), listener.trustedProxies))
+        const context = base.pipe(
+          Context.add(HttpServerRequest.HttpServerRequest, HttpServerRequest.fromWeb(request)),
+          Context.add(Exchange, state)
+        )
+        const fiber = run(Effect.provide(app, context) as Effect.Effect<HttpServerResponse.HttpServerResponse, E>)
+        const abort = () => fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
+        request.signal.addEventListener("abort", abort, { once: true })
+        fiber.addObserver((exit) => {
+          request.signal.removeEventListener("abort", abort)
+          const response = Exit.isSuccess(exit)
+            ? webResponse(exit.value, request.method === "HEAD", runtime)
+            : new Response(null, { status: Cause.isInterruptedOnly(exit.cause) ? 503 : 500 })
+          resolve(response)
+        })
+      })
+
+    const server = yield* Effect.acquireRelease(start(listener, handle), (server) => drain(server))
+    return { port: server.port ?? listener.port }
+  })
+
+const webResponse = (response: HttpServerResponse.HttpServerResponse, isHead: boolean, runtime: Runtime.Runtime<never>) => {
+  const { body } = response
+  // A text that goes out as it is needs no copy into bytes first.
+  if (body._tag === "Raw" && typeof body.body === "string") {
+    return new Response(isHead ? null : body.body, { status: response.status, headers: response.headers })
+  }
+  return HttpServerResponse.toWeb(response, { withoutBody: isHead, runtime })
+}
+
+const start = (listener: Listener, handle: (request: Request, server: Server<undefined>) => Promise<Response>) =>
+  Effect.try({
+    try: () =>
+      Bun.serve({
+        hostname: listener.host,
+        port: listener.port,
+        maxRequestBodySize: listener.maxBody,
+        idleTimeout: IDLE_SECONDS,
+        development: false,
+        fetch: handle,
+        ...(listener.tls === undefined ? {} : {
+          tls: { cert: fs.readFileSync(listener.tls.certFile), key: fs.readFileSync(listener.tls.keyFile) }
+        })
+      }),
+    catch: (error) => new ListenError({
+      message: error instanceof Error && "code" in error && error.code === "EADDRINUSE"
+        ? `Port ${listener.port} on ${listener.host} is in use by another program, so the ${listener.name} cannot start. ` +
+          `Free it, or set ${listener.portSetting} to another port.`
+        : `The ${listener.name} cannot listen on ${listener.host}:${listener.port}: ${error instanceof Error ? error.message : String(error)}.`
+    })
+  })
+
+/** Idle connections close at once, requests in flight finish, new ones are refused. */
+const drain = (server: Server<undefined>) =>
+  Effect.promise(() => server.stop()).pipe(
+    Effect.interruptible,
+    Effect.timeoutTo({ duration: DRAIN, onSuccess: () => true, onTimeout: () => false }),
+    Effect.flatMap((drained) => drained ? Effect.void : Effect.promise(() => server.stop(true)))
+  )

@@ -1,0 +1,78 @@
+/**
+ * The ledger: the only writer of custody data. It takes records in batches; a batch is one transaction, all of it
+ * or nothing, and what it changes and the events that this causes commit together. Writers take turns under one
+ * lock, so that records apply in the order in which they came and the same record fed twice at once is one row
+ * and one event. What can go wrong: a record that does not fit, which is told by line and field; Postgres away,
+ * which loses nothing because nothing was answered. Source: custody records.
+ */
+import { SqlClient } from "@effect/sql"
+import { Data, Effect, Either } from "effect"
+import * as EventLog from "../events/EventLog.ts"
+import { fold, type Numbered } from "./fold.ts"
+import type { Fault, Record } from "./Record.ts"
+import { load } from "./State.ts"
+import { write } from "./write.ts"
+
+/** Records of one request at the most. */
+export const MAX_RECORDS = 1_000
+
+/** What a batch did. `events` counts the events recorded. */
+export interface Applied {
+  readonly received: number
+  readonly changed: number
+  readonly unchanged: number
+  readonly events: number
+}
+
+/** Some records do not fit; nothing of the batch was applied. */
+export class InvalidRecords extends Data.TaggedError("InvalidRecords")<{ readonly faults: ReadonlyArray<Fault> }> {
+  override get message() {
+    return this.faults.map(({ field, line, reason }) => `line ${line}: ${field === "" ? "" : `${field} `}${reason}`).join("\n")
+  }
+}
+
+/** A line of a feed as it was read: a record, or what is wrong with it. */
+export interface Line {
+  readonly line: number
+  readonly read: Either.Either<Record, ReadonlyArray<Fault>>
+  /** The id or name that the line gives, even when it could not be read otherwise. */
+  readonly id?: string | undefined
+}
+
+const LOCK = 7_249_013
+
+export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
+  effect: Effect.map(SqlClient.SqlClient, (sql) => ({
+    /**
+     * Applies a batch in one transaction. `events: false` records no events, for history that predates the service.
+     * Fails with {@link InvalidRecords}; then nothing changed.
+     */
+    apply: Effect.fn("Ledger.apply")(function*(lines: ReadonlyArray<Line>, { events }: { readonly events: boolean }) {
+      const records: Array<Numbered> = []
+      const faults: Array<Fault> = []
+      const broken = new Set<string>()
+      for (const { id, line, read } of lines) {
+        if (Either.isRight(read)) records.push({ line, record: read.right })
+        else {
+          faults.push(...read.left)
+          if (id !== undefined) broken.add(id)
+        }
+      }
+      return yield* Effect.gen(function*() {
+        yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
+        const state = yield* load(sql, records.map(({ record }) => record))
+        const folded = fold(state, records, broken, new Date().toISOString())
+        if (faults.length + folded.faults.length > 0) {
+          return yield* new InvalidRecords({ faults: [...faults, ...folded.faults].sort((a, b) => a.line - b.line) })
+        }
+        yield* write(sql, state)
+        if (events) yield* EventLog.record(sql, folded.occurrences)
+        return {
+          received: lines.length, changed: folded.changed, unchanged: folded.unchanged, events: events ? folded.occurrences.length : 0
+        } satisfies Applied
+      }).pipe(sql.withTransaction, Effect.uninterruptible)
+    })
+  }))
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,34 @@
+/**
+ * Amounts: decimal strings, exact to the last digit. From the record's text to Postgres `numeric` to the
+ * answer's text no float ever holds one. Spec: Resources and their fields; custody records, rule 4.
+ */
+import { Decimal } from "decimal.js"
+import { Schema } from "effect"
+
+/** Digits that an amount may have before and after the point; the largest 256-bit integer has 78. */
+const WHOLE = 78
+const FRACTION = 78
+
+const form = new RegExp(`^(?:0|[1-9]\\d{0,${WHOLE - 1}})(?:\\.\\d{1,${FRACTION}})?$`)
+
+/** An amount as every answer carries it: no exponent, no trailing zeros, no sign. */
+export const Amount = Schema.String.annotations({
+  identifier: "Amount",
+  description: "Exact decimal; parse it with a decimal library, never as floating point",
+  jsonSchema: { type: "string", pattern: "^(0|[1-9][0-9]*)(\\.[0-9]*[1-9])?$" },
+  examples: ["2455041.424650514344217245"]
+})
+
+/** Whether text is a plain decimal: digits, at most one point, no sign, no exponent, no leading zeros. */
+export const isPlain = (text: string): boolean => form.test(text)
+
+/** The digits after the point as written, trailing zeros included. */
+export const fractionDigits = (text: string): number => text.length - (text.indexOf(".") < 0 ? text.length : text.indexOf(".") + 1)
+
+/** The one text of a plain decimal's value: every digit kept, trailing zeros gone. */
+export const canonical = (text: string): string => new Decimal(text).toFixed()
+
+/** An amount in a record: a JSON string holding a plain decimal; a number or an exponent is refused. */
+export const AmountInput = Schema.String.annotations({ message: () => "must be a decimal string" }).pipe(
+  Schema.filter((text) => isPlain(text) || `must be a decimal string: digits, at most ${WHOLE} before and ${FRACTION} after the point`)
+)

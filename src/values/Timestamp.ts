@@ -1,0 +1,66 @@
+/**
+ * Points in time. Inside the program and on the wire they are one thing: UTC ISO 8601 text with
+ * milliseconds, `2026-01-31T23:59:59.000Z`. Spec: Resources and their fields.
+ */
+import { ParseResult, Schema } from "effect"
+
+/** A timestamp as every answer carries it. */
+export const Timestamp = Schema.String.annotations({
+  identifier: "Timestamp",
+  description: "UTC ISO 8601 with milliseconds",
+  jsonSchema: { type: "string", format: "date-time" },
+  examples: ["2025-03-24T22:01:59.000Z"]
+})
+
+const form = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:\d{2})$/
+
+/**
+ * Reads ISO 8601 with a zone: `Z` or an offset. Returns UTC with milliseconds (finer fractions are cut),
+ * or undefined for another form, a day that does not exist.
+ */
+export const parse = (text: string): string | undefined => {
+  const match = form.exec(text)
+  if (match === null) return undefined
+  const [, year, month, day, hour, minute, second, fraction = "", zone = "Z"] = match
+  const millis = fraction.padEnd(3, "0").slice(0, 3)
+  const local = `${year}-${month}-${day}T${hour}:${minute}:${second}.${millis}Z`
+  const date = new Date(local)
+  if (Number.isNaN(date.getTime()) || date.toISOString() !== local) return undefined
+  const offset = zone === "Z" ? 0 : offsetMinutes(zone)
+  if (offset === undefined) return undefined
+  const shifted = new Date(date.getTime() - offset * 60_000)
+  return shifted.getUTCFullYear() >= 1 && shifted.getUTCFullYear() <= 9999 ? shifted.toISOString() : undefined
+}
+
+const offsetMinutes = (zone: string): number | undefined => {
+  const hours = Number(zone.slice(1, 3)), minutes = Number(zone.slice(4, 6))
+  if (hours > 14 || minutes > 59) return undefined
+  return (zone.startsWith("-") ? -1 : 1) * (hours * 60 + minutes)
+}
+
+const expected = "must be an ISO 8601 time with a zone, such as 2025-03-24T22:01:59Z"
+
+/** A time in a query: the caller's text, in any zone, becomes UTC. */
+export const TimestampParam = Schema.transformOrFail(Schema.String, Schema.String, {
+  strict: true,
+  // In a query string an unescaped + means a space; no time has one.
+  decode: (text, _, ast) => {
+    const parsed = parse(text.replace(" ", "+"))
+    return parsed === undefined
+      ? ParseResult.fail(new ParseResult.Type(ast, text, expected))
+      : ParseResult.succeed(parsed)
+  },
+  encode: ParseResult.succeed
+}).annotations({ description: "ISO 8601 time, inclusive", jsonSchema: { type: "string", format: "date-time" } })
+
+/** A time in a custody record: UTC, written with `Z`. */
+export const TimestampUtc = Schema.transformOrFail(Schema.String, Schema.String, {
+  strict: true,
+  decode: (text, _, ast) => {
+    const parsed = text.endsWith("Z") ? parse(text) : undefined
+    return parsed === undefined
+      ? ParseResult.fail(new ParseResult.Type(ast, text, "must be a UTC ISO 8601 time, such as 2025-03-24T22:01:59Z"))
+      : ParseResult.succeed(parsed)
+  },
+  encode: ParseResult.succeed
+})
