@@ -20,5 +20,4 @@ export class Api extends HttpApi.make("custody")
   .addError(InternalError)
   .addError(ServiceUnavailable)
   .annotate(OpenApi.Title, "Custody Data Service API")
-  .annotate(OpenApi.Version, "1.0.0")
-{}
+  .annotate(OpenApi.Version, "1.0.0") {}

@@ -1,9 +1,204 @@
 /**
- * The OpenAPI 3.1 document, made from the contract that serves the requests. What the framework cannot know is
- * added here: headers of every answer, the codes of each error in words, and the framework's own decode error,
- * which never leaves the door, is taken out.
+ * The OpenAPI 3.1 document, made from the contract that serves the requests and from the registry of event kinds.
+ * What the framework cannot know is added here: headers, examples, the events that webhooks receive; what never
+ * leaves the door, the framework's own decode error, is taken out. Spec: the whole API. Decision D-18.
  */
-import { OpenApi } from "@effect/platform"
+import { OpenApi, OpenApiJsonSchema } from "@effect/platform"
 import { Api } from "./Api.ts"
+import { schemaOf } from "./events/Envelope.ts"
+import { type Kind, kinds, names } from "./events/Kind.ts"
+import { type Code, codes } from "./http/Problem.ts"
 
-export const document = OpenApi.fromApi(Api)
+type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
+type Object = { readonly [key: string]: Json }
+
+const isObject = (value: unknown): value is Object => typeof value === "object" && value !== null && !Array.isArray(value)
+const object = (value: Json | undefined): Object => (isObject(value) ? value : {})
+const list = (value: Json | undefined): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
+const mapValues = (value: Object, f: (value: Json, key: string) => Json): Object =>
+  Object.fromEntries(Object.entries(value).map(([key, one]) => [key, f(one, key)]))
+
+// The framework's document is JSON; its type is only narrower than what is done with it here.
+const generated: Object = JSON.parse(JSON.stringify(OpenApi.fromApi(Api, { additionalPropertiesStrategy: "allow" })))
+
+const FRAMEWORK_ERROR = "#/components/schemas/HttpApiDecodeError"
+
+/** Takes out the framework's decode error and the titles that it makes up. */
+const clean = (value: Json): Json => {
+  if (Array.isArray(value)) return value.filter((one) => object(one)["$ref"] !== FRAMEWORK_ERROR).map(clean)
+  if (!isObject(value)) return value
+  const kept = Object.entries(value).filter(([key, one]) => !(key === "title" && typeof one === "string" && /[({]/.test(one)))
+  const cleaned = mapValues(Object.fromEntries(kept), clean)
+  const only = list(cleaned["anyOf"])
+  if (only.length !== 1 || Object.keys(cleaned).length !== 1) return cleaned
+  return only[0] ?? cleaned
+}
+
+const schemas: Record<string, Json> = Object.fromEntries(
+  Object.entries(object(clean(object(object(generated["components"])["schemas"])))).filter(
+    ([name]) => !["HttpApiDecodeError", "Issue", "PropertyKey"].includes(name)
+  )
+)
+
+const resolve = (schema: Json | undefined): Object => {
+  const { $ref, allOf } = object(schema)
+  if (typeof $ref === "string") return resolve(schemas[$ref.split("/").at(-1) ?? ""])
+  return Array.isArray(allOf) && allOf.length > 0 ? { ...resolve(allOf[0]), ...object(schema) } : object(schema)
+}
+
+/** An example that fits a schema, put together from the examples, constants and defaults that it holds. */
+const exampleOf = (schema: Json | undefined): Json => {
+  const { anyOf, const: constant, default: fallback, enum: values, examples, items, properties, type } = resolve(schema)
+  if (Array.isArray(examples) && examples[0] !== undefined) return examples[0]
+  if (constant !== undefined) return constant
+  if (fallback !== undefined) return fallback
+  if (Array.isArray(values) && values[0] !== undefined) return values[0]
+  if (Array.isArray(anyOf)) return exampleOf(anyOf[0])
+  if (type === "object") return mapValues(object(properties), exampleOf)
+  if (type === "array") return [exampleOf(items)]
+  if (type === "integer" || type === "number") return 1
+  return type === "boolean"
+    ? true
+    : type === "null"
+      ? null
+      : resolve(schema)["format"] === "date-time"
+        ? "2025-03-24T22:01:59.000Z"
+        : "string"
+}
+
+const problemExample = (code: Code): Json => {
+  const [status, title] = codes[code]
+  return { value: { type: `/v1/docs#${code}`, title, status, detail: `${title}.`, code, requestId: "req_01jz0000000000000000000000" } }
+}
+
+const header = (description: string, type = "string"): Json => ({ description, schema: { type } })
+const headers: Object = {
+  "X-Request-Id": header("Id of the request: the client's own where it fits [A-Za-z0-9_-]{8,64}, otherwise ours"),
+  "RateLimit-Policy": header("Quota of the key: q requests in w seconds"),
+  RateLimit: header("What is left of the quota: r requests, full again in t seconds")
+}
+const extraHeaders: Record<string, Object> = {
+  "401": { "WWW-Authenticate": header("How to authenticate") },
+  "429": { "Retry-After": header("Seconds until the next try", "integer") },
+  "503": { "Retry-After": header("Seconds until the next try", "integer") }
+}
+
+/** An answer with its headers, examples and, for problems, the media type and the codes in words. */
+const response = (value: Json, status: string): Json => {
+  const [contentType, media] = Object.entries(object(object(value)["content"]))[0] ?? []
+  const common = { headers: { ...headers, ...extraHeaders[status] } }
+  if (media === undefined || contentType === undefined) return { description: "Done, without a body", ...common }
+  if (status.startsWith("2"))
+    return { description: "Done", ...common, content: { [contentType]: { ...object(media), example: exampleOf(object(media)["schema"]) } } }
+  const schema = object(media)["schema"] ?? {}
+  const names = codesOf(schema)
+  return {
+    description: `${names.map((code) => codes[code][1]).join(". ")}.`,
+    ...common,
+    content: { "application/problem+json": { schema, examples: Object.fromEntries(names.map((code) => [code, problemExample(code)])) } }
+  }
+}
+
+const isCode = (value: Json): value is Code => typeof value === "string" && Object.hasOwn(codes, value)
+
+/** The codes that a problem's schema, or a choice of them, allows. */
+const codesOf = (schema: Json): ReadonlyArray<Code> => {
+  const options = list(object(schema)["anyOf"])
+  return (options.length === 0 ? [schema] : options).flatMap((one) =>
+    list(object(object(resolve(one)["properties"])["code"])["enum"]).filter(isCode)
+  )
+}
+
+const operation = (value: Json): Json => {
+  const { operationId, parameters, requestBody, responses, ...rest } = object(value)
+  return {
+    ...rest,
+    operationId: String(operationId).split(".").at(-1) ?? "",
+    parameters: list(parameters).map((one) => ({
+      ...object(one),
+      description: object(one)["description"] ?? resolve(object(one)["schema"])["description"] ?? ""
+    })),
+    ...(requestBody === undefined ? {} : { requestBody: withBodyExample(requestBody) }),
+    responses: mapValues(object(responses), (one, status) => response(one, status))
+  }
+}
+
+const withBodyExample = (body: Json): Json => ({
+  ...object(body),
+  content: mapValues(object(object(body)["content"]), (media) => ({ ...object(media), example: exampleOf(object(media)["schema"]) }))
+})
+
+const paths = mapValues(object(clean(generated["paths"] ?? {})), (item) => mapValues(object(item), operation))
+
+const received = (name: string, description: string): Json => ({
+  name,
+  in: "header",
+  required: true,
+  description,
+  schema: { type: "string" }
+})
+const deliveryHeaders: ReadonlyArray<Json> = [
+  received(
+    "X-Service-Signature",
+    "t=<unix seconds>,v1=<hex>[,v1=<hex>]: HMAC-SHA256 over t.body, the secret's text as key, one v1 per live secret"
+  ),
+  received("webhook-id", "The event's id (Standard Webhooks)"),
+  received("webhook-timestamp", "Unix seconds (Standard Webhooks)"),
+  received("webhook-signature", "v1,<base64> for each live secret (Standard Webhooks)"),
+  received("X-Service-Delivery-Id", "Id of the delivery"),
+  received("X-Service-Attempt", "Number of the attempt, from 1"),
+  received("X-Service-Event-Kind", "Kind of the event")
+]
+
+/** The envelope of a kind; what it names of the read API stands among the document's schemas. */
+const eventSchema = (kind: Kind): Json => {
+  const defs: Record<string, OpenApiJsonSchema.JsonSchema> = {}
+  const schema = OpenApiJsonSchema.makeWithDefs(schemaOf(kind), { defs, additionalPropertiesStrategy: "allow" })
+  for (const [name, one] of Object.entries(defs)) schemas[name] ??= clean(JSON.parse(JSON.stringify(one)))
+  return clean(JSON.parse(JSON.stringify(schema)))
+}
+
+/** A kind as an OpenAPI webhook. */
+const webhook = (name: Kind): readonly [string, Json] => {
+  const kind = kinds[name]
+  const schema = eventSchema(name)
+  return [
+    name,
+    {
+      post: {
+        operationId: name,
+        tags: ["Events"],
+        summary: kind.when,
+        description: `${kind.when}. ${kind.scope === "vault" ? "Names the vault." : "Names no vault and passes every vault filter."}`,
+        parameters: deliveryHeaders,
+        requestBody: { required: true, content: { "application/json": { schema } } },
+        responses: { "2XX": { description: "Received. Anything else, or nothing within 10 seconds, is tried again." } }
+      }
+    }
+  ]
+}
+
+const webhooks = Object.fromEntries(names.map(webhook))
+
+/** The document as it is served. */
+export const document: Object = {
+  openapi: "3.1.0",
+  info: {
+    title: "Custody Data Service API",
+    version: "1.0.0",
+    summary: "Read-only custody data and signed webhooks",
+    description:
+      "Vaults, balances, transactions, deposit addresses, assets and networks of an organization; webhooks, the event log and deliveries.\n\n" +
+      "Timestamps are UTC ISO 8601. Amounts are decimal strings: parse them with a decimal library. Ids are opaque. Lists are in pages: pass " +
+      "`nextCursor` back as `cursor`. Unknown parameters are refused. Fields and enum values may be added at any time; ignore what you do not know. " +
+      "A wrong method on a known path answers 405 with `Allow`; a request whose framing is broken, or whose headers are larger than 16 KiB, is " +
+      "refused before the service sees it, without the error envelope.",
+    license: { name: "Apache-2.0", identifier: "Apache-2.0" }
+  },
+  servers: [{ url: "/", description: "Where this document was served" }],
+  tags: [...list(generated["tags"]), { name: "Events", description: "What webhooks receive." }],
+  paths,
+  webhooks,
+  components: { ...object(generated["components"]), schemas },
+  security: [{ apiKey: [] }]
+}

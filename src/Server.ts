@@ -3,17 +3,18 @@
  * them, and nothing else. Spec: Endpoints.
  */
 import { HttpApi, HttpApiBuilder, type HttpApp, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Context, Effect, Layer, Metric, MetricBoundaries } from "effect"
+import { Effect, Layer, Metric, MetricBoundaries } from "effect"
 import { Api } from "./Api.ts"
 import * as catalog from "./catalog/handlers.ts"
 import * as Access from "./credentials/Access.ts"
 import { Authentication } from "./credentials/Authentication.ts"
+import { docsPage } from "./docsPage.ts"
 import { door } from "./http/door.ts"
 import { Exchange } from "./http/Exchange.ts"
 import { listen } from "./http/listen.ts"
 import { Pages } from "./http/Page.ts"
+import { currentExchange } from "./http/verb.ts"
 import { document } from "./OpenApi.ts"
-import { docsPage } from "./docsPage.ts"
 import { Settings } from "./settings/Settings.ts"
 import * as vaults from "./vaults/handlers.ts"
 import { VaultsRepo } from "./vaults/VaultsRepo.ts"
@@ -38,7 +39,8 @@ const routes = (() => {
   return [...found.values()]
 })()
 
-const methodsOf = (path: string) => [...new Set(routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => [...methods]))].sort()
+const methodsOf = (path: string) =>
+  [...new Set(routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => [...methods]))].sort()
 
 const answers = Metric.counter("custody_http_answers_total", { description: "Answers of the public API by status" })
 const byStatus = new Map<number, typeof answers>()
@@ -47,68 +49,103 @@ const count = (status: number) => {
   byStatus.set(status, known)
   known.unsafeUpdate(1, [])
 }
-const seconds = Metric.histogram("custody_http_request_seconds",
-  MetricBoundaries.fromIterable([0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]), "Time from request to answer of the public API")
+const seconds = Metric.histogram(
+  "custody_http_request_seconds",
+  MetricBoundaries.fromIterable([0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]),
+  "Time from request to answer of the public API"
+)
 
 /**
  * Counts and logs an answer. The log names the key, never the secret, and no query, which may hold a cursor.
  * Reads that succeed are logged at debug level only: there are thousands a second of them.
  */
 const observed = <E, R>(app: HttpApp.Default<E, R>, logReads: boolean): HttpApp.Default<E, R | Exchange> =>
-  Effect.tap(app, (response) => Effect.gen(function*() {
-    const exchange = yield* Exchange
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const took = (performance.now() - exchange.startedAt) / 1000
-    seconds.unsafeUpdate(took, [])
-    count(response.status)
-    const quiet = response.status < 300 && request.method === "GET"
-    if (quiet && !logReads) return
-    yield* (quiet ? Effect.logDebug : Effect.logInfo)("request").pipe(Effect.annotateLogs({
-      requestId: exchange.requestId, method: request.method, path: request.url.split("?", 1)[0], status: response.status,
-      ms: Math.round(took * 10_000) / 10, ...(exchange.keyId === undefined ? {} : { keyId: exchange.keyId }),
-      client: exchange.client?.toString() ?? "unknown"
-    }))
-  }))
+  Effect.tap(app, (response) =>
+    Effect.gen(function* () {
+      const exchange = yield* Exchange
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const took = (performance.now() - exchange.startedAt) / 1000
+      seconds.unsafeUpdate(took, [])
+      count(response.status)
+      const quiet = response.status < 300 && request.method === "GET"
+      if (quiet && !logReads) return
+      yield* (quiet ? Effect.logDebug : Effect.logInfo)("request").pipe(
+        Effect.annotateLogs({
+          requestId: exchange.requestId,
+          method: request.method,
+          path: request.url.split("?", 1)[0],
+          status: response.status,
+          ms: Math.round(took * 10_000) / 10,
+          ...(exchange.keyId === undefined ? {} : { keyId: exchange.keyId }),
+          client: exchange.client?.toString() ?? "unknown"
+        })
+      )
+    })
+  )
 
-const groups = Layer.mergeAll(vaults.layer, catalog.layer).pipe(
-  Layer.provide([VaultsRepo.layer, Pages.layer]),
-  Layer.provide(Access.layer)
+const groups = Layer.mergeAll(vaults.layer, catalog.layer).pipe(Layer.provide([VaultsRepo.layer, Pages.layer]), Layer.provide(Access.layer))
+
+const documents = HttpApiBuilder.Router.use((router) =>
+  Effect.gen(function* () {
+    const text = JSON.stringify(document)
+    yield* router.get("/v1/openapi.json", Effect.succeed(HttpServerResponse.raw(text, { contentType: "application/json" })))
+    yield* router.get(
+      "/v1/docs",
+      Effect.succeed(
+        HttpServerResponse.raw(docsPage, {
+          contentType: "text/html; charset=utf-8",
+          headers: { "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'", "x-content-type-options": "nosniff" }
+        })
+      )
+    )
+  })
 )
 
-const documents = HttpApiBuilder.Router.use((router) => Effect.gen(function*() {
-  const text = JSON.stringify(document)
-  yield* router.get("/v1/openapi.json", Effect.succeed(HttpServerResponse.raw(text, { contentType: "application/json" })))
-  yield* router.get("/v1/docs", Effect.succeed(HttpServerResponse.raw(docsPage, {
-    contentType: "text/html; charset=utf-8",
-    headers: { "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'", "x-content-type-options": "nosniff" }
-  })))
-}))
-
 /** Serves the public API for as long as the scope is open. Returns the port in use. */
-export const serve = Effect.gen(function*() {
+export const serve = Effect.gen(function* () {
   const settings = yield* Settings
   const { authenticate } = yield* Authentication
   // Inside the framework's app, so that the door sees failures before the framework writes them its own way.
   const { add } = yield* HttpApiBuilder.Middleware
-  const context = yield* Effect.context<never>()
-  yield* add((inner) => Effect.mapInputContext(
-    door({ isPublic: (path) => publicPaths.has(path), methods: methodsOf, authenticate })(inner),
-    (request: Context.Context<never>) => Context.merge(context, request)))
+  yield* add((inner) =>
+    Effect.flatMap(currentExchange, (exchange) =>
+      Effect.provideService(
+        door({ isPublic: (path) => publicPaths.has(path), methods: methodsOf, authenticate })(inner),
+        Exchange,
+        exchange
+      )
+    )
+  )
   const app = yield* HttpApiBuilder.httpApp
-  return yield* listen({
-    name: "public API", portSetting: "PORT", host: settings.host, port: settings.port,
-    tls: settings.tlsCertFile !== undefined && settings.tlsKeyFile !== undefined
-      ? { certFile: settings.tlsCertFile, keyFile: settings.tlsKeyFile } : undefined,
-    trustedProxies: settings.trustedProxies,
-    maxBody: MAX_BODY * 2
-  }, observed(app, settings.logLevel === "debug"))
+  return yield* listen(
+    {
+      name: "public API",
+      portSetting: "PORT",
+      host: settings.host,
+      port: settings.port,
+      tls:
+        settings.tlsCertFile !== undefined && settings.tlsKeyFile !== undefined
+          ? { certFile: settings.tlsCertFile, keyFile: settings.tlsKeyFile }
+          : undefined,
+      trustedProxies: settings.trustedProxies,
+      maxBody: MAX_BODY * 2
+    },
+    observed(app, settings.logLevel === "debug")
+  )
 }).pipe(
   Effect.provide(
     HttpApiBuilder.api(Api).pipe(
       Layer.provide(groups),
       Layer.merge(documents),
       Layer.provideMerge(Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer)),
-      Layer.provide(HttpRouter.setRouterConfig({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false, maxParamLength: 4_096 }))
+      Layer.provide(
+        HttpRouter.setRouterConfig({
+          caseSensitive: true,
+          ignoreTrailingSlash: false,
+          ignoreDuplicateSlashes: false,
+          maxParamLength: 4_096
+        })
+      )
     )
   )
 )

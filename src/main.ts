@@ -1,13 +1,13 @@
 /** The program: `bun run custody <command>`. Commands are declared in commands/, composed in App.ts, and end here. */
 import { CliConfig, Command } from "@effect/cli"
 import { BunContext } from "@effect/platform-bun"
-import { Effect, Exit, Fiber, Layer } from "effect"
+import { Effect, type Exit, Fiber, Layer } from "effect"
+import packageJson from "../package.json" with { type: "json" }
 import { base } from "./App.ts"
 import { ending } from "./commands/exit.ts"
 import { keys } from "./commands/keys.ts"
 import { load } from "./commands/load.ts"
 import { migrate, start } from "./commands/service.ts"
-import packageJson from "../package.json" with { type: "json" }
 
 const custody = Command.make("custody").pipe(
   Command.withDescription("Read-only custody data with signed webhooks."),

@@ -6,7 +6,10 @@ export const Asset = Schema.Struct({
   id: Schema.String.annotations({ description: "Asset identifier", examples: ["ethereum/native"] }),
   symbol: Schema.String.annotations({ description: "Ticker; does not name an asset", examples: ["ETH"] }),
   name: Schema.String.annotations({ description: "Full name", examples: ["Ether"] }),
-  decimals: Schema.Int.annotations({ description: "Decimal places of the smallest unit", jsonSchema: { type: "integer", minimum: 0, maximum: 78 } }),
+  decimals: Schema.Int.annotations({
+    description: "Decimal places of the smallest unit",
+    jsonSchema: { type: "integer", minimum: 0, maximum: 78 }
+  }),
   network: Schema.String.annotations({ description: "Friendly network name", examples: ["ethereum"] })
 }).annotations({ identifier: "Asset", title: "Asset" })
 

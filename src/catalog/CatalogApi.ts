@@ -9,26 +9,34 @@ import { InvalidList } from "../vaults/VaultsApi.ts"
 import { Asset, Network } from "./Catalog.ts"
 
 export class CatalogApi extends HttpApiGroup.make("catalog")
-  .add(HttpApiEndpoint.get("listAssets", "/assets")
-    .setUrlParams(query({
-      ...PageParams,
-      network: Schema.optional(NetworkName.annotations({ description: "Only on this network" })),
-      symbol: Schema.optional(Schema.String.pipe(Schema.pattern(/^[^\p{Cc}]{1,64}$/u)).annotations({
-        description: "Only with exactly this symbol", message: () => "must be a symbol of 1 to 64 characters"
-      }))
-    }))
-    .addSuccess(Page(Asset, "AssetPage"))
-    .addError(InvalidList)
-    .middleware(VaultsReadable)
-    .annotate(OpenApi.Summary, "List assets")
-    .annotate(OpenApi.Description, "Supported assets on the networks available to the organization, by id."))
-  .add(HttpApiEndpoint.get("listNetworks", "/networks")
-    .setUrlParams(query(PageParams))
-    .addSuccess(Page(Network, "NetworkPage"))
-    .addError(InvalidList)
-    .middleware(VaultsReadable)
-    .annotate(OpenApi.Summary, "List networks")
-    .annotate(OpenApi.Description, "Networks available to the organization, by name."))
+  .add(
+    HttpApiEndpoint.get("listAssets", "/assets")
+      .setUrlParams(
+        query({
+          ...PageParams,
+          network: Schema.optional(NetworkName.annotations({ description: "Only on this network" })),
+          symbol: Schema.optional(
+            Schema.String.pipe(Schema.pattern(/^[^\x00-\x1f\x7f-\x9f]{1,64}$/)).annotations({
+              description: "Only with exactly this symbol",
+              message: () => "must be a symbol of 1 to 64 characters"
+            })
+          )
+        })
+      )
+      .addSuccess(Page(Asset, "AssetPage"))
+      .addError(InvalidList)
+      .middleware(VaultsReadable)
+      .annotate(OpenApi.Summary, "List assets")
+      .annotate(OpenApi.Description, "Supported assets on the networks available to the organization, by id.")
+  )
+  .add(
+    HttpApiEndpoint.get("listNetworks", "/networks")
+      .setUrlParams(query(PageParams))
+      .addSuccess(Page(Network, "NetworkPage"))
+      .addError(InvalidList)
+      .middleware(VaultsReadable)
+      .annotate(OpenApi.Summary, "List networks")
+      .annotate(OpenApi.Description, "Networks available to the organization, by name.")
+  )
   .annotate(OpenApi.Title, "Catalog")
-  .annotate(OpenApi.Description, "Assets and networks. Scope `vault:read`.")
-{}
+  .annotate(OpenApi.Description, "Assets and networks. Scope `vault:read`.") {}

@@ -6,25 +6,36 @@ import { type ApiKey, ApiKeys, DEFAULT_EXPIRY, expiry } from "../credentials/Api
 import { Usage } from "./exit.ts"
 
 const json = (value: unknown) => Console.log(JSON.stringify(value, null, 2))
-const list = (text: string) => text.split(",").map((part) => part.trim()).filter((part) => part !== "")
+const list = (text: string) =>
+  text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
 const commaSeparated = (name: string, description: string) =>
   Options.text(name).pipe(Options.withDescription(description), Options.map(list), Options.optional)
 
 const scopes = commaSeparated("scopes", "vault:read, webhook:read, webhook:manage; comma-separated")
 const vaults = commaSeparated("vaults", "vaults that the key allows, comma-separated; the user needs the Developer role on each")
-const allVaults = Options.boolean("all-vaults").pipe(Options.withDescription("allow every vault that the user's roles reach, now and later"))
+const allVaults = Options.boolean("all-vaults").pipe(
+  Options.withDescription("allow every vault that the user's roles reach, now and later")
+)
 const ips = commaSeparated("ips", "CIDRs that the key may be used from, comma-separated; without it there is no restriction")
-const expires = Options.text("expires").pipe(Options.withDescription("90d, an ISO date-time, or never; 365d when a key is created without it"), Options.optional)
+const expires = Options.text("expires").pipe(
+  Options.withDescription("90d, an ISO date-time, or never; 365d when a key is created without it"),
+  Options.optional
+)
 const label = Options.text("label").pipe(Options.withDescription("a name for people"), Options.optional)
 const id = Args.text({ name: "id" }).pipe(Args.withDescription("id of the key, key_…"))
 
-const expiresAt = (given: Option.Option<string>) => Option.match(given, {
-  onNone: () => Effect.succeed(undefined),
-  onSome: (text) => Either.match(expiry(text, Date.now()), {
-    onLeft: (expected) => Effect.fail(new Usage({ message: `--expires: read “${text}”, expected ${expected}.` })),
-    onRight: (value) => Effect.succeed(value)
+const expiresAt = (given: Option.Option<string>) =>
+  Option.match(given, {
+    onNone: () => Effect.succeed(undefined),
+    onSome: (text) =>
+      Either.match(expiry(text, Date.now()), {
+        onLeft: (expected) => Effect.fail(new Usage({ message: `--expires: read “${text}”, expected ${expected}.` })),
+        onRight: (value) => Effect.succeed(value)
+      })
   })
-})
 
 /** The vaults of the flags: null for all, undefined for neither. */
 const vaultIds = (named: Option.Option<ReadonlyArray<string>>, all: boolean) =>
@@ -38,47 +49,83 @@ const withKeys = <A, E, R>(use: (keys: ApiKeys) => Effect.Effect<A, E, R>) =>
 /** A key as `create` prints it: nothing has happened to it yet. */
 const fresh = ({ lastUsedAt: _used, revokedAt: _at, revokedReason: _why, ...key }: ApiKey) => key
 
-const create = Command.make("create", {
-  user: Options.text("user").pipe(Options.withDescription("id of the user that the key is bound to")), scopes, vaults, allVaults, ips, expires, label
-}, (given) => withKeys((keys) => Effect.gen(function*() {
-  const chosen = yield* vaultIds(given.vaults, given.allVaults)
-  if (chosen === undefined) return yield* new Usage({ message: "Say which vaults the key allows: --vaults id,id or --all-vaults." })
-  if (Option.isNone(given.scopes)) return yield* new Usage({ message: "Say what the key is for: --scopes vault:read,webhook:read." })
-  const until = yield* expiresAt(given.expires)
-  const { key, secret } = yield* keys.create(given.user, {
-    scopes: given.scopes.value, vaultIds: chosen, ipAllowlist: Option.getOrElse(given.ips, () => []),
-    expiresAt: until === undefined ? new Date(Date.now() + Duration.toMillis(DEFAULT_EXPIRY)).toISOString() : until,
-    label: Option.getOrElse(given.label, () => "")
-  })
-  const { id, ...rest } = fresh(key)
-  yield* json({ id, secret: Redacted.value(secret), ...rest })
-}))).pipe(Command.withDescription("Create a key; its secret is shown this once."))
+const create = Command.make(
+  "create",
+  {
+    user: Options.text("user").pipe(Options.withDescription("id of the user that the key is bound to")),
+    scopes,
+    vaults,
+    allVaults,
+    ips,
+    expires,
+    label
+  },
+  (given) =>
+    withKeys((keys) =>
+      Effect.gen(function* () {
+        const chosen = yield* vaultIds(given.vaults, given.allVaults)
+        if (chosen === undefined) return yield* new Usage({ message: "Say which vaults the key allows: --vaults id,id or --all-vaults." })
+        if (Option.isNone(given.scopes)) return yield* new Usage({ message: "Say what the key is for: --scopes vault:read,webhook:read." })
+        const until = yield* expiresAt(given.expires)
+        const { key, secret } = yield* keys.create(given.user, {
+          scopes: given.scopes.value,
+          vaultIds: chosen,
+          ipAllowlist: Option.getOrElse(given.ips, () => []),
+          expiresAt: until === undefined ? new Date(Date.now() + Duration.toMillis(DEFAULT_EXPIRY)).toISOString() : until,
+          label: Option.getOrElse(given.label, () => "")
+        })
+        const { id, ...rest } = fresh(key)
+        yield* json({ id, secret: Redacted.value(secret), ...rest })
+      })
+    )
+).pipe(Command.withDescription("Create a key; its secret is shown this once."))
 
-const listed = Command.make("list", {
-  user: Options.text("user").pipe(Options.withDescription("only this user's keys"), Options.optional)
-}, ({ user }) => withKeys((keys) => Effect.flatMap(keys.list(Option.getOrUndefined(user)), json))).pipe(
-  Command.withDescription("List keys, newest first, without secrets."))
+const listed = Command.make(
+  "list",
+  {
+    user: Options.text("user").pipe(Options.withDescription("only this user's keys"), Options.optional)
+  },
+  ({ user }) => withKeys((keys) => Effect.flatMap(keys.list(Option.getOrUndefined(user)), json))
+).pipe(Command.withDescription("List keys, newest first, without secrets."))
 
-const update = Command.make("update", {
-  id, scopes, vaults, allVaults, ips, expires, label,
-  noIps: Options.boolean("no-ips").pipe(Options.withDescription("lift the restriction to addresses"))
-}, (given) => withKeys((keys) => Effect.gen(function*() {
-  const chosen = yield* vaultIds(given.vaults, given.allVaults)
-  const until = yield* expiresAt(given.expires)
-  if (given.noIps && Option.isSome(given.ips)) return yield* new Usage({ message: "Give either --ips or --no-ips, not both." })
-  const ranges = given.noIps ? [] : Option.getOrUndefined(given.ips)
-  yield* Effect.flatMap(keys.update(given.id, {
-    ...(Option.isSome(given.scopes) ? { scopes: given.scopes.value } : {}),
-    ...(chosen === undefined ? {} : { vaultIds: chosen }),
-    ...(ranges === undefined ? {} : { ipAllowlist: ranges }),
-    ...(until === undefined ? {} : { expiresAt: until }),
-    ...(Option.isSome(given.label) ? { label: given.label.value } : {})
-  }), json)
-}))).pipe(Command.withDescription("Edit a key in place: what is not given stays."))
+const update = Command.make(
+  "update",
+  {
+    id,
+    scopes,
+    vaults,
+    allVaults,
+    ips,
+    expires,
+    label,
+    noIps: Options.boolean("no-ips").pipe(Options.withDescription("lift the restriction to addresses"))
+  },
+  (given) =>
+    withKeys((keys) =>
+      Effect.gen(function* () {
+        const chosen = yield* vaultIds(given.vaults, given.allVaults)
+        const until = yield* expiresAt(given.expires)
+        if (given.noIps && Option.isSome(given.ips)) return yield* new Usage({ message: "Give either --ips or --no-ips, not both." })
+        const ranges = given.noIps ? [] : Option.getOrUndefined(given.ips)
+        yield* Effect.flatMap(
+          keys.update(given.id, {
+            ...(Option.isSome(given.scopes) ? { scopes: given.scopes.value } : {}),
+            ...(chosen === undefined ? {} : { vaultIds: chosen }),
+            ...(ranges === undefined ? {} : { ipAllowlist: ranges }),
+            ...(until === undefined ? {} : { expiresAt: until }),
+            ...(Option.isSome(given.label) ? { label: given.label.value } : {})
+          }),
+          json
+        )
+      })
+    )
+).pipe(Command.withDescription("Edit a key in place: what is not given stays."))
 
 const revoke = Command.make("revoke", { id }, ({ id }) => withKeys((keys) => Effect.flatMap(keys.revoke(id), json))).pipe(
-  Command.withDescription("Revoke a key at once."))
+  Command.withDescription("Revoke a key at once.")
+)
 
 export const keys = Command.make("keys").pipe(
   Command.withDescription("API keys: create, list, update, revoke"),
-  Command.withSubcommands([create, listed, update, revoke]))
+  Command.withSubcommands([create, listed, update, revoke])
+)

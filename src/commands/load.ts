@@ -3,10 +3,11 @@
  * a file of any size needs the memory of one batch. A record that does not fit stops the load with the file's line;
  * the batches before it stay, and since records are idempotent the corrected file can simply be loaded again.
  */
-import { Args, Command, Options } from "@effect/cli"
-import { Console, Effect, Layer, Stream } from "effect"
+
 import * as fs from "node:fs"
 import { createInterface } from "node:readline"
+import { Args, Command, Options } from "@effect/cli"
+import { Console, Effect, Layer, Stream } from "effect"
 import { commandDatabase } from "../App.ts"
 import { type Applied, Ledger, type Line, MAX_RECORDS } from "../ledger/Ledger.ts"
 import { idOf } from "../ledger/platformApp.ts"
@@ -21,7 +22,8 @@ const linesOf = (path: string) => {
   const input = path === "-" ? process.stdin : fs.createReadStream(path)
   const decoder = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
   let number = 0
-  const failed = (error: unknown) => new InvalidInput({ message: `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}.` })
+  const failed = (error: unknown) =>
+    new InvalidInput({ message: `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}.` })
   return Stream.fromAsyncIterable(untilError(input, decoder), failed).pipe(
     Stream.map((source) => ({ source, line: ++number })),
     Stream.filter(({ source }) => source.trim() !== "")
@@ -31,7 +33,9 @@ const linesOf = (path: string) => {
 /** readline ends silently when its input fails; this ends with the input's error. */
 async function* untilError(input: NodeJS.ReadableStream, lines: AsyncIterable<string>) {
   let error: unknown
-  input.on("error", (reason) => { error = reason })
+  input.on("error", (reason) => {
+    error = reason
+  })
   yield* lines
   if (error !== undefined) throw error
 }
@@ -52,35 +56,42 @@ const sizeOf = (path: string): number => {
 /** A bar on a terminal; nothing otherwise. */
 const progress = (total: number) => {
   const startedAt = Date.now()
-  return (bytes: number, applied: Applied, done = false) => Effect.sync(() => {
-    if (!process.stderr.isTTY) return
-    const rate = Math.round(applied.received / Math.max(0.001, (Date.now() - startedAt) / 1000))
-    const share = total === 0 ? 0 : Math.min(1, bytes / total)
-    const bar = total === 0 ? "" : `[${"█".repeat(Math.round(share * 30)).padEnd(30, "·")}] ${String(Math.round(share * 100)).padStart(3)}%  `
-    process.stderr.write(`\r${bar}${applied.received} records, ${applied.changed} changed, ${rate}/s\u001b[K${done ? "\n" : ""}`)
-  })
+  return (bytes: number, applied: Applied, done = false) =>
+    Effect.sync(() => {
+      if (!process.stderr.isTTY) return
+      const rate = Math.round(applied.received / Math.max(0.001, (Date.now() - startedAt) / 1000))
+      const share = total === 0 ? 0 : Math.min(1, bytes / total)
+      const bar =
+        total === 0 ? "" : `[${"█".repeat(Math.round(share * 30)).padEnd(30, "·")}] ${String(Math.round(share * 100)).padStart(3)}%  `
+      process.stderr.write(`\r${bar}${applied.received} records, ${applied.changed} changed, ${rate}/s\u001b[K${done ? "\n" : ""}`)
+    })
 }
 
 const add = (a: Applied, b: Applied): Applied => ({
-  received: a.received + b.received, changed: a.changed + b.changed, unchanged: a.unchanged + b.unchanged, events: a.events + b.events
+  received: a.received + b.received,
+  changed: a.changed + b.changed,
+  unchanged: a.unchanged + b.unchanged,
+  events: a.events + b.events
 })
 
 export const load = Command.make("load", { file, noEvents }, (given) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const ledger = yield* Ledger
     const show = progress(sizeOf(given.file))
     let total: Applied = { received: 0, changed: 0, unchanged: 0, events: 0 }
     let bytes = 0
     yield* linesOf(given.file).pipe(
       Stream.grouped(MAX_RECORDS),
-      Stream.runForEach((chunk) => Effect.gen(function*() {
-        const sources = [...chunk]
-        const applied = yield* ledger.apply(sources.map(toLine), { events: !given.noEvents })
-        total = add(total, applied)
-        bytes += sources.reduce((sum, { source }) => sum + Buffer.byteLength(source) + 1, 0)
-        yield* show(bytes, total)
-      })),
+      Stream.runForEach((chunk) =>
+        Effect.gen(function* () {
+          const sources = [...chunk]
+          const applied = yield* ledger.apply(sources.map(toLine), { events: !given.noEvents })
+          total = add(total, applied)
+          bytes += sources.reduce((sum, { source }) => sum + Buffer.byteLength(source) + 1, 0)
+          yield* show(bytes, total)
+        })
+      ),
       Effect.ensuring(Effect.suspend(() => Effect.zipRight(show(bytes, total, true), Console.log(JSON.stringify(total)))))
     )
-  }).pipe(Effect.provide(Layer.provide(Ledger.layer, commandDatabase)), Effect.scoped)).pipe(
-  Command.withDescription("Feed custody records through the ledger; prints counts as JSON."))
+  }).pipe(Effect.provide(Layer.provide(Ledger.layer, commandDatabase)), Effect.scoped)
+).pipe(Command.withDescription("Feed custody records through the ledger; prints counts as JSON."))

@@ -14,19 +14,27 @@ const wanted = Options.text("roles").pipe(
   Options.withDefault(roles.join(","))
 )
 
-export const start = Command.make("start", {
-  roles: wanted,
-  noMigrate: Options.boolean("no-migrate").pipe(Options.withDescription("do not apply database migrations"))
-}, (given) => Effect.gen(function*() {
-  const names = given.roles.split(",").map((name) => name.trim())
-  const unknown = names.find((name) => !isRole(name))
-  if (unknown !== undefined) return yield* new Usage({ message: `--roles: “${unknown}” is no role; there are ${roles.join(", ")}.` })
-  yield* run([...new Set(names.filter(isRole))], { migrate: !given.noMigrate })
-})).pipe(Command.withDescription("Run the service until it is interrupted."))
+export const start = Command.make(
+  "start",
+  {
+    roles: wanted,
+    noMigrate: Options.boolean("no-migrate").pipe(Options.withDescription("do not apply database migrations"))
+  },
+  (given) =>
+    Effect.gen(function* () {
+      const names = given.roles.split(",").map((name) => name.trim())
+      const unknown = names.find((name) => !isRole(name))
+      if (unknown !== undefined) return yield* new Usage({ message: `--roles: “${unknown}” is no role; there are ${roles.join(", ")}.` })
+      yield* run([...new Set(names.filter(isRole))], { migrate: !given.noMigrate })
+    })
+).pipe(Command.withDescription("Run the service until it is interrupted."))
 
 export const migrate = Command.make("migrate", {}, () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const url = yield* databaseUrl
-    const applied = yield* Effect.zipLeft(Migrations.migrate, Partitions.ensure).pipe(Effect.provide(Database.layer(url, Database.pools.command)))
+    const applied = yield* Effect.zipLeft(Migrations.migrate, Partitions.ensure).pipe(
+      Effect.provide(Database.layer(url, Database.pools.command))
+    )
     yield* Console.log(JSON.stringify({ applied: applied.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`) }))
-  }).pipe(Effect.scoped)).pipe(Command.withDescription("Apply database migrations and exit."))
+  }).pipe(Effect.scoped)
+).pipe(Command.withDescription("Apply database migrations and exit."))

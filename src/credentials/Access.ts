@@ -9,8 +9,8 @@ import { HttpApiMiddleware, HttpApiSecurity, HttpServerRequest, OpenApi } from "
 import { Effect, Layer, Schema } from "effect"
 import { acceptable } from "../http/door.ts"
 import { Exchange } from "../http/Exchange.ts"
-import { currentExchange } from "../http/verb.ts"
 import { notFound, type ProblemOf, problem, problems } from "../http/Problem.ts"
+import { currentExchange } from "../http/verb.ts"
 import { Authentication } from "./Authentication.ts"
 import { Principal, type PrincipalState, type Scope } from "./Principal.ts"
 
@@ -40,23 +40,33 @@ const apiKey = HttpApiSecurity.bearer.pipe(
 
 /** Lists that need `vault:read`: vaults, assets, networks. */
 export class VaultsReadable extends HttpApiMiddleware.Tag<VaultsReadable>()("custody/VaultsReadable", {
-  provides: Principal, failure: collectionFailure, security: { apiKey }
+  provides: Principal,
+  failure: collectionFailure,
+  security: { apiKey }
 }) {}
 /** Paths that name a vault. */
 export class VaultReadable extends HttpApiMiddleware.Tag<VaultReadable>()("custody/VaultReadable", {
-  provides: Principal, failure: resourceFailure, security: { apiKey }
+  provides: Principal,
+  failure: resourceFailure,
+  security: { apiKey }
 }) {}
 /** Lists that need `webhook:read`: webhooks, events. */
 export class WebhooksReadable extends HttpApiMiddleware.Tag<WebhooksReadable>()("custody/WebhooksReadable", {
-  provides: Principal, failure: collectionFailure, security: { apiKey }
+  provides: Principal,
+  failure: collectionFailure,
+  security: { apiKey }
 }) {}
 /** Paths that name a webhook, an event or a delivery, mutations among them. */
 export class WebhookReadable extends HttpApiMiddleware.Tag<WebhookReadable>()("custody/WebhookReadable", {
-  provides: Principal, failure: resourceFailure, security: { apiKey }
+  provides: Principal,
+  failure: resourceFailure,
+  security: { apiKey }
 }) {}
 /** Creation of webhooks: needs `webhook:manage` and an owner. */
 export class WebhooksManageable extends HttpApiMiddleware.Tag<WebhooksManageable>()("custody/WebhooksManageable", {
-  provides: Principal, failure: Schema.Union(collectionFailure, OwnerRequired), security: { apiKey }
+  provides: Principal,
+  failure: Schema.Union(collectionFailure, OwnerRequired),
+  security: { apiKey }
 }) {}
 
 const insufficientScope = (scope: Scope) => problem("insufficient_scope", `The API key lacks the scope ${scope}.`)
@@ -70,7 +80,7 @@ export const requireManage = (principal: PrincipalState): Effect.Effect<void, Pr
       : problem("owner_required", "The API key's user is not an owner of the organization.")
 
 /** The implementations of the middlewares above. */
-export const layer = Effect.gen(function*() {
+export const layer = Effect.gen(function* () {
   const { authenticate } = yield* Authentication
   const authenticated = Effect.provideServiceEffect(authenticate, Exchange, currentExchange).pipe(
     Effect.zipLeft(Effect.flatMap(HttpServerRequest.HttpServerRequest, acceptable))
@@ -79,8 +89,8 @@ export const layer = Effect.gen(function*() {
   const allowed = <E>(check: (principal: PrincipalState) => Effect.Effect<void, E>) => ({
     apiKey: () => Effect.tap(authenticated, check)
   })
-  const collection = (scope: Scope) => allowed((principal) => principal.scopes.has(scope) ? Effect.void : insufficientScope(scope))
-  const resource = (scope: Scope) => allowed((principal) => principal.scopes.has(scope) ? Effect.void : notFound())
+  const collection = (scope: Scope) => allowed((principal) => (principal.scopes.has(scope) ? Effect.void : insufficientScope(scope)))
+  const resource = (scope: Scope) => allowed((principal) => (principal.scopes.has(scope) ? Effect.void : notFound()))
 
   return Layer.mergeAll(
     Layer.succeed(VaultsReadable, collection("vault:read")),

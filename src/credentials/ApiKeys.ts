@@ -63,11 +63,11 @@ const columns = `k.id, k.user_id AS "userId", k.label, k.scopes, k.vault_ids AS 
   k.revoked_reason AS "revokedReason"`
 
 export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
-  effect: Effect.gen(function*() {
+  effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
     /** The choice in its stored form, or what is wrong with it. */
-    const checked = Effect.fnUntraced(function*(userId: string, choice: Partial<Choice>) {
+    const checked = Effect.fnUntraced(function* (userId: string, choice: Partial<Choice>) {
       const refuse = (field: string, message: string) => new InvalidKey({ field, message })
       if (choice.scopes !== undefined) {
         const unknown = choice.scopes.find((scope) => !isScope(scope))
@@ -77,7 +77,9 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
       if (choice.label !== undefined && (choice.label.length > 200 || /\p{Cc}/u.test(choice.label))) {
         return yield* refuse("label", "A label has at most 200 characters and no control characters.")
       }
-      const ranges = (choice.ipAllowlist ?? []).map((text) => Either.mapLeft(Format.cidr(text), (expected) => `“${text}” is not ${expected}.`))
+      const ranges = (choice.ipAllowlist ?? []).map((text) =>
+        Either.mapLeft(Format.cidr(text), (expected) => `“${text}” is not ${expected}.`)
+      )
       for (const range of ranges) if (Either.isLeft(range)) return yield* refuse("ipAllowlist", range.left)
       if (choice.vaultIds !== undefined && choice.vaultIds !== null) {
         if (choice.vaultIds.length === 0) return yield* refuse("vaultIds", "Name at least one vault, or allow all of them.")
@@ -91,9 +93,11 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
         ...choice,
         ...(choice.scopes === undefined ? {} : { scopes: scopes.filter((scope) => choice.scopes?.includes(scope)) }),
         ...(choice.vaultIds === undefined ? {} : { vaultIds: choice.vaultIds === null ? null : [...new Set(choice.vaultIds)] }),
-        ...(choice.ipAllowlist === undefined ? {} : {
-          ipAllowlist: [...new Set(ranges.flatMap((range) => Either.isRight(range) ? [range.right.text] : []))]
-        })
+        ...(choice.ipAllowlist === undefined
+          ? {}
+          : {
+              ipAllowlist: [...new Set(ranges.flatMap((range) => (Either.isRight(range) ? [range.right.text] : [])))]
+            })
       }
     })
 
@@ -101,12 +105,13 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
 
     return {
       /** A new key of the user, with the secret that is shown this once. Fails for a user that is unknown or deactivated. */
-      create: Effect.fn("ApiKeys.create")(function*(userId: string, choice: Choice) {
+      create: Effect.fn("ApiKeys.create")(function* (userId: string, choice: Choice) {
         const users = yield* Effect.orDie(sql<{ status: string }>`SELECT status FROM users WHERE id = ${userId}`)
         if (users[0] === undefined) return yield* new UnknownKey({ message: `There is no user ${userId}.` })
         if (users[0].status !== "active") return yield* new InvalidKey({ field: "user", message: `The user ${userId} is deactivated.` })
         const stored = yield* checked(userId, choice)
-        const secret = Secret.make(), id = Id.make("key")
+        const secret = Secret.make(),
+          id = Id.make("key")
         yield* Effect.orDie(sql`
           INSERT INTO api_keys (id, user_id, label, secret_hash, scopes, vault_ids, ip_allowlist, expires_at, created_at)
           VALUES (${id}, ${userId}, ${stored.label ?? choice.label}, ${Secret.hash(Redacted.value(secret))}, ${stored.scopes ?? choice.scopes}::text[],
@@ -122,10 +127,11 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
           ORDER BY k.created_at DESC, k.id DESC`),
 
       /** Edits what is given and leaves the rest. A revoked key cannot be edited. */
-      update: Effect.fn("ApiKeys.update")(function*(id: string, change: Partial<Choice>) {
+      update: Effect.fn("ApiKeys.update")(function* (id: string, change: Partial<Choice>) {
         const [known] = yield* find(id)
         if (known === undefined) return yield* new UnknownKey({ message: `There is no key ${id}.` })
-        if (known.revokedAt !== null) return yield* new InvalidKey({ field: "id", message: `The key ${id} was revoked and cannot be edited.` })
+        if (known.revokedAt !== null)
+          return yield* new InvalidKey({ field: "id", message: `The key ${id} was revoked and cannot be edited.` })
         const stored = { ...known, ...(yield* checked(known.userId, change)) }
         yield* Effect.orDie(sql`
           UPDATE api_keys SET label = ${stored.label}, scopes = ${stored.scopes}::text[], vault_ids = ${stored.vaultIds}::text[],
@@ -135,7 +141,7 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
       }),
 
       /** Revokes at once: a request that begins after this answered is refused. Revoking twice is harmless. */
-      revoke: Effect.fn("ApiKeys.revoke")(function*(id: string) {
+      revoke: Effect.fn("ApiKeys.revoke")(function* (id: string) {
         yield* Effect.orDie(sql`UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = ${id} AND revoked_at IS NULL`)
         const [key] = yield* find(id)
         return key === undefined ? yield* new UnknownKey({ message: `There is no key ${id}.` }) : key

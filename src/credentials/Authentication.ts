@@ -33,7 +33,13 @@ interface KeyRow {
 
 /** How authentication can fail. Routing comes after it, so every path can answer with these. */
 export type AuthenticationProblem = ProblemOf<
-  "missing_credentials" | "invalid_api_key" | "expired_api_key" | "revoked_api_key" | "ip_not_allowed" | "rate_limited" | "too_many_failed_auth"
+  | "missing_credentials"
+  | "invalid_api_key"
+  | "expired_api_key"
+  | "revoked_api_key"
+  | "ip_not_allowed"
+  | "rate_limited"
+  | "too_many_failed_auth"
 >
 
 const challenge = { headers: { "www-authenticate": 'Bearer realm="custody"' } }
@@ -51,16 +57,17 @@ const bearer = (header: string | undefined): Either.Either<string, ProblemOf<"mi
 }
 
 export class Authentication extends Effect.Service<Authentication>()("custody/Authentication", {
-  effect: Effect.gen(function*() {
+  effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { rateLimit } = yield* Settings
     const limiter = yield* RateLimiter.RateLimiter
     const keyUse = yield* KeyUse
     const failures = new FailedAuthentications()
 
-    const find = yield* batched((hashes: ReadonlyArray<Buffer>) =>
-      Effect.map(
-        sql<KeyRow>`
+    const find = yield* batched(
+      (hashes: ReadonlyArray<Buffer>) =>
+        Effect.map(
+          sql<KeyRow>`
           SELECT encode(k.secret_hash, 'hex') AS hash, k.id, k.user_id AS "userId", u.organization_id AS "organizationId",
             k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist",
             coalesce(k.expires_at <= clock_timestamp(), false) AS expired,
@@ -68,52 +75,60 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
             u.organization_role = 'owner' AS "isOwner"
           FROM api_keys k JOIN users u ON u.id = k.user_id
           WHERE k.secret_hash = ANY(${hashes}::bytea[])`,
-        (rows) => {
-          const byHash = new Map(rows.map((row) => [row.hash, row]))
-          return hashes.map((hash) => byHash.get(hash.toString("hex")) ?? null)
-        }
-      ), { size: 64, parallel: 2 })
+          (rows) => {
+            const byHash = new Map(rows.map((row) => [row.hash, row]))
+            return hashes.map((hash) => byHash.get(hash.toString("hex")) ?? null)
+          }
+        ),
+      { size: 64, parallel: 2 }
+    )
 
-    const spend = Effect.fnUntraced(function*(keyId: string) {
+    const spend = Effect.fnUntraced(function* (keyId: string) {
       if (rateLimit === null) return
       const exchange = yield* Exchange
-      const window = Duration.millis(Duration.toMillis(rateLimit.period) * rateLimit.burst / rateLimit.tokens)
+      const window = Duration.millis((Duration.toMillis(rateLimit.period) * rateLimit.burst) / rateLimit.tokens)
       const seconds = Math.max(1, Math.ceil(Duration.toSeconds(window)))
       exchange.headers["ratelimit-policy"] = `"key";q=${rateLimit.burst};w=${seconds}`
       const spent = yield* Effect.either(
-        limiter.consume({ algorithm: "token-bucket", onExceeded: "fail", limit: rateLimit.burst, window, key: keyId }))
+        limiter.consume({ algorithm: "token-bucket", onExceeded: "fail", limit: rateLimit.burst, window, key: keyId })
+      )
       if (Either.isRight(spent)) {
         exchange.headers.ratelimit = `"key";r=${spent.right.remaining};t=${Math.ceil(Duration.toSeconds(spent.right.resetAfter))}`
         return
       }
       const wait = spent.left.reason === "Exceeded" ? Math.max(1, Math.ceil(Duration.toSeconds(spent.left.retryAfter))) : 1
       exchange.headers.ratelimit = `"key";r=0;t=${wait}`
-      return yield* problem("rate_limited", `This API key may send ${rateLimit.tokens} requests per ${Format.showDuration(rateLimit.period)}.`,
-        { headers: { "retry-after": String(wait) } })
+      return yield* problem(
+        "rate_limited",
+        `This API key may send ${rateLimit.tokens} requests per ${Format.showDuration(rateLimit.period)}.`,
+        { headers: { "retry-after": String(wait) } }
+      )
     })
 
-    const verify = Effect.fnUntraced(function*(header: string | undefined) {
+    const verify = Effect.fnUntraced(function* (header: string | undefined) {
       const credential = yield* bearer(header)
       const row = yield* Effect.orDie(find(Secret.hash(credential)))
       return row === null ? yield* invalid() : row
     })
 
     /** The caller, or why there is none. Counts the request against the key's rate. */
-    const authenticate: Effect.Effect<PrincipalState, AuthenticationProblem, HttpServerRequest.HttpServerRequest | Exchange> =
-      Effect.gen(function*() {
+    const authenticate: Effect.Effect<PrincipalState, AuthenticationProblem, HttpServerRequest.HttpServerRequest | Exchange> = Effect.gen(
+      function* () {
         const exchange = yield* Exchange
         const request = yield* HttpServerRequest.HttpServerRequest
         const now = yield* Clock.currentTimeMillis
         const guarded = rateLimit !== null && exchange.client !== undefined
         const wait = guarded && exchange.client !== undefined ? failures.blockedFor(exchange.client, now) : 0
         if (wait > 0) {
-          return yield* problem("too_many_failed_auth", "Too many API keys from this address were not valid.",
-            { headers: { "retry-after": String(wait) } })
+          return yield* problem("too_many_failed_auth", "Too many API keys from this address were not valid.", {
+            headers: { "retry-after": String(wait) }
+          })
         }
         const row = yield* Effect.tapError(verify(request.headers.authorization), (failure) =>
           Effect.sync(() => {
             if (guarded && exchange.client !== undefined && failure.code === "invalid_api_key") failures.failed(exchange.client, now)
-          }))
+          })
+        )
         exchange.keyId = row.id
         if (row.revoked) return yield* problem("revoked_api_key", "The API key was revoked.", rejected)
         if (row.expired) return yield* problem("expired_api_key", "The API key has expired.", rejected)
@@ -123,10 +138,15 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
         yield* spend(row.id)
         yield* keyUse.used(row.id, now)
         return {
-          keyId: row.id, userId: row.userId, organizationId: row.organizationId, scopes: new Set(row.scopes),
-          vaultAllowlist: row.vaultIds, isOwner: row.isOwner
+          keyId: row.id,
+          userId: row.userId,
+          organizationId: row.organizationId,
+          scopes: new Set(row.scopes),
+          vaultAllowlist: row.vaultIds,
+          isOwner: row.isOwner
         }
-      })
+      }
+    )
 
     return { authenticate }
   })
@@ -138,5 +158,8 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
 const allows = (allowlist: ReadonlyArray<string>, client: Parameters<typeof Format.holds>[1] | undefined): boolean => {
   if (allowlist.length === 0) return true
   if (client === undefined) return false
-  return Format.holds(allowlist.flatMap((text) => Either.match(Format.cidr(text), { onLeft: () => [], onRight: (one) => [one] })), client)
+  return Format.holds(
+    allowlist.flatMap((text) => Either.match(Format.cidr(text), { onLeft: () => [], onRight: (one) => [one] })),
+    client
+  )
 }

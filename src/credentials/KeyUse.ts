@@ -6,7 +6,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Schedule } from "effect"
 
 export class KeyUse extends Effect.Service<KeyUse>()("custody/KeyUse", {
-  scoped: Effect.gen(function*() {
+  scoped: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     let seen = new Map<string, number>()
 
@@ -17,13 +17,16 @@ export class KeyUse extends Effect.Service<KeyUse>()("custody/KeyUse", {
       return sql`
         UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, seen.at)
         FROM unnest(${ids}::text[], ${times}::timestamptz[]) AS seen (id, at) WHERE k.id = seen.id`
-    }).pipe(
-      Effect.catchAllCause((cause) => Effect.logDebug("the last use of keys could not be written", cause))
-    )
+    }).pipe(Effect.catchAllCause((cause) => Effect.logDebug("the last use of keys could not be written", cause)))
 
     yield* Effect.addFinalizer(() => write)
     yield* Effect.forkScoped(Effect.schedule(write, Schedule.spaced("15 seconds")))
-    return { used: (keyId: string, at: number) => Effect.sync(() => { seen.set(keyId, at) }) }
+    return {
+      used: (keyId: string, at: number) =>
+        Effect.sync(() => {
+          seen.set(keyId, at)
+        })
+    }
   })
 }) {
   static readonly layer = this.Default

@@ -4,10 +4,13 @@
  * asked. Only the SHA-256 of the whole text is kept; with 256 bits of entropy a slow hash would add nothing.
  * Spec: Authentication 4. Decision D-10.
  */
-import { Redacted } from "effect"
-import { createHash, randomBytes } from "node:crypto"
 
-const PREFIX = "cds_", BODY = 43, CHECK = 6
+import { createHash, randomBytes } from "node:crypto"
+import { Redacted } from "effect"
+
+const PREFIX = "cds_",
+  BODY = 43,
+  CHECK = 6
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const form = new RegExp(`^${PREFIX}[0-9A-Za-z]{${BODY + CHECK}}$`)
 
@@ -26,8 +29,7 @@ export const make = (): Redacted.Redacted => {
 }
 
 /** Whether text has the form of a secret and its checksum is right. */
-export const isWellFormed = (text: string): boolean =>
-  form.test(text) && text.slice(-CHECK) === checksum(text.slice(PREFIX.length, -CHECK))
+export const isWellFormed = (text: string): boolean => form.test(text) && text.slice(-CHECK) === checksum(text.slice(PREFIX.length, -CHECK))
 
 /** What is kept of a secret: its SHA-256, 32 bytes. */
 export const hash = (text: string): Buffer => createHash("sha256").update(text).digest()

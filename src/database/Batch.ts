@@ -35,7 +35,9 @@ export const batched = <A, B, E, R>(
           if (exit._tag === "Success") {
             batch.forEach(({ resume }, index) => {
               const answer = exit.value[index]
-              resume(answer === undefined ? Effect.die(new Error("a batch answered fewer items than it was asked")) : Effect.succeed(answer))
+              resume(
+                answer === undefined ? Effect.die(new Error("a batch answered fewer items than it was asked")) : Effect.succeed(answer)
+              )
             })
           } else for (const { resume } of batch) resume(Effect.failCause(exit.cause))
           if (waiting.length > 0) schedule()

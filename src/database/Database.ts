@@ -6,10 +6,11 @@
  *
  * Statements with parameters are prepared once per connection: the same text gets the same name.
  */
-import { PgClient } from "@effect/sql-pg"
-import { SqlError } from "@effect/sql"
-import { Duration, Effect, Layer, Redacted } from "effect"
+
 import { Reactivity } from "@effect/experimental"
+import { SqlError } from "@effect/sql"
+import { PgClient } from "@effect/sql-pg"
+import { Duration, Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 
 /** What a pool is for, with its bounds. */
@@ -36,7 +37,13 @@ const INT8 = 20
 /** `2021-09-13 13:32:34.5+00`, as a UTC session prints it, to `2021-09-13T13:32:34.500Z`. */
 const isoOf = (text: string): string => {
   const point = text.indexOf(".")
-  const fraction = point < 0 ? "000" : text.slice(point + 1, text.indexOf("+")).padEnd(3, "0").slice(0, 3)
+  const fraction =
+    point < 0
+      ? "000"
+      : text
+          .slice(point + 1, text.indexOf("+"))
+          .padEnd(3, "0")
+          .slice(0, 3)
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`
 }
 
@@ -111,6 +118,9 @@ export const isUnavailable = (error: unknown): boolean => {
   if (typeof cause !== "object" || cause === null) return false
   const code = "code" in cause ? String(cause.code) : ""
   const message = "message" in cause ? String(cause.message) : ""
-  return unavailable.test(code) || broken.has(code) ||
+  return (
+    unavailable.test(code) ||
+    broken.has(code) ||
     /terminat|timeout exceeded|Connection ended|not queryable|connection error|ECONN|read-only/i.test(message)
+  )
 }

@@ -14,25 +14,25 @@ export const steps = { "0001_custody": custody, "0002_credentials": credentials,
 const LOCK = 7_249_011
 
 /** Applies what is missing; returns the numbers and names of the steps that it applied. */
-export const migrate = Effect.gen(function*() {
+export const migrate = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  return yield* sql.withTransaction(Effect.gen(function*() {
-    yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
-    // The migrator's own way of making its table fails inside a transaction, so it finds the table made.
-    yield* sql`
+  return yield* sql.withTransaction(
+    Effect.gen(function* () {
+      yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
+      // The migrator's own way of making its table fails inside a transaction, so it finds the table made.
+      yield* sql`
       CREATE TABLE IF NOT EXISTS effect_sql_migrations (
         migration_id integer PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), name text NOT NULL)`
-    return yield* Migrator.make({})({ loader: Migrator.fromRecord(steps) })
-  }))
+      return yield* Migrator.make({})({ loader: Migrator.fromRecord(steps) })
+    })
+  )
 })
 
 /** Names of steps that the database has not seen yet; empty when it is up to date. */
-export const pending = Effect.gen(function*() {
+export const pending = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`
-  const rows = tables[0]?.found === true
-    ? yield* sql<{ id: number }>`SELECT migration_id AS id FROM effect_sql_migrations`
-    : []
+  const rows = tables[0]?.found === true ? yield* sql<{ id: number }>`SELECT migration_id AS id FROM effect_sql_migrations` : []
   const applied = new Set(rows.map((row) => row.id))
   return Object.keys(steps).filter((name) => !applied.has(Number(name.slice(0, 4))))
 })

@@ -24,27 +24,30 @@ export const dayOf = (millis: number): number => Math.floor(millis / DAY)
 const LOCK = 7_249_012
 
 /** Makes the partitions of yesterday to a week ahead that are not there yet. Harmless when done twice or together. */
-export const ensure = Effect.gen(function*() {
+export const ensure = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const today = dayOf(Date.now())
   const wanted = tables.flatMap(([table, prefix]) =>
-    Array.from({ length: AHEAD + 2 }, (_, index) => ({ table, prefix, day: today - 1 + index, name: nameOf(table, today - 1 + index) })))
+    Array.from({ length: AHEAD + 2 }, (_, index) => ({ table, prefix, day: today - 1 + index, name: nameOf(table, today - 1 + index) }))
+  )
   const found = yield* sql<{ name: string }>`
     SELECT c.relname AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relname = ANY(${wanted.map(({ name }) => name)})`
   const there = new Set(found.map(({ name }) => name))
   const missing = wanted.filter(({ name }) => !there.has(name))
   if (missing.length === 0) return
-  yield* sql.withTransaction(Effect.gen(function*() {
-    yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
-    for (const { day, name, prefix, table } of missing) {
-      const already = yield* sql`SELECT 1 FROM pg_class WHERE relname = ${name}`
-      if (already.length > 0) continue
-      // Attached, not created in place: attaching does not block readers and writers of the other days.
-      yield* sql.unsafe(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`)
-      yield* sql.unsafe(`ALTER TABLE ${table} ATTACH PARTITION ${name}
+  yield* sql.withTransaction(
+    Effect.gen(function* () {
+      yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
+      for (const { day, name, prefix, table } of missing) {
+        const already = yield* sql`SELECT 1 FROM pg_class WHERE relname = ${name}`
+        if (already.length > 0) continue
+        // Attached, not created in place: attaching does not block readers and writers of the other days.
+        yield* sql.unsafe(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`)
+        yield* sql.unsafe(`ALTER TABLE ${table} ATTACH PARTITION ${name}
         FOR VALUES FROM ('${Id.floor(prefix, day * DAY)}') TO ('${Id.floor(prefix, (day + 1) * DAY)}')`)
-    }
-  }))
+      }
+    })
+  )
 })
 
 /** Keeps the partitions made for as long as the scope is open. */

@@ -4,10 +4,10 @@
  * it, readable by their owner only.
  */
 import { Database as Lock } from "bun:sqlite"
-import { Effect, Redacted, Schedule, Schema } from "effect"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { Effect, Redacted, Schedule, Schema } from "effect"
 import { Settings } from "../settings/Settings.ts"
 
 /** `DATA_DIR/run/servers.json`. */
@@ -81,10 +81,11 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
             make()
             fs.writeFileSync(path.join(run, `${name}.pid`), `${process.pid}\n`)
           }),
-          () => Effect.sync(() => {
-            const file = path.join(run, `${name}.pid`)
-            if (fs.existsSync(file) && fs.readFileSync(file, "utf8").trim() === String(process.pid)) fs.rmSync(file)
-          })
+          () =>
+            Effect.sync(() => {
+              const file = path.join(run, `${name}.pid`)
+              if (fs.existsSync(file) && fs.readFileSync(file, "utf8").trim() === String(process.pid)) fs.rmSync(file)
+            })
         )
     }
   })

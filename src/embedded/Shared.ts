@@ -3,8 +3,9 @@
  * others only use it. The owner stands in a file; an owner that is gone is replaced by the next process that
  * asks, which finds the server still running.
  */
-import { Effect } from "effect"
+
 import * as fs from "node:fs"
+import { Effect } from "effect"
 import { DataDir } from "./DataDir.ts"
 import * as Process from "./Process.ts"
 
@@ -19,12 +20,12 @@ interface Ask<A, E, R> {
 }
 
 /** The running server or a fresh one; its owner stops it when the scope closes. */
-export const shared = Effect.fn("Shared.shared")(function*<A, E, R>(ask: Ask<A, E, R>) {
+export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A, E, R>) {
   const dataDir = yield* DataDir
   const ownerFile = dataDir.at("run", `${ask.name}.owner`)
   const live = () => Process.livePid(ask.pidFile, ask.marker)
 
-  const take = Effect.gen(function*() {
+  const take = Effect.gen(function* () {
     const found = yield* ask.running
     const owner = Process.livePid(ownerFile)
     if (found !== undefined && owner !== undefined && owner !== process.pid) return { owned: false, value: found }
@@ -36,16 +37,18 @@ export const shared = Effect.fn("Shared.shared")(function*<A, E, R>(ask: Ask<A, 
     return { owned: true, value }
   })
 
-  const release = Effect.gen(function*() {
+  const release = Effect.gen(function* () {
     const pid = live()
     if (Process.livePid(ownerFile) !== process.pid) return
     if (pid !== undefined) yield* Process.stop(ask, pid)
     fs.rmSync(ownerFile, { force: true })
   })
 
-  return yield* Effect.uninterruptibleMask((restore) => Effect.gen(function*() {
-    const { owned, value } = yield* restore(dataDir.exclusively(take))
-    if (owned) yield* Effect.addFinalizer(() => release)
-    return value
-  }))
+  return yield* Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const { owned, value } = yield* restore(dataDir.exclusively(take))
+      if (owned) yield* Effect.addFinalizer(() => release)
+      return value
+    })
+  )
 })

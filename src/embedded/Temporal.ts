@@ -2,8 +2,9 @@
  * The embedded Temporal dev server: its state in `DATA_DIR/temporal.db`, its UI beside it, both on loopback.
  * Ownership is as with the embedded Postgres (Shared.ts).
  */
-import { Effect } from "effect"
+
 import * as net from "node:net"
+import { Effect } from "effect"
 import { Settings } from "../settings/Settings.ts"
 import { DataDir } from "./DataDir.ts"
 import * as Process from "./Process.ts"
@@ -28,24 +29,47 @@ const accepts = (port: number): Effect.Effect<boolean> =>
   })
 
 /** The embedded Temporal server, started when it is not running. Scoped: its owner stops it. */
-export const acquire = Effect.gen(function*() {
+export const acquire = Effect.gen(function* () {
   const settings = yield* Settings
   const dataDir = yield* DataDir
-  const database = dataDir.at("temporal.db"), pidFile = dataDir.at("run", "temporal.pid")
+  const database = dataDir.at("temporal.db"),
+    pidFile = dataDir.at("run", "temporal.pid")
   const stopSignal = "SIGTERM" as const
 
-  const start = Effect.gen(function*() {
+  const start = Effect.gen(function* () {
     const port = yield* Process.choosePort("EMBEDDED_TEMPORAL_PORT", settings.embeddedTemporalPort)
     const uiPort = yield* Process.choosePort("EMBEDDED_TEMPORAL_UI_PORT", settings.embeddedTemporalUiPort)
     const command = yield* TemporalBinary.find
     yield* Process.start({
-      name: "Temporal server", command, pidFile, marker: database, stopSignal,
+      name: "Temporal server",
+      command,
+      pidFile,
+      marker: database,
+      stopSignal,
       logFile: dataDir.at("log", "temporal.log"),
       args: [
-        "server", "start-dev", "--ip", "127.0.0.1", "--port", String(port), "--ui-port", String(uiPort),
-        "--db-filename", database, "--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL",
-        "--log-level", "error", "--namespace", settings.temporalNamespace,
-        "--dynamic-config-value", "matching.useNewMatcher=true", "--dynamic-config-value", "matching.enableFairness=true"
+        "server",
+        "start-dev",
+        "--ip",
+        "127.0.0.1",
+        "--port",
+        String(port),
+        "--ui-port",
+        String(uiPort),
+        "--db-filename",
+        database,
+        "--sqlite-pragma",
+        "journal_mode=WAL",
+        "--sqlite-pragma",
+        "synchronous=NORMAL",
+        "--log-level",
+        "error",
+        "--namespace",
+        settings.temporalNamespace,
+        "--dynamic-config-value",
+        "matching.useNewMatcher=true",
+        "--dynamic-config-value",
+        "matching.enableFairness=true"
       ],
       ready: Effect.zipWith(accepts(port), accepts(uiPort), (a, b) => a && b)
     })
@@ -54,7 +78,7 @@ export const acquire = Effect.gen(function*() {
     return found
   })
 
-  const running = Effect.gen(function*() {
+  const running = Effect.gen(function* () {
     const { temporalAddress, temporalUi } = dataDir.servers()
     if (temporalAddress === undefined || temporalUi === undefined || Process.livePid(pidFile, database) === undefined) return undefined
     return (yield* accepts(Number(temporalAddress.split(":")[1]))) ? { address: temporalAddress, ui: temporalUi } : undefined

@@ -2,11 +2,12 @@
  * Where the Temporal server comes from: `temporal` on PATH, `DATA_DIR/bin/temporal`, the official download for
  * the platform, or `go install` where Go is present. The later ones keep what they got in `DATA_DIR/bin`.
  */
-import { Console, Duration, Effect, Schedule } from "effect"
+
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import { Console, Duration, Effect, Schedule } from "effect"
 import { DataDir } from "./DataDir.ts"
 import { EmbeddedServerError } from "./Process.ts"
 
@@ -18,53 +19,59 @@ const run = (command: string, args: ReadonlyArray<string>, env: Record<string, s
   Effect.async((resume) => {
     const child = spawn(command, [...args], { env: { ...process.env, ...env }, stdio: ["ignore", "ignore", "pipe"] })
     let output = ""
-    child.stderr.on("data", (chunk) => { output = `${output}${chunk}`.slice(-4_000) })
+    child.stderr.on("data", (chunk) => {
+      output = `${output}${chunk}`.slice(-4_000)
+    })
     child.on("error", (error) => resume(Effect.fail(error.message)))
     child.on("exit", (code) => resume(code === 0 ? Effect.succeed(output) : Effect.fail(output.trim() || `exit code ${code}`)))
     return Effect.sync(() => child.kill())
   })
 
 /** Says every few seconds that something long is still under way. */
-const withProgress = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.gen(function*() {
-    const startedAt = Date.now()
-    yield* Console.error(`${what} …`)
-    const tick = Effect.suspend(() => Console.error(`${what} … ${Math.round((Date.now() - startedAt) / 1000)} s`))
-    yield* Effect.forkScoped(Effect.schedule(tick, Schedule.spaced("15 seconds")))
-    return yield* effect
-  }).pipe(Effect.scoped)
+const withProgress =
+  (what: string) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.gen(function* () {
+      const startedAt = Date.now()
+      yield* Console.error(`${what} …`)
+      const tick = Effect.suspend(() => Console.error(`${what} … ${Math.round((Date.now() - startedAt) / 1000)} s`))
+      yield* Effect.forkScoped(Effect.schedule(tick, Schedule.spaced("15 seconds")))
+      return yield* effect
+    }).pipe(Effect.scoped)
 
-const download = (target: string) => Effect.gen(function*() {
-  const platform = { linux: "linux", darwin: "darwin", win32: "windows" }[os.platform() as "linux"]
-  const arch = { x64: "amd64", arm64: "arm64" }[os.arch() as "x64"]
-  if (platform === undefined || arch === undefined) return yield* Effect.fail(`there is none for ${os.platform()}-${os.arch()}`)
-  const url = `https://github.com/temporalio/cli/releases/download/v${VERSION}/temporal_cli_${VERSION}_${platform}_${arch}.tar.gz`
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "temporal-"))
-  yield* Effect.tryPromise({
-    try: async (signal) => {
-      const response = await fetch(url, { signal })
-      if (!response.ok) throw new Error(`HTTP status ${response.status}`)
-      await Bun.write(path.join(folder, "temporal.tar.gz"), response)
-    },
-    catch: (error) => error instanceof Error ? error.message : String(error)
-  }).pipe(
-    Effect.timeoutFail({ duration: Duration.minutes(3), onTimeout: () => "it took longer than 3 minutes" }),
-    Effect.zipRight(run("tar", ["-xzf", path.join(folder, "temporal.tar.gz"), "-C", folder])),
-    Effect.zipRight(Effect.sync(() => fs.copyFileSync(path.join(folder, "temporal"), target))),
-    Effect.ensuring(Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true })))
-  )
-}).pipe(withProgress("Downloading the Temporal server"))
+const download = (target: string) =>
+  Effect.gen(function* () {
+    const platform = { linux: "linux", darwin: "darwin", win32: "windows" }[os.platform() as "linux"]
+    const arch = { x64: "amd64", arm64: "arm64" }[os.arch() as "x64"]
+    if (platform === undefined || arch === undefined) return yield* Effect.fail(`there is none for ${os.platform()}-${os.arch()}`)
+    const url = `https://github.com/temporalio/cli/releases/download/v${VERSION}/temporal_cli_${VERSION}_${platform}_${arch}.tar.gz`
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "temporal-"))
+    yield* Effect.tryPromise({
+      try: async (signal) => {
+        const response = await fetch(url, { signal })
+        if (!response.ok) throw new Error(`HTTP status ${response.status}`)
+        await Bun.write(path.join(folder, "temporal.tar.gz"), response)
+      },
+      catch: (error) => (error instanceof Error ? error.message : String(error))
+    }).pipe(
+      Effect.timeoutFail({ duration: Duration.minutes(3), onTimeout: () => "it took longer than 3 minutes" }),
+      Effect.zipRight(run("tar", ["-xzf", path.join(folder, "temporal.tar.gz"), "-C", folder])),
+      Effect.zipRight(Effect.sync(() => fs.copyFileSync(path.join(folder, "temporal"), target))),
+      Effect.ensuring(Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true })))
+    )
+  }).pipe(withProgress("Downloading the Temporal server"))
 
-const goInstall = (target: string) => Effect.gen(function*() {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "temporal-"))
-  yield* run("go", ["install", MODULE], { GOBIN: folder }).pipe(
-    Effect.zipRight(Effect.sync(() => fs.copyFileSync(path.join(folder, "temporal"), target))),
-    Effect.ensuring(Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true })))
-  )
-}).pipe(withProgress("Building the Temporal server with Go, which takes about three minutes, once"))
+const goInstall = (target: string) =>
+  Effect.gen(function* () {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "temporal-"))
+    yield* run("go", ["install", MODULE], { GOBIN: folder }).pipe(
+      Effect.zipRight(Effect.sync(() => fs.copyFileSync(path.join(folder, "temporal"), target))),
+      Effect.ensuring(Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true })))
+    )
+  }).pipe(withProgress("Building the Temporal server with Go, which takes about three minutes, once"))
 
 /** The path of a Temporal server, fetched or built when there is none yet. */
-export const find = Effect.gen(function*() {
+export const find = Effect.gen(function* () {
   const dataDir = yield* DataDir
   const onPath = Bun.which("temporal")
   if (onPath !== null) return onPath
@@ -73,15 +80,21 @@ export const find = Effect.gen(function*() {
   fs.mkdirSync(path.dirname(kept), { recursive: true })
   const fresh = `${kept}.${process.pid}`
   yield* download(fresh).pipe(
-    Effect.catchAll((why) => Effect.gen(function*() {
-      yield* Console.error(`The official download is not reachable: ${why}.`)
-      if (Bun.which("go") === null) return yield* Effect.fail("Go is not installed either")
-      yield* goInstall(fresh)
-    })),
-    Effect.mapError((why) => new EmbeddedServerError({
-      message: `There is no Temporal server on this machine, and none could be fetched or built: ${why}. ` +
-        `Put the \`temporal\` CLI on PATH (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to a running cluster.`
-    }))
+    Effect.catchAll((why) =>
+      Effect.gen(function* () {
+        yield* Console.error(`The official download is not reachable: ${why}.`)
+        if (Bun.which("go") === null) return yield* Effect.fail("Go is not installed either")
+        yield* goInstall(fresh)
+      })
+    ),
+    Effect.mapError(
+      (why) =>
+        new EmbeddedServerError({
+          message:
+            `There is no Temporal server on this machine, and none could be fetched or built: ${why}. ` +
+            `Put the \`temporal\` CLI on PATH (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to a running cluster.`
+        })
+    )
   )
   fs.chmodSync(fresh, 0o755)
   fs.renameSync(fresh, kept)

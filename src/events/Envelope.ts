@@ -5,7 +5,7 @@
  */
 import { Schema } from "effect"
 import { Timestamp } from "../values/Timestamp.ts"
-import { type DataOf, type Definition, type Kind, kinds } from "./Kind.ts"
+import { type DataOf, type Kind, kinds } from "./Kind.ts"
 
 /** What happened, before it has an id. */
 export interface Occurrence<K extends Kind = Kind> {
@@ -24,13 +24,19 @@ export interface Occurrence<K extends Kind = Kind> {
 /** The envelope's text, its keys in the documented order. */
 export const write = (id: string, { data, date, entityId, kind, vaultId }: Occurrence): string =>
   JSON.stringify({
-    id, kind, schemaVersion: kinds[kind].schemaVersion, date, entityId,
-    vaultIds: vaultId === null ? null : [vaultId], data
+    id,
+    kind,
+    schemaVersion: kinds[kind].schemaVersion,
+    date,
+    entityId,
+    vaultIds: vaultId === null ? null : [vaultId],
+    data
   })
 
 /** The schema of a kind's envelope, for the OpenAPI document and the golden files. */
-export const schemaOf = (kind: string, { data, schemaVersion, scope }: Definition<unknown, unknown>) =>
-  Schema.Struct({
+export const schemaOf = (kind: Kind) => {
+  const { data, schemaVersion, scope } = kinds[kind]
+  return Schema.Struct({
     id: Schema.String.annotations({ description: "Event id; deduplicate on it", examples: ["evt_01jz0000000000000000000000"] }),
     kind: Schema.Literal(kind),
     schemaVersion: Schema.Literal(schemaVersion),
@@ -39,3 +45,4 @@ export const schemaOf = (kind: string, { data, schemaVersion, scope }: Definitio
     vaultIds: scope === "vault" ? Schema.Array(Schema.String) : Schema.Null,
     data
   })
+}

@@ -6,8 +6,8 @@
 import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import * as Id from "../values/Id.ts"
-import type { Kind } from "./Kind.ts"
 import { type Occurrence, write } from "./Envelope.ts"
+import type { Kind } from "./Kind.ts"
 import { kinds } from "./Kind.ts"
 
 /** The channel that tells dispatchers of new events. */
@@ -15,7 +15,7 @@ export const CHANNEL = "custody_events"
 
 /** Records events in the order given; to be run inside the transaction of the change. Returns their ids. */
 export const record = (sql: SqlClient.SqlClient, occurrences: ReadonlyArray<Occurrence<Kind>>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     if (occurrences.length === 0) return []
     const ids = occurrences.map(() => Id.make("evt"))
     const column = <A>(value: (one: Occurrence<Kind>, index: number) => A) => occurrences.map(value)

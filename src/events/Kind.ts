@@ -20,8 +20,12 @@ export interface Definition<A, I> {
   readonly when: string
 }
 
-const define = <A, I>(scope: "vault" | "entity", when: string, data: Schema.Schema<A, I>): Definition<A, I> =>
-  ({ data, schemaVersion: 1, scope, when })
+const define = <A, I>(scope: "vault" | "entity", when: string, data: Schema.Schema<A, I>): Definition<A, I> => ({
+  data,
+  schemaVersion: 1,
+  scope,
+  when
+})
 
 /** Every kind that is recorded and can be subscribed to. */
 export const kinds = {
@@ -31,20 +35,35 @@ export const kinds = {
   "transaction.replaced": define("vault", "A pending transaction was replaced by another", transaction),
   "transaction.dropped": define("vault", "A pending transaction will not settle", transaction),
   "transaction.reorged": define("vault", "A confirmed transaction is pending again after a re-organization of the chain", transaction),
-  "deposit_address.created": define("vault", "A vault has a new deposit address", Schema.Struct({ vaultId, depositAddress: DepositAddress })),
+  "deposit_address.created": define(
+    "vault",
+    "A vault has a new deposit address",
+    Schema.Struct({ vaultId, depositAddress: DepositAddress })
+  ),
   "balance.updated": define("vault", "A settled balance changed", Schema.Struct({ vaultId, balance: Balance })),
   "vault.created": define("vault", "A vault was created", Schema.Struct({ vaultId, vault: Vault })),
   "vault.updated": define("vault", "A vault's label or networks changed", Schema.Struct({ vaultId, vault: Vault })),
-  "webhook.disabled": define("entity", "A webhook was disabled automatically", Schema.Struct({
-    webhookId,
-    webhook: Schema.Struct({
-      id: webhookId, status: Schema.Literal("DISABLED"), disabledReason: Schema.Literal("FAILING", "GONE"), disabledAt: at("When it was disabled")
+  "webhook.disabled": define(
+    "entity",
+    "A webhook was disabled automatically",
+    Schema.Struct({
+      webhookId,
+      webhook: Schema.Struct({
+        id: webhookId,
+        status: Schema.Literal("DISABLED"),
+        disabledReason: Schema.Literal("FAILING", "GONE"),
+        disabledAt: at("When it was disabled")
+      })
     })
-  })),
-  "webhook.secret_rotated": define("entity", "A webhook has a new signing secret", Schema.Struct({
-    webhookId,
-    webhook: Schema.Struct({ id: webhookId, previousSecretExpiresAt: at("Until when the secret before still signs along") })
-  }))
+  ),
+  "webhook.secret_rotated": define(
+    "entity",
+    "A webhook has a new signing secret",
+    Schema.Struct({
+      webhookId,
+      webhook: Schema.Struct({ id: webhookId, previousSecretExpiresAt: at("Until when the secret before still signs along") })
+    })
+  )
 } as const
 
 /** The name of a recorded kind. */
@@ -62,6 +81,7 @@ export const isKind = (text: string): text is Kind => Object.hasOwn(kinds, text)
 export const names = Object.keys(kinds).filter(isKind)
 
 /** A kind in a request or an answer. */
-export const KindName = Schema.Literal(...names as [Kind, ...Array<Kind>]).annotations({
-  identifier: "EventKind", description: "Event kind. More may come."
+export const KindName = Schema.Literal(...(names as [Kind, ...Array<Kind>])).annotations({
+  identifier: "EventKind",
+  description: "Event kind. More may come."
 })

@@ -11,7 +11,9 @@ import * as Format from "../settings/Format.ts"
  * (an IP allowlist then rejects).
  */
 export const clientAddress = (
-  peer: string | undefined, forwardedFor: string | null, trusted: ReadonlyArray<Format.Cidr>
+  peer: string | undefined,
+  forwardedFor: string | null,
+  trusted: ReadonlyArray<Format.Cidr>
 ): IPv4 | IPv6 | undefined => {
   const direct = peer === undefined ? undefined : Format.address(peer)
   if (direct === undefined || forwardedFor === null || !Format.holds(trusted, direct)) return direct
@@ -26,5 +28,4 @@ export const clientAddress = (
 }
 
 /** Some proxies write `203.0.113.7:4711` or `[2001:db8::1]:4711`. */
-const withoutPort = (text: string): string =>
-  /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text
+const withoutPort = (text: string): string => /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text

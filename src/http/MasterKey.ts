@@ -2,8 +2,9 @@
  * The master key: 32 bytes that every key of the service is derived from, one per purpose, so that no two
  * purposes share a key. During a rotation the previous key still opens what it sealed. Decision D-25.
  */
-import { Context } from "effect"
+
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
+import { Context } from "effect"
 
 /** What the keys are for; each purpose has a key of its own. */
 export type Purpose = "cursor" | "webhook-secret" | "idempotent-answer"
@@ -25,13 +26,17 @@ interface Derived {
   readonly keys: Map<Purpose, Buffer>
 }
 
-const NONCE = 12, TAG = 16
+const NONCE = 12,
+  TAG = 16
 
 const derive = (master: Buffer): Derived => ({
   // One byte tells the keys apart without saying anything of them; a clash only costs a second try.
   id: createHash("sha256").update("custody key id").update(master).digest()[0] ?? 0,
-  keys: new Map((["cursor", "webhook-secret", "idempotent-answer"] as const).map((purpose) =>
-    [purpose, Buffer.from(hkdfSync("sha256", master, "", `custody/${purpose}/v1`, 32))] as const))
+  keys: new Map(
+    (["cursor", "webhook-secret", "idempotent-answer"] as const).map(
+      (purpose) => [purpose, Buffer.from(hkdfSync("sha256", master, "", `custody/${purpose}/v1`, 32))] as const
+    )
+  )
 })
 
 /** Sealing under `current`, opening under `current` and `previous`. Both are 32 bytes. */
@@ -53,9 +58,7 @@ export const sealing = (current: Buffer, previous: Buffer | undefined): Sealing 
         decipher.setAAD(Buffer.from(context)).setAuthTag(sealed.subarray(sealed.length - TAG))
         try {
           return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE, sealed.length - TAG)), decipher.final()])
-        } catch {
-          continue
-        }
+        } catch {}
       }
       return undefined
     },

@@ -14,21 +14,24 @@ export const DEFAULT_LIMIT = 100
 export const MAX_LIMIT = 500
 
 const Limit = Schema.transform(
-  Schema.String.pipe(Schema.filter((text) => (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= MAX_LIMIT) ||
-    `must be a whole number from 1 to ${MAX_LIMIT}`)),
+  Schema.String.pipe(
+    Schema.filter(
+      (text) =>
+        (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= MAX_LIMIT) || `must be a whole number from 1 to ${MAX_LIMIT}`
+    )
+  ).annotations({ jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT } }),
   Schema.Number,
   { strict: true, decode: Number, encode: String }
-).annotations({
-  description: `Rows of the page, ${DEFAULT_LIMIT} when absent`,
-  jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }
-})
+).annotations({ description: `Rows of the page, ${DEFAULT_LIMIT} when absent` })
 
 /** The query parameters that every list takes. */
 export const PageParams = {
   limit: Schema.optionalWith(Limit, { default: () => DEFAULT_LIMIT }),
-  cursor: Schema.optional(Schema.String.annotations({
-    description: "`nextCursor` of the page before, with the same filters", jsonSchema: { type: "string", maxLength: 256 }
-  }))
+  cursor: Schema.optional(
+    Schema.String.annotations({
+      jsonSchema: { type: "string", maxLength: 256, description: "`nextCursor` of the page before, with the same filters" }
+    })
+  )
 }
 
 /** The shape of every list answer. */
@@ -70,7 +73,13 @@ interface Ask<Row, E, R> {
 }
 
 const contextOf = ({ filters = {}, list, path = [] }: Of): string =>
-  JSON.stringify([list, path, Object.entries(filters).filter(([, value]) => value !== undefined).sort(([a], [b]) => (a < b ? -1 : 1))])
+  JSON.stringify([
+    list,
+    path,
+    Object.entries(filters)
+      .filter(([, value]) => value !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+  ])
 
 const invalidCursor = () =>
   problem("invalid_cursor", "The cursor is not one that this list gave for these filters.", {
@@ -89,21 +98,23 @@ export class Pages extends Effect.Service<Pages>()("custody/Pages", {
       const key: unknown = plain === undefined ? undefined : JSON.parse(plain.toString())
       return isKey(key, length) ? key : undefined
     }
-    const seal = (context: string, key: Key) =>
-      master.seal("cursor", Buffer.from(JSON.stringify(key)), context).toString("base64url")
+    const seal = (context: string, key: Key) => master.seal("cursor", Buffer.from(JSON.stringify(key)), context).toString("base64url")
 
     return {
       /** One page. Fails with `invalid_cursor` for a cursor of another list, other filters, or none of ours. */
       cut: <Row, E, R>(ask: Ask<Row, E, R>): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> =>
-        Effect.flatMap(Effect.sync(() => ask.cursor === undefined ? null : open(contextOf(ask.of), ask.cursor, ask.keyLength)), (after): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> =>
-          after === undefined
-            ? Effect.fail(invalidCursor())
-            : Effect.map(ask.fetch(after, ask.limit + 1), (found): PageOf<Row> => {
-              const last = found[ask.limit - 1]
-              return found.length > ask.limit && last !== undefined
-                ? { rows: found.slice(0, ask.limit), limit: ask.limit, nextCursor: seal(contextOf(ask.of), ask.keyOf(last)) }
-                : { rows: found, limit: ask.limit, nextCursor: null }
-            }))
+        Effect.flatMap(
+          Effect.sync(() => (ask.cursor === undefined ? null : open(contextOf(ask.of), ask.cursor, ask.keyLength))),
+          (after): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> =>
+            after === undefined
+              ? Effect.fail(invalidCursor())
+              : Effect.map(ask.fetch(after, ask.limit + 1), (found): PageOf<Row> => {
+                  const last = found[ask.limit - 1]
+                  return found.length > ask.limit && last !== undefined
+                    ? { rows: found.slice(0, ask.limit), limit: ask.limit, nextCursor: seal(contextOf(ask.of), ask.keyOf(last)) }
+                    : { rows: found, limit: ask.limit, nextCursor: null }
+                })
+        )
     }
   })
 }) {

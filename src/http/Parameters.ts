@@ -13,9 +13,9 @@ export const noQuery = query({})
 
 /** An id in a path: any text. What it names, if anything, is the statement's business; a malformed one is a 404. Decision D-14. */
 export const pathId = (name: string) =>
-  Schema.transform(Schema.String, Schema.String, {
+  Schema.transform(Schema.String.annotations({ jsonSchema: { type: "string" } }), Schema.String, {
     strict: true,
     // Postgres takes no NUL in a text; no id has one, and the empty id names nothing.
-    decode: (id) => id.includes("\u0000") ? "" : id,
+    decode: (id) => (id.includes("\u0000") ? "" : id),
     encode: (id) => id
-  }).annotations({ description: `Opaque id of the ${name}`, jsonSchema: { type: "string" } })
+  }).annotations({ description: `Opaque id of the ${name}` })

@@ -75,7 +75,8 @@ export type ProblemOf<C extends Code> = C extends Code ? Problem<C> : never
 
 /** A problem of one code. */
 export const problem = <C extends Code>(
-  code: C, detail: string,
+  code: C,
+  detail: string,
   more: { readonly fields?: ReadonlyArray<FieldIssue>; readonly headers?: Readonly<Record<string, string>> } = {}
 ): Problem<C> => new Problem<C>({ code, detail, ...more })
 
@@ -86,7 +87,12 @@ export const notFound = (): Problem<"not_found"> => problem("not_found", "There 
 export const bodyOf = (self: Problem, requestId: string): string => {
   const [status, title] = codes[self.code]
   return JSON.stringify({
-    type: `/v1/docs#${self.code}`, title, status, detail: self.detail, code: self.code, requestId,
+    type: `/v1/docs#${self.code}`,
+    title,
+    status,
+    detail: self.detail,
+    code: self.code,
+    requestId,
     ...(self.fields === undefined || self.fields.length === 0 ? {} : { errors: self.fields })
   })
 }
@@ -116,9 +122,19 @@ export const problems = <const Codes extends readonly [Code, ...ReadonlyArray<Co
     // The wire names one of the codes, so the problem is one of theirs.
     decode: ({ code, detail, errors }) => problem(code, detail, errors === undefined ? {} : { fields: errors }) as ProblemOf<Codes[number]>,
     encode: (value) => ({
-      type: "", title: "", status, detail: value.detail, code: value.code as Codes[number], requestId: ""
+      type: "",
+      title: "",
+      status,
+      detail: value.detail,
+      code: value.code as Codes[number],
+      requestId: ""
     })
-  }).annotations(HttpApiSchema.annotations({
-    status, description: list.map((code) => codes[code][1]).join(", or: ")
-  })).pipe(HttpApiSchema.withEncoding({ kind: "Json", contentType: "application/problem+json" }))
+  })
+    .annotations(
+      HttpApiSchema.annotations({
+        status,
+        description: list.map((code) => codes[code][1]).join(", or: ")
+      })
+    )
+    .pipe(HttpApiSchema.withEncoding({ kind: "Json", contentType: "application/problem+json" }))
 }

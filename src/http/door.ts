@@ -26,43 +26,53 @@ const pathOf = (url: string) => url.split("?", 1)[0] ?? url
 
 /** Whether an `Accept` header takes JSON. */
 const takesJson = (accept: string | undefined): boolean =>
-  accept === undefined || accept.trim() === "" || accept.split(",").some((range) => {
+  accept === undefined ||
+  accept.trim() === "" ||
+  accept.split(",").some((range) => {
     const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase())
     const quality = parameters.find((parameter) => parameter.startsWith("q="))
-    return ["*/*", "application/*", "application/json", "application/problem+json"].includes(type) &&
+    return (
+      ["*/*", "application/*", "application/json", "application/problem+json"].includes(type) &&
       (quality === undefined || Number(quality.slice(2)) > 0)
+    )
   })
 
 /** Wraps the API's app so that nothing but an answer comes out. */
-export const door = <R>(routes: Routes<R>) => <E, R2>(app: HttpApp.Default<E, R2>): HttpApp.Default<never, R | R2 | Exchange> =>
-  Effect.gen(function*() {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const exchange = yield* Exchange
-    const handled = yield* Effect.exit(Effect.zipRight(refuse(request), app))
-    const response = handled._tag === "Success"
-      ? handled.value
-      : yield* Effect.flatMap(problemOf(handled.cause, request, exchange, routes), (self) => written(self, exchange))
-    return HttpServerResponse.setHeaders(response, { ...exchange.headers, "x-request-id": exchange.requestId })
-  })
+export const door =
+  <R>(routes: Routes<R>) =>
+  <E, R2>(app: HttpApp.Default<E, R2>): HttpApp.Default<never, R | R2 | Exchange> =>
+    Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const exchange = yield* Exchange
+      const handled = yield* Effect.exit(Effect.zipRight(refuse(request), app))
+      const response =
+        handled._tag === "Success"
+          ? handled.value
+          : yield* Effect.flatMap(problemOf(handled.cause, request, exchange, routes), (self) => written(self, exchange))
+      return HttpServerResponse.setHeaders(response, { ...exchange.headers, "x-request-id": exchange.requestId })
+    })
 
 const refuse = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, Problem> =>
-  request.url.length > MAX_URI
-    ? problem("uri_too_long", `The request target is longer than ${MAX_URI} bytes.`)
-    : Effect.void
+  request.url.length > MAX_URI ? problem("uri_too_long", `The request target is longer than ${MAX_URI} bytes.`) : Effect.void
 
 /** Refuses an `Accept` header that does not take JSON. Comes after authentication. */
 export const acceptable = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, Problem<"not_acceptable">> =>
   takesJson(request.headers.accept) ? Effect.void : problem("not_acceptable", "Answers are application/json; accept that.")
 
 const written = (self: Problem, exchange: ExchangeState) =>
-  Effect.succeed(HttpServerResponse.text(bodyOf(self, exchange.requestId), {
-    status: self.status,
-    contentType: "application/problem+json",
-    headers: self.headers ?? {}
-  }))
+  Effect.succeed(
+    HttpServerResponse.text(bodyOf(self, exchange.requestId), {
+      status: self.status,
+      contentType: "application/problem+json",
+      headers: self.headers ?? {}
+    })
+  )
 
 const problemOf = <R>(
-  cause: Cause.Cause<unknown>, request: HttpServerRequest.HttpServerRequest, exchange: ExchangeState, routes: Routes<R>
+  cause: Cause.Cause<unknown>,
+  request: HttpServerRequest.HttpServerRequest,
+  exchange: ExchangeState,
+  routes: Routes<R>
 ): Effect.Effect<Problem, never, R> => {
   const error = Cause.squash(cause)
   if (error instanceof Problem) return Effect.succeed(error)
@@ -85,9 +95,10 @@ const unrouted = <R>(request: HttpServerRequest.HttpServerRequest, routes: Route
   const path = pathOf(request.url)
   const methods = routes.methods(path)
   // A path whose text cannot be decoded matches a pattern and still names nothing.
-  const answer = (): Problem => methods.length === 0 || methods.includes(request.method)
-    ? notFound()
-    : problem("method_not_allowed", `${request.method} is not allowed here.`, { headers: { allow: methods.join(", ") } })
+  const answer = (): Problem =>
+    methods.length === 0 || methods.includes(request.method)
+      ? notFound()
+      : problem("method_not_allowed", `${request.method} is not allowed here.`, { headers: { allow: methods.join(", ") } })
   if (routes.isPublic(path)) return Effect.succeed(answer())
   return Effect.match(routes.authenticate, { onFailure: (self): Problem => self, onSuccess: answer })
 }
@@ -111,8 +122,11 @@ const decodeProblem = (error: HttpApiError.HttpApiDecodeError, request: HttpServ
   const fields = [...byField.values()]
   const unknown = fields.find((one) => one.code === "unknown_parameter")
   const first = unknown ?? fields[0]
-  return problem(unknown === undefined ? "invalid_parameter" : "unknown_parameter",
-    first === undefined ? "The request does not match the contract." : `${first.field} ${first.detail}.`, { fields })
+  return problem(
+    unknown === undefined ? "invalid_parameter" : "unknown_parameter",
+    first === undefined ? "The request does not match the contract." : `${first.field} ${first.detail}.`,
+    { fields }
+  )
 }
 
 const plain = (message: string): string => (/^(must|is) /.test(message) ? message : "does not fit").slice(0, 200)

@@ -4,14 +4,15 @@
  * the listener is ours: when the scope closes it stops accepting, lets requests in flight finish for up to
  * 15 s, and only then lets go. It also knows who is calling, which Effect's proxy middleware gets wrong.
  */
-import { type HttpApp, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Cause, Context, Data, Duration, Effect, Exit, Runtime, Scope } from "effect"
-import type { Server } from "bun"
+
 import * as fs from "node:fs"
+import { type HttpApp, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import type { Server } from "bun"
+import { Cause, Context, Data, Duration, Effect, Exit, Runtime, Scope } from "effect"
 import type { Cidr } from "../settings/Format.ts"
 import { clientAddress } from "./ClientAddress.ts"
-import { Exchange } from "./Exchange.ts"
 import * as exchange from "./Exchange.ts"
+import { Exchange } from "./Exchange.ts"
 
 /** A listener could not start; `message` names the port and the setting. */
 export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
@@ -37,7 +38,7 @@ const IDLE_SECONDS = 30
 
 /** Serves the app until the scope closes. Returns the port in use. */
 export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const runtime = yield* Effect.runtime<Exclude<R, HttpServerRequest.HttpServerRequest | Exchange | Scope.Scope>>()
     const scope = yield* Effect.scope
     const run = Runtime.runFork(runtime)
@@ -45,8 +46,10 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
 
     const handle = (request: Request, server: Server<undefined>): Promise<Response> =>
       new Promise((resolve) => {
-        const state = exchange.make(request.headers.get("x-request-id"),
-          clientAddress(server.requestIP(request)?.address, request.headers.get("x-forwarded-for"), listener.trustedProxies))
+        const state = exchange.make(
+          request.headers.get("x-request-id"),
+          clientAddress(server.requestIP(request)?.address, request.headers.get("x-forwarded-for"), listener.trustedProxies)
+        )
         const context = base.pipe(
           Context.add(HttpServerRequest.HttpServerRequest, HttpServerRequest.fromWeb(request)),
           Context.add(Exchange, state)
@@ -86,16 +89,20 @@ const start = (listener: Listener, handle: (request: Request, server: Server<und
         idleTimeout: IDLE_SECONDS,
         development: false,
         fetch: handle,
-        ...(listener.tls === undefined ? {} : {
-          tls: { cert: fs.readFileSync(listener.tls.certFile), key: fs.readFileSync(listener.tls.keyFile) }
-        })
+        ...(listener.tls === undefined
+          ? {}
+          : {
+              tls: { cert: fs.readFileSync(listener.tls.certFile), key: fs.readFileSync(listener.tls.keyFile) }
+            })
       }),
-    catch: (error) => new ListenError({
-      message: error instanceof Error && "code" in error && error.code === "EADDRINUSE"
-        ? `Port ${listener.port} on ${listener.host} is in use by another program, so the ${listener.name} cannot start. ` +
-          `Free it, or set ${listener.portSetting} to another port.`
-        : `The ${listener.name} cannot listen on ${listener.host}:${listener.port}: ${error instanceof Error ? error.message : String(error)}.`
-    })
+    catch: (error) =>
+      new ListenError({
+        message:
+          error instanceof Error && "code" in error && error.code === "EADDRINUSE"
+            ? `Port ${listener.port} on ${listener.host} is in use by another program, so the ${listener.name} cannot start. ` +
+              `Free it, or set ${listener.portSetting} to another port.`
+            : `The ${listener.name} cannot listen on ${listener.host}:${listener.port}: ${error instanceof Error ? error.message : String(error)}.`
+      })
   })
 
 /** Idle connections close at once, requests in flight finish, new ones are refused. */
@@ -103,5 +110,5 @@ const drain = (server: Server<undefined>) =>
   Effect.promise(() => server.stop()).pipe(
     Effect.interruptible,
     Effect.timeoutTo({ duration: DRAIN, onSuccess: () => true, onTimeout: () => false }),
-    Effect.flatMap((drained) => drained ? Effect.void : Effect.promise(() => server.stop(true)))
+    Effect.flatMap((drained) => (drained ? Effect.void : Effect.promise(() => server.stop(true))))
   )

@@ -47,7 +47,7 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
      * Applies a batch in one transaction. `events: false` records no events, for history that predates the service.
      * Fails with {@link InvalidRecords}; then nothing changed.
      */
-    apply: Effect.fn("Ledger.apply")(function*(lines: ReadonlyArray<Line>, { events }: { readonly events: boolean }) {
+    apply: Effect.fn("Ledger.apply")(function* (lines: ReadonlyArray<Line>, { events }: { readonly events: boolean }) {
       const records: Array<Numbered> = []
       const faults: Array<Fault> = []
       const broken = new Set<string>()
@@ -58,9 +58,12 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
           if (id !== undefined) broken.add(id)
         }
       }
-      return yield* Effect.gen(function*() {
+      return yield* Effect.gen(function* () {
         yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
-        const state = yield* load(sql, records.map(({ record }) => record))
+        const state = yield* load(
+          sql,
+          records.map(({ record }) => record)
+        )
         const folded = fold(state, records, broken, new Date().toISOString())
         if (faults.length + folded.faults.length > 0) {
           return yield* new InvalidRecords({ faults: [...faults, ...folded.faults].sort((a, b) => a.line - b.line) })
@@ -68,7 +71,10 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
         yield* write(sql, state)
         if (events) yield* EventLog.record(sql, folded.occurrences)
         return {
-          received: lines.length, changed: folded.changed, unchanged: folded.unchanged, events: events ? folded.occurrences.length : 0
+          received: lines.length,
+          changed: folded.changed,
+          unchanged: folded.unchanged,
+          events: events ? folded.occurrences.length : 0
         } satisfies Applied
       }).pipe(sql.withTransaction, Effect.uninterruptible)
     })

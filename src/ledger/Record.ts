@@ -10,14 +10,23 @@ import { given } from "../values/Id.ts"
 import { TimestampUtc } from "../values/Timestamp.ts"
 import { Direction, TransactionStatus } from "../vaults/Vault.ts"
 
-const text = (maximum: number) => Schema.String.pipe(
-  Schema.filter((value) => (value.length > 0 && value.length <= maximum && !/\p{Cc}/u.test(value)) ||
-    `must be text of 1 to ${maximum} characters without control characters`))
+const text = (maximum: number) =>
+  Schema.String.pipe(
+    Schema.filter(
+      (value) =>
+        (value.length > 0 && value.length <= maximum && !/\p{Cc}/u.test(value)) ||
+        `must be text of 1 to ${maximum} characters without control characters`
+    )
+  )
 
-const whole = (maximum: number) => Schema.Number.pipe(
-  Schema.filter((value) => (Number.isInteger(value) && value >= 0 && value <= maximum) || `must be a whole number from 0 to ${maximum}`))
+const whole = (maximum: number) =>
+  Schema.Number.pipe(
+    Schema.filter((value) => (Number.isInteger(value) && value >= 0 && value <= maximum) || `must be a whole number from 0 to ${maximum}`)
+  )
 
-const networks = Schema.Array(NetworkName).pipe(Schema.filter((names) => new Set(names).size === names.length || "must not name a network twice"))
+const networks = Schema.Array(NetworkName).pipe(
+  Schema.filter((names) => new Set(names).size === names.length || "must not name a network twice")
+)
 
 /** When it happened on the platform; the time of recording when absent. */
 const occurredAt = { occurredAt: Schema.optional(TimestampUtc) }
@@ -33,16 +42,32 @@ export const types = {
   entity: record("entity", { id: given("entity"), organizationId: given("org"), name: text(256) }),
   vault: record("vault", { id: given("vault"), entityId: given("entity"), label: text(256), networks, createdAt: TimestampUtc }),
   user: record("user", {
-    id: given("user"), organizationId: given("org"), email: text(320), name: text(256),
-    status: Schema.Literal("active", "deactivated"), organizationRole: Schema.Literal("owner", "member"),
+    id: given("user"),
+    organizationId: given("org"),
+    email: text(320),
+    name: text(256),
+    status: Schema.Literal("active", "deactivated"),
+    organizationRole: Schema.Literal("owner", "member"),
     vaultRoles: Schema.Array(Schema.Struct({ vaultId: given("vault"), role: Schema.Literal("developer") }))
   }),
   address: record("address", {
-    vaultId: given("vault"), address: AddressInput, network: NetworkName, assetType: TokenType, createdAt: Schema.optional(TimestampUtc)
+    vaultId: given("vault"),
+    address: AddressInput,
+    network: NetworkName,
+    assetType: TokenType,
+    createdAt: Schema.optional(TimestampUtc)
   }),
   transaction: record("transaction", {
-    vaultId: given("vault"), hash: HashInput, network: NetworkName, index: Schema.optionalWith(whole(2_147_483_647), { default: () => 0 }),
-    status: TransactionStatus, direction: Direction, asset: AssetIdInput, amount: AmountInput, from: AddressInput, to: AddressInput,
+    vaultId: given("vault"),
+    hash: HashInput,
+    network: NetworkName,
+    index: Schema.optionalWith(whole(2_147_483_647), { default: () => 0 }),
+    status: TransactionStatus,
+    direction: Direction,
+    asset: AssetIdInput,
+    amount: AmountInput,
+    from: AddressInput,
+    to: AddressInput,
     timestamp: TimestampUtc
   }),
   balance: record("balance", { vaultId: given("vault"), asset: AssetIdInput, amount: AmountInput })
@@ -103,9 +128,14 @@ const faultsOf = (error: ParseResult.ParseError, line: number): ReadonlyArray<Fa
   const byField = new Map<string, Fault>()
   for (const issue of ParseResult.ArrayFormatter.formatErrorSync(error)) {
     const field = issue.path.map(String).join(".")
-    const reason = issue._tag === "Unexpected" ? "is not a field of this type"
-      : issue._tag === "Missing" ? "is missing"
-      : /^(must|is) /.test(issue.message) ? issue.message : describe(issue.message)
+    const reason =
+      issue._tag === "Unexpected"
+        ? "is not a field of this type"
+        : issue._tag === "Missing"
+          ? "is missing"
+          : /^(must|is) /.test(issue.message)
+            ? issue.message
+            : describe(issue.message)
     if (!byField.has(field)) byField.set(field, { line, field, reason })
   }
   return [...byField.values()]

@@ -8,22 +8,70 @@ import { Effect } from "effect"
 import type { TransactionStatus } from "../vaults/Vault.ts"
 import type { Record } from "./Record.ts"
 
-export interface Network { name: string; kind: string }
-export interface Asset { id: string; symbol: string; name: string; decimals: number; network: string }
-export interface Organization { id: string; name: string; networks: ReadonlyArray<string> }
-export interface Entity { id: string; organizationId: string; name: string }
-export interface Vault { id: string; entityId: string; organizationId: string; label: string; networks: ReadonlyArray<string>; createdAt: string }
+export interface Network {
+  name: string
+  kind: string
+}
+export interface Asset {
+  id: string
+  symbol: string
+  name: string
+  decimals: number
+  network: string
+}
+export interface Organization {
+  id: string
+  name: string
+  networks: ReadonlyArray<string>
+}
+export interface Entity {
+  id: string
+  organizationId: string
+  name: string
+}
+export interface Vault {
+  id: string
+  entityId: string
+  organizationId: string
+  label: string
+  networks: ReadonlyArray<string>
+  createdAt: string
+}
 export interface User {
-  id: string; organizationId: string; email: string; name: string; status: string; organizationRole: string
+  id: string
+  organizationId: string
+  email: string
+  name: string
+  status: string
+  organizationRole: string
   /** Vaults with the Developer role, sorted. */
   vaultIds: ReadonlyArray<string>
 }
-export interface Address { vaultId: string; network: string; address: string; assetType: string; createdAt: string }
-export interface Transaction {
-  vaultId: string; hash: string; network: string; index: number; direction: "inbound" | "outbound"
-  status: TransactionStatus; asset: string; amount: string; from: string; to: string; timestamp: string
+export interface Address {
+  vaultId: string
+  network: string
+  address: string
+  assetType: string
+  createdAt: string
 }
-export interface Balance { vaultId: string; asset: string; amount: string }
+export interface Transaction {
+  vaultId: string
+  hash: string
+  network: string
+  index: number
+  direction: "inbound" | "outbound"
+  status: TransactionStatus
+  asset: string
+  amount: string
+  from: string
+  to: string
+  timestamp: string
+}
+export interface Balance {
+  vaultId: string
+  asset: string
+  amount: string
+}
 
 /** Rows by natural key, and which of them the batch changed. */
 export class Rows<Row> {
@@ -63,7 +111,8 @@ export interface State {
 const join = (...parts: ReadonlyArray<string | number>) => parts.join("\n")
 /** Natural keys as text. Source: custody records, rule 1. */
 export const keyOf = {
-  address: (row: Pick<Address, "vaultId" | "network" | "address" | "assetType">) => join(row.vaultId, row.network, row.address, row.assetType),
+  address: (row: Pick<Address, "vaultId" | "network" | "address" | "assetType">) =>
+    join(row.vaultId, row.network, row.address, row.assetType),
   transaction: (row: Pick<Transaction, "network" | "hash" | "index" | "vaultId" | "direction">) =>
     join(row.hash, row.vaultId, row.network, row.index, row.direction),
   balance: (row: Pick<Balance, "vaultId" | "asset">) => join(row.vaultId, row.asset)
@@ -71,8 +120,12 @@ export const keyOf = {
 
 const named = (records: ReadonlyArray<Record>) => {
   const ids = {
-    networks: new Set<string>(), assets: new Set<string>(), organizations: new Set<string>(), entities: new Set<string>(),
-    vaults: new Set<string>(), users: new Set<string>()
+    networks: new Set<string>(),
+    assets: new Set<string>(),
+    organizations: new Set<string>(),
+    entities: new Set<string>(),
+    vaults: new Set<string>(),
+    users: new Set<string>()
   }
   for (const record of records) {
     if (record.type === "network") ids.networks.add(record.name)
@@ -95,48 +148,90 @@ const named = (records: ReadonlyArray<Record>) => {
 }
 
 /** Reads what the records name. To be run under the ledger's lock. */
-export const load = Effect.fn("Ledger.load")(function*(sql: SqlClient.SqlClient, records: ReadonlyArray<Record>) {
+export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient, records: ReadonlyArray<Record>) {
   const ids = named(records)
   const state: State = {
-    networks: new Rows(), assets: new Rows(), organizations: new Rows(), entities: new Rows(), vaults: new Rows(),
-    users: new Rows(), addresses: new Rows(), transactions: new Rows(), balances: new Rows()
+    networks: new Rows(),
+    assets: new Rows(),
+    organizations: new Rows(),
+    entities: new Rows(),
+    vaults: new Rows(),
+    users: new Rows(),
+    addresses: new Rows(),
+    transactions: new Rows(),
+    balances: new Rows()
   }
-  const unlessEmpty = <Row>(wanted: { readonly size: number } | { readonly length: number }, rows: Effect.Effect<ReadonlyArray<Row>, import("@effect/sql").SqlError.SqlError>) =>
-    ("size" in wanted ? wanted.size : wanted.length) === 0 ? Effect.succeed<ReadonlyArray<Row>>([]) : rows
+  const unlessEmpty = <Row>(
+    wanted: { readonly size: number } | { readonly length: number },
+    rows: Effect.Effect<ReadonlyArray<Row>, import("@effect/sql").SqlError.SqlError>
+  ) => (("size" in wanted ? wanted.size : wanted.length) === 0 ? Effect.succeed<ReadonlyArray<Row>>([]) : rows)
 
-  for (const row of yield* unlessEmpty(ids.networks, sql<Network>`SELECT name, kind FROM networks WHERE name = ANY(${[...ids.networks]})`)) state.networks.load(row.name, row)
-  for (const row of yield* unlessEmpty(ids.assets, sql<Asset>`SELECT id, symbol, name, decimals, network FROM assets WHERE id = ANY(${[...ids.assets]})`)) state.assets.load(row.id, row)
-  for (const row of yield* unlessEmpty(ids.organizations, sql<Organization>`SELECT id, name, networks FROM organizations WHERE id = ANY(${[...ids.organizations]})`)) state.organizations.load(row.id, row)
-  for (const row of yield* unlessEmpty(ids.entities, sql<Entity>`SELECT id, organization_id AS "organizationId", name FROM entities WHERE id = ANY(${[...ids.entities]})`)) state.entities.load(row.id, row)
-  for (const row of yield* unlessEmpty(ids.vaults, sql<Vault>`
+  for (const row of yield* unlessEmpty(ids.networks, sql<Network>`SELECT name, kind FROM networks WHERE name = ANY(${[...ids.networks]})`))
+    state.networks.load(row.name, row)
+  for (const row of yield* unlessEmpty(
+    ids.assets,
+    sql<Asset>`SELECT id, symbol, name, decimals, network FROM assets WHERE id = ANY(${[...ids.assets]})`
+  ))
+    state.assets.load(row.id, row)
+  for (const row of yield* unlessEmpty(
+    ids.organizations,
+    sql<Organization>`SELECT id, name, networks FROM organizations WHERE id = ANY(${[...ids.organizations]})`
+  ))
+    state.organizations.load(row.id, row)
+  for (const row of yield* unlessEmpty(
+    ids.entities,
+    sql<Entity>`SELECT id, organization_id AS "organizationId", name FROM entities WHERE id = ANY(${[...ids.entities]})`
+  ))
+    state.entities.load(row.id, row)
+  for (const row of yield* unlessEmpty(
+    ids.vaults,
+    sql<Vault>`
     SELECT id, entity_id AS "entityId", organization_id AS "organizationId", label, networks, created_at AS "createdAt"
-    FROM vaults WHERE id = ANY(${[...ids.vaults]})`)) state.vaults.load(row.id, row)
-  for (const row of yield* unlessEmpty(ids.users, sql<User>`
+    FROM vaults WHERE id = ANY(${[...ids.vaults]})`
+  ))
+    state.vaults.load(row.id, row)
+  for (const row of yield* unlessEmpty(
+    ids.users,
+    sql<User>`
     SELECT u.id, u.organization_id AS "organizationId", u.email, u.name, u.status, u.organization_role AS "organizationRole",
       ARRAY(SELECT r.vault_id FROM vault_roles r WHERE r.user_id = u.id ORDER BY r.vault_id)::text[] AS "vaultIds"
-    FROM users u WHERE u.id = ANY(${[...ids.users]})`)) state.users.load(row.id, row)
+    FROM users u WHERE u.id = ANY(${[...ids.users]})`
+  ))
+    state.users.load(row.id, row)
 
   const addresses = records.filter((record) => record.type === "address")
-  for (const row of yield* unlessEmpty(addresses, sql<Address>`
+  for (const row of yield* unlessEmpty(
+    addresses,
+    sql<Address>`
     SELECT a.vault_id AS "vaultId", a.network, a.address, a.asset_type AS "assetType", a.created_at AS "createdAt"
     FROM unnest(${addresses.map((_) => _.vaultId)}::text[], ${addresses.map((_) => _.network)}::text[],
       ${addresses.map((_) => _.address)}::text[], ${addresses.map((_) => _.assetType)}::text[]) AS k (vault_id, network, address, asset_type)
-    JOIN deposit_addresses a USING (vault_id, network, address, asset_type)`)) state.addresses.load(keyOf.address(row), row)
+    JOIN deposit_addresses a USING (vault_id, network, address, asset_type)`
+  ))
+    state.addresses.load(keyOf.address(row), row)
 
   const transactions = records.filter((record) => record.type === "transaction")
-  for (const row of yield* unlessEmpty(transactions, sql<Transaction>`
+  for (const row of yield* unlessEmpty(
+    transactions,
+    sql<Transaction>`
     SELECT t.vault_id AS "vaultId", t.hash, t.network, t.index, t.direction, t.status, t.asset_id AS asset, t.amount::text AS amount,
       t.from_address AS "from", t.to_address AS "to", t.timestamp
     FROM unnest(${transactions.map((_) => _.hash)}::text[], ${transactions.map((_) => _.vaultId)}::text[],
       ${transactions.map((_) => _.network)}::text[], ${transactions.map((_) => _.index)}::int[],
       ${transactions.map((_) => _.direction)}::text[]) AS k (hash, vault_id, network, index, direction)
-    JOIN transactions t USING (hash, vault_id, network, index, direction)`)) state.transactions.load(keyOf.transaction(row), row)
+    JOIN transactions t USING (hash, vault_id, network, index, direction)`
+  ))
+    state.transactions.load(keyOf.transaction(row), row)
 
   const balances = records.filter((record) => record.type === "balance")
-  for (const row of yield* unlessEmpty(balances, sql<Balance>`
+  for (const row of yield* unlessEmpty(
+    balances,
+    sql<Balance>`
     SELECT b.vault_id AS "vaultId", b.asset_id AS asset, b.amount::text AS amount
     FROM unnest(${balances.map((_) => _.vaultId)}::text[], ${balances.map((_) => _.asset)}::text[]) AS k (vault_id, asset_id)
-    JOIN balances b USING (vault_id, asset_id)`)) state.balances.load(keyOf.balance(row), row)
+    JOIN balances b USING (vault_id, asset_id)`
+  ))
+    state.balances.load(keyOf.balance(row), row)
 
   return state
 })

@@ -2,9 +2,10 @@
  * Applies records to the state, one by one and in order: what changes, which event it causes, or why it may not.
  * Pure; nothing here reads or writes. Source: custody records, rules 1 to 4. Decision D-15.
  */
-import * as Amount from "../values/Amount.ts"
+
 import type { Occurrence } from "../events/Envelope.ts"
 import type { Kind } from "../events/Kind.ts"
+import * as Amount from "../values/Amount.ts"
 import type { TransactionStatus } from "../vaults/Vault.ts"
 import type { Fault, Record, RecordOf } from "./Record.ts"
 import { keyOf, type Rows, type State, type Vault } from "./State.ts"
@@ -54,7 +55,8 @@ export const fold = (state: State, records: ReadonlyArray<Numbered>, broken: Rea
   const faults: Array<Fault> = []
   const occurrences: Array<Occurrence<Kind>> = []
   const blamed = new Set(broken)
-  let changed = 0, unchanged = 0
+  let changed = 0,
+    unchanged = 0
   for (const { line, record } of records) {
     const outcome = apply(state, record, record.occurredAt ?? now, blamed)
     if (outcome instanceof Refused) {
@@ -103,7 +105,13 @@ const apply = (state: State, record: Record, date: string, blamed: ReadonlySet<s
     }
 
     case "vault":
-      return vault(state, record, date, refer(state.entities, "entityId", record.entityId), referAll(state.networks, "networks", record.networks))
+      return vault(
+        state,
+        record,
+        date,
+        refer(state.entities, "entityId", record.entityId),
+        referAll(state.networks, "networks", record.networks)
+      )
 
     case "user": {
       const { email, id, name, organizationId, organizationRole, status } = record
@@ -114,8 +122,10 @@ const apply = (state: State, record: Record, date: string, blamed: ReadonlySet<s
       if (missing !== undefined) return missing
       const foreign = vaultIds.find((vaultId) => state.vaults.get(vaultId)?.organizationId !== organizationId)
       if (foreign !== undefined) return new Refused("vaultRoles", `${foreign} belongs to another organization`)
-      return moved(state.users.get(id), organizationId) ??
+      return (
+        moved(state.users.get(id), organizationId) ??
         put(state.users, id, { id, organizationId, email, name, status, organizationRole, vaultIds })
+      )
     }
 
     case "address": {
@@ -132,8 +142,14 @@ const apply = (state: State, record: Record, date: string, blamed: ReadonlySet<s
     }
 
     case "transaction":
-      return transaction(state, record, date, refer(state.vaults, "vaultId", record.vaultId),
-        referAll(state.networks, "network", [record.network]), refer(state.assets, "asset", record.asset))
+      return transaction(
+        state,
+        record,
+        date,
+        refer(state.vaults, "vaultId", record.vaultId),
+        referAll(state.networks, "network", [record.network]),
+        refer(state.assets, "asset", record.asset)
+      )
 
     case "balance": {
       const owner = refer(state.vaults, "vaultId", record.vaultId)
@@ -142,18 +158,26 @@ const apply = (state: State, record: Record, date: string, blamed: ReadonlySet<s
       if (asset instanceof Refused) return asset
       const tooFine = fits(record.amount, asset.decimals)
       if (tooFine !== undefined) return tooFine
-      const amount = Amount.canonical(record.amount), { vaultId } = record
+      const amount = Amount.canonical(record.amount),
+        { vaultId } = record
       const outcome = put(state.balances, keyOf.balance(record), { vaultId, asset: asset.id, amount })
       if (outcome === "unchanged") return outcome
-      return [event("balance.updated", owner, date, {
-        vaultId, balance: { asset: asset.id, network: asset.network, symbol: asset.symbol, amount }
-      })]
+      return [
+        event("balance.updated", owner, date, {
+          vaultId,
+          balance: { asset: asset.id, network: asset.network, symbol: asset.symbol, amount }
+        })
+      ]
     }
   }
 }
 
 const vault = (
-  state: State, record: RecordOf<"vault">, date: string, entity: { readonly organizationId: string } | Refused, missing: Refused | undefined
+  state: State,
+  record: RecordOf<"vault">,
+  date: string,
+  entity: { readonly organizationId: string } | Refused,
+  missing: Refused | undefined
 ): Outcome | Refused => {
   if (entity instanceof Refused) return entity
   if (missing !== undefined) return missing
@@ -164,11 +188,17 @@ const vault = (
   const row = { id, entityId, organizationId: entity.organizationId, label, networks, createdAt }
   const outcome = put(state.vaults, id, row)
   if (outcome === "unchanged") return outcome
-  return [event(known === undefined ? "vault.created" : "vault.updated", row, date, { vaultId: id, vault: { id, label, networks, createdAt } })]
+  return [
+    event(known === undefined ? "vault.created" : "vault.updated", row, date, { vaultId: id, vault: { id, label, networks, createdAt } })
+  ]
 }
 
 const transaction = (
-  state: State, record: RecordOf<"transaction">, date: string, owner: Vault | Refused, missing: Refused | undefined,
+  state: State,
+  record: RecordOf<"transaction">,
+  date: string,
+  owner: Vault | Refused,
+  missing: Refused | undefined,
   asset: { readonly network: string; readonly decimals: number } | Refused
 ): Outcome | Refused => {
   if (owner instanceof Refused) return owner
@@ -181,23 +211,35 @@ const transaction = (
   const known = state.transactions.get(key)
   const from = known?.status ?? "new"
   if (from !== record.status && !transitions[from].includes(record.status)) {
-    return new Refused("status", from === "new"
-      ? `a new transaction cannot be ${record.status}; it is ${transitions.new.join(", ")}`
-      : `cannot go from ${from} to ${record.status}`)
+    return new Refused(
+      "status",
+      from === "new"
+        ? `a new transaction cannot be ${record.status}; it is ${transitions.new.join(", ")}`
+        : `cannot go from ${from} to ${record.status}`
+    )
   }
   const { direction, hash, index, network, status, timestamp, to, vaultId } = record
   const amount = Amount.canonical(record.amount)
   const row = { vaultId, hash, network, index, direction, status, asset: record.asset, amount, from: record.from, to, timestamp }
   const outcome = put(state.transactions, key, row)
   if (outcome === "unchanged" || from === status) return outcome
-  const kind = from === "confirmed" && status === "pending" ? "transaction.reorged" : `transaction.${status}` as const
-  return [event(kind, owner, date, {
-    vaultId, transaction: { hash, network, status, direction, asset: record.asset, amount, from: record.from, to, timestamp }
-  })]
+  const kind = from === "confirmed" && status === "pending" ? "transaction.reorged" : (`transaction.${status}` as const)
+  return [
+    event(kind, owner, date, {
+      vaultId,
+      transaction: { hash, network, status, direction, asset: record.asset, amount, from: record.from, to, timestamp }
+    })
+  ]
 }
 
-const event = <K extends Kind>(kind: K, owner: Vault, date: string, data: Occurrence<K>["data"]): Occurrence<K> =>
-  ({ kind, date, organizationId: owner.organizationId, entityId: owner.entityId, vaultId: owner.id, data })
+const event = <K extends Kind>(kind: K, owner: Vault, date: string, data: Occurrence<K>["data"]): Occurrence<K> => ({
+  kind,
+  date,
+  organizationId: owner.organizationId,
+  entityId: owner.entityId,
+  vaultId: owner.id,
+  data
+})
 
 /** Puts a row; a row that is there already in every field changes nothing. */
 const put = <Row extends object>(rows: Rows<Row>, key: string, row: Row): Outcome => {

@@ -2,14 +2,15 @@
  * The platform listener: where the custody platform feeds records, and where orchestrators and scrapers ask how
  * the process is. It never listens on the public port. Source: custody records; interface.
  */
+
+import { createHash, timingSafeEqual } from "node:crypto"
 import { Headers, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Cause, Effect, Either, Redacted } from "effect"
-import { createHash, timingSafeEqual } from "node:crypto"
 import { isUnavailable } from "../database/Database.ts"
-import { currentExchange } from "../http/verb.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "../http/Problem.ts"
+import { currentExchange } from "../http/verb.ts"
 import { render } from "../telemetry/Prometheus.ts"
-import { InvalidRecords, Ledger, type Line, MAX_RECORDS } from "./Ledger.ts"
+import { type InvalidRecords, Ledger, type Line, MAX_RECORDS } from "./Ledger.ts"
 import { type Fault, read, readLine } from "./Record.ts"
 
 /** Bytes of one request at the most. */
@@ -32,16 +33,24 @@ const authorized = (header: string | undefined, token: Redacted.Redacted): boole
 /** The lines of a body: NDJSON by default, or one JSON array. */
 const linesOf = (type: string, body: string): Effect.Effect<ReadonlyArray<Line>, Problem> => {
   if (type === "application/x-ndjson") {
-    return Effect.succeed(body.split("\n").flatMap((source, index) =>
-      source.trim() === "" ? [] : [lineOf(index + 1, readLine(source, index + 1), () => JSON.parse(source))]))
+    return Effect.succeed(
+      body
+        .split("\n")
+        .flatMap((source, index) =>
+          source.trim() === "" ? [] : [lineOf(index + 1, readLine(source, index + 1), () => JSON.parse(source))]
+        )
+    )
   }
   if (type !== "application/json") {
     return problem("unsupported_media_type", "Send records as application/x-ndjson, or as a JSON array in application/json.")
   }
   return Effect.try({ try: (): unknown => JSON.parse(body), catch: () => problem("malformed_json", "The body is not JSON.") }).pipe(
-    Effect.flatMap((value): Effect.Effect<ReadonlyArray<Line>, Problem> => Array.isArray(value)
-      ? Effect.succeed(value.map((item: unknown, index) => lineOf(index + 1, read(item, index + 1), () => item)))
-      : problem("invalid_body", "The JSON body must be an array of records."))
+    Effect.flatMap(
+      (value): Effect.Effect<ReadonlyArray<Line>, Problem> =>
+        Array.isArray(value)
+          ? Effect.succeed(value.map((item: unknown, index) => lineOf(index + 1, read(item, index + 1), () => item)))
+          : problem("invalid_body", "The JSON body must be an array of records.")
+    )
   )
 }
 
@@ -61,62 +70,92 @@ export const idOf = (input: () => unknown): string | undefined => {
 }
 
 /** Every fault, with its line beside the envelope's usual fields. */
-const issueOf = ({ field, line, reason }: Fault): FieldIssue & { readonly line: number; readonly reason: string } =>
-  ({ in: "body", field, code: "invalid_record", detail: `line ${line}: ${field === "" ? "" : `${field} `}${reason}`, line, reason })
+const issueOf = ({ field, line, reason }: Fault): FieldIssue & { readonly line: number; readonly reason: string } => ({
+  in: "body",
+  field,
+  code: "invalid_record",
+  detail: `line ${line}: ${field === "" ? "" : `${field} `}${reason}`,
+  line,
+  reason
+})
 
-const readBody = (request: HttpServerRequest.HttpServerRequest) => Effect.gen(function*() {
-  const tooLarge = problem("payload_too_large", `A request carries at most ${MAX_BYTES} bytes; send more requests.`)
-  if (Number(request.headers["content-length"] ?? 0) > MAX_BYTES) return yield* tooLarge
-  const bytes = yield* Effect.mapError(request.arrayBuffer, () => problem("malformed_json", "The body could not be read."))
-  if (bytes.byteLength > MAX_BYTES) return yield* tooLarge
-  return yield* Effect.try({
-    try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),
-    catch: () => problem("malformed_json", "The body is not UTF-8.")
+const readBody = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.gen(function* () {
+    const tooLarge = problem("payload_too_large", `A request carries at most ${MAX_BYTES} bytes; send more requests.`)
+    if (Number(request.headers["content-length"] ?? 0) > MAX_BYTES) return yield* tooLarge
+    const bytes = yield* Effect.mapError(request.arrayBuffer, () => problem("malformed_json", "The body could not be read."))
+    if (bytes.byteLength > MAX_BYTES) return yield* tooLarge
+    return yield* Effect.try({
+      try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),
+      catch: () => problem("malformed_json", "The body is not UTF-8.")
+    })
   })
-})
 
-const feed = (token: Redacted.Redacted) => Effect.gen(function*() {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const ledger = yield* Ledger
-  if (!authorized(request.headers.authorization, token)) {
-    return yield* problem("invalid_api_key", "Send `Authorization: Bearer <PLATFORM_TOKEN>`.", { headers: { "www-authenticate": "Bearer" } })
-  }
-  const wanted = request.headers["x-record-events"]
-  if (wanted !== undefined && wanted !== "none") {
-    return yield* problem("invalid_parameter", "X-Record-Events is `none` or absent.")
-  }
-  const type = (request.headers["content-type"] ?? "application/x-ndjson").split(";", 1)[0]?.trim().toLowerCase() ?? ""
-  const lines = yield* linesOf(type, yield* readBody(request))
-  if (lines.length > MAX_RECORDS) {
-    return yield* problem("payload_too_large", `A request carries at most ${MAX_RECORDS} records; send more requests.`)
-  }
-  const applied = yield* Effect.catchTag(ledger.apply(lines, { events: wanted !== "none" }), "InvalidRecords", invalid)
-  return yield* Effect.orDie(HttpServerResponse.json(applied))
-})
+const feed = (token: Redacted.Redacted) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const ledger = yield* Ledger
+    if (!authorized(request.headers.authorization, token)) {
+      return yield* problem("invalid_api_key", "Send `Authorization: Bearer <PLATFORM_TOKEN>`.", {
+        headers: { "www-authenticate": "Bearer" }
+      })
+    }
+    const wanted = request.headers["x-record-events"]
+    if (wanted !== undefined && wanted !== "none") {
+      return yield* problem("invalid_parameter", "X-Record-Events is `none` or absent.")
+    }
+    const type = (request.headers["content-type"] ?? "application/x-ndjson").split(";", 1)[0]?.trim().toLowerCase() ?? ""
+    const lines = yield* linesOf(type, yield* readBody(request))
+    if (lines.length > MAX_RECORDS) {
+      return yield* problem("payload_too_large", `A request carries at most ${MAX_RECORDS} records; send more requests.`)
+    }
+    const applied = yield* Effect.catchTag(ledger.apply(lines, { events: wanted !== "none" }), "InvalidRecords", invalid)
+    return yield* Effect.orDie(HttpServerResponse.json(applied))
+  })
 
 const invalid = ({ faults }: InvalidRecords) =>
-  Effect.fail(problem("invalid_body", `${faults.length} of the records' fields are at fault; nothing was applied. The first: ` +
-    `${faults[0] === undefined ? "" : issueOf(faults[0]).detail}.`, { fields: faults.map(issueOf) }))
+  Effect.fail(
+    problem(
+      "invalid_body",
+      `${faults.length} of the records' fields are at fault; nothing was applied. The first: ` +
+        `${faults[0] === undefined ? "" : issueOf(faults[0]).detail}.`,
+      { fields: faults.map(issueOf) }
+    )
+  )
 
 /** The listener's routes. `readiness` says how the process is; `token` is the platform token. */
 export const platformApp = (token: Redacted.Redacted, readiness: Effect.Effect<Readiness>) =>
   HttpRouter.empty.pipe(
     HttpRouter.post("/platform/v1/records", feed(token)),
     HttpRouter.get("/health/live", Effect.orDie(HttpServerResponse.json({ live: true }))),
-    HttpRouter.get("/health/ready", Effect.flatMap(readiness, (state) =>
-      Effect.orDie(HttpServerResponse.json(state, { status: state.ready ? 200 : 503 })))),
-    HttpRouter.get("/metrics", Effect.sync(() =>
-      HttpServerResponse.text(render(), { contentType: "text/plain; version=0.0.4; charset=utf-8" }))),
-    Effect.catchAllCause((cause) => Effect.gen(function*() {
-      const exchange = yield* currentExchange
-      const error = Cause.squash(cause)
-      const self = error instanceof Problem ? error
-        : error instanceof HttpServerError.RouteNotFound ? notFound()
-        : isUnavailable(error) ? problem("service_unavailable", "Postgres cannot answer right now. Nothing was applied; send it again.", { headers: { "retry-after": "1" } })
-        : problem("internal_error", "The request could not be completed.")
-      if (self.status >= 500) yield* Effect.logError("a platform request failed", cause)
-      return HttpServerResponse.text(bodyOf(self, exchange.requestId), {
-        status: self.status, contentType: "application/problem+json", headers: Headers.fromInput(self.headers ?? {})
+    HttpRouter.get(
+      "/health/ready",
+      Effect.flatMap(readiness, (state) => Effect.orDie(HttpServerResponse.json(state, { status: state.ready ? 200 : 503 })))
+    ),
+    HttpRouter.get(
+      "/metrics",
+      Effect.sync(() => HttpServerResponse.text(render(), { contentType: "text/plain; version=0.0.4; charset=utf-8" }))
+    ),
+    Effect.catchAllCause((cause) =>
+      Effect.gen(function* () {
+        const exchange = yield* currentExchange
+        const error = Cause.squash(cause)
+        const self =
+          error instanceof Problem
+            ? error
+            : error instanceof HttpServerError.RouteNotFound
+              ? notFound()
+              : isUnavailable(error)
+                ? problem("service_unavailable", "Postgres cannot answer right now. Nothing was applied; send it again.", {
+                    headers: { "retry-after": "1" }
+                  })
+                : problem("internal_error", "The request could not be completed.")
+        if (self.status >= 500) yield* Effect.logError("a platform request failed", cause)
+        return HttpServerResponse.text(bodyOf(self, exchange.requestId), {
+          status: self.status,
+          contentType: "application/problem+json",
+          headers: Headers.fromInput(self.headers ?? {})
+        })
       })
-    }))
+    )
   )

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { transactionJson } from "../vaults/Vault.ts"
 import type { State } from "./State.ts"
 
-export const write = Effect.fn("Ledger.write")(function*(sql: SqlClient.SqlClient, state: State) {
+export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClient, state: State) {
   const networks = state.networks.changed()
   if (networks.length > 0) {
     yield* sql`
@@ -78,7 +78,7 @@ export const write = Effect.fn("Ledger.write")(function*(sql: SqlClient.SqlClien
 })
 
 /** Users with the whole set of their roles; the keys of a deactivated user are revoked with it. Spec: Authentication 10. */
-const writeUsers = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, state: State) {
+const writeUsers = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state: State) {
   for (const one of state.users.changed()) {
     yield* sql`
       INSERT INTO users (id, organization_id, email, name, status, organization_role)

@@ -70,7 +70,10 @@ export const cidrs = (text: string): Read<ReadonlyArray<Cidr>> => list(text, cid
 /** Comma-separated items, each read by `item`; the first that does not fit decides the answer. */
 export const list = <A>(text: string, item: (text: string) => Read<A>): Read<ReadonlyArray<A>> => {
   const out: Array<A> = []
-  for (const part of text.split(",").map((_) => _.trim()).filter((_) => _ !== "")) {
+  for (const part of text
+    .split(",")
+    .map((_) => _.trim())
+    .filter((_) => _ !== "")) {
     const read = item(part)
     if (Either.isLeft(read)) return Either.left(`${read.left} (at “${part}”)`)
     out.push(read.right)
@@ -93,13 +96,16 @@ export const holds = (ranges: ReadonlyArray<Cidr>, value: ipaddr.IPv4 | ipaddr.I
   ranges.some(({ network: [first, length] }) =>
     first instanceof ipaddr.IPv4
       ? value instanceof ipaddr.IPv4 && value.match(first, length)
-      : value instanceof ipaddr.IPv6 && value.match(first, length))
+      : value instanceof ipaddr.IPv6 && value.match(first, length)
+  )
 
 /** A whole number of the range, both ends included. */
-export const integer = (from: number, to: number) => (text: string): Read<number> => {
-  const value = /^\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN
-  return value >= from && value <= to ? Either.right(value) : Either.left(`a whole number from ${from} to ${to}`)
-}
+export const integer =
+  (from: number, to: number) =>
+  (text: string): Read<number> => {
+    const value = /^\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN
+    return value >= from && value <= to ? Either.right(value) : Either.left(`a whole number from ${from} to ${to}`)
+  }
 
 /** `50/1s burst 100`: tokens per period and the size of the bucket. */
 export interface Rate {

@@ -7,7 +7,7 @@ import { Settings } from "../settings/Settings.ts"
 
 const levels = { debug: LogLevel.Debug, info: LogLevel.Info, warning: LogLevel.Warning, error: LogLevel.Error } as const
 
-const text = (value: unknown): string => typeof value === "string" ? value : Inspectable.toStringUnknown(value, 0)
+const text = (value: unknown): string => (typeof value === "string" ? value : Inspectable.toStringUnknown(value, 0))
 
 const describeCause = (cause: Cause.Cause<unknown>): string | undefined =>
   Cause.isEmptyType(cause) ? undefined : Cause.pretty(cause, { renderErrorCause: true })
@@ -19,7 +19,10 @@ const json = Logger.make(({ annotations, cause, date, logLevel, message, spans }
   const line: Record<string, unknown> = {
     time: date.toISOString(),
     level: logLevel.label.toLowerCase(),
-    message: parts.filter((part) => !(part instanceof Error)).map(text).join(" ")
+    message: parts
+      .filter((part) => !(part instanceof Error))
+      .map(text)
+      .join(" ")
   }
   for (const [key, value] of HashMap.toEntries(annotations)) line[key] = value
   for (const span of List.toArray(spans)) line[`${span.label}Ms`] = date.getTime() - span.startTime
@@ -33,20 +36,21 @@ const pretty = Logger.make((options) => {
   const { annotations, cause, date, logLevel, message } = options
   const parts = Array.isArray(message) ? message : [message]
   const color = logLevel.ordinal >= LogLevel.Error.ordinal ? 31 : logLevel.ordinal >= LogLevel.Warning.ordinal ? 33 : 32
-  const extras = HashMap.toEntries(annotations).map(([key, value]) => `${key}=${text(value)}`).join(" ")
+  const extras = HashMap.toEntries(annotations)
+    .map(([key, value]) => `${key}=${text(value)}`)
+    .join(" ")
   const why = describeCause(cause)
   process.stderr.write(
     `\u001b[90m${date.toISOString().slice(11, 23)}\u001b[0m \u001b[${color}m${logLevel.label.padEnd(5)}\u001b[0m ` +
-      `${parts.map((part) => part instanceof Error ? part.stack ?? String(part) : text(part)).join(" ")}` +
+      `${parts.map((part) => (part instanceof Error ? (part.stack ?? String(part)) : text(part))).join(" ")}` +
       `${extras === "" ? "" : ` \u001b[90m${extras}\u001b[0m`}${why === undefined ? "" : `\n${why}`}\n`
   )
 })
 
 /** The program's logger, by the settings. */
-export const layer = Layer.unwrapEffect(Effect.map(Settings, ({ logFormat, logLevel }) => {
-  const format = logFormat ?? (process.stderr.isTTY ? "pretty" : "json")
-  return Layer.merge(
-    Logger.replace(Logger.defaultLogger, format === "pretty" ? pretty : json),
-    Logger.minimumLogLevel(levels[logLevel])
-  )
-}))
+export const layer = Layer.unwrapEffect(
+  Effect.map(Settings, ({ logFormat, logLevel }) => {
+    const format = logFormat ?? (process.stderr.isTTY ? "pretty" : "json")
+    return Layer.merge(Logger.replace(Logger.defaultLogger, format === "pretty" ? pretty : json), Logger.minimumLogLevel(levels[logLevel]))
+  })
+)

@@ -2,7 +2,7 @@
  * Effect's metrics as Prometheus text. Counters, gauges, histograms and frequencies; names use `_` for every
  * character that Prometheus does not take.
  */
-import { Array as Arr, Metric, MetricKey, MetricState, Option } from "effect"
+import { Array as Arr, Metric, type MetricKey, MetricState, Option } from "effect"
 
 type Pair = ReturnType<typeof Metric.unsafeSnapshot>[number]
 
@@ -15,7 +15,7 @@ const labels = (key: MetricKey.MetricKey.Untyped, extra: Readonly<Record<string,
 
 const escape = (value: string) => value.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"')
 
-const number = (value: number) => value === Number.POSITIVE_INFINITY ? "+Inf" : String(value)
+const number = (value: number) => (value === Number.POSITIVE_INFINITY ? "+Inf" : String(value))
 
 const lines = ({ metricKey: key, metricState: state }: Pair): { readonly type: string; readonly samples: ReadonlyArray<string> } => {
   const name = nameOf(key)
@@ -40,9 +40,13 @@ const lines = ({ metricKey: key, metricState: state }: Pair): { readonly type: s
 /** Every metric of the process, in the text format that Prometheus scrapes. */
 export const render = (): string => {
   const byName = Arr.groupBy(Metric.unsafeSnapshot(), ({ metricKey }) => nameOf(metricKey))
-  return Object.entries(byName).sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([name, pairs]) => {
-    const parts = pairs.map(lines)
-    const help = Option.getOrElse(pairs[0].metricKey.description, () => name)
-    return [`# HELP ${name} ${help}`, `# TYPE ${name} ${parts[0]?.type ?? "untyped"}`, ...parts.flatMap(({ samples }) => samples)]
-  }).join("\n").concat("\n")
+  return Object.entries(byName)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([name, pairs]) => {
+      const parts = pairs.map(lines)
+      const help = Option.getOrElse(pairs[0].metricKey.description, () => name)
+      return [`# HELP ${name} ${help}`, `# TYPE ${name} ${parts[0]?.type ?? "untyped"}`, ...parts.flatMap(({ samples }) => samples)]
+    })
+    .join("\n")
+    .concat("\n")
 }

@@ -15,8 +15,7 @@ const form = new RegExp(`^(?:0|[1-9]\\d{0,${WHOLE - 1}})(?:\\.\\d{1,${FRACTION}}
 export const Amount = Schema.String.annotations({
   identifier: "Amount",
   description: "Exact decimal; parse it with a decimal library, never as floating point",
-  jsonSchema: { type: "string", pattern: "^(0|[1-9][0-9]*)(\\.[0-9]*[1-9])?$" },
-  examples: ["2455041.424650514344217245"]
+  jsonSchema: { type: "string", pattern: "^(0|[1-9][0-9]*)(\\.[0-9]*[1-9])?$", examples: ["2455041.424650514344217245"] }
 })
 
 /** Whether text is a plain decimal: digits, at most one point, no sign, no exponent, no leading zeros. */

@@ -3,9 +3,10 @@
  * EVM contracts are lower-case inside asset ids and EIP-55 in address fields; filters match either.
  * Spec: Asset identifier format. Decision D-16.
  */
-import { Schema } from "effect"
+
 import { keccak_256 } from "@noble/hashes/sha3.js"
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js"
+import { Schema } from "effect"
 
 const word = "[a-z0-9]+(?:-[a-z0-9]+)*"
 
@@ -41,7 +42,9 @@ export const parseAssetId = (text: string): AssetId | undefined => {
 
 /** An asset identifier; an EVM contract becomes lower-case. */
 export const AssetIdInput = Schema.transform(
-  Schema.String.pipe(Schema.filter((text) => parseAssetId(text) !== undefined || "must be an asset id such as ethereum/native or ethereum/erc20:0x…")),
+  Schema.String.pipe(
+    Schema.filter((text) => parseAssetId(text) !== undefined || "must be an asset id such as ethereum/native or ethereum/erc20:0x…")
+  ),
   Schema.String,
   { strict: true, decode: (text) => parseAssetId(text)?.id ?? text, encode: (id) => id }
 )
@@ -75,7 +78,15 @@ const printable = (maximum: number, what: string) =>
   })
 
 /** An address in a record. */
-export const AddressInput = Schema.transform(printable(256, "an address"), Schema.String, { strict: true, decode: address, encode: (_) => _ })
+export const AddressInput = Schema.transform(printable(256, "an address"), Schema.String, {
+  strict: true,
+  decode: address,
+  encode: (_) => _
+})
 
 /** A transaction hash in a record or a filter. */
-export const HashInput = Schema.transform(printable(256, "a transaction hash"), Schema.String, { strict: true, decode: hash, encode: (_) => _ })
+export const HashInput = Schema.transform(printable(256, "a transaction hash"), Schema.String, {
+  strict: true,
+  decode: hash,
+  encode: (_) => _
+})

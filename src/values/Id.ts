@@ -5,8 +5,9 @@
  *
  * Ids from outside are opaque strings: nothing here parses them to decide who may see what.
  */
-import { Schema } from "effect"
+
 import { createHash } from "node:crypto"
+import { Schema } from "effect"
 import { TypeID } from "typeid-js"
 
 /** The kinds of thing that carry an id of ours or of the custody platform. */
@@ -69,6 +70,8 @@ export const time = (id: string): number | undefined => {
  * The platform owns them, so nothing but the prefix is asked for.
  */
 export const given = (prefix: Prefix) =>
-  Schema.String.pipe(Schema.pattern(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,64}$`), {
-    message: () => `must be an id that starts with ${prefix}_`
-  }))
+  Schema.String.pipe(
+    Schema.pattern(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,64}$`), {
+      message: () => `must be an id that starts with ${prefix}_`
+    })
+  )

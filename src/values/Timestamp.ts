@@ -8,8 +8,7 @@ import { ParseResult, Schema } from "effect"
 export const Timestamp = Schema.String.annotations({
   identifier: "Timestamp",
   description: "UTC ISO 8601 with milliseconds",
-  jsonSchema: { type: "string", format: "date-time" },
-  examples: ["2025-03-24T22:01:59.000Z"]
+  jsonSchema: { type: "string", format: "date-time", examples: ["2025-03-24T22:01:59.000Z"] }
 })
 
 const form = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:\d{2})$/
@@ -33,7 +32,8 @@ export const parse = (text: string): string | undefined => {
 }
 
 const offsetMinutes = (zone: string): number | undefined => {
-  const hours = Number(zone.slice(1, 3)), minutes = Number(zone.slice(4, 6))
+  const hours = Number(zone.slice(1, 3)),
+    minutes = Number(zone.slice(4, 6))
   if (hours > 14 || minutes > 59) return undefined
   return (zone.startsWith("-") ? -1 : 1) * (hours * 60 + minutes)
 }
@@ -41,17 +41,19 @@ const offsetMinutes = (zone: string): number | undefined => {
 const expected = "must be an ISO 8601 time with a zone, such as 2025-03-24T22:01:59Z"
 
 /** A time in a query: the caller's text, in any zone, becomes UTC. */
-export const TimestampParam = Schema.transformOrFail(Schema.String, Schema.String, {
-  strict: true,
-  // In a query string an unescaped + means a space; no time has one.
-  decode: (text, _, ast) => {
-    const parsed = parse(text.replace(" ", "+"))
-    return parsed === undefined
-      ? ParseResult.fail(new ParseResult.Type(ast, text, expected))
-      : ParseResult.succeed(parsed)
-  },
-  encode: ParseResult.succeed
-}).annotations({ description: "ISO 8601 time, inclusive", jsonSchema: { type: "string", format: "date-time" } })
+export const TimestampParam = Schema.transformOrFail(
+  Schema.String.annotations({ jsonSchema: { type: "string", format: "date-time" } }),
+  Schema.String,
+  {
+    strict: true,
+    // In a query string an unescaped + means a space; no time has one.
+    decode: (text, _, ast) => {
+      const parsed = parse(text.replace(" ", "+"))
+      return parsed === undefined ? ParseResult.fail(new ParseResult.Type(ast, text, expected)) : ParseResult.succeed(parsed)
+    },
+    encode: ParseResult.succeed
+  }
+)
 
 /** A time in a custody record: UTC, written with `Z`. */
 export const TimestampUtc = Schema.transformOrFail(Schema.String, Schema.String, {

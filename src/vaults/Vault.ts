@@ -11,7 +11,10 @@ const described = (description: string, ...examples: ReadonlyArray<string>) =>
   Schema.String.annotations(examples.length === 0 ? { description } : { description, examples: [examples[0] ?? "", ...examples.slice(1)] })
 
 const networkName = described("Friendly network name", "ethereum")
-const assetId = described("Asset identifier: {network}/{tokenType}[:{address}]", "ethereum/erc20:0xdac17f958d2ee523a2206206994597c13d831ec7")
+const assetId = described(
+  "Asset identifier: {network}/{tokenType}[:{address}]",
+  "ethereum/erc20:0xdac17f958d2ee523a2206206994597c13d831ec7"
+)
 
 /** A vault. */
 export const Vault = Schema.Struct({
@@ -34,7 +37,8 @@ export type Balance = typeof Balance.Type
 /** Every status of a transaction. Decision D-15. */
 export const TransactionStatus = Schema.Literal("pending", "confirmed", "failed", "replaced", "dropped").annotations({
   identifier: "TransactionStatus",
-  description: "pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. More may come."
+  description:
+    "pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. More may come."
 })
 export type TransactionStatus = typeof TransactionStatus.Type
 

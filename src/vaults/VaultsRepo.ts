@@ -7,8 +7,8 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { seesVault } from "../credentials/visibility.ts"
-import type { Key } from "../http/Page.ts"
 import { and } from "../database/sql.ts"
+import type { Key } from "../http/Page.ts"
 import type { DepositAddress, Vault } from "./Vault.ts"
 
 /** Filters of transactions, as the contract reads them; absent ones do not filter. */
@@ -42,11 +42,11 @@ export interface BalanceRow {
 }
 
 export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo", {
-  effect: Effect.gen(function*() {
+  effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
     /** Rows that came back empty either because there are none or because the vault is not visible. */
-    const visible = Effect.fnUntraced(function*<Row>(principal: PrincipalState, vaultId: string, rows: ReadonlyArray<Row>) {
+    const visible = Effect.fnUntraced(function* <Row>(principal: PrincipalState, vaultId: string, rows: ReadonlyArray<Row>) {
       if (rows.length > 0) return Option.some(rows)
       const seen = yield* sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql.literal("v.id"))}`
       return seen.length > 0 ? Option.some(rows) : Option.none()
@@ -63,12 +63,25 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
           ORDER BY v.created_at DESC, v.id DESC LIMIT ${take}`),
 
       find: (principal: PrincipalState, vaultId: string): Effect.Effect<Option.Option<Vault>> =>
-        Effect.orDie(Effect.map(sql<Vault>`
+        Effect.orDie(
+          Effect.map(
+            sql<Vault>`
           SELECT v.id, v.label, v.networks, v.created_at AS "createdAt" FROM vaults v
-          WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql.literal("v.id"))}`, (rows) => Option.fromNullable(rows[0]))),
+          WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql.literal("v.id"))}`,
+            (rows) => Option.fromNullable(rows[0])
+          )
+        ),
 
-      balances: (principal: PrincipalState, vaultId: string, network: string | undefined, after: Key | null, take: number): Rows<BalanceRow> =>
-        Effect.orDie(Effect.flatMap(sql<BalanceRow>`
+      balances: (
+        principal: PrincipalState,
+        vaultId: string,
+        network: string | undefined,
+        after: Key | null,
+        take: number
+      ): Rows<BalanceRow> =>
+        Effect.orDie(
+          Effect.flatMap(
+            sql<BalanceRow>`
           SELECT * FROM (
             SELECT v.vault_id, v.asset_id AS asset, a.network, a.symbol, v.amount,
               CASE WHEN a.id = a.network || '/native' THEN '0' ELSE '1' END COLLATE "C" AS rank
@@ -76,13 +89,25 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
             WHERE v.vault_id = ${vaultId} ${and(sql, network !== undefined && sql`a.network = ${network}`)}
           ) v WHERE ${sees(principal)}
           ${and(sql, after !== null && sql`(v.network, v.rank, v.symbol, v.asset) > (${after[0]}, ${after[1]}, ${after[2]}, ${after[3]})`)}
-          ORDER BY v.network, v.rank, v.symbol, v.asset LIMIT ${take}`, (rows) => visible(principal, vaultId, rows))),
+          ORDER BY v.network, v.rank, v.symbol, v.asset LIMIT ${take}`,
+            (rows) => visible(principal, vaultId, rows)
+          )
+        ),
 
-      transactions: (principal: PrincipalState, vaultId: string, filter: TransactionFilter, after: Key | null, take: number): Rows<TransactionRow> =>
-        Effect.orDie(Effect.flatMap(sql<TransactionRow>`
+      transactions: (
+        principal: PrincipalState,
+        vaultId: string,
+        filter: TransactionFilter,
+        after: Key | null,
+        take: number
+      ): Rows<TransactionRow> =>
+        Effect.orDie(
+          Effect.flatMap(
+            sql<TransactionRow>`
           SELECT v.id, v.timestamp, v.json FROM transactions v
           WHERE v.vault_id = ${vaultId} AND ${sees(principal)}
-          ${and(sql,
+          ${and(
+            sql,
             filter.status !== undefined && sql`v.status = ${sql.literal(`'${filter.status}'`)}`,
             filter.direction !== undefined && sql`v.direction = ${filter.direction}`,
             filter.asset !== undefined && sql`v.asset_id = ${filter.asset}`,
@@ -90,18 +115,34 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
             filter.hash !== undefined && sql`v.hash = ${filter.hash}`,
             filter.occurredAfter !== undefined && sql`v.timestamp >= ${filter.occurredAfter}::timestamptz`,
             filter.occurredBefore !== undefined && sql`v.timestamp <= ${filter.occurredBefore}::timestamptz`,
-            after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`)}
-          ORDER BY v.timestamp DESC, v.id DESC LIMIT ${take}`, (rows) => visible(principal, vaultId, rows))),
+            after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
+          )}
+          ORDER BY v.timestamp DESC, v.id DESC LIMIT ${take}`,
+            (rows) => visible(principal, vaultId, rows)
+          )
+        ),
 
-      addresses: (principal: PrincipalState, vaultId: string, network: string | undefined, after: Key | null, take: number):
-        Rows<DepositAddress & { readonly id: number; readonly createdAt: string }> =>
-        Effect.orDie(Effect.flatMap(sql<DepositAddress & { readonly id: number; readonly createdAt: string }>`
+      addresses: (
+        principal: PrincipalState,
+        vaultId: string,
+        network: string | undefined,
+        after: Key | null,
+        take: number
+      ): Rows<DepositAddress & { readonly id: number; readonly createdAt: string }> =>
+        Effect.orDie(
+          Effect.flatMap(
+            sql<DepositAddress & { readonly id: number; readonly createdAt: string }>`
           SELECT v.id, v.address, v.network, v.asset_type AS "assetType", v.created_at AS "createdAt" FROM deposit_addresses v
           WHERE v.vault_id = ${vaultId} AND ${sees(principal)}
-          ${and(sql,
+          ${and(
+            sql,
             network !== undefined && sql`v.network = ${network}`,
-            after !== null && sql`(v.created_at, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`)}
-          ORDER BY v.created_at DESC, v.id DESC LIMIT ${take}`, (rows) => visible(principal, vaultId, rows)))
+            after !== null && sql`(v.created_at, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
+          )}
+          ORDER BY v.created_at DESC, v.id DESC LIMIT ${take}`,
+            (rows) => visible(principal, vaultId, rows)
+          )
+        )
     }
   })
 }) {

@@ -5,7 +5,8 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
-export default Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(`
+export default Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql.unsafe(`
 CREATE TABLE networks (
   name text COLLATE "C" PRIMARY KEY CHECK (name ~ '^[a-z0-9]+(-[a-z0-9]+)*$'),
   kind text NOT NULL CHECK (kind IN ('mainnet', 'testnet')),
@@ -120,4 +121,5 @@ CREATE TABLE balances (
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
   PRIMARY KEY (vault_id, asset_id)
 );
-`))
+`)
+)

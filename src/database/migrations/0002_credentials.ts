@@ -2,7 +2,8 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
-export default Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(`
+export default Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql.unsafe(`
 CREATE TABLE api_keys (
   id text COLLATE "C" PRIMARY KEY,
   user_id text COLLATE "C" NOT NULL REFERENCES users (id),
@@ -21,4 +22,5 @@ CREATE TABLE api_keys (
   CHECK ((revoked_at IS NULL) = (revoked_reason IS NULL))
 );
 CREATE INDEX api_keys_by_user ON api_keys (user_id, created_at DESC, id DESC);
-`))
+`)
+)

@@ -5,7 +5,8 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
-export default Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(`
+export default Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql.unsafe(`
 CREATE TABLE events (
   id text COLLATE "C" NOT NULL,
   organization_id text COLLATE "C" NOT NULL,
@@ -27,4 +28,5 @@ CREATE INDEX events_undispatched ON events (id) WHERE dispatched_at IS NULL;
 CREATE INDEX events_newest ON events (organization_id, occurred_at DESC, id DESC);
 CREATE INDEX events_of_kind ON events (organization_id, kind, occurred_at DESC, id DESC);
 CREATE INDEX events_of_vault ON events (vault_id, occurred_at DESC, id DESC) WHERE vault_id IS NOT NULL;
-`))
+`)
+)

@@ -1,0 +1,108 @@
+/** The servers and processes that a benchmark runs against, in a data folder of its own, ended when it ends. */
+import { type ChildProcess, spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import pg from "pg"
+
+const root = path.resolve(import.meta.dir, "../..")
+const children: Array<ChildProcess> = []
+
+/** A folder for this run, gone afterwards. */
+export const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-bench-"))
+
+/** Environment of a process of the service: free ports, no rate limit, quiet logs. */
+export const environment = (extra: Record<string, string> = {}): Record<string, string> => ({
+  ...Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined)),
+  DATA_DIR: path.join(folder, "data"),
+  PORT: "0",
+  PLATFORM_PORT: "0",
+  EMBEDDED_POSTGRES_PORT: "0",
+  EMBEDDED_TEMPORAL_PORT: "0",
+  EMBEDDED_TEMPORAL_UI_PORT: "0",
+  RATE_LIMIT: "off",
+  LOG_FORMAT: "json",
+  LOG_LEVEL: "info",
+  ...extra
+})
+
+/** Runs the program's CLI to its end and returns what it printed. */
+export const custody = async (args: ReadonlyArray<string>, env: Record<string, string>): Promise<string> => {
+  const child = Bun.spawn([process.execPath, "src/main.ts", ...args], { cwd: root, env, stderr: "pipe" })
+  const [output, errors, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited])
+  if (code !== 0) throw new Error(`custody ${args.join(" ")} ended with ${code}: ${errors}`)
+  return output
+}
+
+/** Starts a process and waits for the first line of its output that `ready` takes. Returns what `ready` made of it. */
+export const start = <A>(
+  script: string,
+  args: ReadonlyArray<string>,
+  env: Record<string, string>,
+  ready: (line: string) => A | undefined
+): Promise<A & { readonly process: ChildProcess }> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [script, ...args], { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] })
+    children.push(child)
+    let rest = "",
+      all = ""
+    const read = (chunk: Buffer) => {
+      const lines = (rest + chunk.toString()).split("\n")
+      rest = lines.pop() ?? ""
+      for (const line of lines) {
+        all = `${all}${line}\n`.slice(-4_000)
+        const value = ready(line)
+        if (value !== undefined) resolve({ ...value, process: child })
+      }
+    }
+    child.stdout?.on("data", read)
+    child.stderr?.on("data", read)
+    child.on("exit", (code) => reject(new Error(`${script} ended with ${code}:\n${all}`)))
+  })
+
+/** The ports that a `custody start` announces. */
+export const announced = (line: string): { readonly port: number; readonly platformPort: number } | undefined => {
+  try {
+    const parsed = JSON.parse(line)
+    return parsed.message === "ready"
+      ? { port: Number(new URL(parsed.api).port), platformPort: Number(new URL(parsed.platform).port) }
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A client of the database that `DATA_DIR` names. */
+export const database = async (): Promise<pg.Client> => {
+  const { databaseUrl } = JSON.parse(fs.readFileSync(path.join(folder, "data", "run", "servers.json"), "utf8"))
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  return client
+}
+
+/** Runs the load generator in a process of its own. */
+export const load = async (ask: Record<string, unknown>) => {
+  const child = Bun.spawn([process.execPath, path.join(import.meta.dir, "load.ts"), JSON.stringify(ask)], { stderr: "inherit" })
+  const result: { requests: number; failed: number; perSecond: number; p50Ms: number; p99Ms: number } = JSON.parse(
+    await new Response(child.stdout).text()
+  )
+  if (result.failed > 0) throw new Error(`${result.failed} of ${result.requests} requests failed`)
+  return result
+}
+
+/** Ends every process that was started here, and removes the folder. */
+export const end = async (): Promise<void> => {
+  await Promise.all(
+    children.map(
+      (child) =>
+        new Promise<void>((resolve) => {
+          if (child.exitCode !== null || child.signalCode !== null) return resolve()
+          child.once("exit", () => resolve())
+          child.kill("SIGTERM")
+        })
+    )
+  )
+  fs.rmSync(folder, { recursive: true, force: true })
+}
+
+export const median = (values: ReadonlyArray<number>): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
