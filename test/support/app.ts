@@ -1,0 +1,257 @@
+/**
+ * The real program as a process of its own, on free ports and a database of its own, driven through HTTP. Ends with
+ * the test file.
+ */
+import { afterAll, beforeAll } from "bun:test"
+import { type ChildProcess, spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { Effect, Layer, Redacted } from "effect"
+import pg from "pg"
+import { type ApiKey, ApiKeys, type Choice } from "../../src/credentials/ApiKeys.ts"
+import * as Database from "../../src/database/Database.ts"
+import { freshDatabase, servers } from "./servers.ts"
+
+const root = path.resolve(import.meta.dir, "../..")
+
+/** A record of the custody feed. */
+export type Record = { readonly type: string; readonly [field: string]: unknown }
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // Tests look into answers field by field; what is not there fails the expectation.
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what the test is about
+  readonly json: any
+}
+
+/** A running process of the program. */
+export interface Process {
+  readonly baseUrl: string
+  readonly platformUrl: string
+  readonly child: ChildProcess
+  /** Everything it wrote so far. */
+  readonly output: () => string
+  /** Ends it with a signal and returns its exit code (null when the signal itself ended it). */
+  readonly end: (signal?: NodeJS.Signals) => Promise<number | null>
+}
+
+/** Starts `custody start` and waits until it is ready; fails with its output when it ends before. */
+export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name: string]: string }): Promise<Process> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ["src/main.ts", "start", ...args], {
+      cwd: root,
+      env: { ...baseEnv(), ...env },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    let output = "",
+      ready = false
+    const exited = new Promise<number | null>((done) => child.once("exit", (code) => done(code)))
+    const end = (signal: NodeJS.Signals = "SIGTERM") => {
+      child.kill(signal)
+      return exited
+    }
+    const read = (chunk: Buffer) => {
+      output += chunk.toString()
+      if (ready) return
+      const line = output.split("\n").find((one) => one.startsWith("{") && one.includes('"message":"ready"'))
+      if (line === undefined) return
+      ready = true
+      const { api = "", platform = "" } = JSON.parse(line)
+      resolve({ baseUrl: api, platformUrl: platform, child, output: () => output, end })
+    }
+    child.stdout?.on("data", read)
+    child.stderr?.on("data", read)
+    exited.then((code) => {
+      if (!ready) reject(new Error(`the program ended with ${code} before it was ready:\n${output}`))
+    })
+  })
+
+/** The environment without any setting of the program, so that a developer's shell decides nothing. */
+export const baseEnv = (): { readonly [name: string]: string } => {
+  const kept = ["PATH", "HOME", "TMPDIR", "LANG", "USER", "GOPATH", "GOCACHE", "GOFLAGS", "GOPROXY"]
+  return {
+    ...Object.fromEntries(kept.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? ""]]))),
+    LOG_FORMAT: "json"
+  }
+}
+
+/** Runs a command of the CLI to its end. */
+export const cli = async (args: ReadonlyArray<string>, env: { readonly [name: string]: string }, input?: string) => {
+  const child = Bun.spawn([process.execPath, "src/main.ts", ...args], {
+    cwd: root,
+    env: { ...baseEnv(), ...env },
+    stdin: input === undefined ? "ignore" : new Blob([input]),
+    stdout: "pipe",
+    stderr: "pipe"
+  })
+  const [stdout, stderr, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited])
+  return { code, stdout, stderr }
+}
+
+/** An app under test: its processes, its database, and verbs to drive it. */
+export class App {
+  env: { readonly [name: string]: string } = {}
+  databaseUrl = ""
+  main: Process | undefined
+  readonly #processes: Array<Process> = []
+  readonly #clients: Array<pg.Client> = []
+  #folder = ""
+
+  async open(roles: ReadonlyArray<string>, env: { readonly [name: string]: string }): Promise<void> {
+    const { temporal, temporalUi } = await servers()
+    this.#folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-app-"))
+    this.databaseUrl = await freshDatabase()
+    this.env = {
+      DATABASE_URL: this.databaseUrl,
+      TEMPORAL_ADDRESS: temporal,
+      TEMPORAL_UI_URL: temporalUi,
+      TEMPORAL_TASK_QUEUE: `test-${process.pid}-${path.basename(this.#folder)}`,
+      MASTER_KEY: randomBytes(32).toString("base64"),
+      PLATFORM_TOKEN: randomBytes(18).toString("hex"),
+      DATA_DIR: this.#folder,
+      PORT: "0",
+      PLATFORM_PORT: "0",
+      RATE_LIMIT: "off",
+      ...env
+    }
+    if (roles.length > 0) this.main = await this.start(roles)
+  }
+
+  /** One more process of the same app. */
+  async start(roles: ReadonlyArray<string>, env: { readonly [name: string]: string } = {}): Promise<Process> {
+    const started = await startProcess(["--roles", roles.join(",")], { ...this.env, ...env })
+    this.#processes.push(started)
+    return started
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.end().catch(() => {})))
+    await Promise.all(this.#processes.map((one) => (one.child.exitCode === null && one.child.signalCode === null ? one.end() : null)))
+    fs.rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  /** A request to the public API; `body` is sent as JSON. */
+  async request(
+    method: string,
+    target: string,
+    options: {
+      readonly key?: string
+      readonly body?: unknown
+      readonly headers?: { readonly [name: string]: string }
+      readonly raw?: string | Uint8Array<ArrayBuffer>
+    } = {}
+  ): Promise<Answer> {
+    const response = await fetch(`${this.main?.baseUrl}${target}`, {
+      method,
+      redirect: "manual",
+      headers: {
+        ...(options.key === undefined ? {} : { authorization: `Bearer ${options.key}` }),
+        ...(options.body === undefined ? {} : { "content-type": "application/json" }),
+        ...options.headers
+      },
+      ...(options.raw !== undefined ? { body: options.raw } : options.body === undefined ? {} : { body: JSON.stringify(options.body) })
+    })
+    return answerOf(response)
+  }
+
+  get(target: string, key?: string, headers: { readonly [name: string]: string } = {}): Promise<Answer> {
+    return this.request("GET", target, { ...(key === undefined ? {} : { key }), headers })
+  }
+
+  /** Feeds records over the platform listener, a request per thousand; fails the test when one is refused. */
+  async feed(records: ReadonlyArray<Record>, headers: { readonly [name: string]: string } = {}) {
+    const total = { received: 0, changed: 0, unchanged: 0, events: 0 }
+    for (let from = 0; from < records.length; from += 1_000) {
+      const answer = await this.records(records.slice(from, from + 1_000), headers)
+      if (answer.status !== 200) throw new Error(`the feed was refused: ${answer.text}`)
+      for (const name of ["received", "changed", "unchanged", "events"] as const) total[name] += answer.json[name]
+    }
+    return total
+  }
+
+  /** One request of records, whatever its answer. */
+  async records(records: ReadonlyArray<Record> | string, headers: { readonly [name: string]: string } = {}): Promise<Answer> {
+    const body = typeof records === "string" ? records : records.map((record) => JSON.stringify(record)).join("\n")
+    return answerOf(
+      await fetch(`${this.main?.platformUrl}/platform/v1/records`, {
+        method: "POST",
+        body,
+        headers: { authorization: `Bearer ${this.env.PLATFORM_TOKEN}`, "content-type": "application/x-ndjson", ...headers }
+      })
+    )
+  }
+
+  /** A key of a user, made by the same code as the CLI's. Everything is allowed unless said otherwise. */
+  async key(userId: string, choice: Partial<Choice> = {}): Promise<{ readonly secret: string; readonly key: ApiKey }> {
+    const made = await this.run(
+      Effect.flatMap(ApiKeys, (keys) =>
+        keys.create(userId, {
+          scopes: ["vault:read", "webhook:read", "webhook:manage"],
+          vaultIds: null,
+          ipAllowlist: [],
+          expiresAt: null,
+          label: "test",
+          ...choice
+        })
+      )
+    )
+    return { secret: Redacted.value(made.secret), key: made.key }
+  }
+
+  /** Runs an effect that uses keys against the app's database. */
+  run<A, E>(effect: Effect.Effect<A, E, ApiKeys>): Promise<A> {
+    return Effect.runPromise(
+      effect.pipe(Effect.provide(Layer.provide(ApiKeys.layer, Database.layer(Redacted.make(this.databaseUrl), Database.pools.command))))
+    )
+  }
+
+  /** A statement against the app's database, to look at what is stored or to set up what the API cannot. */
+  async sql(text: string, values: ReadonlyArray<unknown> = []): Promise<ReadonlyArray<{ readonly [column: string]: unknown }>> {
+    let [client] = this.#clients
+    if (client === undefined) {
+      client = new pg.Client({ connectionString: this.databaseUrl })
+      client.on("error", () => {})
+      await client.connect()
+      this.#clients.push(client)
+    }
+    return (await client.query(text, [...values])).rows
+  }
+
+  /** Every page of a list, joined. */
+  async walk(target: string, key: string, limit?: number): Promise<ReadonlyArray<unknown>> {
+    const rows: Array<unknown> = []
+    for (let cursor: string | null = null; ; ) {
+      const query = [limit === undefined ? "" : `limit=${limit}`, cursor === null ? "" : `cursor=${cursor}`]
+        .filter((part) => part !== "")
+        .join("&")
+      const answer = await this.get(`${target}${query === "" ? "" : `${target.includes("?") ? "&" : "?"}${query}`}`, key)
+      if (answer.status !== 200) throw new Error(`${target} answered ${answer.status}: ${answer.text}`)
+      rows.push(...answer.json.data)
+      cursor = answer.json.pagination.nextCursor
+      if (cursor === null) return rows
+    }
+  }
+}
+
+const answerOf = async (response: Response): Promise<Answer> => {
+  const text = await response.text()
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    json = undefined
+  }
+  return { status: response.status, headers: response.headers, text, json }
+}
+
+/** An app for the test file that calls this: opened before its tests, closed after them. */
+export const useApp = (roles: ReadonlyArray<string> = ["api"], env: { readonly [name: string]: string } = {}): App => {
+  const app = new App()
+  beforeAll(() => app.open(roles, env), 60_000)
+  afterAll(() => app.close(), 60_000)
+  return app
+}

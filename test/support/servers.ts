@@ -1,0 +1,154 @@
+/**
+ * The real servers that tests run against: one Postgres and one Temporal for the whole run, on free ports and in a
+ * data folder of their own. `bun run test` starts them and names them in the environment; a single test file run by
+ * itself starts its own on first use. Each test file gets a database of its own, made from a migrated template.
+ */
+
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { ConfigProvider, Effect, Exit, Layer, Logger, LogLevel, Redacted, Scope } from "effect"
+import pg from "pg"
+import * as Database from "../../src/database/Database.ts"
+import * as Migrations from "../../src/database/Migrations.ts"
+import * as Partitions from "../../src/database/Partitions.ts"
+import { DataDir } from "../../src/embedded/DataDir.ts"
+import * as EmbeddedPostgres from "../../src/embedded/Postgres.ts"
+import * as EmbeddedTemporal from "../../src/embedded/Temporal.ts"
+import { Settings } from "../../src/settings/Settings.ts"
+
+/** Names in the environment under which the runner hands its servers to the test process. */
+export const POSTGRES = "CUSTODY_TEST_POSTGRES",
+  TEMPORAL = "CUSTODY_TEST_TEMPORAL",
+  TEMPORAL_UI = "CUSTODY_TEST_TEMPORAL_UI"
+
+/** Where fetched and built things are kept between runs. */
+export const cache = path.resolve(import.meta.dir, "../../.cache")
+
+export interface Servers {
+  /** URL of the Postgres server's maintenance database. */
+  readonly postgres: string
+  readonly temporal: string
+  readonly temporalUi: string
+}
+
+const settingsOf = (folder: string) =>
+  Layer.provide(
+    Settings.layer,
+    Layer.setConfigProvider(
+      ConfigProvider.fromMap(
+        new Map([
+          ["DATA_DIR", folder],
+          ["EMBEDDED_POSTGRES_PORT", "0"],
+          ["EMBEDDED_TEMPORAL_PORT", "0"],
+          ["EMBEDDED_TEMPORAL_UI_PORT", "0"]
+        ])
+      )
+    )
+  )
+
+/** Starts both servers in a fresh folder. `close` stops them and removes it. */
+export const startServers = async (): Promise<Servers & { readonly close: () => Promise<void> }> => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-test-"))
+  fs.mkdirSync(path.join(folder, "bin"))
+  // The Temporal server is built once and kept for later runs; DATA_DIR/bin is where the program looks for it.
+  const kept = path.join(cache, "bin", "temporal")
+  if (fs.existsSync(kept)) fs.symlinkSync(kept, path.join(folder, "bin", "temporal"))
+  const scope = await Effect.runPromise(Scope.make())
+  const close = async () => {
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    fs.rmSync(folder, { recursive: true, force: true })
+  }
+  try {
+    const [postgres, temporal] = await Effect.runPromise(
+      Effect.all([EmbeddedPostgres.acquire, EmbeddedTemporal.acquire], { concurrency: 2 }).pipe(
+        Effect.provide(Layer.provideMerge(DataDir.layer, settingsOf(folder))),
+        Scope.extend(scope)
+      )
+    )
+    const built = path.join(folder, "bin", "temporal")
+    if (fs.existsSync(built) && !fs.existsSync(kept)) {
+      fs.mkdirSync(path.dirname(kept), { recursive: true })
+      fs.copyFileSync(built, `${kept}.${process.pid}`)
+      fs.renameSync(`${kept}.${process.pid}`, kept)
+    }
+    return { postgres: Redacted.value(postgres), temporal: temporal.address, temporalUi: temporal.ui, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+let started: Promise<Servers> | undefined
+const closers: Array<() => Promise<void>> = []
+
+/** The servers of this run. */
+export const servers = (): Promise<Servers> => {
+  started ??= (async () => {
+    const [postgres, temporal, temporalUi] = [process.env[POSTGRES], process.env[TEMPORAL], process.env[TEMPORAL_UI]]
+    if (postgres !== undefined && temporal !== undefined && temporalUi !== undefined) return { postgres, temporal, temporalUi }
+    const own = await startServers()
+    closers.push(own.close)
+    return own
+  })()
+  return started
+}
+
+/** Called when a process ends, in reverse order. */
+export const atEnd = (close: () => Promise<void>): void => {
+  closers.push(close)
+}
+
+/** Stops what this process started. */
+export const closeAll = async (): Promise<void> => {
+  for (const close of closers.splice(0).reverse()) await close().catch((error) => console.error(error))
+}
+
+const admin = async <A>(use: (client: pg.Client) => Promise<A>): Promise<A> => {
+  const client = new pg.Client({ connectionString: (await servers()).postgres })
+  await client.connect()
+  try {
+    return await use(client)
+  } finally {
+    await client.end()
+  }
+}
+
+export const urlOf = (server: string, database: string): string => {
+  const url = new URL(server)
+  url.pathname = `/${database}`
+  return url.toString()
+}
+
+const TEMPLATE = "custody_template"
+
+/** Makes the migrated template that test databases are copied from, unless it is there. */
+const template = async (): Promise<void> => {
+  const { postgres } = await servers()
+  const made = await admin(async (client) => {
+    const { rows } = await client.query("SELECT 1 FROM pg_database WHERE datname = $1", [TEMPLATE])
+    if (rows.length > 0) return false
+    await client.query(`CREATE DATABASE ${TEMPLATE}`)
+    return true
+  })
+  if (!made) return
+  await Effect.runPromise(
+    Effect.zipRight(Migrations.migrate, Partitions.ensure).pipe(
+      Effect.provide(Database.layer(Redacted.make(urlOf(postgres, TEMPLATE)), Database.pools.command)),
+      Effect.provide(Logger.minimumLogLevel(LogLevel.Warning)),
+      Effect.scoped
+    )
+  )
+}
+
+let templated: Promise<void> | undefined
+let counter = 0
+
+/** A fresh database with the schema, and its URL. */
+export const freshDatabase = async (): Promise<string> => {
+  templated ??= template()
+  await templated
+  const name = `test_${process.pid}_${++counter}`
+  await admin((client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}`))
+  return urlOf((await servers()).postgres, name)
+}
