@@ -8,8 +8,8 @@ import { Schema } from "effect"
 export const query = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct(fields).annotations({ parseOptions: { onExcessProperty: "error", errors: "all" } })
 
-/** An endpoint without query parameters. */
-export const noQuery = query({})
+/** An endpoint without query parameters. A record of nothing: a struct without fields would take any. */
+export const noQuery = Schema.Record({ key: Schema.String, value: Schema.Never }).annotations({ parseOptions: { errors: "all" } })
 
 /** An id in a path: any text. What it names, if anything, is the statement's business; a malformed one is a 404. Decision D-14. */
 export const pathId = (name: string) =>

@@ -55,9 +55,17 @@ export const door =
 const refuse = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, Problem> =>
   request.url.length > MAX_URI ? problem("uri_too_long", `The request target is longer than ${MAX_URI} bytes.`) : Effect.void
 
-/** Refuses an `Accept` header that does not take JSON. Comes after authentication. */
-export const acceptable = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, Problem<"not_acceptable">> =>
-  takesJson(request.headers.accept) ? Effect.void : problem("not_acceptable", "Answers are application/json; accept that.")
+/**
+ * Refuses what the contract's decoding cannot see: an `Accept` header that does not take JSON, and a parameter named
+ * `__proto__`, which the framework's parameter object swallows. Comes after authentication.
+ */
+export const acceptable = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, Problem<"not_acceptable">> => {
+  if (!takesJson(request.headers.accept)) return problem("not_acceptable", "Answers are application/json; accept that.")
+  const query = request.url.indexOf("?")
+  return query >= 0 && /__|%/.test(request.url.slice(query)) && new URLSearchParams(request.url.slice(query)).has("__proto__")
+    ? Effect.die(invalidParameters([unknownParameter("__proto__")]))
+    : Effect.void
+}
 
 const written = (self: Problem, exchange: ExchangeState) =>
   Effect.succeed(
@@ -103,23 +111,32 @@ const unrouted = <R>(request: HttpServerRequest.HttpServerRequest, routes: Route
   return Effect.match(routes.authenticate, { onFailure: (self): Problem => self, onSuccess: answer })
 }
 
-/** Parameters that do not fit the contract; only paths and queries are decoded by the contract. */
+/** Parameters that do not fit the contract. Path ids are any text, so what does not fit stands in the query. */
 const decodeProblem = (error: HttpApiError.HttpApiDecodeError, request: HttpServerRequest.HttpServerRequest): Problem => {
-  const query = new URL(request.url, "http://localhost").searchParams
-  const inQuery = (name: string) => query.has(name) || query.has(`${name}[]`)
-  const byField = new Map<string, FieldIssue>()
-  for (const issue of error.issues) {
-    const field = String(issue.path[0] ?? "")
-    const unknown = issue._tag === "Unexpected"
-    const repeated = query.getAll(field).length > 1
-    byField.set(field, {
-      in: inQuery(field) ? "query" : "path",
-      field,
-      code: unknown ? "unknown_parameter" : "invalid_parameter",
-      detail: unknown ? "is not a parameter of this path" : repeated ? "was given more than once or does not fit" : plain(issue.message)
-    })
-  }
-  const fields = [...byField.values()]
+  const query = new URLSearchParams(request.url.split("?", 2)[1])
+  const byField = Map.groupBy(error.issues, (issue) => String(issue.path[0] ?? ""))
+  return invalidParameters(
+    [...byField].map(([field, issues]) =>
+      issues.some(({ _tag, message }) => _tag === "Unexpected" || message.startsWith("Expected never"))
+        ? unknownParameter(field)
+        : {
+            in: "query",
+            field,
+            code: "invalid_parameter",
+            detail: query.getAll(field).length > 1 ? "was given more than once" : plain(issues.map(({ message }) => message))
+          }
+    )
+  )
+}
+
+const unknownParameter = (field: string): FieldIssue => ({
+  in: "query",
+  field,
+  code: "unknown_parameter",
+  detail: "is not a parameter of this path"
+})
+
+const invalidParameters = (fields: ReadonlyArray<FieldIssue>): Problem => {
   const unknown = fields.find((one) => one.code === "unknown_parameter")
   const first = unknown ?? fields[0]
   return problem(
@@ -129,4 +146,10 @@ const decodeProblem = (error: HttpApiError.HttpApiDecodeError, request: HttpServ
   )
 }
 
-const plain = (message: string): string => (/^(must|is) /.test(message) ? message : "does not fit").slice(0, 200)
+/** What a schema says of a value: the first thing that it says in its own words, or the values that would fit. */
+const plain = (messages: ReadonlyArray<string>): string => {
+  const said = messages.find((message) => /^(must|is) /.test(message))
+  if (said !== undefined) return said
+  const values = messages.flatMap((message) => /^Expected "([^"]+)", actual/.exec(message)?.[1] ?? [])
+  return values.length === 0 ? "does not fit" : `must be one of ${values.join(", ")}`
+}
