@@ -74,7 +74,9 @@ const webResponse = (response: HttpServerResponse.HttpServerResponse, isHead: bo
   const { body } = response
   // A text that goes out as it is needs no copy into bytes first.
   if (body._tag === "Raw" && typeof body.body === "string") {
-    return new Response(isHead ? null : body.body, { status: response.status, headers: response.headers })
+    if (!isHead) return new Response(body.body, { status: response.status, headers: response.headers })
+    const headers = { ...response.headers, "content-length": String(Buffer.byteLength(body.body)) }
+    return new Response(null, { status: response.status, headers })
   }
   return HttpServerResponse.toWeb(response, { withoutBody: isHead, runtime })
 }
