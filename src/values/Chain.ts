@@ -20,7 +20,10 @@ export const TokenType = Schema.String.pipe(Schema.maxLength(32), Schema.pattern
   message: () => "must be a token type such as native or erc20"
 })
 
-const assetForm = new RegExp(`^(${word})/(${word})(?::([!-~]{1,128}))?$`)
+/** Longest asset identifier: a cursor holds one, and a cursor has at most 256 characters. Decision D-3. */
+const MAX_ASSET_ID = 150
+// Any printable character but the two that JSON writes as two.
+const assetForm = new RegExp(`^(${word})/(${word})(?::([!#-[\\]-~]+))?$`)
 const evmAddress = /^0x[0-9a-fA-F]{40}$/
 const evmHash = /^0x[0-9a-fA-F]{64}$/
 
@@ -36,6 +39,7 @@ export interface AssetId {
 export const parseAssetId = (text: string): AssetId | undefined => {
   const [, network, tokenType, raw] = assetForm.exec(text) ?? []
   if (network === undefined || tokenType === undefined || (tokenType === "native") !== (raw === undefined)) return undefined
+  if (text.length > MAX_ASSET_ID) return undefined
   const address = raw === undefined ? null : evmAddress.test(raw) ? raw.toLowerCase() : raw
   return { id: `${network}/${tokenType}${address === null ? "" : `:${address}`}`, network, tokenType, address }
 }

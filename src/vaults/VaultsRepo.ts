@@ -37,8 +37,6 @@ export interface BalanceRow {
   readonly network: string
   readonly symbol: string
   readonly amount: string
-  /** 0 for the native asset, 1 for tokens: native comes first within a network. */
-  readonly rank: string
 }
 
 export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo", {
@@ -82,13 +80,19 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
         Effect.orDie(
           Effect.flatMap(
             sql<BalanceRow>`
-          SELECT * FROM (
+          SELECT v.asset, v.network, v.symbol, v.amount FROM (
             SELECT v.vault_id, v.asset_id AS asset, a.network, a.symbol, v.amount,
               CASE WHEN a.id = a.network || '/native' THEN '0' ELSE '1' END COLLATE "C" AS rank
             FROM balances v JOIN assets a ON a.id = v.asset_id
             WHERE v.vault_id = ${vaultId} ${and(sql, network !== undefined && sql`a.network = ${network}`)}
           ) v WHERE ${sees(principal)}
-          ${and(sql, after !== null && sql`(v.network, v.rank, v.symbol, v.asset) > (${after[0]}, ${after[1]}, ${after[2]}, ${after[3]})`)}
+          ${and(
+            sql,
+            after !== null &&
+              sql`(v.network, v.rank, v.symbol, v.asset) > (
+                SELECT a.network, CASE WHEN a.id = a.network || '/native' THEN '0' ELSE '1' END COLLATE "C", a.symbol, a.id
+                FROM assets a WHERE a.id = ${after[0]})`
+          )}
           ORDER BY v.network, v.rank, v.symbol, v.asset LIMIT ${take}`,
             (rows) => visible(principal, vaultId, rows)
           )

@@ -63,9 +63,10 @@ export const layer = HttpApiBuilder.group(
                 page(
                   { list: "balances", path: [vaultId], filters: { network } },
                   asked,
-                  4,
+                  1,
                   (after, take) => vaults.balances(principal, vaultId, network, after, take),
-                  (row) => [row.network, row.rank, row.symbol, row.asset]
+                  // The asset alone says where it stands; the whole sort key would be too long for a cursor.
+                  (row) => [row.asset]
                 ),
                 (found) => answer(found, ({ amount, asset, network, symbol }) => ({ asset, network, symbol, amount }))
               )
