@@ -14,8 +14,8 @@ const text = (maximum: number) =>
   Schema.String.pipe(
     Schema.filter(
       (value) =>
-        (value.length > 0 && value.length <= maximum && !/\p{Cc}/u.test(value)) ||
-        `must be text of 1 to ${maximum} characters without control characters`
+        (value.length > 0 && value.length <= maximum && !/\p{Cc}/u.test(value) && value.isWellFormed()) ||
+        `must be text of 1 to ${maximum} characters without control characters or halves of surrogate pairs`
     )
   )
 
