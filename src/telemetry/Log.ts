@@ -12,6 +12,9 @@ const text = (value: unknown): string => (typeof value === "string" ? value : In
 const describeCause = (cause: Cause.Cause<unknown>): string | undefined =>
   Cause.isEmptyType(cause) ? undefined : Cause.pretty(cause, { renderErrorCause: true })
 
+/** Hides what has the form of a secret: a caller may put one where it does not belong, such as in a path. */
+const masked = (line: string) => line.replaceAll(/\b(cds|whsec)_[0-9A-Za-z+/=]{16,}/g, "$1_***")
+
 /** `{ time, level, message, …annotations, cause? }` as one line of JSON. */
 const json = Logger.make(({ annotations, cause, date, logLevel, message, spans }) => {
   const parts = Array.isArray(message) ? message : [message]
@@ -28,7 +31,7 @@ const json = Logger.make(({ annotations, cause, date, logLevel, message, spans }
   for (const span of List.toArray(spans)) line[`${span.label}Ms`] = date.getTime() - span.startTime
   const why = describeCause(cause) ?? failures[0]
   if (why !== undefined) line.cause = why
-  process.stderr.write(`${JSON.stringify(line)}\n`)
+  process.stderr.write(`${masked(JSON.stringify(line))}\n`)
 })
 
 /** Pretty lines, written to standard error as well. */
@@ -41,9 +44,11 @@ const pretty = Logger.make((options) => {
     .join(" ")
   const why = describeCause(cause)
   process.stderr.write(
-    `\u001b[90m${date.toISOString().slice(11, 23)}\u001b[0m \u001b[${color}m${logLevel.label.padEnd(5)}\u001b[0m ` +
-      `${parts.map((part) => (part instanceof Error ? (part.stack ?? String(part)) : text(part))).join(" ")}` +
-      `${extras === "" ? "" : ` \u001b[90m${extras}\u001b[0m`}${why === undefined ? "" : `\n${why}`}\n`
+    masked(
+      `\u001b[90m${date.toISOString().slice(11, 23)}\u001b[0m \u001b[${color}m${logLevel.label.padEnd(5)}\u001b[0m ` +
+        `${parts.map((part) => (part instanceof Error ? (part.stack ?? String(part)) : text(part))).join(" ")}` +
+        `${extras === "" ? "" : ` \u001b[90m${extras}\u001b[0m`}${why === undefined ? "" : `\n${why}`}\n`
+    )
   )
 })
 
