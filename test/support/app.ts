@@ -221,19 +221,24 @@ export class App {
     return (await client.query(text, [...values])).rows
   }
 
-  /** Every page of a list, joined. */
-  async walk(target: string, key: string, limit?: number): Promise<ReadonlyArray<unknown>> {
-    const rows: Array<unknown> = []
+  /** Every page of a list, followed from cursor to cursor; fails the test when one is refused. */
+  async pages(target: string, key: string, limit?: number): Promise<ReadonlyArray<Answer["json"]>> {
+    const pages: Array<Answer["json"]> = []
     for (let cursor: string | null = null; ; ) {
       const query = [limit === undefined ? "" : `limit=${limit}`, cursor === null ? "" : `cursor=${cursor}`]
         .filter((part) => part !== "")
         .join("&")
       const answer = await this.get(`${target}${query === "" ? "" : `${target.includes("?") ? "&" : "?"}${query}`}`, key)
       if (answer.status !== 200) throw new Error(`${target} answered ${answer.status}: ${answer.text}`)
-      rows.push(...answer.json.data)
+      pages.push(answer.json)
       cursor = answer.json.pagination.nextCursor
-      if (cursor === null) return rows
+      if (cursor === null) return pages
     }
+  }
+
+  /** The rows of every page of a list. */
+  async walk(target: string, key: string, limit?: number): Promise<ReadonlyArray<Answer["json"]>> {
+    return (await this.pages(target, key, limit)).flatMap(({ data }) => data)
   }
 }
 

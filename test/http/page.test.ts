@@ -1,0 +1,256 @@
+import { beforeAll, describe, expect, test } from "bun:test"
+import { randomBytes } from "node:crypto"
+import fc from "fast-check"
+import { useApp } from "../support/app.ts"
+import { address, asset, balance, network, smallest, transaction, user, vault } from "../support/records.ts"
+
+const app = useApp()
+let key = "",
+  otherKey = ""
+
+/** Asset ids as long as they come: the longest key that a cursor has to hold. */
+const long = (number: number) => `ethereum/spl2022:${String(number).repeat(133)}`
+
+const lists = [
+  "/v1/vaults",
+  "/v1/assets",
+  "/v1/networks",
+  "/v1/vaults/vault_a/balances",
+  "/v1/vaults/vault_a/transactions",
+  "/v1/vaults/vault_a/addresses"
+]
+
+beforeAll(async () => {
+  await app.feed([
+    ...smallest(),
+    network("bitcoin"),
+    { type: "organization", id: "org_a", name: "A", networks: ["ethereum", "bitcoin"] },
+    vault("vault_b", "entity_a"),
+    user("user_a", "org_a", ["vault_a", "vault_b"], { organizationRole: "owner" }),
+    ...[1, 2, 3, 4].map((number) => asset(long(number), { symbol: '"'.repeat(64), name: "Long" })),
+    ...[1, 2, 3, 4].map((number) => balance("vault_a", long(number), "1")),
+    ...[1, 2, 3].map((number) => address("vault_a", `address${number}`)),
+    ...[1, 2, 3, 4].flatMap((number) => [transaction("vault_a", number), transaction("vault_b", number)])
+  ])
+  key = (await app.key("user_a")).secret
+  otherKey = (await app.key("user_a", { scopes: ["vault:read"] })).secret
+})
+
+const cursorOf = async (target: string): Promise<string> => (await app.get(target, key)).json.pagination.nextCursor
+const refused = async (target: string, code: string) => {
+  const answer = await app.get(target, key)
+  expect([target, answer.status, answer.json.code]).toEqual([target, 400, code])
+  return answer
+}
+
+describe("Decision D-1: pages", () => {
+  test("limit is 100 when absent, and any whole number from 1 to 500 is taken as it is", async () => {
+    for (const list of lists) {
+      expect((await app.get(list, key)).json.pagination.limit).toBe(100)
+      for (const limit of [1, 2, 499, 500]) expect((await app.get(`${list}?limit=${limit}`, key)).json.pagination.limit).toBe(limit)
+    }
+  })
+
+  test("any other limit is 400 invalid_parameter and names the field", async () => {
+    for (const list of lists) {
+      for (const bad of [
+        "0",
+        "-1",
+        "501",
+        "1e9",
+        "1000000000",
+        "abc",
+        "",
+        "1.5",
+        "0x10",
+        "%207",
+        "7%20",
+        "7%0A",
+        "%00",
+        "٣",
+        "null",
+        "9".repeat(400)
+      ]) {
+        const { json } = await refused(`${list}?limit=${bad}`, "invalid_parameter")
+        expect(json.errors).toEqual([
+          { in: "query", field: "limit", code: "invalid_parameter", detail: "must be a whole number from 1 to 500" }
+        ])
+      }
+    }
+  })
+
+  test("a parameter given twice is 400 invalid_parameter, also with equal values", async () => {
+    for (const list of lists) {
+      await refused(`${list}?limit=1&limit=1`, "invalid_parameter")
+      await refused(`${list}?cursor=a&cursor=b`, "invalid_parameter")
+    }
+    const { json } = await refused("/v1/vaults/vault_a/transactions?status=pending&status=confirmed", "invalid_parameter")
+    expect(json.errors).toEqual([{ in: "query", field: "status", code: "invalid_parameter", detail: "was given more than once" }])
+  })
+
+  test("a parameter that is not in the contract is 400 unknown_parameter, whatever its name", async () => {
+    const names = [
+      "limt",
+      "Limit",
+      "offset",
+      "page",
+      "constructor",
+      "__proto__",
+      "__pro%74o__",
+      "toString",
+      "hasOwnProperty",
+      "limit[]",
+      "%ff",
+      "",
+      "é"
+    ]
+    for (const list of [...lists, "/v1/vaults/vault_a"]) {
+      for (const name of names) {
+        const { json } = await refused(`${list}?${name}=1`, "unknown_parameter")
+        expect(json.errors).toHaveLength(1)
+        expect(json.errors[0]).toMatchObject({ in: "query", code: "unknown_parameter" })
+      }
+      await refused(`${list}?limt=7&limit=7`, "unknown_parameter")
+    }
+    await refused("/v1/vaults/vault_a?limit=1", "unknown_parameter")
+    await refused("/v1/vaults/vault_a/balances?status=pending", "unknown_parameter")
+    await refused("/v1/networks?network=ethereum", "unknown_parameter")
+  })
+
+  test("every parameter at fault is named, each in the words that help", async () => {
+    const { json } = await refused(
+      "/v1/vaults/vault_a/transactions?status=done&direction=in&network=ETH&occurredAfter=today&hash=a%20b&asset=x",
+      "invalid_parameter"
+    )
+    expect(Object.fromEntries(json.errors.map(({ detail, field }: { detail: string; field: string }) => [field, detail]))).toEqual({
+      status: "must be one of pending, confirmed, failed, replaced, dropped",
+      direction: "must be one of inbound, outbound",
+      network: "must be a network name such as ethereum or bitcoin-testnet4",
+      occurredAfter: "must be an ISO 8601 time with a zone, such as 2025-03-24T22:01:59Z",
+      hash: "must be a transaction hash: 1 to 256 printable characters without spaces",
+      asset: "must be an asset id such as ethereum/native or ethereum/erc20:0x…"
+    })
+  })
+
+  test("nextCursor is null exactly on the last page, also when the last page is full", async () => {
+    for (const list of lists) {
+      const total = (await app.walk(list, key)).length
+      expect(total).toBeGreaterThan(1)
+      for (let limit = 1; limit <= total + 1; limit++) {
+        const pages = await app.pages(list, key, limit)
+        expect([list, limit, pages.length]).toEqual([list, limit, Math.ceil(total / limit)])
+        for (const page of pages.slice(0, -1)) expect(page.data).toHaveLength(limit)
+      }
+    }
+  })
+})
+
+describe("Decision D-3: cursors", () => {
+  test("a cursor is base64url of at most 256 characters, also for the longest ids and symbols", async () => {
+    for (const list of lists) {
+      for (const page of await app.pages(list, key, 1)) {
+        if (page.pagination.nextCursor !== null) expect(page.pagination.nextCursor).toMatch(/^[A-Za-z0-9_-]{1,256}$/)
+      }
+    }
+  })
+
+  test("a cursor says nothing of the row it stands at", async () => {
+    const cursor = await cursorOf("/v1/vaults?limit=1")
+    const bytes = Buffer.from(cursor, "base64url").toString("latin1")
+    for (const word of ["vault", "2024"]) expect(bytes).not.toContain(word)
+    expect(await cursorOf("/v1/vaults?limit=1")).not.toBe(cursor)
+  })
+
+  test("a cursor continues with another limit, another key, and again", async () => {
+    for (const list of lists) {
+      const rows = await app.walk(list, key)
+      const cursor = await cursorOf(`${list}?limit=1`)
+      for (const [limit, secret] of [
+        [1, key],
+        [2, key],
+        [500, otherKey],
+        [1, key]
+      ] as const) {
+        const answer = await app.get(`${list}?limit=${limit}&cursor=${cursor}`, secret)
+        expect(answer.json.data).toEqual(rows.slice(1, 1 + limit))
+      }
+    }
+  })
+
+  test("garbage is 400 invalid_cursor and names the field", async () => {
+    const garbage = [
+      "",
+      "a",
+      "null",
+      "AAAA",
+      "....",
+      "%00",
+      "%ff",
+      "é",
+      "' OR 1=1",
+      "A".repeat(256),
+      "A".repeat(257),
+      "A".repeat(7_000),
+      randomBytes(60).toString("base64url")
+    ]
+    for (const list of lists) {
+      for (const bad of garbage) {
+        const { json } = await refused(`${list}?cursor=${bad}`, "invalid_cursor")
+        expect(json.errors).toMatchObject([{ in: "query", field: "cursor", code: "invalid_cursor" }])
+      }
+    }
+  })
+
+  test("a cursor with any bit flipped, cut or lengthened is 400 invalid_cursor", async () => {
+    const cursor = await cursorOf("/v1/vaults/vault_a/transactions?limit=1")
+    const bytes = Buffer.from(cursor, "base64url")
+    await fc.assert(
+      fc.asyncProperty(fc.nat(bytes.length - 1), fc.integer({ min: 0, max: 7 }), async (at, bit) => {
+        const flipped = Buffer.from(bytes)
+        flipped.writeUInt8(flipped.readUInt8(at) ^ (1 << bit), at)
+        await refused(`/v1/vaults/vault_a/transactions?cursor=${flipped.toString("base64url")}`, "invalid_cursor")
+      }),
+      { numRuns: 60 }
+    )
+    await refused(`/v1/vaults/vault_a/transactions?cursor=${cursor.slice(0, -4)}`, "invalid_cursor")
+    await refused(`/v1/vaults/vault_a/transactions?cursor=${cursor}AAAA`, "invalid_cursor")
+  })
+
+  test("a cursor of another list, vault or filter is 400 invalid_cursor", async () => {
+    const cursors = await Promise.all(lists.map((list) => cursorOf(`${list}?limit=1`)))
+    for (const [index, list] of lists.entries()) {
+      for (const [other, cursor] of cursors.entries()) {
+        const { status } = await app.get(`${list}?cursor=${cursor}`, key)
+        expect([list, lists[other], status]).toEqual([list, lists[other], index === other ? 200 : 400])
+      }
+    }
+    const cursor = await cursorOf("/v1/vaults/vault_a/transactions?limit=1")
+    await refused(`/v1/vaults/vault_b/transactions?cursor=${cursor}`, "invalid_cursor")
+    await refused(`/v1/vaults/vault_a/transactions?status=confirmed&cursor=${cursor}`, "invalid_cursor")
+    const filtered = await cursorOf("/v1/vaults/vault_a/transactions?status=confirmed&network=ethereum&limit=1")
+    await refused(`/v1/vaults/vault_a/transactions?cursor=${filtered}`, "invalid_cursor")
+    await refused(`/v1/vaults/vault_a/transactions?status=pending&network=ethereum&cursor=${filtered}`, "invalid_cursor")
+    // The order of the parameters is no filter, nor is the letter case of an EVM contract.
+    expect((await app.get(`/v1/vaults/vault_a/transactions?network=ethereum&cursor=${filtered}&status=confirmed`, key)).status).toBe(200)
+  })
+
+  test("a cursor grants nothing: with a key that cannot see the vault its answer is the 404 of any vault", async () => {
+    const cursor = await cursorOf("/v1/vaults/vault_a/transactions?limit=1")
+    const { secret } = await app.key("user_a", { vaultIds: ["vault_b"] })
+    expect((await app.get(`/v1/vaults/vault_a/transactions?cursor=${cursor}`, secret)).status).toBe(404)
+    expect((await app.get(`/v1/vaults?cursor=${await cursorOf("/v1/vaults?limit=1")}`, secret)).json.data).toEqual([])
+  })
+
+  test("a cursor of a process still works in another one of the same master key, and after the key was rotated", async () => {
+    const cursor = await cursorOf("/v1/vaults/vault_a/transactions?limit=1")
+    const rotated = await app.start(["api"], {
+      MASTER_KEY: randomBytes(32).toString("base64"),
+      MASTER_KEY_PREVIOUS: app.env.MASTER_KEY ?? ""
+    })
+    const target = `/v1/vaults/vault_a/transactions?limit=2&cursor=${cursor}`
+    const answer = await fetch(`${rotated.baseUrl}${target}`, { headers: { authorization: `Bearer ${key}` } })
+    expect(await answer.json()).toMatchObject({ data: (await app.get(target, key)).json.data })
+    const stranger = await app.start(["api"], { MASTER_KEY: randomBytes(32).toString("base64") })
+    expect((await fetch(`${stranger.baseUrl}${target}`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(400)
+  })
+})

@@ -1,0 +1,65 @@
+/** A TCP proxy in front of a real server, to take the server away from the program: cut, silent, and back. */
+import * as net from "node:net"
+
+export class Proxy {
+  readonly #sockets = new Set<net.Socket>()
+  readonly #target: URL
+  #server: net.Server | undefined
+  #port = 0
+  #silent = false
+
+  constructor(target: string) {
+    this.#target = new URL(target)
+  }
+
+  /** The target's URL with the proxy's port. */
+  get url(): string {
+    const url = new URL(this.#target)
+    url.hostname = "127.0.0.1"
+    url.port = String(this.#port)
+    return url.toString()
+  }
+
+  /** Listens, on the same port as before when it did. */
+  open(): Promise<void> {
+    this.#silent = false
+    return new Promise((resolve, reject) => {
+      const server = net.createServer((near) => {
+        const far = net.connect(Number(this.#target.port), this.#target.hostname)
+        for (const [from, to] of [
+          [near, far],
+          [far, near]
+        ] as const) {
+          this.#sockets.add(from)
+          from.on("data", (chunk) => {
+            if (!this.#silent) to.write(chunk)
+          })
+          from.on("error", () => {})
+          from.on("close", () => {
+            this.#sockets.delete(from)
+            to.destroy()
+          })
+        }
+      })
+      server.once("error", reject)
+      server.listen(this.#port, "127.0.0.1", () => {
+        const address = server.address()
+        this.#port = typeof address === "object" && address !== null ? address.port : 0
+        this.#server = server
+        resolve()
+      })
+    })
+  }
+
+  /** Ends every connection; new ones are refused. */
+  async cut(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server?.close(resolve))
+    for (const socket of this.#sockets) socket.destroy()
+    await closed
+  }
+
+  /** Keeps connections open and lets nothing through. */
+  silence(): void {
+    this.#silent = true
+  }
+}
