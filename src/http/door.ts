@@ -56,13 +56,15 @@ const refuse = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<voi
   request.url.length > MAX_URI ? problem("uri_too_long", `The request target is longer than ${MAX_URI} bytes.`) : Effect.void
 
 /**
- * Refuses what the contract's decoding cannot see: an `Accept` header that does not take JSON, and a parameter named
- * `__proto__`, which the framework's parameter object swallows. Comes after authentication.
+ * Refuses what the contract's decoding cannot see: an `Accept` header that does not take JSON; a `;` or `#` in the
+ * path, which the router would take for the start of the query; a parameter named `__proto__`, which the framework's
+ * parameter object swallows. Comes after authentication.
  */
-export const acceptable = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, Problem<"not_acceptable">> => {
-  if (!takesJson(request.headers.accept)) return problem("not_acceptable", "Answers are application/json; accept that.")
-  const query = request.url.indexOf("?")
-  return query >= 0 && /__|%/.test(request.url.slice(query)) && new URLSearchParams(request.url.slice(query)).has("__proto__")
+export const acceptable = ({ headers, url }: HttpServerRequest.HttpServerRequest): Effect.Effect<void, Problem<"not_acceptable">> => {
+  if (!takesJson(headers.accept)) return problem("not_acceptable", "Answers are application/json; accept that.")
+  const end = url.indexOf("?")
+  if (/[;#]/.test(end < 0 ? url : url.slice(0, end))) return Effect.die(notFound())
+  return end >= 0 && /__|%/.test(url.slice(end)) && new URLSearchParams(url.slice(end)).has("__proto__")
     ? Effect.die(invalidParameters([unknownParameter("__proto__")]))
     : Effect.void
 }
