@@ -1,0 +1,117 @@
+import { beforeAll, describe, expect, test } from "bun:test"
+import { type Process, useApp } from "../support/app.ts"
+import { smallest } from "../support/records.ts"
+
+/** Two requests a second with room for six; the proxy setting lets the tests call from many addresses. */
+const app = useApp(["api"], { RATE_LIMIT: "2/1s burst 6", TRUSTED_PROXIES: "127.0.0.0/8" })
+
+beforeAll(() => app.feed(smallest()))
+
+const fresh = async () => (await app.key("user_a")).secret
+const from = (address: string) => ({ "x-forwarded-for": address })
+const bad = (address: string, key = `cds_${"0".repeat(49)}`) => app.get("/v1/networks", key, from(address))
+
+describe("Decision D-12: rate limit", () => {
+  test("RateLimit-Policy and RateLimit are on every authenticated answer, success or not, and count down", async () => {
+    const key = await fresh()
+    const paths = ["/v1/networks", "/v1/vaults/vault_none", "/v1/nothing", "/v1/vaults?limit=0"]
+    for (const [index, path] of paths.entries()) {
+      const { headers } = await app.get(path, key)
+      expect(headers.get("ratelimit-policy")).toBe('"key";q=6;w=3')
+      expect(headers.get("ratelimit")).toMatch(new RegExp(`^"key";r=${5 - index};t=[123]$`))
+    }
+  })
+
+  test("who is not authenticated, and who reads a document without a key, gets none", async () => {
+    for (const path of ["/v1/networks", "/v1/openapi.json"]) {
+      const { headers } = await app.get(path)
+      expect([headers.get("ratelimit-policy"), headers.get("ratelimit")]).toEqual([null, null])
+    }
+  })
+
+  test("past the burst it is 429 rate_limited with Retry-After, and after that time requests succeed again", async () => {
+    const key = await fresh()
+    const burst = await Promise.all(Array.from({ length: 12 }, () => app.get("/v1/networks", key)))
+    const statuses = burst.map(({ status }) => status)
+    expect(statuses.filter((status) => status === 200).length).toBe(6)
+    const refused = burst.find(({ status }) => status === 429)
+    expect(refused?.json.code).toBe("rate_limited")
+    expect(refused?.headers.get("content-type")).toBe("application/problem+json")
+    expect(refused?.headers.get("ratelimit")).toStartWith('"key";r=0;t=')
+    expect(refused?.headers.get("ratelimit-policy")).toBe('"key";q=6;w=3')
+    const wait = Number(refused?.headers.get("retry-after"))
+    expect(wait).toBeGreaterThanOrEqual(1)
+    expect(wait).toBeLessThanOrEqual(3)
+    await Bun.sleep(wait * 1_000)
+    expect((await app.get("/v1/networks", key)).status).toBe(200)
+  })
+
+  test("the limit is per key: one key that is used up leaves another alone", async () => {
+    const [one, other] = [await fresh(), await fresh()]
+    await Promise.all(Array.from({ length: 8 }, () => app.get("/v1/networks", one)))
+    expect((await app.get("/v1/networks", one)).status).toBe(429)
+    expect((await app.get("/v1/networks", other)).status).toBe(200)
+  })
+
+  test("RATE_LIMIT=off sends no headers and refuses nothing", async () => {
+    const off = await app.start(["api"], { RATE_LIMIT: "off" })
+    const key = await fresh()
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => fetch(`${off.baseUrl}/v1/networks`, { headers: { authorization: `Bearer ${key}` } }))
+    )
+    for (const { headers, status } of answers)
+      expect([status, headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([200, null, null])
+  })
+
+  test("the default is 50 a second with a burst of 100", async () => {
+    const usual: Process = await app.start(["api"], { RATE_LIMIT: "" })
+    const answer = await fetch(`${usual.baseUrl}/v1/networks`, { headers: { authorization: `Bearer ${await fresh()}` } })
+    expect(answer.headers.get("ratelimit-policy")).toBe('"key";q=100;w=2')
+    expect(answer.headers.get("ratelimit")).toStartWith('"key";r=99;')
+  })
+})
+
+describe("Decision D-10: 30 failed authentications in an hour from one address", () => {
+  test("are 401 each, and the next request is 429 too_many_failed_auth for 15 minutes, also with a valid key", async () => {
+    const key = await fresh()
+    for (let count = 1; count <= 30; count++) {
+      const answer = await bad("198.51.100.1")
+      expect([count, answer.status, answer.json.code]).toEqual([count, 401, "invalid_api_key"])
+    }
+    for (const answer of [
+      await bad("198.51.100.1"),
+      await app.get("/v1/networks", key, from("198.51.100.1")),
+      await app.get("/v1/nothing", undefined, from("198.51.100.1"))
+    ]) {
+      expect([answer.status, answer.json.code]).toEqual([429, "too_many_failed_auth"])
+      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(890)
+      expect(Number(answer.headers.get("retry-after"))).toBeLessThanOrEqual(900)
+    }
+    expect((await app.get("/v1/networks", key, from("198.51.100.2"))).status).toBe(200)
+  })
+
+  test("are counted for secrets of the right form that nobody has, too, and not for other failures", async () => {
+    const unknown = (await app.key("user_a")).secret
+    await app.sql("DELETE FROM api_keys")
+    for (let count = 0; count < 30; count++) await bad("198.51.100.3", unknown)
+    expect((await bad("198.51.100.3")).status).toBe(429)
+    const expired = (await app.key("user_a", { expiresAt: "2020-01-01T00:00:00Z" })).secret
+    for (let count = 0; count < 35; count++) {
+      expect((await app.get("/v1/networks", undefined, from("198.51.100.4"))).json.code).toBe("missing_credentials")
+      expect((await bad("198.51.100.4", expired)).json.code).toBe("expired_api_key")
+    }
+  })
+
+  test("an IPv6 caller is its /64, a header that is not believed counts for the socket's address", async () => {
+    for (let count = 0; count < 30; count++) await bad(`2001:db8:0:1::${count + 1}`)
+    expect((await bad("2001:db8:0:1:ffff::1")).status).toBe(429)
+    expect((await bad("2001:db8:0:2::1")).status).toBe(401)
+    const direct = await app.start(["api"], { TRUSTED_PROXIES: "" })
+    let last = 0
+    for (let count = 0; count < 31; count++) {
+      const headers = { authorization: "Bearer nonsense", "x-forwarded-for": `192.0.2.${count}` }
+      last = (await fetch(`${direct.baseUrl}/v1/networks`, { headers })).status
+    }
+    expect(last).toBe(429)
+  })
+})

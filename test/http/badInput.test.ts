@@ -1,0 +1,361 @@
+/** Every read endpoint against every kind of bad request: the right answer in the one envelope, never a 500, never a hint. */
+import { beforeAll, describe, expect, test } from "bun:test"
+import fc from "fast-check"
+import { type Answer, useApp } from "../support/app.ts"
+import { type RawAnswer, rawGet, sendRaw } from "../support/raw.ts"
+import { smallest } from "../support/records.ts"
+
+const app = useApp()
+let key = ""
+
+const collections = ["/v1/vaults", "/v1/assets", "/v1/networks"]
+const ofVault = ["", "/balances", "/transactions", "/addresses"]
+const paths = [...collections, ...ofVault.map((path) => `/v1/vaults/vault_a${path}`)]
+
+beforeAll(async () => {
+  await app.feed(smallest())
+  key = (await app.key("user_a")).secret
+})
+
+const base = () => app.main?.baseUrl ?? ""
+const statuses: { readonly [code: string]: number } = {
+  invalid_parameter: 400,
+  unknown_parameter: 400,
+  invalid_cursor: 400,
+  missing_credentials: 401,
+  invalid_api_key: 401,
+  not_found: 404,
+  method_not_allowed: 405,
+  not_acceptable: 406,
+  uri_too_long: 414
+}
+
+/** Holds an answer against the envelope and returns its code. */
+const problemOf = (status: number, body: string, header: (name: string) => string | null): string => {
+  const problem = JSON.parse(body)
+  const { code, detail, errors, requestId, title, type, ...rest } = problem
+  expect(rest).toEqual({ status })
+  expect(statuses[code]).toBe(status)
+  expect(type).toBe(`/v1/docs#${code}`)
+  for (const text of [title, detail]) expect(text).toMatch(/^.{3,}$/)
+  expect(header("content-type")).toBe("application/problem+json")
+  expect(requestId).toBe(header("x-request-id"))
+  expect(requestId).toMatch(/^req_[0-9a-z]{26}$|^[A-Za-z0-9_-]{8,64}$/)
+  expect(code.endsWith("parameter") || code === "invalid_cursor").toBe(errors !== undefined)
+  for (const one of errors ?? []) expect(Object.keys(one).sort()).toEqual(["code", "detail", "field", "in"])
+  expect(body).not.toMatch(/SELECT|postgres|node_modules|\.ts|Effect|Error:|undefined/i)
+  if (status === 401) expect(header("www-authenticate")).toStartWith("Bearer")
+  return code
+}
+const codeOf = ({ headers, status, text }: Answer) => problemOf(status, text, (name) => headers.get(name))
+const rawCode = ({ body, headers, status }: RawAnswer) => problemOf(status, body, (name) => headers[name] ?? null)
+
+describe("Errors 1 and Decision D-4: one envelope", () => {
+  test("every kind of failure has it, on every path", async () => {
+    for (const path of paths) {
+      for (const [answer, code] of [
+        [app.get(path), "missing_credentials"],
+        [app.get(path, "garbage"), "invalid_api_key"],
+        [app.get(`${path}?nonsense=1`, key), "unknown_parameter"],
+        [app.request("POST", path, { key, body: {} }), "method_not_allowed"],
+        [app.get(path, key, { accept: "text/html" }), "not_acceptable"],
+        [app.get(`${path}/nothing/here`, key), "not_found"],
+        [app.get(`${path}?cursor=${"A".repeat(8_200)}`, key), "uri_too_long"]
+      ] as const) {
+        expect([path, code, codeOf(await answer)]).toEqual([path, code, code])
+      }
+    }
+  })
+
+  test("every answer has an X-Request-Id: the client's own where it has the form, otherwise one of ours", async () => {
+    for (const own of ["12345678", "a_B-9012", "x".repeat(64)]) {
+      for (const answer of [
+        await app.get("/v1/networks", key, { "x-request-id": own }),
+        await app.get("/v1/networks", undefined, { "x-request-id": own })
+      ]) {
+        expect(answer.headers.get("x-request-id")).toBe(own)
+      }
+    }
+    for (const other of ["1234567", "x".repeat(65), "with space", "sémantique", "a;b=c;d=e", ""]) {
+      const { headers } = await rawGet(base(), "/v1/networks", { key, lines: [`X-Request-Id: ${other}`] })
+      expect(headers["x-request-id"]).toMatch(/^req_[0-9a-z]{26}$/)
+    }
+    const ids = await Promise.all(Array.from({ length: 50 }, async () => (await app.get("/v1/networks", key)).headers.get("x-request-id")))
+    expect(new Set(ids).size).toBe(50)
+  })
+})
+
+describe("Decision D-4: authentication comes before routing", () => {
+  test("without a key a path that does not exist, a wrong method and bad parameters are 401 as any other", async () => {
+    const bodies = new Set<string>()
+    for (const [method, path] of [
+      ["GET", "/v1/vaults"],
+      ["GET", "/v1/nothing"],
+      ["GET", "/"],
+      ["GET", "/v2/vaults"],
+      ["GET", "/health/live"],
+      ["GET", "/metrics"],
+      ["POST", "/platform/v1/records"],
+      ["DELETE", "/v1/vaults/vault_a"],
+      ["POST", "/v1/vaults"],
+      ["GET", "/v1/vaults?nonsense=1&limit=0"],
+      ["GET", "/v1/vaults/%ff"]
+    ] as const) {
+      const answer = await app.request(method, path, { headers: { "x-request-id": "same-request-id", accept: "text/html" } })
+      expect([path, codeOf(answer)]).toEqual([path, "missing_credentials"])
+      bodies.add(answer.text)
+    }
+    expect(bodies.size).toBe(1)
+  })
+
+  test("What the service does 1: with a key, what does not start with /v1 and everything else unknown is 404", async () => {
+    for (const path of [
+      "/",
+      "/v1",
+      "/v1/",
+      "/v1/nothing",
+      "/v2/vaults",
+      "/vaults",
+      "/V1/vaults",
+      "/v1/Vaults",
+      "/v1/vaults/",
+      "/v1//vaults",
+      "//v1/vaults",
+      "/health/live",
+      "/health/ready",
+      "/metrics",
+      "/platform/v1/records",
+      "/v1/vaults/vault_a/",
+      "/v1/vaults/vault_a/Balances",
+      "/v1/vaults/vault_a/balances/1",
+      "/favicon.ico",
+      "/.env",
+      "/v1/vaults;a=1",
+      "/v1/vaults/vault_a;x"
+    ]) {
+      expect([path, rawCode(await rawGet(base(), path, { key }))]).toEqual([path, "not_found"])
+    }
+  })
+})
+
+describe("Errors 3: what is absent, hidden or malformed is one and the same 404", () => {
+  test("to the byte, headers included, whatever stands where the id belongs", async () => {
+    await app.feed([
+      { type: "organization", id: "org_b", name: "B", networks: ["ethereum"] },
+      { type: "entity", id: "entity_b", organizationId: "org_b", name: "B" },
+      { type: "vault", id: "vault_hidden", entityId: "entity_b", label: "B", networks: ["ethereum"], createdAt: "2024-01-01T00:00:00Z" }
+    ])
+    const answers = new Set<string>()
+    const ids = [
+      "vault_hidden",
+      "vault_absent",
+      "vault_",
+      "org_a",
+      "user_a",
+      "whs_01jz0000000000000000000000",
+      "VAULT_A",
+      "vault_a%20",
+      "vault_a%00",
+      "%00",
+      "%ff",
+      "%zz",
+      "%",
+      "%e2%82",
+      "..%2f..",
+      "%2e%2e",
+      "a%2fb",
+      "'%20OR%20'1'='1",
+      "vault_a'--",
+      "%F0%9F%92%A9",
+      "null",
+      "0",
+      "-1",
+      "*",
+      "a".repeat(4_000),
+      "a".repeat(5_000)
+    ]
+    for (const id of ids) {
+      for (const path of ofVault) {
+        const answer = await rawGet(base(), `/v1/vaults/${id}${path}`, { key, lines: ["X-Request-Id: same-request-id"] })
+        expect([id, path, rawCode(answer)]).toEqual([id, path, "not_found"])
+        answers.add(JSON.stringify([{ ...answer.headers, date: "" }, answer.body]))
+      }
+    }
+    expect(answers.size).toBe(1)
+  })
+})
+
+describe("methods", () => {
+  test("405 with Allow on every path that exists", async () => {
+    for (const path of paths) {
+      for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+        const answer = await app.request(method, path, { key })
+        expect([method, path, codeOf(answer)]).toEqual([method, path, "method_not_allowed"])
+        expect(answer.headers.get("allow")).toBe("GET, HEAD")
+      }
+      for (const method of ["TRACE", "PROPFIND", "CONNECT"])
+        expect(rawCode(await rawGet(base(), path, { key, method }))).toBe("method_not_allowed")
+    }
+    for (const path of ["/v1/docs", "/v1/openapi.json"]) {
+      const answer = await app.request("DELETE", path)
+      expect([path, codeOf(answer), answer.headers.get("allow")]).toEqual([path, "method_not_allowed", "GET, HEAD"])
+    }
+  })
+
+  test("HEAD answers as GET does, without the body and with its length", async () => {
+    for (const [path, secret] of [
+      ...paths.map((path) => [path, key] as const),
+      ["/v1/vaults/vault_absent", key],
+      ["/v1/vaults", undefined],
+      ["/v1/vaults?limit=0", key],
+      ["/v1/nothing", key],
+      ["/v1/docs", undefined],
+      ["/v1/openapi.json", undefined]
+    ] as const) {
+      const options = { ...(secret === undefined ? {} : { key: secret }), lines: ["X-Request-Id: same-request-id"] }
+      const [get, head] = [await rawGet(base(), path, options), await rawGet(base(), path, { ...options, method: "HEAD" })]
+      expect([path, head.status, head.body]).toEqual([path, get.status, ""])
+      expect([path, head.headers["content-length"]]).toEqual([path, String(Buffer.byteLength(get.body))])
+      for (const name of ["content-type", "x-request-id", "www-authenticate"]) expect(head.headers[name]).toBe(get.headers[name])
+    }
+  })
+})
+
+describe("headers", () => {
+  test("406 for an Accept that takes no JSON, 200 for every one that does", async () => {
+    for (const path of paths) {
+      for (const accept of [
+        "text/html",
+        "application/xml",
+        "image/*",
+        "application/json;q=0",
+        "application/json; q=0.0, text/html",
+        "text/*"
+      ]) {
+        expect([accept, codeOf(await app.get(path, key, { accept }))]).toEqual([accept, "not_acceptable"])
+      }
+      for (const accept of [
+        "*/*",
+        "application/json",
+        "application/*",
+        "text/html, application/json;q=0.1",
+        "application/problem+json",
+        "APPLICATION/JSON; charset=utf-8",
+        "text/html,*/*;q=0.8",
+        "*/*;q=0.01"
+      ]) {
+        expect([accept, (await app.get(path, key, { accept })).status]).toEqual([accept, 200])
+      }
+    }
+  })
+
+  test("a body with a GET, a stray content type and a wrong content length change nothing or break the connection, no more", async () => {
+    for (const path of paths) {
+      const { status } = await rawGet(base(), path, { key, lines: ["Content-Type: text/plain", "Content-Length: 0"] })
+      expect([path, status]).toEqual([path, 200])
+    }
+    const withBody = `GET /v1/networks HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{"a":1}`
+    expect((await sendRaw(base(), withBody)).status).toBe(200)
+    for (const lines of [
+      ["Content-Length: 5", "Content-Length: 6"],
+      ["Content-Length: 5", "Transfer-Encoding: chunked"],
+      ["Content-Length: -1"]
+    ]) {
+      expect([lines, (await rawGet(base(), "/v1/networks", { key, lines })).status]).toEqual([lines, 400])
+    }
+    expect((await rawGet(base(), "/v1/networks", { key, lines: [`X-Long: ${"a".repeat(20_000)}`] })).status).toBe(431)
+    expect((await app.get("/v1/networks", key)).status).toBe(200)
+  })
+
+  test("an Authorization header of raw bytes is 401", async () => {
+    for (const value of ["Bearer \xff\xfe", "Bearer \u00e9", "\xff", "Bearer\t", `Bearer ${"x".repeat(8_000)}`, "Bearer cds_\x80"]) {
+      const answer = await sendRaw(
+        base(),
+        Buffer.from(`GET /v1/vaults HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${value}\r\n\r\n`, "latin1")
+      )
+      expect([value.slice(0, 12), answer.status]).toEqual([value.slice(0, 12), 401])
+    }
+  })
+})
+
+describe("anything at all", () => {
+  test("a request target of random bytes is answered below 500, in the envelope where the service sees it", async () => {
+    const piece = fc.oneof(
+      fc.constantFrom(
+        "/",
+        "?",
+        "&",
+        "=",
+        "%",
+        "%00",
+        "%ff",
+        "%zz",
+        "..",
+        ";",
+        "+",
+        "limit",
+        "cursor",
+        "vault_a",
+        "transactions",
+        "status",
+        "\xff",
+        "\x7f",
+        "'",
+        '"',
+        "\\",
+        "[",
+        "]",
+        "{",
+        "|",
+        "^",
+        "`"
+      ),
+      fc.stringMatching(/^[!-~\x80-\xff]{1,6}$/)
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom("/v1/vaults", "/v1/vaults/vault_a/transactions?", "/v1/assets?symbol=", "/"),
+        fc.array(piece, { maxLength: 12 }),
+        async (start, pieces) => {
+          const target = `${start}${pieces.join("")}`.replaceAll(/[\s#]/g, "")
+          const answer = await rawGet(base(), target, { key })
+          if (answer.status < 200 || answer.status >= 500) throw new Error(`${JSON.stringify(target)} answered ${answer.status}`)
+          if (answer.status >= 400 && answer.headers["x-request-id"] !== undefined) rawCode(answer)
+        }
+      ),
+      { numRuns: 400 }
+    )
+  })
+
+  test("a value of random text in any parameter is answered 200 or 400, never 500", async () => {
+    const parameters = ["limit", "cursor", "status", "direction", "asset", "network", "hash", "occurredAfter", "occurredBefore"]
+    const value = fc.oneof(
+      fc.string({ unit: "binary", maxLength: 40 }),
+      fc.constantFrom(
+        "ethereum/native",
+        "2024-01-01T00:00:00Z",
+        "9999-12-31T23:59:59-14:00",
+        "0001-01-01T00:00:00Z",
+        "\u0000",
+        "%",
+        "'; DROP TABLE vaults; --",
+        "ethereum/erc20:\u0000"
+      )
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...parameters), value, async (name, text) => {
+        const answer = await app.get(`/v1/vaults/vault_a/transactions?${name}=${encodeURIComponent(text.toWellFormed())}`, key)
+        if (answer.status !== 200)
+          expect([400, true]).toEqual([answer.status, ["invalid_parameter", "invalid_cursor"].includes(codeOf(answer))])
+      }),
+      { numRuns: 400 }
+    )
+    await fc.assert(
+      fc.asyncProperty(value, async (text) => {
+        const answer = await app.get(`/v1/assets?symbol=${encodeURIComponent(text.toWellFormed())}`, key)
+        expect([200, 400]).toContain(answer.status)
+      }),
+      { numRuns: 100 }
+    )
+  })
+})
