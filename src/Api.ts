@@ -4,8 +4,11 @@
  */
 import { HttpApi, OpenApi } from "@effect/platform"
 import { CatalogApi } from "./catalog/CatalogApi.ts"
+import { DeliveriesApi } from "./deliveries/DeliveriesApi.ts"
+import { EventsApi } from "./events/EventsApi.ts"
 import { problems } from "./http/Problem.ts"
 import { VaultsApi } from "./vaults/VaultsApi.ts"
+import { WebhooksApi } from "./webhooks/WebhooksApi.ts"
 
 /** Failures that every path can answer with. */
 export const UriTooLong = problems("UriTooLong", "uri_too_long")
@@ -15,6 +18,9 @@ export const ServiceUnavailable = problems("ServiceUnavailable", "service_unavai
 export class Api extends HttpApi.make("custody")
   .add(VaultsApi)
   .add(CatalogApi)
+  .add(WebhooksApi)
+  .add(EventsApi)
+  .add(DeliveriesApi)
   .prefix("/v1")
   .addError(UriTooLong)
   .addError(InternalError)

@@ -3,14 +3,24 @@
  * up and, in reverse, go down. Nothing else provides layers across rooms.
  */
 
-import { Etag } from "@effect/platform"
+import { Etag, type HttpApp, HttpRouter } from "@effect/platform"
 import { BunContext, BunHttpPlatform } from "@effect/platform-bun"
 import { SqlClient } from "@effect/sql"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer, Option, Redacted, Schedule } from "effect"
 import { Authentication } from "./credentials/Authentication.ts"
 import * as Database from "./database/Database.ts"
 import * as Migrations from "./database/Migrations.ts"
 import * as Partitions from "./database/Partitions.ts"
+import { Attempts } from "./deliveries/Attempts.ts"
+import { activities } from "./deliveries/activities.ts"
+import { Dispatcher } from "./deliveries/Dispatcher.ts"
+import { Failures } from "./deliveries/Failures.ts"
+import { Notices } from "./deliveries/Notices.ts"
+import { PingSender } from "./deliveries/Pings.ts"
+import * as Retention from "./deliveries/Retention.ts"
+import { Sender } from "./deliveries/Sender.ts"
+import { Starter } from "./deliveries/Starter.ts"
+import { Stepper } from "./deliveries/Stepper.ts"
 import { DataDir, generateKey } from "./embedded/DataDir.ts"
 import * as EmbeddedPostgres from "./embedded/Postgres.ts"
 import { EmbeddedServerError, portInUse } from "./embedded/Process.ts"
@@ -18,11 +28,15 @@ import * as EmbeddedTemporal from "./embedded/Temporal.ts"
 import { ListenError, listen } from "./http/listen.ts"
 import { MasterKey, sealing } from "./http/MasterKey.ts"
 import { Ledger } from "./ledger/Ledger.ts"
-import { MAX_BYTES, platformApp, type Readiness } from "./ledger/platformApp.ts"
+import { feedRoutes, MAX_BYTES, platformApp, type Readiness } from "./ledger/platformApp.ts"
 import * as Server from "./Server.ts"
 import { InvalidSettings, Settings } from "./settings/Settings.ts"
 import * as Log from "./telemetry/Log.ts"
 import * as Otel from "./telemetry/Otel.ts"
+import { bundle } from "./temporal/bundle.ts"
+import { TemporalAddress, TemporalConnection } from "./temporal/Connection.ts"
+import { register } from "./temporal/searchAttributes.ts"
+import { runWorkers } from "./temporal/Worker.ts"
 
 /** What a process does. */
 export const roles = ["api", "worker", "dispatcher"] as const
@@ -66,24 +80,74 @@ export const commandDatabase = Layer.unwrapScoped(
   })
 )
 
-/** What is wrong with a dependency, null when nothing is. */
-const readiness = Effect.fnUntraced(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const oldest = yield* sql<{ age: number | null }>`
-    SELECT extract(epoch FROM clock_timestamp() - min(created_at))::float8 AS age FROM (
-      SELECT created_at FROM events WHERE dispatched_at IS NULL ORDER BY id LIMIT 1) e`.pipe(Effect.timeout("2 seconds"), Effect.either)
-  const state: Readiness =
-    oldest._tag === "Right"
-      ? {
-          ready: true,
-          dependencies: { postgres: null },
-          oldestUndispatchedSeconds: Math.max(0, Math.round((oldest.right[0]?.age ?? 0) * 1000) / 1000)
-        }
-      : { ready: false, dependencies: { postgres: "Postgres does not answer" }, oldestUndispatchedSeconds: null }
-  return state
-})
+/** How the process is: each dependency with what is wrong with it. Reads and management go on without Temporal. */
+const readiness = (wanted: ReadonlyArray<Role>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const connection = yield* TemporalConnection
+    const oldest = yield* sql<{ age: number | null }>`
+      SELECT extract(epoch FROM clock_timestamp() - min(created_at))::float8 AS age FROM (
+        SELECT created_at FROM events WHERE dispatched_at IS NULL ORDER BY id LIMIT 1) e`.pipe(Effect.timeout("2 seconds"), Effect.option)
+    const temporalAnswers = yield* connection.answers
+    const state: Readiness = {
+      ready: Option.isSome(oldest) && (temporalAnswers || wanted.includes("api")),
+      dependencies: {
+        postgres: Option.isSome(oldest) ? null : "Postgres does not answer",
+        temporal: temporalAnswers ? null : "Temporal does not answer: events are recorded and wait"
+      },
+      oldestUndispatchedSeconds: Option.match(oldest, {
+        onNone: () => null,
+        onSome: ([row]) => Math.max(0, Math.round((row?.age ?? 0) * 1000) / 1000)
+      })
+    }
+    return state
+  })
 
 const http = Layer.mergeAll(BunHttpPlatform.layer, Etag.layerWeak, BunContext.layer)
+
+/** Attempts, pings, notices and retention, carried out by Temporal workers. Nothing else sends to endpoints. */
+const work = Effect.gen(function* () {
+  const connection = yield* TemporalConnection
+  const dataDir = yield* DataDir
+  const connected = yield* connection.ready
+  yield* Effect.catchAll(register(connected, connection.namespace), (error) =>
+    Effect.logWarning("the search attributes could not be registered; see docs/operations.md", error)
+  )
+  yield* Effect.catchAll(Retention.schedule, (error) => Effect.logWarning("the retention schedule could not be made", error))
+  const code = yield* bundle(dataDir.at("cache"))
+  yield* Effect.logInfo("the worker runs").pipe(Effect.annotateLogs({ taskQueue: connection.taskQueue }))
+  const { namespace, retryQueue, taskQueue } = connection
+  yield* runWorkers({ connection: connected.connection, namespace, taskQueue, retryQueue, bundle: code, activities: yield* activities })
+})
+
+const workLayer = Layer.mergeAll(Stepper.layer, PingSender.layer).pipe(
+  Layer.provide([Attempts.layer, Failures.layer, Sender.layer]),
+  Layer.merge(Layer.mergeAll(Notices.layer, Retention.Retention.layer))
+)
+
+const dispatchLayer = Dispatcher.layer.pipe(Layer.provide([Starter.layer, Attempts.layer, Notices.layer]))
+
+/** Listens where platform and operators ask; a process without the API goes on when the port is taken by one that has it. */
+const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
+  Effect.gen(function* () {
+    const settings = yield* Settings
+    const listening = listen(
+      {
+        name: "platform listener",
+        portSetting: "PLATFORM_PORT",
+        host: settings.platformHost,
+        port: settings.platformPort,
+        trustedProxies: settings.trustedProxies,
+        maxBody: MAX_BYTES + 64 * 1024
+      },
+      app
+    )
+    return yield* required
+      ? listening
+      : Effect.catchAll(listening, ({ message }) =>
+          Effect.as(Effect.logWarning(`${message} This process goes on without health and metrics.`), { port: 0 })
+        )
+  })
 
 /** Runs the service with these roles until it is interrupted. */
 export const start = (wanted: ReadonlyArray<Role>, options: { readonly migrate: boolean }) =>
@@ -98,34 +162,68 @@ export const start = (wanted: ReadonlyArray<Role>, options: { readonly migrate: 
     const [url, servers] = yield* Effect.all([databaseUrl, temporal], { concurrency: 2 })
     yield* prepare(url, options.migrate)
 
-    const platformToken = settings.platformToken ?? dataDir.secret("platform-token", () => Redacted.value(Redacted.make(generateKey())))
-    if (has("api")) {
-      const api = yield* Layer.build(Layer.provideMerge(Authentication.layer, Database.layer(url, Database.pools.api)))
-      const ledger = yield* Layer.build(Layer.provide(Ledger.layer, Database.layer(url, Database.pools.ledger)))
-      const { port } = yield* Effect.provide(Server.serve, api)
-      const platform = yield* listen(
-        {
-          name: "platform listener",
-          portSetting: "PLATFORM_PORT",
-          host: settings.platformHost,
-          port: settings.platformPort,
-          trustedProxies: settings.trustedProxies,
-          maxBody: MAX_BYTES + 64 * 1024
-        },
-        platformApp(platformToken, Effect.provide(readiness(), api))
-      ).pipe(Effect.provide(ledger))
-      const scheme = settings.tlsCertFile === undefined ? "http" : "https"
-      yield* Effect.logInfo("ready").pipe(
-        Effect.annotateLogs({
-          api: `${scheme}://${settings.host}:${port}`,
-          docs: `${scheme}://${settings.host}:${port}/v1/docs`,
-          platform: `http://${settings.platformHost}:${platform.port}`,
-          temporalUi: servers.ui
-        })
+    // Built first, released last: what is built on them ends in the reverse order, the listeners first of all.
+    const connection = yield* Layer.build(Layer.provide(TemporalConnection.layer, Layer.succeed(TemporalAddress, servers)))
+    const workerPool = yield* Layer.build(Database.layer(url, Database.pools.worker))
+    const common = Layer.merge(Layer.succeedContext(connection), Layer.succeedContext(workerPool))
+    yield* Effect.provide(Partitions.keep, workerPool)
+    if (has("worker")) {
+      const context = yield* Layer.build(Layer.provideMerge(workLayer, common))
+      yield* Effect.forkScoped(Effect.provide(surviving("the worker", work), context))
+    }
+    if (has("dispatcher")) {
+      const context = yield* Layer.build(Layer.provide(dispatchLayer, common))
+      yield* Effect.forkScoped(
+        Effect.provide(
+          Effect.flatMap(Dispatcher, ({ run }) => run),
+          context
+        )
       )
     }
+    const ready = Effect.provide(readiness(wanted), common)
+    if (!has("api")) {
+      const { port } = yield* listenPlatform(platformApp(HttpRouter.empty, ready), false)
+      yield* announce(settings, { roles: wanted, platformPort: port, temporalUi: servers.ui })
+      return yield* Effect.never
+    }
+    const platformToken = settings.platformToken ?? dataDir.secret("platform-token", generateKey)
+    const api = yield* Layer.build(
+      Layer.provideMerge(Authentication.layer, Layer.merge(Layer.succeedContext(connection), Database.layer(url, Database.pools.api)))
+    )
+    const ledger = yield* Layer.build(Layer.provide(Ledger.layer, Database.layer(url, Database.pools.ledger)))
+    const { port } = yield* Effect.provide(Server.serve, api)
+    const platform = yield* Effect.provide(listenPlatform(platformApp(feedRoutes(platformToken), ready), true), ledger)
+    yield* announce(settings, { roles: wanted, port, platformPort: platform.port, temporalUi: servers.ui })
     return yield* Effect.never
   }).pipe(Effect.scoped, Effect.provide(Layer.merge(masterKey, http)))
+
+const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
+  effect.pipe(
+    Effect.tapErrorCause((cause) => Effect.logError(`${what} ended and is started again`, cause)),
+    Effect.retry(Schedule.spaced("3 seconds"))
+  )
+
+/** What a process says when it is ready. */
+interface Announced {
+  readonly roles: ReadonlyArray<Role>
+  readonly port?: number
+  /** 0 when the platform listener is not there. */
+  readonly platformPort: number
+  readonly temporalUi: string
+}
+
+/** One line that says where everything is. Scripts wait for it. */
+const announce = (settings: typeof Settings.Service, { platformPort, port, roles, temporalUi }: Announced) => {
+  const base = `${settings.tlsCertFile === undefined ? "http" : "https"}://${settings.host}:${port}`
+  return Effect.logInfo("ready").pipe(
+    Effect.annotateLogs({
+      roles: roles.join(","),
+      ...(port === undefined ? {} : { api: base, docs: `${base}/v1/docs` }),
+      ...(platformPort === 0 ? {} : { platform: `http://${settings.platformHost}:${platformPort}` }),
+      temporalUi
+    })
+  )
+}
 
 /** Migrates when asked to, and refuses to run on a schema that is not the program's. */
 const prepare = (url: Redacted.Redacted, migrate: boolean) =>

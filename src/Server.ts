@@ -2,13 +2,20 @@
  * The public API as an HTTP listener: the contract's routes behind the one door, the document that describes
  * them, and nothing else. Spec: Endpoints.
  */
+import { RateLimiter } from "@effect/experimental"
 import { HttpApi, HttpApiBuilder, type HttpApp, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Metric, MetricBoundaries } from "effect"
 import { Api } from "./Api.ts"
 import * as catalog from "./catalog/handlers.ts"
 import * as Access from "./credentials/Access.ts"
 import { Authentication } from "./credentials/Authentication.ts"
+import { DeliveriesRepo } from "./deliveries/DeliveriesRepo.ts"
+import * as deliveries from "./deliveries/handlers.ts"
+import { Pings } from "./deliveries/Pings.ts"
+import { Starter } from "./deliveries/Starter.ts"
 import { docsPage } from "./docsPage.ts"
+import { EventsRepo } from "./events/EventsRepo.ts"
+import * as events from "./events/handlers.ts"
 import { door } from "./http/door.ts"
 import { Exchange } from "./http/Exchange.ts"
 import { listen } from "./http/listen.ts"
@@ -18,6 +25,9 @@ import { document } from "./OpenApi.ts"
 import { Settings } from "./settings/Settings.ts"
 import * as vaults from "./vaults/handlers.ts"
 import { VaultsRepo } from "./vaults/VaultsRepo.ts"
+import * as webhooks from "./webhooks/handlers.ts"
+import { Webhooks } from "./webhooks/Webhooks.ts"
+import { WebhooksRepo } from "./webhooks/WebhooksRepo.ts"
 
 /** Largest request body of the public API, in bytes. Decision D-4. */
 export const MAX_BODY = 64 * 1024
@@ -83,7 +93,11 @@ const observed = <E, R>(app: HttpApp.Default<E, R>, logReads: boolean): HttpApp.
     })
   )
 
-const groups = Layer.mergeAll(vaults.layer, catalog.layer).pipe(Layer.provide([VaultsRepo.layer, Pages.layer]), Layer.provide(Access.layer))
+const groups = Layer.mergeAll(vaults.layer, catalog.layer, webhooks.layer, events.layer, deliveries.layer).pipe(
+  Layer.provide([VaultsRepo.layer, WebhooksRepo.layer, Webhooks.layer, EventsRepo.layer, DeliveriesRepo.layer]),
+  Layer.provide([Pages.layer, Pings.layer, Starter.layer, Layer.provide(RateLimiter.layer, RateLimiter.layerStoreMemory)]),
+  Layer.provide(Access.layer)
+)
 
 const documents = HttpApiBuilder.Router.use((router) =>
   Effect.gen(function* () {

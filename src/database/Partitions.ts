@@ -8,7 +8,11 @@ import { Effect, Schedule } from "effect"
 import * as Id from "../values/Id.ts"
 
 /** The partitioned tables and the prefix of the id that their ranges are made of. */
-export const tables = [["events", "evt"]] as const
+export const tables = [
+  ["events", "evt"],
+  ["deliveries", "del"],
+  ["delivery_attempts", "del"]
+] as const
 
 const DAY = 86_400_000
 /** Days that exist ahead of today. */

@@ -1,8 +1,16 @@
 /** Small parts that statements are put together from. */
-import type { SqlClient, Statement } from "@effect/sql"
+import { type SqlClient, SqlError, type Statement } from "@effect/sql"
+import { Effect } from "effect"
 
 /** `AND a AND b …` of the conditions that are there; nothing when none is. */
 export const and = (sql: SqlClient.SqlClient, ...conditions: ReadonlyArray<Statement.Fragment | false>): Statement.Fragment => {
   const present = conditions.filter((condition) => condition !== false)
   return present.length === 0 ? sql.literal("") : sql`AND ${sql.and(present)}`
 }
+
+/** Statements do not fail for reasons that a caller could act on: what Postgres refuses is a defect, which the door reads. */
+export const dieOnSql = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, Exclude<E, SqlError.SqlError>, R> =>
+  Effect.catchAll(effect, (error) =>
+    // What is not the SqlError is everything else that E holds; the type checker cannot see that through the class check.
+    error instanceof SqlError.SqlError ? Effect.die(error) : Effect.fail(error as Exclude<E, SqlError.SqlError>)
+  )

@@ -16,7 +16,7 @@ CREATE TABLE events (
   schema_version smallint NOT NULL CHECK (schema_version > 0),
   payload text NOT NULL,
   occurred_at timestamptz(3) NOT NULL,
-  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  created_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
   dispatched_at timestamptz(3),
   matched_count integer NOT NULL DEFAULT 0 CHECK (matched_count >= 0),
   -- entities that a reader must all have access to, where that is more than entity_id

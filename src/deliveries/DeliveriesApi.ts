@@ -1,0 +1,88 @@
+/** The contract of deliveries: histories, redelivery, ping. Spec: Webhook operations; List event deliveries. Decisions D-22, D-26, D-27. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { InsufficientScope, OwnerRequired, WebhookReadable } from "../credentials/Access.ts"
+import { eventPath } from "../events/EventsApi.ts"
+import { KindName } from "../events/Kind.ts"
+import { IdempotencyInProgress, IdempotencyKeyReused } from "../http/Idempotency.ts"
+import { Page, PageParams } from "../http/Page.ts"
+import { noQuery, pathId, query } from "../http/Parameters.ts"
+import { problems } from "../http/Problem.ts"
+import { TimestampParam } from "../values/Timestamp.ts"
+import { InvalidList, InvalidRequest } from "../vaults/VaultsApi.ts"
+import { PingResult } from "../webhooks/Webhook.ts"
+import { webhookPath } from "../webhooks/WebhooksApi.ts"
+import { Delivery, DeliveryStatus } from "./Delivery.ts"
+
+const WebhookDisabled = problems("WebhookDisabled", "webhook_disabled")
+
+export class DeliveriesApi extends HttpApiGroup.make("deliveries")
+  .add(
+    HttpApiEndpoint.get("listWebhookDeliveries", "/webhooks/:webhookId/deliveries")
+      .setPath(webhookPath)
+      .setUrlParams(
+        query({
+          ...PageParams,
+          status: Schema.optional(
+            Schema.Array(DeliveryStatus).annotations({ description: "Only these statuses; may be given several times" })
+          ),
+          kind: Schema.optional(KindName.annotations({ description: "Only of events of this kind" })),
+          eventId: Schema.optional(Schema.String.annotations({ description: "Only of this event" })),
+          createdAfter: Schema.optional(TimestampParam.annotations({ description: "Only created at or after this" })),
+          createdBefore: Schema.optional(TimestampParam.annotations({ description: "Only created at or before this" }))
+        })
+      )
+      .addSuccess(Page(Delivery, "DeliveryPage"))
+      .addError(InvalidList)
+      .middleware(WebhookReadable)
+      .annotate(OpenApi.Summary, "List a webhook's deliveries")
+      .annotate(OpenApi.Description, "Delivery history with each attempt, newest first.")
+  )
+  .add(
+    HttpApiEndpoint.get("listEventDeliveries", "/webhook-events/:eventId/deliveries")
+      .setPath(eventPath)
+      .setUrlParams(noQuery)
+      .addSuccess(Schema.Struct({ data: Schema.Array(Delivery) }).annotations({ identifier: "EventDeliveries" }))
+      .addError(InvalidRequest)
+      .middleware(WebhookReadable)
+      .annotate(OpenApi.Summary, "List an event's deliveries")
+      .annotate(
+        OpenApi.Description,
+        "In full, without pages. Empty for a dispatched event: no webhook matched it (compare `matchedCount`)."
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("redeliver", "/webhook-deliveries/:deliveryId/redeliver")
+      .setPath(Schema.Struct({ deliveryId: pathId("delivery") }))
+      .setUrlParams(noQuery)
+      .addSuccess(Delivery, { status: 202 })
+      .addError(InvalidRequest)
+      .addError(InsufficientScope)
+      .addError(OwnerRequired)
+      .addError(WebhookDisabled)
+      .addError(IdempotencyInProgress)
+      .addError(IdempotencyKeyReused)
+      .middleware(WebhookReadable)
+      .annotate(OpenApi.Summary, "Redeliver")
+      .annotate(
+        OpenApi.Description,
+        "A new delivery of the same event, with the webhook's URL and secrets of today. Takes `Idempotency-Key`."
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("pingWebhook", "/webhooks/:webhookId/ping")
+      .setPath(webhookPath)
+      .setUrlParams(noQuery)
+      .addSuccess(PingResult)
+      .addError(InvalidRequest)
+      .addError(InsufficientScope)
+      .addError(OwnerRequired)
+      .middleware(WebhookReadable)
+      .annotate(OpenApi.Summary, "Ping a webhook")
+      .annotate(
+        OpenApi.Description,
+        "Sends a signed test POST now and answers with its live result, 200 also when the endpoint failed. At most 6 a minute."
+      )
+  )
+  .annotate(OpenApi.Title, "Deliveries")
+  .annotate(OpenApi.Description, "What was sent to webhooks, and sending again.") {}

@@ -1,0 +1,135 @@
+/** Reads of deliveries, and the row of a redelivery. Spec: Delivery; Redeliver. Decisions D-8, D-9, D-22, D-27. */
+import { SqlClient } from "@effect/sql"
+import { Effect, Option } from "effect"
+import { requireManage } from "../credentials/Access.ts"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { and } from "../database/sql.ts"
+import { oldestId } from "../events/EventsRepo.ts"
+import { seesEvent, seesWebhook } from "../events/visibility.ts"
+import type { Key } from "../http/Page.ts"
+import { notFound, problem } from "../http/Problem.ts"
+import * as Id from "../values/Id.ts"
+import type { Attempt, Delivery } from "./Delivery.ts"
+import type { ToStart } from "./Starter.ts"
+
+/** Filters of a webhook's deliveries. */
+export interface DeliveryFilter {
+  readonly status?: ReadonlyArray<string> | undefined
+  readonly kind?: string | undefined
+  readonly eventId?: string | undefined
+  readonly createdAfter?: string | undefined
+  readonly createdBefore?: string | undefined
+}
+
+type DeliveryRow = Omit<Delivery, "attempts">
+
+const columns = `d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, d.status, d.next_attempt_at AS "nextAttemptAt",
+  d.failure_reason AS "failureReason", d.replayed_from AS "replayedFromDeliveryId", d.delivered_at AS "deliveredAt", d.created_at AS "createdAt"`
+
+export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/DeliveriesRepo", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** The deliveries with their attempts; one that is still under way is not shown yet. */
+    const withAttempts = Effect.fnUntraced(function* (rows: ReadonlyArray<DeliveryRow>) {
+      if (rows.length === 0) return []
+      const attempts = yield* sql<Attempt & { readonly deliveryId: string }>`
+        SELECT t.delivery_id AS "deliveryId", t.at, t.result, t.http_status AS "httpStatus", t.latency_ms AS "latencyMs", t.body_snippet AS "bodySnippet"
+        FROM delivery_attempts t WHERE t.delivery_id = ANY(${rows.map(({ id }) => id)}) AND t.result IS NOT NULL
+        ORDER BY t.delivery_id, t.number`
+      const byDelivery = new Map<string, Array<Attempt>>()
+      for (const { deliveryId, ...attempt } of attempts) {
+        const known = byDelivery.get(deliveryId)
+        if (known === undefined) byDelivery.set(deliveryId, [attempt])
+        else known.push(attempt)
+      }
+      return rows.map(
+        ({ createdAt, deliveredAt, failureReason, nextAttemptAt, replayedFromDeliveryId, ...row }): Delivery => ({
+          ...row,
+          attempts: byDelivery.get(row.id) ?? [],
+          nextAttemptAt,
+          failureReason,
+          replayedFromDeliveryId,
+          deliveredAt,
+          createdAt
+        })
+      )
+    })
+
+    return {
+      /** A page of a webhook's deliveries; whether the caller sees the webhook is asked before. */
+      ofWebhook: (webhookId: string, filter: DeliveryFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Delivery>> =>
+        Effect.orDie(
+          Effect.flatMap(
+            sql<DeliveryRow>`
+              SELECT ${sql.literal(columns)} FROM deliveries d WHERE d.webhook_id = ${webhookId}
+              ${and(
+                sql,
+                sql`d.id >= ${oldestId("del")}`,
+                filter.status !== undefined && sql`d.status = ANY(${filter.status}::text[])`,
+                // Says what the partial index holds, so that rare statuses are found without reading past the delivered ones.
+                filter.status !== undefined && !filter.status.includes("DELIVERED") && sql`d.status <> 'DELIVERED'`,
+                filter.kind !== undefined && sql`d.kind = ${filter.kind}`,
+                filter.eventId !== undefined && sql`d.event_id = ${filter.eventId}`,
+                filter.createdAfter !== undefined && sql`d.created_at >= ${filter.createdAfter}::timestamptz`,
+                filter.createdBefore !== undefined && sql`d.created_at <= ${filter.createdBefore}::timestamptz`,
+                after !== null && sql`(d.created_at, d.id) < (${after[0]}::timestamptz, ${after[1]})`
+              )}
+              ORDER BY d.created_at DESC, d.id DESC LIMIT ${take}`,
+            withAttempts
+          )
+        ),
+
+      /** Every delivery of an event to webhooks that the caller sees, deleted ones included, newest first. */
+      ofEvent: (principal: PrincipalState, eventId: string): Effect.Effect<ReadonlyArray<Delivery>> =>
+        Effect.orDie(
+          Effect.flatMap(
+            sql<DeliveryRow>`
+              SELECT ${sql.literal(columns)} FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
+              WHERE d.event_id = ${eventId} AND d.id >= ${oldestId("del")} AND ${seesWebhook(sql, principal)}
+              ORDER BY d.created_at DESC, d.id DESC`,
+            withAttempts
+          )
+        ),
+
+      /**
+       * A new delivery of a delivery's event, for callers who see the webhook and the event. To be run in a
+       * transaction; the workflow is started after it.
+       */
+      redeliver: Effect.fn("DeliveriesRepo.redeliver")(function* (principal: PrincipalState, deliveryId: string) {
+        const [found] = yield* sql<ToStart & { readonly active: boolean }>`
+          SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url, w.status = 'ACTIVE' AS active
+          FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
+          WHERE d.id = ${deliveryId} AND d.id >= ${oldestId("del")} AND e.id >= ${oldestId("evt")} AND w.deleted_at IS NULL
+            AND ${seesWebhook(sql, principal)} AND ${seesEvent(sql, principal)}
+          FOR SHARE OF w`
+        if (found === undefined) return yield* notFound()
+        yield* requireManage(principal)
+        if (!found.active) return yield* problem("webhook_disabled", "The webhook is disabled. Enable it first.")
+        const id = Id.make("del")
+        yield* sql`
+          INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at, replayed_from)
+          VALUES (${id}, ${found.eventId}, ${found.webhookId}, ${found.kind}, 'PENDING', now(), ${deliveryId})`
+        const [made] = yield* Effect.flatMap(
+          sql<DeliveryRow>`SELECT ${sql.literal(columns)} FROM deliveries d WHERE d.id = ${id}`,
+          withAttempts
+        )
+        return made === undefined ? yield* Effect.die(new Error(`the delivery ${id} is gone within its transaction`)) : made
+      }),
+
+      /** What a delivery's workflow is started with; none when the delivery does not wait. */
+      toStart: (deliveryId: string): Effect.Effect<Option.Option<ToStart>> =>
+        Effect.orDie(
+          Effect.map(
+            sql<ToStart>`
+              SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url
+              FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
+              WHERE d.id = ${deliveryId} AND d.status IN ('PENDING', 'RETRYING')`,
+            (rows) => Option.fromNullable(rows[0])
+          )
+        )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,191 @@
+/**
+ * Recording a failed attempt: one transaction that finishes the attempt row, moves the delivery on, counts the streak,
+ * and decides what follows from it: a notice, or that the webhook is disabled. Nobody else writes a streak upwards,
+ * and its row is locked meanwhile, so each cause has one notice however many attempts fail at once. Decision D-23.
+ */
+import { SqlClient } from "@effect/sql"
+import { Duration, Effect } from "effect"
+import * as EventLog from "../events/EventLog.ts"
+import { Settings } from "../settings/Settings.ts"
+import * as Id from "../values/Id.ts"
+import { cancelWaiting } from "../webhooks/cancelWaiting.ts"
+import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
+import type { Recorded } from "./Attempts.ts"
+import { disabledText, failedText, streakText } from "./noticeTexts.ts"
+
+/** Time between two 410 answers after which an endpoint counts as gone, in minutes. */
+const GONE_MINUTES = 5
+
+interface Streak {
+  readonly consecutiveFailures: number
+  readonly failingSince: string
+  readonly severalDeliveries: boolean
+  /** Whether the streak is old enough to disable, to be told of, and whether a 410 came long enough ago. */
+  readonly disableDue: boolean
+  readonly noticeDue: boolean
+  readonly goneBefore: boolean
+}
+
+/** What followed from a failure. */
+export interface Consequence {
+  /** The delivery's status now. */
+  readonly status: string
+  readonly notices: ReadonlyArray<string>
+}
+
+export class Failures extends Effect.Service<Failures>()("custody/Failures", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { webhookDisableAfter } = yield* Settings
+
+    const finish = ({ answer, deliveryId, number }: Recorded, waitMs: number | undefined) =>
+      Effect.gen(function* () {
+        const attempts = yield* sql`
+          UPDATE delivery_attempts SET result = ${answer.result}, http_status = ${answer.httpStatus}, latency_ms = ${answer.latencyMs},
+            body_snippet = ${answer.bodySnippet}
+          WHERE delivery_id = ${deliveryId} AND number = ${number} AND (result IS NULL OR result = 'interrupted') RETURNING number`
+        const moved = yield* sql<{ status: string }>`
+          UPDATE deliveries SET status = ${waitMs === undefined ? "FAILED" : "RETRYING"}, failure_reason = ${waitMs === undefined ? "EXHAUSTED" : null},
+            next_attempt_at = ${waitMs === undefined ? sql`NULL` : sql`clock_timestamp() + ${waitMs} * interval '1 millisecond'`}
+          WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') RETURNING status`
+        const [now] = moved.length > 0 ? moved : yield* sql<{ status: string }>`SELECT status FROM deliveries WHERE id = ${deliveryId}`
+        return { first: attempts.length > 0, moved: moved.length > 0, status: now?.status ?? "CANCELED" }
+      })
+
+    /** Counts the failure and returns the streak as it is now. */
+    const count = ({ answer, deliveryId, webhookId }: Recorded) =>
+      Effect.map(
+        sql<Streak>`
+          INSERT INTO webhook_health AS h (webhook_id, consecutive_failures, failing_since, first_failed_delivery, gone_at, last_failure_at, last_failure_result)
+          VALUES (${webhookId}, 1, clock_timestamp(), ${deliveryId}, CASE WHEN ${answer.httpStatus === 410} THEN clock_timestamp() END,
+            clock_timestamp(), ${answer.result})
+          ON CONFLICT (webhook_id) DO UPDATE SET consecutive_failures = h.consecutive_failures + 1,
+            failing_since = coalesce(h.failing_since, clock_timestamp()),
+            first_failed_delivery = coalesce(h.first_failed_delivery, excluded.first_failed_delivery),
+            several_deliveries = h.several_deliveries OR h.first_failed_delivery <> excluded.first_failed_delivery,
+            gone_at = coalesce(h.gone_at, excluded.gone_at), last_failure_at = clock_timestamp(), last_failure_result = excluded.last_failure_result
+          RETURNING consecutive_failures AS "consecutiveFailures", failing_since AS "failingSince", several_deliveries AS "severalDeliveries",
+            failing_since <= clock_timestamp() - ${Duration.toMillis(webhookDisableAfter)} * interval '1 millisecond' AS "disableDue",
+            consecutive_failures >= ${STREAK_ATTEMPTS} AND failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}) AS "noticeDue",
+            coalesce(gone_at <= clock_timestamp() - make_interval(mins => ${GONE_MINUTES}), false) AS "goneBefore"`,
+        ([row]) => row
+      )
+
+    const countExhausted = (webhookId: string) => sql`
+      INSERT INTO webhook_counters AS c (webhook_id, slot, shard, failed)
+      VALUES (${webhookId}, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${process.pid % 8}, 1)
+      ON CONFLICT (webhook_id, slot, shard) DO UPDATE SET failed = c.failed + 1`
+
+    interface Target {
+      readonly url: string
+      readonly email: string
+      readonly organizationId: string
+      readonly entityIds: ReadonlyArray<string>
+    }
+
+    const notice = (
+      webhookId: string,
+      cause: string,
+      recipient: string,
+      { body, subject }: { readonly subject: string; readonly body: string }
+    ) =>
+      Effect.map(
+        sql<{ id: string }>`
+          INSERT INTO notices (id, webhook_id, cause, recipient, subject, body)
+          VALUES (${Id.make("ntc")}, ${webhookId}, ${cause}, ${recipient}, ${subject}, ${body}) ON CONFLICT (cause) DO NOTHING RETURNING id`,
+        (rows) => rows.map(({ id }) => id)
+      )
+
+    /** Disables the webhook, cancels what waits, and records the event for each of its entities. */
+    const disable = Effect.fnUntraced(function* (webhookId: string, reason: "FAILING" | "GONE", { entityIds, organizationId }: Target) {
+      const [row] = yield* sql<{ at: string }>`
+        UPDATE webhooks SET status = 'DISABLED', disabled_reason = ${reason}, disabled_at = now(), updated_at = now()
+        WHERE id = ${webhookId} AND status = 'ACTIVE' RETURNING disabled_at AS at`
+      if (row === undefined) return undefined
+      yield* cancelWaiting(sql, webhookId, "WEBHOOK_DISABLED")
+      yield* EventLog.record(
+        sql,
+        entityIds.map((entityId) => ({
+          kind: "webhook.disabled" as const,
+          date: row.at,
+          organizationId,
+          entityId,
+          vaultId: null,
+          audience: entityIds,
+          data: { webhookId, webhook: { id: webhookId, status: "DISABLED" as const, disabledReason: reason, disabledAt: row.at } }
+        }))
+      )
+      return row.at
+    })
+
+    /** Whether a notice of a delivery that failed for good went out within a day. */
+    const toldToday = (webhookId: string) =>
+      Effect.map(
+        sql`SELECT 1 FROM notices WHERE webhook_id = ${webhookId} AND cause LIKE 'failed/%' AND created_at > now() - interval '1 day' LIMIT 1`,
+        (rows) => rows.length > 0
+      )
+
+    /** What a streak calls for, in the order of its weight: the disable tells more than any other notice. */
+    const react = Effect.fnUntraced(function* (recorded: Recorded, streak: Streak, exhausted: boolean) {
+      const { answer, deliveryId, webhookId } = recorded
+      const [target] = yield* sql<Target>`
+        SELECT w.url, w.notification_email AS email, w.organization_id AS "organizationId",
+          ARRAY(SELECT we.entity_id FROM webhook_entities we WHERE we.webhook_id = w.id ORDER BY we.entity_id)::text[] AS "entityIds"
+        FROM webhooks w WHERE w.id = ${webhookId} AND w.status = 'ACTIVE'`
+      if (target === undefined) return []
+      const facts = {
+        webhookId,
+        host: new URL(target.url).hostname,
+        since: streak.failingSince,
+        failures: streak.consecutiveFailures,
+        lastResult: answer.httpStatus === 0 ? answer.result : `${answer.result} (${answer.httpStatus})`,
+        deliveryId
+      }
+      const gone = answer.httpStatus === 410 && streak.goneBefore
+      if (gone || (streak.disableDue && streak.severalDeliveries)) {
+        const at = yield* disable(webhookId, gone ? "GONE" : "FAILING", target)
+        if (at !== undefined) return yield* notice(webhookId, `disabled/${webhookId}/${at}`, target.email, disabledText({ ...facts, gone }))
+      }
+      const ids: Array<string> = []
+      if (streak.noticeDue)
+        ids.push(...(yield* notice(webhookId, `streak/${webhookId}/${streak.failingSince}`, target.email, streakText(facts))))
+      if (exhausted && !(yield* toldToday(webhookId))) {
+        ids.push(...(yield* notice(webhookId, `failed/${webhookId}/${deliveryId}`, target.email, failedText(facts))))
+      }
+      return ids
+    })
+
+    return {
+      /** Records a failure; `waitMs` until the next attempt, undefined when the schedule is used up. Idempotent per attempt. */
+      record: (recorded: Recorded, waitMs: number | undefined) =>
+        sql.withTransaction(
+          Effect.gen(function* () {
+            const { first, moved, status } = yield* finish(recorded, waitMs)
+            if (!first) return { status, notices: [] } satisfies Consequence
+            const exhausted = moved && status === "FAILED"
+            if (exhausted) yield* countExhausted(recorded.webhookId)
+            const streak = yield* count(recorded)
+            const notices = streak === undefined ? [] : yield* react(recorded, streak, exhausted)
+            const now =
+              notices.length === 0
+                ? status
+                : ((yield* sql<{ status: string }>`SELECT status FROM deliveries WHERE id = ${recorded.deliveryId}`)[0]?.status ?? status)
+            return { status: now, notices } satisfies Consequence
+          })
+        ),
+
+      /** Ends a delivery whose schedule was used up by attempts that were interrupted. */
+      exhaust: (deliveryId: string, webhookId: string) =>
+        sql.withTransaction(
+          Effect.gen(function* () {
+            const rows = yield* sql`
+              UPDATE deliveries SET status = 'FAILED', failure_reason = 'EXHAUSTED', next_attempt_at = NULL
+              WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') RETURNING id`
+            if (rows.length > 0) yield* countExhausted(webhookId)
+          })
+        )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,126 @@
+/**
+ * Room at the endpoints. A webhook has at most 8 attempts in flight in a process, so that one endpoint never takes
+ * the room of another. At an endpoint that answers fast, an attempt waits in line for a moment; at any other it is
+ * told when to come again, on a turn of its own, so that a dead endpoint with thousands of deliveries costs a few
+ * steps a second and not thousands. Finding no room uses up no attempt.
+ *
+ * What an endpoint took lately also decides where its attempts run: inside a workflow task, which is cheap and must
+ * not take long, or on the retry queue. Reliability F26, F27.
+ */
+import { Effect } from "effect"
+
+/** Attempts in flight for one webhook in one process. */
+export const PER_WEBHOOK = 8
+/** Attempts inside workflow tasks of endpoints that have not proved to be fast, in one process. */
+const UNPROVEN = 64
+/** An endpoint that answers within this is fast, in ms. */
+const FAST_MS = 500
+/** Longest wait in line at a fast endpoint, in ms. */
+const LINE_MS = 2_000
+/** Shortest and longest wait for a turn at any other, in ms. */
+const MIN_WAIT = 250,
+  MAX_WAIT = 60_000
+/** Endpoints that are remembered; a forgotten one merely has to prove itself again. */
+const REMEMBERED = 20_000
+
+interface Endpoint {
+  inFlight: number
+  /** Whether an attempt is finding out, inside a workflow task, how fast the endpoint is. */
+  probing: boolean
+  /** Moving average of latencies in ms; undefined before the first answer. */
+  average: number | undefined
+  /** When the last turn that was given out comes, in ms since an arbitrary point. */
+  lastTurn: number
+  line: Array<() => void>
+}
+
+/** Room for one attempt, or where or when to try. */
+export type Room =
+  | { readonly go: "here"; readonly release: (latencyMs: number | undefined) => void }
+  | { readonly go: "elsewhere" }
+  | { readonly go: "later"; readonly waitMs: number }
+
+export class Permits {
+  readonly #endpoints = new Map<string, Endpoint>()
+  #probes = 0
+
+  #of(webhookId: string): Endpoint {
+    const known = this.#endpoints.get(webhookId)
+    if (known !== undefined) return known
+    if (this.#endpoints.size >= REMEMBERED) {
+      for (const [id, { inFlight, line }] of this.#endpoints) if (inFlight === 0 && line.length === 0) this.#endpoints.delete(id)
+    }
+    const fresh: Endpoint = { inFlight: 0, probing: false, average: undefined, lastTurn: 0, line: [] }
+    this.#endpoints.set(webhookId, fresh)
+    return fresh
+  }
+
+  /** Asks for room, `local` inside a workflow task. Who gets it gives it back by `release`, with what the attempt took. */
+  ask(webhookId: string, local: boolean): Effect.Effect<Room> {
+    return Effect.suspend(() => {
+      const endpoint = this.#of(webhookId)
+      const fast = endpoint.average !== undefined && endpoint.average <= FAST_MS
+      if (local && !fast && (endpoint.probing || this.#probes >= UNPROVEN)) return Effect.succeed<Room>({ go: "elsewhere" })
+      if (endpoint.inFlight < PER_WEBHOOK) return Effect.succeed(this.#take(endpoint, local && !fast))
+      return fast ? this.#wait(endpoint) : Effect.succeed(turn(endpoint))
+    })
+  }
+
+  #take(endpoint: Endpoint, probe: boolean): Room {
+    endpoint.inFlight++
+    if (probe) {
+      endpoint.probing = true
+      this.#probes++
+    }
+    let given = false
+    return {
+      go: "here",
+      release: (latencyMs) => {
+        if (given) return
+        given = true
+        endpoint.inFlight--
+        if (probe) {
+          endpoint.probing = false
+          this.#probes--
+        }
+        if (latencyMs !== undefined)
+          endpoint.average = endpoint.average === undefined ? latencyMs : endpoint.average * 0.8 + latencyMs * 0.2
+        endpoint.line.shift()?.()
+      }
+    }
+  }
+
+  /** Waits in line; after too long a wait, a turn like any other's. */
+  #wait(endpoint: Endpoint): Effect.Effect<Room> {
+    return Effect.async((resume) => {
+      const mine = () => {
+        clearTimeout(timer)
+        resume(Effect.succeed(this.#take(endpoint, false)))
+      }
+      const leave = () => {
+        endpoint.line = endpoint.line.filter((other) => other !== mine)
+      }
+      const timer = setTimeout(() => {
+        leave()
+        resume(Effect.succeed(turn(endpoint)))
+      }, LINE_MS)
+      endpoint.line.push(mine)
+      return Effect.sync(() => {
+        clearTimeout(timer)
+        leave()
+      })
+    })
+  }
+
+  /** Attempts in flight of one webhook. */
+  inFlight(webhookId: string): number {
+    return this.#endpoints.get(webhookId)?.inFlight ?? 0
+  }
+}
+
+/** The next turn at an endpoint without room. */
+const turn = (endpoint: Endpoint): Room => {
+  const now = performance.now()
+  endpoint.lastTurn = Math.max(now, endpoint.lastTurn) + Math.max(20, endpoint.average ?? 1_000) / PER_WEBHOOK
+  return { go: "later", waitMs: Math.min(MAX_WAIT, Math.max(MIN_WAIT, Math.round(endpoint.lastTurn - now))) }
+}

@@ -1,0 +1,101 @@
+/**
+ * Pings: one signed test request, sent by a worker, its live result handed back. Not in the log, no effect on health,
+ * allowed while the webhook is disabled. The request is made by a workflow, so that the API role needs no way out to
+ * the internet. Spec: ping. Decision D-26.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { workflows } from "../../workflows/contract.ts"
+import { PING } from "../events/Kind.ts"
+import { MasterKey } from "../http/MasterKey.ts"
+import { problem } from "../http/Problem.ts"
+import { TemporalConnection } from "../temporal/Connection.ts"
+import * as Id from "../values/Id.ts"
+import * as Secret from "../webhooks/Secret.ts"
+import type { PingResult } from "../webhooks/Webhook.ts"
+import { Sender } from "./Sender.ts"
+
+/** The API's side: asks for a ping and waits for its result. */
+export class Pings extends Effect.Service<Pings>()("custody/Pings", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const temporal = yield* TemporalConnection
+    const away = () =>
+      problem("service_unavailable", "No worker can send a ping right now. Try again.", { headers: { "retry-after": "5" } })
+
+    return {
+      /** Pings a webhook; answers also when the endpoint failed. */
+      ping: (webhookId: string) =>
+        Effect.gen(function* () {
+          const { client } = yield* Effect.mapError(temporal.now, away)
+          const eventId = Id.make("evt")
+          yield* Effect.tryPromise({
+            try: () =>
+              client.workflow.execute(workflows.ping, {
+                workflowId: `ping/${eventId}`,
+                taskQueue: temporal.taskQueue,
+                args: [{ webhookId, eventId }],
+                workflowExecutionTimeout: "15 seconds",
+                staticSummary: "webhook.ping"
+              }),
+            catch: away
+          }).pipe(Effect.timeoutFail({ duration: "16 seconds", onTimeout: away }))
+          const [row] = yield* sql<Omit<PingResult, "success">>`
+            SELECT webhook_id AS "webhookId", event_id AS "eventId", at, result, http_status AS "httpStatus", latency_ms AS "latencyMs",
+              body_snippet AS "bodySnippet" FROM pings WHERE event_id = ${eventId}`
+          if (row === undefined) return yield* away()
+          const { at, bodySnippet, httpStatus, latencyMs, result } = row
+          return { webhookId, eventId, at, success: result === "2xx", result, httpStatus, latencyMs, bodySnippet }
+        })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}
+
+/** The worker's side: sends the request and keeps its result for the API to read. */
+export class PingSender extends Effect.Service<PingSender>()("custody/PingSender", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const sender = yield* Sender
+    const master = yield* MasterKey
+
+    return {
+      send: (webhookId: string, eventId: string) =>
+        Effect.gen(function* () {
+          const [webhook] = yield* sql<{ url: string; entityId: string; secrets: ReadonlyArray<Buffer> }>`
+            SELECT w.url, (SELECT min(we.entity_id) FROM webhook_entities we WHERE we.webhook_id = w.id) AS "entityId",
+              ARRAY(SELECT s.ciphertext FROM webhook_secrets s WHERE s.webhook_id = w.id
+                AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp()) ORDER BY s.id DESC) AS secrets
+            FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL`
+          if (webhook === undefined) return { result: "canceled" }
+          const at = new Date().toISOString()
+          const body = JSON.stringify({
+            id: eventId,
+            kind: PING,
+            schemaVersion: 1,
+            date: at,
+            entityId: webhook.entityId,
+            vaultIds: null,
+            data: { webhookId }
+          })
+          const answer = yield* sender.send({
+            url: webhook.url,
+            eventId,
+            kind: PING,
+            deliveryId: eventId.replace(/^evt_/, "del_"),
+            attempt: 1,
+            body,
+            secrets: webhook.secrets.flatMap((ciphertext) => Secret.open(master, webhookId, ciphertext) ?? [])
+          })
+          yield* sql`
+            INSERT INTO pings (event_id, webhook_id, at, result, http_status, latency_ms, body_snippet)
+            VALUES (${eventId}, ${webhookId}, ${at}::timestamptz, ${answer.result}, ${answer.httpStatus}, ${answer.latencyMs}, ${answer.bodySnippet})
+            ON CONFLICT (event_id) DO NOTHING`
+          return { result: answer.result }
+        })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

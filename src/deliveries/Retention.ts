@@ -1,0 +1,79 @@
+/**
+ * Retention: the log shows 31 days, and what is older goes. Whole days are dropped as partitions, which takes no time
+ * and leaves nothing to vacuum; a day goes only when every row of it is older. Also removed: secrets after their
+ * grace, idempotency keys after 24 hours, counters of past days, pings. Run daily by a Temporal schedule.
+ * Spec: Limits. Decision D-31.
+ */
+import { SqlClient } from "@effect/sql"
+import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from "@temporalio/client"
+import { Effect } from "effect"
+import { workflows } from "../../workflows/contract.ts"
+import * as Partitions from "../database/Partitions.ts"
+import { RETENTION_DAYS } from "../events/Event.ts"
+import { TemporalConnection } from "../temporal/Connection.ts"
+
+export class Retention extends Effect.Service<Retention>()("custody/Retention", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    return {
+      /** Makes the coming days and drops the past ones. Returns what went. */
+      retain: Effect.gen(function* () {
+        yield* Effect.provideService(Partitions.ensure, SqlClient.SqlClient, sql)
+        const oldest = Partitions.dayOf(Date.now()) - RETENTION_DAYS - 1
+        let partitionsDropped = 0
+        for (const [table] of Partitions.tables) {
+          const rows = yield* sql<{ name: string; half: boolean }>`
+            SELECT c.relname AS name, i.inhdetachpending AS half FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+            WHERE i.inhparent = ${table}::regclass ORDER BY c.relname`
+          for (const { half, name } of rows) {
+            if (name >= Partitions.nameOf(table, oldest)) continue
+            // Detached concurrently, so that readers and writers of the other days are not held up; a detach that was
+            // cut short by a crash is finished first.
+            yield* sql.unsafe(`ALTER TABLE ${table} DETACH PARTITION ${name} ${half ? "FINALIZE" : "CONCURRENTLY"}`)
+            yield* sql.unsafe(`DROP TABLE ${name}`)
+            partitionsDropped++
+          }
+        }
+        const removed = [
+          yield* sql`DELETE FROM webhook_secrets WHERE expires_at <= now() RETURNING 1`,
+          yield* sql`DELETE FROM idempotency_keys WHERE created_at < now() - interval '24 hours' RETURNING 1`,
+          yield* sql`DELETE FROM pings WHERE at < now() - interval '1 day' RETURNING 1`,
+          // The newest slot of each webhook stays: it knows the last success.
+          yield* sql`
+            DELETE FROM webhook_counters c WHERE c.slot < now() - interval '25 hours'
+              AND EXISTS (SELECT 1 FROM webhook_counters n WHERE n.webhook_id = c.webhook_id AND n.slot > c.slot AND n.last_success_at IS NOT NULL) RETURNING 1`,
+          yield* sql`DELETE FROM notices WHERE sent_at < now() - interval '31 days' RETURNING 1`
+        ]
+        return { partitionsDropped, rowsRemoved: removed.reduce((sum, rows) => sum + rows.length, 0) }
+      })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}
+
+/** Makes the daily schedule where it is missing. */
+export const schedule = Effect.gen(function* () {
+  const temporal = yield* TemporalConnection
+  const { client } = yield* temporal.ready
+  yield* Effect.tryPromise(() =>
+    client.schedule.create({
+      scheduleId: `custody-retention-${temporal.taskQueue}`,
+      spec: { calendars: [{ hour: 0, minute: 20, comment: "drops what is older than the log" }] },
+      policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: "1 day" },
+      action: {
+        type: "startWorkflow",
+        workflowType: workflows.retain,
+        taskQueue: temporal.taskQueue,
+        args: [],
+        workflowId: `retention-${temporal.taskQueue}`
+      }
+    })
+  ).pipe(
+    Effect.catchIf(
+      ({ error }) => error instanceof ScheduleAlreadyRunning,
+      () => Effect.void
+    )
+  )
+})

@@ -1,0 +1,122 @@
+/** The delivery paths. Spec: Webhook operations; List event deliveries. */
+import { RateLimiter } from "@effect/experimental"
+import { HttpApiBuilder } from "@effect/platform"
+import { SqlClient } from "@effect/sql"
+import { Effect, Option } from "effect"
+import { Api } from "../Api.ts"
+import { requireManage } from "../credentials/Access.ts"
+import { Principal } from "../credentials/Principal.ts"
+import { dieOnSql } from "../database/sql.ts"
+import { EventsRepo } from "../events/EventsRepo.ts"
+import * as Idempotency from "../http/Idempotency.ts"
+import { MasterKey } from "../http/MasterKey.ts"
+import { answer, Pages } from "../http/Page.ts"
+import { notFound, problem } from "../http/Problem.ts"
+import { verb } from "../http/verb.ts"
+import { Settings } from "../settings/Settings.ts"
+import { callerOf } from "../webhooks/handlers.ts"
+import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
+import { DeliveriesRepo } from "./DeliveriesRepo.ts"
+import { Pings } from "./Pings.ts"
+import { Starter } from "./Starter.ts"
+
+/** Pings of one webhook in a minute. Decision D-26. */
+const PINGS_A_MINUTE = 6
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "deliveries",
+  Effect.fnUntraced(function* (handlers) {
+    const pages = yield* Pages
+    const webhooks = yield* WebhooksRepo
+    const events = yield* EventsRepo
+    const deliveries = yield* DeliveriesRepo
+    const pings = yield* Pings
+    const starter = yield* Starter
+    const sql = yield* SqlClient.SqlClient
+    const master = yield* MasterKey
+    const limiter = yield* RateLimiter.RateLimiter
+    const { rateLimit } = yield* Settings
+
+    const spendPing = (webhookId: string) =>
+      rateLimit === null
+        ? Effect.void
+        : Effect.mapError(
+            limiter.consume({
+              algorithm: "token-bucket",
+              onExceeded: "fail",
+              limit: PINGS_A_MINUTE,
+              window: "1 minute",
+              key: `ping/${webhookId}`
+            }),
+            () => problem("rate_limited", `A webhook can be pinged ${PINGS_A_MINUTE} times a minute.`, { headers: { "retry-after": "10" } })
+          )
+
+    return handlers
+      .handle(
+        "listWebhookDeliveries",
+        verb("listWebhookDeliveries", ({ path: { webhookId }, urlParams: { cursor, limit, ...filters } }) =>
+          Effect.gen(function* () {
+            if (Option.isNone(yield* webhooks.find(yield* Principal, webhookId))) return yield* notFound()
+            const page = yield* pages.cut({
+              of: { list: "deliveries", path: [webhookId], filters },
+              limit,
+              cursor,
+              keyLength: 2,
+              fetch: (after, take) => deliveries.ofWebhook(webhookId, filters, after, take),
+              keyOf: (row) => [row.createdAt, row.id]
+            })
+            return answer(page, (row) => row)
+          })
+        )
+      )
+      .handle(
+        "listEventDeliveries",
+        verb("listEventDeliveries", ({ path: { eventId } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            if (Option.isNone(yield* events.find(principal, eventId))) return yield* notFound()
+            return { data: yield* deliveries.ofEvent(principal, eventId) }
+          })
+        )
+      )
+      .handleRaw(
+        "redeliver",
+        verb("redeliver", ({ path: { deliveryId } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            let started: string | undefined
+            const made = Effect.map(deliveries.redeliver(principal, deliveryId), (delivery) => {
+              started = delivery.id
+              return { status: 202, body: delivery }
+            })
+            const response = yield* Idempotency.once(sql, callerOf(principal), null, made)
+            // Started at once where Temporal is there; otherwise the sweeper finds the row.
+            if (started !== undefined) {
+              yield* Effect.flatMap(
+                deliveries.toStart(started),
+                Option.match({
+                  onNone: () => Effect.void,
+                  onSome: (toStart) => Effect.forkDaemon(Effect.ignore(starter.start(toStart)))
+                })
+              )
+            }
+            return response
+          }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
+        ),
+        { uninterruptible: true }
+      )
+      .handle(
+        "pingWebhook",
+        verb("pingWebhook", ({ path: { webhookId } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            if (Option.isNone(yield* webhooks.find(principal, webhookId))) return yield* notFound()
+            yield* requireManage(principal)
+            yield* spendPing(webhookId)
+            return yield* pings.ping(webhookId)
+          }).pipe(dieOnSql)
+        )
+      )
+  })
+)

@@ -1,0 +1,38 @@
+/**
+ * Signatures of a delivery. Two schemes over the same raw bytes, so that libraries of either verify it as it is:
+ * Stripe's form in `X-Service-Signature` (key: the whole secret text; signed: `t.body`), and Standard Webhooks in the
+ * `webhook-*` headers (key: the secret's decoded bytes; signed: `id.t.body`). Every live secret signs, newest first.
+ * Spec: Delivery contract 3. Decision D-24.
+ */
+
+import { createHmac } from "node:crypto"
+import { Redacted } from "effect"
+
+/** What is signed. */
+export interface Signed {
+  /** Event id: `webhook-id`. */
+  readonly id: string
+  /** Unix seconds of this attempt. */
+  readonly timestamp: number
+  /** The raw body. */
+  readonly body: string
+  /** Live secrets, newest first. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+}
+
+const keyBytes = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64")
+
+/** The signature headers of an attempt. */
+export const headers = ({ body, id, secrets, timestamp }: Signed) => {
+  const texts = secrets.map(Redacted.value)
+  const stripe = texts.map((secret) => `v1=${createHmac("sha256", secret).update(`${timestamp}.`).update(body).digest("hex")}`)
+  const standard = texts.map(
+    (secret) => `v1,${createHmac("sha256", keyBytes(secret)).update(`${id}.${timestamp}.`).update(body).digest("base64")}`
+  )
+  return {
+    "x-service-signature": [`t=${timestamp}`, ...stripe].join(","),
+    "webhook-id": id,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": standard.join(" ")
+  }
+}

@@ -1,0 +1,40 @@
+/** Records of the event log, as the API answers them. Spec: Webhook event. Decision D-28. */
+import { Schema } from "effect"
+import { Timestamp } from "../values/Timestamp.ts"
+
+/** Days that the log shows. Spec: Limits. */
+export const RETENTION_DAYS = 31
+
+const fields = {
+  id: Schema.String.annotations({ description: "Opaque, prefixed evt_", examples: ["evt_01jz0000000000000000000000"] }),
+  entityId: Schema.String.annotations({
+    description: "Operating unit that it belongs to",
+    examples: ["entity_k3vwj9pbkx2z8z81zfse2sm8ra"]
+  }),
+  vaultIds: Schema.NullOr(Schema.Array(Schema.String)).annotations({
+    description: "Vaults involved; null when it is not scoped to a vault"
+  }),
+  kind: Schema.String.annotations({ description: "Event kind", examples: ["transaction.confirmed"] }),
+  schemaVersion: Schema.Int.annotations({ description: "Version of the kind's schema" }),
+  payload: Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
+    description: "The exact envelope that matching webhooks receive",
+    jsonSchema: { type: "object", description: "The exact envelope that matching webhooks receive", additionalProperties: true }
+  }),
+  occurredAt: Timestamp.annotations({ description: "When it occurred; the envelope's date" }),
+  dispatchedAt: Schema.NullOr(Timestamp).annotations({ description: "When deliveries were fanned out; null while that is pending" }),
+  createdAt: Timestamp.annotations({ description: "When it was recorded" })
+}
+
+/** An event in the list. */
+export const Event = Schema.Struct(fields).annotations({ identifier: "WebhookEvent", title: "Webhook event" })
+
+const count = Schema.Int.annotations({ jsonSchema: { type: "integer", minimum: 0 } })
+
+/** One event, with what became of it. */
+export const EventDetail = Schema.Struct({
+  ...fields,
+  matchedCount: Schema.Int.annotations({ description: "Active webhooks that matched at dispatch; 0 before" }),
+  deliveryCounts: Schema.Struct({ PENDING: count, RETRYING: count, DELIVERED: count, FAILED: count, CANCELED: count }).annotations({
+    description: "Its deliveries that this key sees, by status, redeliveries included"
+  })
+}).annotations({ identifier: "WebhookEventDetail" })

@@ -1,0 +1,44 @@
+/** The contract of the event log. Spec: List webhook events. Decisions D-9, D-28. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { WebhookReadable, WebhooksReadable } from "../credentials/Access.ts"
+import { Page, PageParams } from "../http/Page.ts"
+import { noQuery, pathId, query } from "../http/Parameters.ts"
+import { TimestampParam } from "../values/Timestamp.ts"
+import { InvalidList, InvalidRequest } from "../vaults/VaultsApi.ts"
+import { Event, EventDetail } from "./Event.ts"
+import { KindName } from "./Kind.ts"
+
+/** The path of one event. */
+export const eventPath = Schema.Struct({ eventId: pathId("event") })
+
+export class EventsApi extends HttpApiGroup.make("events")
+  .add(
+    HttpApiEndpoint.get("listEvents", "/webhook-events")
+      .setUrlParams(
+        query({
+          ...PageParams,
+          kind: Schema.optional(KindName.annotations({ description: "Only this kind" })),
+          vaultId: Schema.optional(Schema.String.annotations({ description: "Only vault-scoped events that touch this vault" })),
+          occurredAfter: Schema.optional(TimestampParam.annotations({ description: "Only at or after this" })),
+          occurredBefore: Schema.optional(TimestampParam.annotations({ description: "Only at or before this" }))
+        })
+      )
+      .addSuccess(Page(Event, "WebhookEventPage"))
+      .addError(InvalidList)
+      .middleware(WebhooksReadable)
+      .annotate(OpenApi.Summary, "List webhook events")
+      .annotate(OpenApi.Description, "The event log of the last 31 days, most recent first, whether or not a webhook matched.")
+  )
+  .add(
+    HttpApiEndpoint.get("getEvent", "/webhook-events/:eventId")
+      .setPath(eventPath)
+      .setUrlParams(noQuery)
+      .addSuccess(EventDetail)
+      .addError(InvalidRequest)
+      .middleware(WebhookReadable)
+      .annotate(OpenApi.Summary, "Get a webhook event")
+      .annotate(OpenApi.Description, "One event, with how many webhooks matched and what became of its deliveries.")
+  )
+  .annotate(OpenApi.Title, "Event log")
+  .annotate(OpenApi.Description, "Every event is recorded for 31 days. Scope `webhook:read`.") {}

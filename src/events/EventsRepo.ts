@@ -1,0 +1,126 @@
+/**
+ * Reads of the event log. The payload leaves as the text that was recorded; it is never parsed and written again.
+ * A list takes one of three ways through the indexes, so that it costs the same however long the log and however
+ * little of it the caller sees: along one vault, along each of a few vaults, or along the organization.
+ * Spec: List webhook events. Decisions D-2, D-9, D-28, D-31.
+ */
+import { SqlClient, type Statement } from "@effect/sql"
+import { Effect, Option } from "effect"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { and } from "../database/sql.ts"
+import type { Key } from "../http/Page.ts"
+import * as Id from "../values/Id.ts"
+import { RETENTION_DAYS } from "./Event.ts"
+import { seesEvent, seesWebhook } from "./visibility.ts"
+
+/** Filters of the list. */
+export interface EventFilter {
+  readonly kind?: string | undefined
+  readonly vaultId?: string | undefined
+  readonly occurredAfter?: string | undefined
+  readonly occurredBefore?: string | undefined
+}
+
+export interface EventRow {
+  readonly id: string
+  readonly entityId: string
+  readonly vaultId: string | null
+  readonly kind: string
+  readonly schemaVersion: number
+  readonly payload: string
+  readonly occurredAt: string
+  readonly dispatchedAt: string | null
+  readonly createdAt: string
+  readonly matchedCount: number
+}
+
+/** Vaults that are looked at one by one; with more of them the organization's index is read instead. */
+const FEW_VAULTS = 32
+
+const columns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
+  e.occurred_at AS "occurredAt", e.dispatched_at AS "dispatchedAt", e.created_at AS "createdAt", e.matched_count AS "matchedCount"`
+
+/** An event as the text of its answer; `more` are further members. */
+export const eventJson = (row: EventRow, more = ""): string =>
+  `{"id":${JSON.stringify(row.id)},"entityId":${JSON.stringify(row.entityId)},"vaultIds":${row.vaultId === null ? "null" : JSON.stringify([row.vaultId])},` +
+  `"kind":${JSON.stringify(row.kind)},"schemaVersion":${row.schemaVersion},"payload":${row.payload},"occurredAt":"${row.occurredAt}",` +
+  `"dispatchedAt":${row.dispatchedAt === null ? "null" : `"${row.dispatchedAt}"`},"createdAt":"${row.createdAt}"${more}}`
+
+/** The least id that the log still shows: ids begin with the time of recording. */
+export const oldestId = (prefix: Id.Prefix): string => Id.floor(prefix, Date.now() - RETENTION_DAYS * 86_400_000)
+
+export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const seesMany = Effect.fnUntraced(function* ({ userId, vaultAllowlist }: PrincipalState) {
+      if (vaultAllowlist !== null && vaultAllowlist.length <= FEW_VAULTS) return false
+      const rows = yield* sql`SELECT 1 FROM vault_roles WHERE user_id = ${userId} LIMIT ${FEW_VAULTS + 1}`
+      return rows.length > FEW_VAULTS
+    })
+
+    const page = (where: Statement.Fragment, take: number) => sql`
+      SELECT ${sql.literal(columns)} FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`
+
+    return {
+      list: (principal: PrincipalState, filter: EventFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<EventRow>> =>
+        Effect.gen(function* () {
+          const common = and(
+            sql,
+            sql`e.id >= ${oldestId("evt")}`,
+            filter.kind !== undefined && sql`e.kind = ${filter.kind}`,
+            filter.occurredAfter !== undefined && sql`e.occurred_at >= ${filter.occurredAfter}::timestamptz`,
+            filter.occurredBefore !== undefined && sql`e.occurred_at <= ${filter.occurredBefore}::timestamptz`,
+            after !== null && sql`(e.occurred_at, e.id) < (${after[0]}::timestamptz, ${after[1]})`
+          )
+          if (filter.vaultId !== undefined) {
+            if (filter.vaultId.includes("\u0000")) return []
+            return yield* sql<EventRow>`${page(sql`e.vault_id = ${filter.vaultId} AND ${seesEvent(sql, principal)} ${common}`, take)}`
+          }
+          if (filter.kind !== undefined || (yield* seesMany(principal))) {
+            return yield* sql<EventRow>`${page(sql`${seesEvent(sql, principal)} ${common}`, take)}`
+          }
+          return yield* sql<EventRow>`
+            SELECT * FROM (
+              SELECT seen.* FROM vault_roles r CROSS JOIN LATERAL (
+                ${page(sql`e.vault_id = r.vault_id AND e.organization_id = ${principal.organizationId} ${common}`, take)}) seen
+              WHERE r.user_id = ${principal.userId}
+                AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
+              UNION ALL
+              (${page(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)} ${common}`, take)})
+            ) e ORDER BY "occurredAt" DESC, id DESC LIMIT ${take}`
+        }).pipe(Effect.orDie),
+
+      /** One event that the caller sees. */
+      find: (principal: PrincipalState, eventId: string): Effect.Effect<Option.Option<EventRow>> =>
+        Effect.orDie(
+          Effect.map(
+            sql<EventRow>`
+              SELECT ${sql.literal(columns)} FROM events e
+              WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`,
+            (rows) => Option.fromNullable(rows[0])
+          )
+        ),
+
+      /** How many of an event's deliveries are in each status, as far as the caller sees their webhooks. */
+      deliveryCounts: (principal: PrincipalState, eventId: string): Effect.Effect<Readonly<Record<string, number>>> =>
+        Effect.orDie(
+          Effect.map(
+            sql<{ status: string; count: number }>`
+              SELECT d.status, count(*) AS count FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
+              WHERE d.event_id = ${eventId} AND ${seesWebhook(sql, principal)} GROUP BY d.status`,
+            (rows) => ({
+              PENDING: 0,
+              RETRYING: 0,
+              DELIVERED: 0,
+              FAILED: 0,
+              CANCELED: 0,
+              ...Object.fromEntries(rows.map((row) => [row.status, row.count]))
+            })
+          )
+        )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,52 @@
+/** The paths of the event log. Spec: List webhook events. */
+import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
+import { Effect, Option } from "effect"
+import { Api } from "../Api.ts"
+import { Principal } from "../credentials/Principal.ts"
+import { answerText, Pages } from "../http/Page.ts"
+import { notFound } from "../http/Problem.ts"
+import { verb } from "../http/verb.ts"
+import { EventsRepo, eventJson } from "./EventsRepo.ts"
+
+const json = (text: string) => HttpServerResponse.raw(text, { contentType: "application/json" })
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "events",
+  Effect.fnUntraced(function* (handlers) {
+    const pages = yield* Pages
+    const events = yield* EventsRepo
+
+    return handlers
+      .handleRaw(
+        "listEvents",
+        verb("listEvents", ({ urlParams: { cursor, limit, ...filters } }) =>
+          Effect.flatMap(Principal, (principal) =>
+            Effect.map(
+              pages.cut({
+                of: { list: "webhook-events", filters },
+                limit,
+                cursor,
+                keyLength: 2,
+                fetch: (after, take) => events.list(principal, filters, after, take),
+                keyOf: (row) => [row.occurredAt, row.id]
+              }),
+              (found) => json(answerText({ ...found, rows: found.rows.map((row) => ({ json: eventJson(row) })) }))
+            )
+          )
+        )
+      )
+      .handleRaw(
+        "getEvent",
+        verb("getEvent", ({ path: { eventId } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            const found = yield* events.find(principal, eventId)
+            if (Option.isNone(found)) return yield* notFound()
+            const counts = yield* events.deliveryCounts(principal, eventId)
+            return json(eventJson(found.value, `,"matchedCount":${found.value.matchedCount},"deliveryCounts":${JSON.stringify(counts)}`))
+          })
+        )
+      )
+  })
+)

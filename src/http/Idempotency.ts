@@ -1,0 +1,110 @@
+/**
+ * `Idempotency-Key`: a mutation that is sent again with the same key and body answers what it answered first, secret
+ * included, and does nothing. The answer is stored, sealed, in the transaction of the mutation, so that a process
+ * killed at any point has either done both or neither. Decision D-13.
+ */
+
+import { createHash } from "node:crypto"
+import { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import type { SqlClient, SqlError } from "@effect/sql"
+import { Effect } from "effect"
+import { MasterKey } from "./MasterKey.ts"
+import { type ProblemOf, problem, problems } from "./Problem.ts"
+
+/** 409 of mutations that take the header. */
+export const IdempotencyInProgress = problems("IdempotencyInProgress", "idempotency_in_progress")
+/** 422 of mutations that take the header. */
+export const IdempotencyKeyReused = problems("IdempotencyKeyReused", "idempotency_key_reused")
+
+/** How the header can be at fault. */
+export type IdempotencyProblem = ProblemOf<"idempotency_in_progress" | "idempotency_key_reused" | "invalid_parameter">
+
+/** An answer as it is kept: status and JSON. */
+export interface Kept {
+  readonly status: number
+  readonly body: unknown
+}
+
+const form = /^[!-~]{1,255}$/
+
+/** JSON with its keys in order, so that the same body in another spelling is the same body. */
+const canonical = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? value.map(canonical)
+    : typeof value === "object" && value !== null
+      ? Object.fromEntries(
+          Object.entries(value)
+            .sort(([a], [b]) => (a < b ? -1 : 1))
+            .map(([key, one]) => [key, canonical(one)])
+        )
+      : value
+
+/**
+ * Runs a mutation in a transaction, at most once for each key of a caller within 24 hours. `caller` is whose keys
+ * they are, `body` what the mutation is asked with. Without the header the mutation just runs.
+ */
+export const once = <E, R>(
+  sql: SqlClient.SqlClient,
+  caller: string,
+  body: unknown,
+  mutation: Effect.Effect<Kept, E | SqlError.SqlError, R>
+): Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  E | SqlError.SqlError | IdempotencyProblem,
+  R | HttpServerRequest.HttpServerRequest | MasterKey
+> =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const key = request.headers["idempotency-key"]
+    if (key === undefined) return yield* Effect.map(sql.withTransaction(mutation), respond)
+    if (!form.test(key)) {
+      return yield* problem("invalid_parameter", "Idempotency-Key has 1 to 255 printable characters without spaces.", {
+        fields: [{ in: "header", field: "Idempotency-Key", code: "invalid_parameter", detail: "must have 1 to 255 printable characters" }]
+      })
+    }
+    const fingerprint = createHash("sha256")
+      .update(JSON.stringify([request.method, request.url, canonical(body)]))
+      .digest()
+    return yield* Effect.map(sql.withTransaction(guarded(sql, caller, key, fingerprint, mutation)), respond)
+  })
+
+const respond = ({ body, status }: Kept) => HttpServerResponse.raw(JSON.stringify(body), { status, contentType: "application/json" })
+
+const guarded = <E, R>(
+  sql: SqlClient.SqlClient,
+  caller: string,
+  key: string,
+  fingerprint: Buffer,
+  mutation: Effect.Effect<Kept, E | SqlError.SqlError, R>
+) =>
+  Effect.gen(function* () {
+    const master = yield* MasterKey
+    const context = `${caller}\n${key}`
+    const [lock] = yield* sql<{ free: boolean }>`SELECT pg_try_advisory_xact_lock(hashtextextended(${context}, 0)) AS free`
+    if (lock?.free !== true) {
+      return yield* problem("idempotency_in_progress", "A request with this Idempotency-Key is still running.", {
+        headers: { "retry-after": "1" }
+      })
+    }
+    const [known] = yield* sql<{ fingerprint: Buffer; status: number; answer: Buffer }>`
+      SELECT fingerprint, status, answer FROM idempotency_keys
+      WHERE key_id = ${caller} AND idempotency_key = ${key} AND created_at > now() - interval '24 hours'`
+    if (known !== undefined) {
+      if (!known.fingerprint.equals(fingerprint)) {
+        return yield* problem("idempotency_key_reused", "This Idempotency-Key was used for another request within 24 hours.")
+      }
+      const opened = master.open("idempotent-answer", known.answer, context)
+      if (opened === undefined)
+        return yield* Effect.die(new Error("a kept answer cannot be opened: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?"))
+      const body: unknown = JSON.parse(opened.toString())
+      return { status: known.status, body }
+    }
+    const kept = yield* mutation
+    const sealed = master.seal("idempotent-answer", Buffer.from(JSON.stringify(kept.body)), context)
+    yield* sql`
+      INSERT INTO idempotency_keys (key_id, idempotency_key, fingerprint, status, answer)
+      VALUES (${caller}, ${key}, ${fingerprint}, ${kept.status}, ${sealed})
+      ON CONFLICT (key_id, idempotency_key) DO UPDATE SET fingerprint = excluded.fingerprint, status = excluded.status,
+        answer = excluded.answer, created_at = now()`
+    return kept
+  })

@@ -1,0 +1,134 @@
+/**
+ * The connection to Temporal. It is made in the background and made again until it stands, so that the program starts
+ * in any order with its servers: reads and webhook management never wait for Temporal. One native connection serves
+ * the client and the worker of a process, which is what lets a workflow's first task skip the way over the server.
+ */
+
+import * as fs from "node:fs"
+import { Client } from "@temporalio/client"
+import { DefaultLogger, NativeConnection, type NativeConnectionOptions, Runtime } from "@temporalio/worker"
+import { Context, Data, Effect, type Layer, Option, Redacted, Schedule, SubscriptionRef } from "effect"
+import { Settings, type Values } from "../settings/Settings.ts"
+
+/** Temporal cannot be reached now. */
+export class TemporalAway extends Data.TaggedError("TemporalAway")<{ readonly message: string }> {}
+
+/** What stands once the connection does. */
+export interface Connected {
+  readonly connection: NativeConnection
+  readonly client: Client
+}
+
+/** Where the server is; the embedded one's address is known only after it was started. */
+export class TemporalAddress extends Context.Tag("custody/TemporalAddress")<
+  TemporalAddress,
+  { readonly address: string; readonly ui: string }
+>() {}
+
+const read = (file: string | undefined) => (file === undefined ? undefined : fs.readFileSync(file))
+
+const tlsOf = (settings: Values): Pick<NativeConnectionOptions, "tls"> => {
+  const { temporalTlsCaFile, temporalTlsCertFile, temporalTlsKeyFile, temporalTlsServerName } = settings
+  const [ca, crt, key] = [read(temporalTlsCaFile), read(temporalTlsCertFile), read(temporalTlsKeyFile)]
+  const wanted =
+    settings.temporalTls === "on" ||
+    settings.temporalApiKey !== undefined ||
+    ca !== undefined ||
+    crt !== undefined ||
+    temporalTlsServerName !== undefined
+  if (!wanted) return {}
+  return {
+    tls: {
+      ...(ca === undefined ? {} : { serverRootCACertificate: ca }),
+      ...(crt === undefined || key === undefined ? {} : { clientCertPair: { crt, key } }),
+      ...(temporalTlsServerName === undefined ? {} : { serverNameOverride: temporalTlsServerName })
+    }
+  }
+}
+
+// The native core logs by itself; what matters of it is an error, and that goes where all logs go.
+let installed = false
+const quiet = () => {
+  if (installed) return
+  installed = true
+  Runtime.install({
+    logger: new DefaultLogger("ERROR", ({ message, meta }) => {
+      process.stderr.write(
+        `${JSON.stringify({ time: new Date().toISOString(), level: "error", message: `temporal: ${message}`, ...describe(meta) })}\n`
+      )
+    }),
+    telemetryOptions: { logging: { filter: { core: "ERROR", other: "ERROR" }, forward: {} } },
+    // The program ends by its own signals, in its own order.
+    shutdownSignals: []
+  })
+}
+
+const describe = (meta: Readonly<Record<string, unknown>> | undefined) => (meta?.error instanceof Error ? { cause: meta.error.stack } : {})
+
+export class TemporalConnection extends Effect.Service<TemporalConnection>()("custody/TemporalConnection", {
+  scoped: Effect.gen(function* () {
+    const settings = yield* Settings
+    const { address } = yield* TemporalAddress
+    const state = yield* SubscriptionRef.make(Option.none<Connected>())
+    quiet()
+
+    const connect = Effect.gen(function* () {
+      const connection = yield* Effect.tryPromise(() =>
+        NativeConnection.connect({
+          address,
+          ...tlsOf(settings),
+          ...(settings.temporalApiKey === undefined ? {} : { apiKey: Redacted.value(settings.temporalApiKey) })
+        })
+      )
+      const client = new Client({ connection, namespace: settings.temporalNamespace })
+      yield* SubscriptionRef.set(state, Option.some({ connection, client }))
+    })
+
+    yield* Effect.forkScoped(
+      connect.pipe(
+        Effect.tapError((error) => Effect.logWarning(`Temporal at ${address} cannot be reached yet: ${String(error.cause)}`)),
+        Effect.retry(Schedule.exponential("200 millis", 1.5).pipe(Schedule.union(Schedule.spaced("3 seconds"))))
+      )
+    )
+    yield* Effect.addFinalizer(() =>
+      Effect.flatMap(
+        state.get,
+        Option.match({
+          onNone: () => Effect.void,
+          onSome: ({ connection }) => Effect.ignore(Effect.tryPromise(() => connection.close()))
+        })
+      )
+    )
+
+    const away = () => new TemporalAway({ message: `Temporal at ${address} cannot be reached` })
+
+    return {
+      /** The connection, once it stands; waits for it. */
+      ready: SubscriptionRef.get(state).pipe(
+        Effect.flatMap(Option.match({ onNone: () => Effect.fail("not yet" as const), onSome: Effect.succeed })),
+        Effect.retry(Schedule.spaced("50 millis")),
+        Effect.orDie
+      ),
+      /** The connection, or {@link TemporalAway} when it does not stand yet. */
+      now: Effect.flatMap(SubscriptionRef.get(state), Option.match({ onNone: () => Effect.fail(away()), onSome: Effect.succeed })),
+      /** Whether the server answers now, within two seconds. */
+      answers: Effect.flatMap(
+        SubscriptionRef.get(state),
+        Option.match({
+          onNone: () => Effect.succeed(false),
+          onSome: ({ client }) =>
+            Effect.tryPromise(() => client.workflowService.getSystemInfo({})).pipe(
+              Effect.timeout("2 seconds"),
+              Effect.match({ onFailure: () => false, onSuccess: () => true })
+            )
+        })
+      ),
+      namespace: settings.temporalNamespace,
+      taskQueue: settings.temporalTaskQueue,
+      /** Task queue of retries and of whatever may take long. */
+      retryQueue: `${settings.temporalTaskQueue}-retries`
+    }
+  })
+}) {
+  static readonly layer: Layer.Layer<TemporalConnection, never, Settings | TemporalAddress> = this.Default
+}

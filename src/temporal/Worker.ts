@@ -1,0 +1,80 @@
+/**
+ * The workers of a process: one for workflows and the attempts that run inside their tasks, one for retries and for
+ * whatever may take long. Both stop in order: they take nothing new, finish what is under way, and let go.
+ */
+import { type NativeConnection, Worker, type WorkerOptions } from "@temporalio/worker"
+import { Duration, Effect, Schedule } from "effect"
+import type { Activities } from "../../workflows/contract.ts"
+
+/** What a process's workers work with. */
+export interface Work {
+  readonly connection: NativeConnection
+  readonly namespace: string
+  readonly taskQueue: string
+  readonly retryQueue: string
+  readonly bundle: { readonly code: string }
+  readonly activities: Activities
+}
+
+/** How long attempts in flight may take to finish when the process stops. */
+const GRACE = Duration.seconds(14)
+
+const common = ({
+  connection,
+  namespace
+}: Work): Pick<WorkerOptions, "connection" | "namespace" | "shutdownGraceTime" | "shutdownForceTime"> => ({
+  connection,
+  namespace,
+  shutdownGraceTime: Duration.toMillis(GRACE),
+  shutdownForceTime: Duration.toMillis(GRACE) + 5_000
+})
+
+const workflowWorker = (work: Work): WorkerOptions => ({
+  ...common(work),
+  taskQueue: work.taskQueue,
+  workflowBundle: work.bundle,
+  activities: work.activities,
+  enableNonLocalActivities: true,
+  // A workflow task holds its slot while an attempt runs inside it, so there are more slots than cores by far.
+  maxConcurrentWorkflowTaskExecutions: 150,
+  maxConcurrentLocalActivityExecutions: 300,
+  maxConcurrentActivityTaskExecutions: 50,
+  maxCachedWorkflows: 300,
+  // A worker that was killed is noticed after this, and its workflows go on elsewhere.
+  stickyQueueScheduleToStartTimeout: "1 second"
+})
+
+const retryWorker = (work: Work): WorkerOptions => ({
+  ...common(work),
+  taskQueue: work.retryQueue,
+  activities: work.activities,
+  maxConcurrentActivityTaskExecutions: 1_000
+})
+
+const run = (options: WorkerOptions) =>
+  Effect.gen(function* () {
+    const worker = yield* Effect.tryPromise(() => Worker.create(options))
+    yield* Effect.async<void, unknown>((resume) => {
+      const finished = worker.run()
+      finished.then(
+        () => resume(Effect.void),
+        (error) => resume(Effect.fail(error))
+      )
+      return Effect.promise(async () => {
+        if (worker.getState() === "RUNNING") worker.shutdown()
+        await finished.catch(() => {})
+      })
+    })
+  })
+
+/** Runs the workers until interrupted; one that ends by itself is started again. */
+export const runWorkers = (work: Work) =>
+  Effect.all(
+    [workflowWorker(work), retryWorker(work)].map((options) =>
+      run(options).pipe(
+        Effect.tapError((error) => Effect.logError(`the worker of ${options.taskQueue} ended`, error)),
+        Effect.retry(Schedule.spaced("2 seconds"))
+      )
+    ),
+    { concurrency: "unbounded", discard: true }
+  )

@@ -1,0 +1,39 @@
+/**
+ * From an Effect to an activity: a failure becomes an `ApplicationFailure` of its tag, a defect a retryable error,
+ * cancellation an interruption. Where the activity has a heartbeat it is kept beating meanwhile.
+ */
+import { Context } from "@temporalio/activity"
+import { ApplicationFailure } from "@temporalio/common"
+import { Cause, Effect, Exit, Option, Runtime, Schedule } from "effect"
+
+const typeOf = (error: unknown): string =>
+  typeof error === "object" && error !== null && "_tag" in error && typeof error._tag === "string" ? error._tag : "Error"
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** An activity of this name. `body` runs in the runtime given; nothing of a cause but its tag and message reaches a history. */
+export const activity = <R>(runtime: Runtime.Runtime<R>) => {
+  const run = Runtime.runPromiseExit(runtime)
+  return <I, A, E>(name: string, body: (input: I) => Effect.Effect<A, E, R>) =>
+    async (input: I): Promise<A> => {
+      const context = Context.current()
+      const beat =
+        context.info.heartbeatTimeoutMs === undefined
+          ? Effect.void
+          : Effect.asVoid(
+              Effect.forkScoped(
+                Effect.schedule(
+                  Effect.sync(() => context.heartbeat()),
+                  Schedule.spaced("1 second")
+                )
+              )
+            )
+      const exit = await run(beat.pipe(Effect.zipRight(body(input)), Effect.scoped, Effect.withSpan(name)), {
+        signal: context.cancellationSignal
+      })
+      if (Exit.isSuccess(exit)) return exit.value
+      if (context.cancellationSignal.aborted && Cause.isInterruptedOnly(exit.cause)) return await context.cancelled
+      const failure = Option.getOrElse(Cause.failureOption(exit.cause), () => Cause.squash(exit.cause))
+      throw ApplicationFailure.create({ type: typeOf(failure), message: messageOf(failure) })
+    }
+}

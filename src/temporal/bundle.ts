@@ -1,0 +1,51 @@
+/**
+ * The workflow code as one bundle. Bundling takes seconds, so it is kept: by the hash of the workflow sources and of
+ * the SDK's version, in `dist/` (made by `bun run bundle` for an image) or in `DATA_DIR/cache`.
+ */
+
+import { createHash } from "node:crypto"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { bundleWorkflowCode } from "@temporalio/worker"
+import sdk from "@temporalio/worker/package.json" with { type: "json" }
+import { Effect } from "effect"
+
+const root = path.resolve(import.meta.dir, "../..")
+const sources = path.join(root, "workflows")
+
+/** The hash that names the bundle of these sources. */
+export const bundleHash = (): string => {
+  const hash = createHash("sha256").update(sdk.version)
+  for (const file of fs.readdirSync(sources).sort())
+    if (file.endsWith(".ts")) hash.update(file).update(fs.readFileSync(path.join(sources, file)))
+  return hash.digest("hex").slice(0, 16)
+}
+
+/** The bundle's code, made when it is not kept yet. `folder` is where it is kept. */
+export const bundle = (folder: string) =>
+  Effect.gen(function* () {
+    const name = `workflows-${bundleHash()}.js`
+    const kept = [path.join(root, "dist", name), path.join(folder, name)].find((file) => fs.existsSync(file))
+    if (kept !== undefined) return { code: fs.readFileSync(kept, "utf8") }
+    const { code } = yield* Effect.promise(() =>
+      bundleWorkflowCode({
+        workflowsPath: path.join(sources, "index.ts"),
+        logger: {
+          log: () => {},
+          trace: () => {},
+          debug: () => {},
+          info: () => {},
+          warn: () => {},
+          error: (message) => process.stderr.write(`${message}\n`)
+        }
+      })
+    )
+    yield* Effect.ignore(
+      Effect.try(() => {
+        fs.mkdirSync(folder, { recursive: true })
+        fs.writeFileSync(path.join(folder, `${name}.${process.pid}`), code)
+        fs.renameSync(path.join(folder, `${name}.${process.pid}`), path.join(folder, name))
+      })
+    )
+    return { code }
+  })

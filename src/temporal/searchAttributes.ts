@@ -1,0 +1,24 @@
+/** The typed search attributes by which operators find deliveries; registered at the start when the namespace lacks them. */
+import { temporal } from "@temporalio/proto"
+import { Effect } from "effect"
+import { searchKeys } from "../../workflows/contract.ts"
+import type { Connected } from "./Connection.ts"
+
+const { INDEXED_VALUE_TYPE_KEYWORD } = temporal.api.enums.v1.IndexedValueType
+
+/** Registers what is missing. A cluster that does not allow it (Temporal Cloud) says so; then an operator has to. */
+export const register = ({ client }: Connected, namespace: string) =>
+  Effect.gen(function* () {
+    const { operatorService } = client.connection
+    const names = Object.values(searchKeys).map(({ name }) => name)
+    const known = yield* Effect.tryPromise(() => operatorService.listSearchAttributes({ namespace }))
+    const missing = names.filter((name) => known.customAttributes?.[name] === undefined)
+    if (missing.length === 0) return
+    yield* Effect.tryPromise(() =>
+      operatorService.addSearchAttributes({
+        namespace,
+        searchAttributes: Object.fromEntries(missing.map((name) => [name, INDEXED_VALUE_TYPE_KEYWORD]))
+      })
+    )
+    yield* Effect.logInfo(`registered search attributes: ${missing.join(", ")}`)
+  })

@@ -1,0 +1,136 @@
+/** The webhook record, as the API takes and answers it. Spec: Webhook. Decision D-19. */
+import { Schema } from "effect"
+import { KindName } from "../events/Kind.ts"
+import { Timestamp } from "../values/Timestamp.ts"
+
+const described = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
+const nullable = <A, I>(schema: Schema.Schema<A, I>, description: string) => Schema.NullOr(schema).annotations({ description })
+
+/** `ACTIVE` receives events, `DISABLED` does not. */
+export const WebhookStatus = Schema.Literal("ACTIVE", "DISABLED").annotations({ identifier: "WebhookStatus" })
+/** Why a webhook is disabled. */
+export const DisabledReason = Schema.Literal("MANUAL", "FAILING", "GONE").annotations({
+  identifier: "DisabledReason",
+  description: "MANUAL: by an update; FAILING: no 2xx for too long; GONE: the endpoint answered 410 twice"
+})
+
+const fields = {
+  id: described("Opaque, prefixed whs_", "whs_01jz0000000000000000000000"),
+  url: described("Where events are sent", "https://hooks.example.com/custody"),
+  description: described("For people", "Ledger import"),
+  status: WebhookStatus,
+  disabledReason: nullable(DisabledReason, "Why it is disabled; null while it is active"),
+  disabledAt: nullable(Timestamp, "Since when it is disabled"),
+  entityIds: Schema.Array(described("Entity id", "entity_k3vwj9pbkx2z8z81zfse2sm8ra")).annotations({
+    description: "Operating units whose events it receives"
+  }),
+  eventKinds: Schema.Array(KindName).annotations({ description: "Kinds of event that it receives" }),
+  vaultIds: nullable(
+    Schema.Array(Schema.String),
+    "Vaults whose events it receives; null: all of its entities. Events without a vault pass any filter."
+  ),
+  notificationEmail: described("Where operational notices go", "ops@example.com"),
+  previousSecretExpiresAt: nullable(Timestamp, "Until when a rotated secret still signs along; null when only one is live"),
+  createdAt: Timestamp,
+  updatedAt: Timestamp
+}
+
+/** A webhook as lists and updates answer it. */
+export const Webhook = Schema.Struct(fields).annotations({ identifier: "Webhook", title: "Webhook" })
+export type Webhook = typeof Webhook.Type
+
+const secret = described("Signing secret, shown this once", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")
+
+/** A webhook as its creation answers it: with its secret, once. Spec: Delivery contract 5. */
+export const CreatedWebhook = Schema.Struct({ ...fields, secret }).annotations({ identifier: "CreatedWebhook" })
+export type CreatedWebhook = typeof CreatedWebhook.Type
+
+const count = (description: string) => Schema.Int.annotations({ description, jsonSchema: { type: "integer", minimum: 0, description } })
+
+/** How deliveries to a webhook fare. Decision D-19. */
+export const Health = Schema.Struct({
+  state: Schema.Literal("HEALTHY", "DEGRADED", "FAILING").annotations({
+    description:
+      "HEALTHY: the last attempt succeeded, or there was none; DEGRADED: attempts fail; FAILING: at least 10 in a row, for an hour or more"
+  }),
+  consecutiveFailures: count("Failed attempts since the last 2xx"),
+  failingSince: nullable(Timestamp, "When the first of them failed"),
+  lastSuccessAt: nullable(Timestamp, "The last 2xx"),
+  lastFailureAt: nullable(Timestamp, "The last failed attempt"),
+  lastResult: nullable(Schema.String, "Result of the last attempt"),
+  pendingDeliveries: count("Deliveries that wait for an attempt"),
+  delivered24h: count("Deliveries delivered in the last 24 hours"),
+  failed24h: count("Deliveries that used up their schedule in the last 24 hours")
+}).annotations({ identifier: "WebhookHealth" })
+export type Health = typeof Health.Type
+
+/** One webhook, with its health counters. */
+export const WebhookWithHealth = Schema.Struct({ ...fields, health: Health }).annotations({ identifier: "WebhookWithHealth" })
+
+/** Answer of a rotation. Decision D-25. */
+export const RotatedSecret = Schema.Struct({
+  id: fields.id,
+  secret,
+  previousSecretExpiresAt: Timestamp.annotations({ description: "Until when the secret before still signs along" })
+}).annotations({ identifier: "RotatedSecret" })
+
+/** Live result of a ping. Decision D-26. */
+export const PingResult = Schema.Struct({
+  webhookId: fields.id,
+  eventId: described("Id of the test event; it is not in the log", "evt_01jz0000000000000000000000"),
+  at: Timestamp,
+  success: Schema.Boolean.annotations({ description: "Whether the endpoint answered 2xx in time" }),
+  result: described("As an attempt's", "2xx"),
+  httpStatus: Schema.Int.annotations({ description: "Status of the answer, 0 without one" }),
+  latencyMs: Schema.Int.annotations({ description: "Milliseconds until the answer's headers" }),
+  bodySnippet: nullable(Schema.String, "Beginning of the answer's body")
+}).annotations({ identifier: "PingResult" })
+export type PingResult = typeof PingResult.Type
+
+const message = (text: string) => ({ message: () => text })
+const unique = <A>(values: ReadonlyArray<A>) => new Set(values).size === values.length
+
+const Url = Schema.String.annotations({ ...message("must be a URL"), description: "https, a public host name, port 443 or 8443" })
+const Description = Schema.String.pipe(
+  Schema.filter((value) => (value.length <= 1_000 && !value.includes("\u0000")) || "must have at most 1000 characters")
+)
+const Kinds = Schema.Array(KindName.annotations(message(`must be one of ${KindName.literals.join(", ")}`))).pipe(
+  Schema.filter((kinds) => (kinds.length > 0 && unique(kinds)) || "must list at least one kind, each once")
+)
+const Entities = Schema.Array(Schema.String).pipe(
+  Schema.filter((ids) => (ids.length > 0 && ids.length <= 100 && unique(ids)) || "must list 1 to 100 entities, each once")
+)
+const Vaults = Schema.NullOr(
+  Schema.Array(Schema.String).pipe(
+    Schema.filter((ids) => (ids.length > 0 && ids.length <= 1_000 && unique(ids)) || "must list 1 to 1000 vaults, each once, or be null")
+  )
+)
+const Email = Schema.String.pipe(
+  Schema.filter(
+    (value) =>
+      (value.length <= 254 && /^[^\s@<>(),;:"\\[\]\x00-\x1f\x7f]+@[^\s@<>(),;:"\\[\]\x00-\x1f\x7f]+\.[^\s@.\x00-\x1f\x7f]+$/.test(value)) ||
+      "must be an e-mail address"
+  )
+)
+
+/** Body of a creation. Decision D-19. */
+export const CreateWebhook = Schema.Struct({
+  url: Url,
+  entityIds: Entities.annotations({ description: "Operating units whose events it receives" }),
+  eventKinds: Kinds,
+  notificationEmail: Email,
+  vaultIds: Schema.optionalWith(Vaults, { default: () => null }),
+  description: Schema.optionalWith(Description, { default: () => "" }),
+  status: Schema.optionalWith(WebhookStatus, { default: () => "ACTIVE" as const })
+}).annotations({ identifier: "CreateWebhook" })
+export type CreateWebhook = typeof CreateWebhook.Type
+
+/** Body of an update: RFC 7396 merge patch of what may change; null in `vaultIds` lifts the filter, in `description` empties it. */
+export const UpdateWebhook = Schema.Struct({
+  url: Schema.optional(Url),
+  eventKinds: Schema.optional(Kinds),
+  vaultIds: Schema.optional(Vaults),
+  status: Schema.optional(WebhookStatus),
+  description: Schema.optional(Schema.NullOr(Description))
+}).annotations({ identifier: "UpdateWebhook" })
+export type UpdateWebhook = typeof UpdateWebhook.Type

@@ -1,0 +1,186 @@
+/**
+ * What can be done to webhooks: create, update, delete, rotate the secret. Each is one transaction that carries its
+ * checks: the entities are locked in the order of their ids while active webhooks are counted, so that the limit of
+ * 20 holds under any concurrency and two calls that share entities never wait for each other in a circle.
+ * Spec: Webhook operations; Delivery contract 5 to 7. Decisions D-8, D-19, D-25, D-29.
+ */
+import { SqlClient } from "@effect/sql"
+import { Duration, Effect, Either, Redacted } from "effect"
+import { requireManage } from "../credentials/Access.ts"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { seesVault } from "../credentials/visibility.ts"
+import * as EventLog from "../events/EventLog.ts"
+import { reachesEntity, seesWebhook } from "../events/visibility.ts"
+import { fieldIssue, invalidFields } from "../http/Body.ts"
+import { MasterKey } from "../http/MasterKey.ts"
+import { notFound, problem } from "../http/Problem.ts"
+import { Settings } from "../settings/Settings.ts"
+import * as Id from "../values/Id.ts"
+import { cancelWaiting } from "./cancelWaiting.ts"
+import * as Secret from "./Secret.ts"
+import * as url from "./url.ts"
+import type { CreateWebhook, UpdateWebhook, Webhook } from "./Webhook.ts"
+import { columns } from "./WebhooksRepo.ts"
+
+/** Active webhooks that an entity can be covered by. Spec: Delivery contract 6. */
+export const ACTIVE_PER_ENTITY = 20
+/** Secrets that can be live at once. Decision D-25. */
+export const LIVE_SECRETS = 3
+
+const limitReached = () =>
+  problem("webhook_limit_reached", `An entity can be covered by at most ${ACTIVE_PER_ENTITY} active webhooks. Disable or delete one first.`)
+
+export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const master = yield* MasterKey
+    const settings = yield* Settings
+    const allowed: url.Allowed = { cidrs: settings.webhookAllowCidrs, ports: settings.webhookAllowPorts }
+
+    const checkUrl = (text: string) =>
+      Either.match(url.check(text, allowed), {
+        onRight: (href) => Effect.succeed(href),
+        onLeft: ({ code, detail }) =>
+          code === "invalid_body"
+            ? Effect.fail(invalidFields([fieldIssue("url", detail)]))
+            : Effect.fail(problem("url_not_deliverable", `url ${detail}.`, { fields: [fieldIssue("url", detail, "url_not_deliverable")] }))
+      })
+
+    /** Locks the entities, in the order of their ids, and refuses when one of them is covered by its limit already. */
+    const countActive = Effect.fnUntraced(function* (entityIds: ReadonlyArray<string>) {
+      yield* sql`SELECT id FROM entities WHERE id = ANY(${entityIds}) ORDER BY id FOR NO KEY UPDATE`
+      const full = yield* sql`
+        SELECT we.entity_id FROM webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status = 'ACTIVE'
+        WHERE we.entity_id = ANY(${entityIds}) GROUP BY we.entity_id HAVING count(*) >= ${ACTIVE_PER_ENTITY}`
+      if (full.length > 0) return yield* limitReached()
+    })
+
+    /**
+     * Refuses entities and vaults that the caller does not see or that do not belong together. Hidden and unknown
+     * ones are the same answer. Decision D-8.
+     */
+    const checkReach = Effect.fnUntraced(function* (
+      principal: PrincipalState,
+      entityIds: ReadonlyArray<string>,
+      vaultIds: ReadonlyArray<string> | null
+    ) {
+      const reached = yield* sql<{ id: string }>`
+        SELECT a.id FROM unnest(${entityIds}::text[]) AS a (id) WHERE ${reachesEntity(sql, principal, sql.literal("a.id"))}`
+      if (reached.length < entityIds.length) {
+        return yield* invalidFields([fieldIssue("entityIds", "must list entities that this API key has access to")])
+      }
+      if (vaultIds === null) {
+        if (principal.vaultAllowlist === null) return
+        return yield* invalidFields([fieldIssue("vaultIds", "must be set, because this API key is limited to some vaults")])
+      }
+      const seen = yield* sql`
+        SELECT v.id FROM vaults v WHERE v.id = ANY(${vaultIds}) AND v.entity_id = ANY(${entityIds}) AND ${seesVault(sql, principal, sql.literal("v.id"))}`
+      if (seen.length < vaultIds.length) {
+        return yield* invalidFields([fieldIssue("vaultIds", "must list vaults of these entities that this API key has access to")])
+      }
+    })
+
+    const read = Effect.fnUntraced(function* (webhookId: string) {
+      const [found] = yield* sql<Webhook>`SELECT ${sql.literal(columns)} FROM webhooks w WHERE w.id = ${webhookId}`
+      return found === undefined ? yield* Effect.die(new Error(`the webhook ${webhookId} is gone within its transaction`)) : found
+    })
+
+    /** The webhook, locked, when the caller sees it and may change it. Spec: Authentication 12. */
+    const lock = Effect.fnUntraced(function* (principal: PrincipalState, webhookId: string) {
+      const rows = yield* sql`
+        SELECT w.id FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)} FOR NO KEY UPDATE`
+      if (rows.length === 0) return yield* notFound()
+      yield* requireManage(principal)
+      return yield* read(webhookId)
+    })
+
+    return {
+      /** A new webhook with its secret, which is shown this once. To be run in a transaction. Spec: POST /v1/webhooks. */
+      create: Effect.fn("Webhooks.create")(function* (principal: PrincipalState, body: CreateWebhook) {
+        const href = yield* checkUrl(body.url)
+        yield* checkReach(principal, body.entityIds, body.vaultIds)
+        if (body.status === "ACTIVE") yield* countActive(body.entityIds)
+        const id = Id.make("whs"),
+          secret = Secret.make()
+        const disabled = body.status === "DISABLED"
+        yield* sql`
+          INSERT INTO webhooks (id, organization_id, url, description, status, disabled_reason, disabled_at, event_kinds, vault_ids, notification_email)
+          VALUES (${id}, ${principal.organizationId}, ${href}, ${body.description}, ${body.status}, ${disabled ? "MANUAL" : null},
+            CASE WHEN ${disabled} THEN now() END, ${body.eventKinds}::text[], ${body.vaultIds}::text[], ${body.notificationEmail})`
+        yield* sql`
+          INSERT INTO webhook_entities (webhook_id, entity_id, organization_id)
+          SELECT ${id}, a.id, ${principal.organizationId} FROM unnest(${body.entityIds}::text[]) AS a (id)`
+        yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${id}, ${Secret.seal(master, id, secret)})`
+        return { ...(yield* read(id)), secret: Redacted.value(secret) }
+      }),
+
+      /** Changes what the patch names. Enabling counts against the limit and begins a new streak; disabling cancels what waits. */
+      update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
+        const known = yield* lock(principal, webhookId)
+        const href = patch.url === undefined ? known.url : yield* checkUrl(patch.url)
+        if (patch.vaultIds !== undefined) yield* checkReach(principal, known.entityIds, patch.vaultIds)
+        const enabling = patch.status === "ACTIVE" && known.status === "DISABLED"
+        const disabling = patch.status === "DISABLED" && known.status === "ACTIVE"
+        if (enabling) {
+          yield* countActive(known.entityIds)
+          yield* sql`DELETE FROM webhook_health WHERE webhook_id = ${webhookId}`
+        }
+        if (disabling) yield* cancelWaiting(sql, webhookId, "WEBHOOK_DISABLED")
+        const status = patch.status ?? known.status
+        yield* sql`
+          UPDATE webhooks SET url = ${href}, event_kinds = ${patch.eventKinds ?? known.eventKinds}::text[],
+            vault_ids = ${patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds}::text[],
+            description = ${patch.description === undefined ? known.description : (patch.description ?? "")}, status = ${status},
+            disabled_reason = CASE WHEN ${disabling} THEN 'MANUAL' WHEN ${enabling} THEN NULL ELSE disabled_reason END,
+            disabled_at = CASE WHEN ${disabling} THEN now() WHEN ${enabling} THEN NULL ELSE disabled_at END,
+            updated_at = CASE WHEN ${Object.keys(patch).length > 0} THEN now() ELSE updated_at END
+          WHERE id = ${webhookId}`
+        return yield* read(webhookId)
+      }, sql.withTransaction),
+
+      /** Deletes a webhook; its deliveries stay readable through their events. What waits is canceled. */
+      delete: Effect.fn("Webhooks.delete")(function* (principal: PrincipalState, webhookId: string) {
+        yield* lock(principal, webhookId)
+        yield* cancelWaiting(sql, webhookId, "WEBHOOK_DELETED")
+        yield* sql`
+          UPDATE webhooks SET deleted_at = now(), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),
+            disabled_at = coalesce(disabled_at, now()), updated_at = now() WHERE id = ${webhookId}`
+        // A deleted webhook never signs again.
+        yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId}`
+      }, sql.withTransaction),
+
+      /**
+       * A new secret, shown this once; the one before signs along for the grace window. At most three are live.
+       * To be run in a transaction. Spec: rotate-secret; Limits.
+       */
+      rotateSecret: Effect.fn("Webhooks.rotateSecret")(function* (principal: PrincipalState, webhookId: string) {
+        const known = yield* lock(principal, webhookId)
+        yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId} AND expires_at <= clock_timestamp()`
+        const live = yield* sql`SELECT id FROM webhook_secrets WHERE webhook_id = ${webhookId}`
+        if (live.length >= LIVE_SECRETS) {
+          return yield* problem("rotation_limit_reached", `At most ${LIVE_SECRETS} secrets can be live. Wait until an older one expires.`)
+        }
+        const expires = new Date(Date.now() + Duration.toMillis(settings.webhookRotationGrace)).toISOString()
+        const secret = Secret.make()
+        yield* sql`UPDATE webhook_secrets SET expires_at = ${expires}::timestamptz WHERE webhook_id = ${webhookId} AND expires_at IS NULL`
+        yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${webhookId}, ${Secret.seal(master, webhookId, secret)})`
+        yield* sql`UPDATE webhooks SET updated_at = now() WHERE id = ${webhookId}`
+        yield* EventLog.record(
+          sql,
+          known.entityIds.map((entityId) => ({
+            kind: "webhook.secret_rotated",
+            date: new Date().toISOString(),
+            organizationId: principal.organizationId,
+            entityId,
+            vaultId: null,
+            audience: known.entityIds,
+            data: { webhookId, webhook: { id: webhookId, previousSecretExpiresAt: expires } }
+          }))
+        )
+        return { id: webhookId, secret: Redacted.value(secret), previousSecretExpiresAt: expires }
+      })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,116 @@
+/** The contract of the webhook paths. Spec: Webhook operations. Decisions D-5, D-13, D-19, D-25, D-29. */
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { InsufficientScope, OwnerRequired, WebhookReadable, WebhooksManageable, WebhooksReadable } from "../credentials/Access.ts"
+import { InvalidBody, PayloadTooLarge, UnsupportedMediaType } from "../http/Body.ts"
+import { IdempotencyInProgress, IdempotencyKeyReused } from "../http/Idempotency.ts"
+import { Page, PageParams } from "../http/Page.ts"
+import { noQuery, pathId, query } from "../http/Parameters.ts"
+import { problems } from "../http/Problem.ts"
+import { InvalidList, InvalidRequest } from "../vaults/VaultsApi.ts"
+import { CreatedWebhook, CreateWebhook, RotatedSecret, UpdateWebhook, Webhook, WebhookStatus, WebhookWithHealth } from "./Webhook.ts"
+
+const WebhookLimitReached = problems("WebhookLimitReached", "webhook_limit_reached")
+const RotationLimitReached = problems("RotationLimitReached", "rotation_limit_reached")
+const UrlNotDeliverable = problems("UrlNotDeliverable", "url_not_deliverable")
+
+/** The path of one webhook. */
+export const webhookPath = Schema.Struct({ webhookId: pathId("webhook") })
+
+export class WebhooksApi extends HttpApiGroup.make("webhooks")
+  .add(
+    HttpApiEndpoint.post("createWebhook", "/webhooks")
+      .setUrlParams(noQuery)
+      .setPayload(CreateWebhook)
+      .addSuccess(CreatedWebhook, { status: 201 })
+      .addError(InvalidBody)
+      .addError(PayloadTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(WebhookLimitReached)
+      .addError(IdempotencyInProgress)
+      .addError(UrlNotDeliverable)
+      .addError(IdempotencyKeyReused)
+      .middleware(WebhooksManageable)
+      .annotate(OpenApi.Summary, "Create a webhook")
+      .annotate(
+        OpenApi.Description,
+        "Answers with the signing secret, this once. Takes `Idempotency-Key`. An entity is covered by at most 20 active webhooks."
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("listWebhooks", "/webhooks")
+      .setUrlParams(
+        query({
+          ...PageParams,
+          entityId: Schema.optional(Schema.String.annotations({ description: "Only webhooks that cover this entity" })),
+          status: Schema.optional(WebhookStatus.annotations({ description: "Only this status" }))
+        })
+      )
+      .addSuccess(Page(Webhook, "WebhookPage"))
+      .addError(InvalidList)
+      .middleware(WebhooksReadable)
+      .annotate(OpenApi.Summary, "List webhooks")
+      .annotate(OpenApi.Description, "Webhooks across the accessible entities, newest first.")
+  )
+  .add(
+    HttpApiEndpoint.get("getWebhook", "/webhooks/:webhookId")
+      .setPath(webhookPath)
+      .setUrlParams(noQuery)
+      .addSuccess(WebhookWithHealth)
+      .addError(InvalidRequest)
+      .middleware(WebhookReadable)
+      .annotate(OpenApi.Summary, "Get a webhook")
+      .annotate(OpenApi.Description, "One webhook with its health counters.")
+  )
+  .add(
+    HttpApiEndpoint.patch("updateWebhook", "/webhooks/:webhookId")
+      .setPath(webhookPath)
+      .setUrlParams(noQuery)
+      .setPayload(UpdateWebhook)
+      .addSuccess(Webhook)
+      .addError(InvalidBody)
+      .addError(PayloadTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(InsufficientScope)
+      .addError(OwnerRequired)
+      .addError(WebhookLimitReached)
+      .addError(UrlNotDeliverable)
+      .middleware(WebhookReadable)
+      .annotate(OpenApi.Summary, "Update a webhook")
+      .annotate(
+        OpenApi.Description,
+        "A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are refused. Disabling cancels what waits; enabling begins a new streak."
+      )
+  )
+  .add(
+    HttpApiEndpoint.del("deleteWebhook", "/webhooks/:webhookId")
+      .setPath(webhookPath)
+      .setUrlParams(noQuery)
+      .addSuccess(HttpApiSchema.NoContent)
+      .addError(InvalidRequest)
+      .addError(InsufficientScope)
+      .addError(OwnerRequired)
+      .middleware(WebhookReadable)
+      .annotate(OpenApi.Summary, "Delete a webhook")
+      .annotate(OpenApi.Description, "Its deliveries stay readable through their events; what waits is canceled.")
+  )
+  .add(
+    HttpApiEndpoint.post("rotateSecret", "/webhooks/:webhookId/rotate-secret")
+      .setPath(webhookPath)
+      .setUrlParams(noQuery)
+      .addSuccess(RotatedSecret)
+      .addError(InvalidRequest)
+      .addError(InsufficientScope)
+      .addError(OwnerRequired)
+      .addError(RotationLimitReached)
+      .addError(IdempotencyInProgress)
+      .addError(IdempotencyKeyReused)
+      .middleware(WebhookReadable)
+      .annotate(OpenApi.Summary, "Rotate the signing secret")
+      .annotate(
+        OpenApi.Description,
+        "Answers with the new secret, this once. The one before signs along for 24 hours; at most three are live. Takes `Idempotency-Key`."
+      )
+  )
+  .annotate(OpenApi.Title, "Webhooks")
+  .annotate(OpenApi.Description, "Reads need the scope `webhook:read`. Mutations need `webhook:manage` and an owner-level key as well.") {}

@@ -1,0 +1,102 @@
+/** Reads of webhooks: each carries the caller's visibility; a deleted webhook is gone for all of them. Decisions D-2, D-8. */
+import { SqlClient } from "@effect/sql"
+import { Effect, Option } from "effect"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { and } from "../database/sql.ts"
+import { seesWebhook } from "../events/visibility.ts"
+import type { Key } from "../http/Page.ts"
+import type { Health, Webhook } from "./Webhook.ts"
+
+/** The columns of `webhooks w` as the record that the API answers. */
+export const columns = `w.id, w.url, w.description, w.status, w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt",
+  ARRAY(SELECT we.entity_id FROM webhook_entities we WHERE we.webhook_id = w.id ORDER BY we.entity_id)::text[] AS "entityIds",
+  w.event_kinds AS "eventKinds", w.vault_ids AS "vaultIds", w.notification_email AS "notificationEmail",
+  (SELECT max(s.expires_at) FROM webhook_secrets s WHERE s.webhook_id = w.id AND s.expires_at > clock_timestamp()) AS "previousSecretExpiresAt",
+  w.created_at AS "createdAt", w.updated_at AS "updatedAt"`
+
+/** Filters of the list. */
+export interface WebhookFilter {
+  readonly entityId?: string | undefined
+  readonly status?: string | undefined
+}
+
+interface HealthRow {
+  readonly consecutiveFailures: number
+  readonly failingSince: string | null
+  readonly lastSuccessAt: string | null
+  readonly lastFailureAt: string | null
+  readonly lastFailureResult: string | null
+  readonly pendingDeliveries: number
+  readonly delivered24h: number
+  readonly failed24h: number
+  readonly failingLong: boolean
+}
+
+/** Failed attempts and time after which a streak counts as FAILING and its first notice goes out. Decision D-23. */
+export const STREAK_ATTEMPTS = 10
+export const STREAK_HOURS = 1
+
+export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/WebhooksRepo", {
+  effect: Effect.map(SqlClient.SqlClient, (sql) => ({
+    list: (principal: PrincipalState, filter: WebhookFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Webhook>> =>
+      Effect.orDie(sql<Webhook>`
+        SELECT ${sql.literal(columns)} FROM webhooks w
+        WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
+        ${and(
+          sql,
+          filter.status !== undefined && sql`w.status = ${filter.status}`,
+          filter.entityId !== undefined &&
+            sql`EXISTS (SELECT 1 FROM webhook_entities f WHERE f.webhook_id = w.id AND f.entity_id = ${filter.entityId})`,
+          after !== null && sql`(w.created_at, w.id) < (${after[0]}::timestamptz, ${after[1]})`
+        )}
+        ORDER BY w.created_at DESC, w.id DESC LIMIT ${take}`),
+
+    find: (principal: PrincipalState, webhookId: string): Effect.Effect<Option.Option<Webhook>> =>
+      Effect.orDie(
+        Effect.map(
+          sql<Webhook>`
+            SELECT ${sql.literal(columns)} FROM webhooks w
+            WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`,
+          (rows) => Option.fromNullable(rows[0])
+        )
+      ),
+
+    /** The health counters of a webhook. Counts what waits and the slots of a day, never history. */
+    health: (webhookId: string): Effect.Effect<Health> =>
+      Effect.orDie(
+        Effect.map(
+          sql<HealthRow>`
+            SELECT coalesce(h.consecutive_failures, 0) AS "consecutiveFailures", h.failing_since AS "failingSince",
+              h.last_failure_at AS "lastFailureAt", h.last_failure_result AS "lastFailureResult",
+              coalesce(h.consecutive_failures >= ${STREAK_ATTEMPTS}
+                AND h.failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}), false) AS "failingLong",
+              (SELECT max(c.last_success_at) FROM webhook_counters c WHERE c.webhook_id = w.id) AS "lastSuccessAt",
+              (SELECT count(*) FROM deliveries d WHERE d.webhook_id = w.id AND d.status IN ('PENDING', 'RETRYING')) AS "pendingDeliveries",
+              coalesce(c.delivered, 0) AS "delivered24h", coalesce(c.failed, 0) AS "failed24h"
+            FROM (SELECT ${webhookId}::text AS id) w
+            LEFT JOIN webhook_health h ON h.webhook_id = w.id
+            LEFT JOIN LATERAL (SELECT sum(k.delivered) AS delivered, sum(k.failed) AS failed FROM webhook_counters k
+              WHERE k.webhook_id = w.id AND k.slot > clock_timestamp() - interval '24 hours') c ON true`,
+          ([row]) => healthOf(row)
+        )
+      )
+  }))
+}) {
+  static readonly layer = this.Default
+}
+
+const healthOf = (row: HealthRow | undefined): Health => {
+  const { consecutiveFailures = 0, failingLong = false, lastFailureAt = null, lastSuccessAt = null } = row ?? {}
+  const succeededLast = lastSuccessAt !== null && (lastFailureAt === null || lastSuccessAt >= lastFailureAt)
+  return {
+    state: consecutiveFailures === 0 ? "HEALTHY" : failingLong ? "FAILING" : "DEGRADED",
+    consecutiveFailures,
+    failingSince: row?.failingSince ?? null,
+    lastSuccessAt,
+    lastFailureAt,
+    lastResult: succeededLast ? "2xx" : (row?.lastFailureResult ?? null),
+    pendingDeliveries: row?.pendingDeliveries ?? 0,
+    delivered24h: row?.delivered24h ?? 0,
+    failed24h: row?.failed24h ?? 0
+  }
+}

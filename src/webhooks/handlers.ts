@@ -1,0 +1,111 @@
+/** The webhook paths. Spec: Webhook operations. */
+import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
+import { SqlClient } from "@effect/sql"
+import { Effect, Option } from "effect"
+import { Api } from "../Api.ts"
+import { requireManage } from "../credentials/Access.ts"
+import { Principal, type PrincipalState } from "../credentials/Principal.ts"
+import { dieOnSql } from "../database/sql.ts"
+import * as Body from "../http/Body.ts"
+import * as Idempotency from "../http/Idempotency.ts"
+import { MasterKey } from "../http/MasterKey.ts"
+import { answer, Pages } from "../http/Page.ts"
+import { notFound } from "../http/Problem.ts"
+import { verb } from "../http/verb.ts"
+import { CreateWebhook, UpdateWebhook } from "./Webhook.ts"
+import { Webhooks } from "./Webhooks.ts"
+import { WebhooksRepo } from "./WebhooksRepo.ts"
+
+/** Whose idempotency keys they are: the API key's, or the user's in a portal session. */
+export const callerOf = (principal: PrincipalState): string => principal.keyId ?? principal.userId
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "webhooks",
+  Effect.fnUntraced(function* (handlers) {
+    const pages = yield* Pages
+    const repo = yield* WebhooksRepo
+    const webhooks = yield* Webhooks
+    const sql = yield* SqlClient.SqlClient
+    const master = yield* MasterKey
+
+    const mutation = { uninterruptible: true }
+
+    return handlers
+      .handleRaw(
+        "createWebhook",
+        verb("createWebhook", () =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            const body = yield* Body.json(CreateWebhook)
+            const created = Effect.map(webhooks.create(principal, body), (webhook) => ({ status: 201, body: webhook }))
+            return yield* Idempotency.once(sql, callerOf(principal), body, created)
+          }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
+        ),
+        mutation
+      )
+      .handle(
+        "listWebhooks",
+        verb("listWebhooks", ({ urlParams: { cursor, limit, ...filters } }) =>
+          Effect.flatMap(Principal, (principal) =>
+            Effect.map(
+              pages.cut({
+                of: { list: "webhooks", filters },
+                limit,
+                cursor,
+                keyLength: 2,
+                fetch: (after, take) => repo.list(principal, filters, after, take),
+                keyOf: (row) => [row.createdAt, row.id]
+              }),
+              (found) => answer(found, (row) => row)
+            )
+          )
+        )
+      )
+      .handle(
+        "getWebhook",
+        verb("getWebhook", ({ path: { webhookId } }) =>
+          Effect.gen(function* () {
+            const found = yield* repo.find(yield* Principal, webhookId)
+            if (Option.isNone(found)) return yield* notFound()
+            return { ...found.value, health: yield* repo.health(webhookId) }
+          })
+        )
+      )
+      .handleRaw(
+        "updateWebhook",
+        verb("updateWebhook", ({ path: { webhookId } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            // Whether the webhook is there, and who may change it, comes before what the body says.
+            if (Option.isNone(yield* repo.find(principal, webhookId))) return yield* notFound()
+            yield* requireManage(principal)
+            const patch = yield* Body.json(UpdateWebhook, ["application/json", "application/merge-patch+json"])
+            return HttpServerResponse.unsafeJson(yield* webhooks.update(principal, webhookId, patch))
+          }).pipe(dieOnSql)
+        ),
+        mutation
+      )
+      .handle(
+        "deleteWebhook",
+        verb("deleteWebhook", ({ path: { webhookId } }) =>
+          Effect.flatMap(Principal, (principal) => webhooks.delete(principal, webhookId)).pipe(dieOnSql)
+        ),
+        mutation
+      )
+      .handleRaw(
+        "rotateSecret",
+        verb("rotateSecret", ({ path: { webhookId } }) =>
+          Effect.flatMap(Principal, (principal) =>
+            Idempotency.once(
+              sql,
+              callerOf(principal),
+              null,
+              Effect.map(webhooks.rotateSecret(principal, webhookId), (rotated) => ({ status: 200, body: rotated }))
+            )
+          ).pipe(Effect.provideService(MasterKey, master), dieOnSql)
+        ),
+        mutation
+      )
+  })
+)

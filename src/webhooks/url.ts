@@ -1,0 +1,61 @@
+/**
+ * Which URLs a webhook may have. Judged on the parsed host, so that no spelling of an address slips through: the
+ * parser turns `2130706433`, `0x7f.1` and `①②⑦.0.0.1` into 127.0.0.1 before anything is decided. What the name
+ * resolves to is judged again at every attempt (deliveries/address.ts); this is only the first wall.
+ * Spec: Webhook, URL. Decision D-30.
+ */
+import { Either } from "effect"
+import ipaddr from "ipaddr.js"
+import * as Format from "../settings/Format.ts"
+
+/** What the operator lets through beside the public internet. */
+export interface Allowed {
+  readonly cidrs: ReadonlyArray<Format.Cidr>
+  readonly ports: ReadonlyArray<number>
+}
+
+/** A URL that may not be: by its form (`invalid_body`), or because its host or port is refused (`url_not_deliverable`). */
+export interface RefusedUrl {
+  readonly code: "invalid_body" | "url_not_deliverable"
+  readonly detail: string
+}
+
+const MAX_LENGTH = 2_048
+const PORTS = [443, 8443]
+
+const malformed = (detail: string) => Either.left<RefusedUrl>({ code: "invalid_body", detail })
+const undeliverable = (detail: string) => Either.left<RefusedUrl>({ code: "url_not_deliverable", detail })
+
+/** The host of a URL as an address, when it is one; brackets of IPv6 are taken off. */
+export const literalOf = (hostname: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined => Format.address(hostname.replace(/^\[(.*)\]$/, "$1"))
+
+const LOOPBACK = [ipaddr.parse("127.0.0.1"), ipaddr.parse("::1")] as const
+
+/** Whether a literal host, or `localhost`, is inside what the operator allows. */
+const allowedHost = (hostname: string, { cidrs }: Allowed): boolean => {
+  const literal = literalOf(hostname)
+  if (literal !== undefined) return Format.holds(cidrs, literal)
+  return hostname === "localhost" && LOOPBACK.some((address) => Format.holds(cidrs, address))
+}
+
+/** The URL as it is stored, or why it is refused. */
+export const check = (text: string, allowed: Allowed): Either.Either<string, RefusedUrl> => {
+  if (text.length > MAX_LENGTH) return malformed(`must have at most ${MAX_LENGTH} characters`)
+  // The parser drops white space and control characters silently; a URL that has any was not meant as it would be read.
+  if (/[\s\p{Cc}\\]/u.test(text) || !URL.canParse(text)) return malformed("must be a URL without spaces")
+  const url = new URL(text)
+  if (url.protocol !== "https:") return malformed("must start with https://")
+  if (!/^https:\/\/[^/]/i.test(text)) return malformed("must start with https:// and a host")
+  if (url.username !== "" || url.password !== "" || /^https:\/\/[^/?#]*@/i.test(text))
+    return malformed("must not carry a user name or password")
+  if (text.includes("#")) return malformed("must not have a fragment")
+  if (url.href.length > MAX_LENGTH) return malformed(`must have at most ${MAX_LENGTH} characters`)
+  const { hostname } = url
+  if (hostname.endsWith(".")) return malformed("must not end its host with a dot")
+  const port = url.port === "" ? 443 : Number(url.port)
+  if (![...PORTS, ...allowed.ports].includes(port)) return undeliverable(`must use port ${[...PORTS, ...allowed.ports].join(" or ")}`)
+  if (allowedHost(hostname, allowed)) return Either.right(url.href)
+  if (literalOf(hostname) !== undefined) return undeliverable("must name a host, not an address")
+  if (!hostname.includes(".")) return undeliverable("must name a host of the public internet")
+  return Either.right(url.href)
+}

@@ -1,0 +1,33 @@
+/** The short workflows: a ping, a notice, the daily retention. */
+import { proxyActivities } from "@temporalio/workflow"
+import type { Activities, NotifyInput, PingInput, PingOutcome, Retained } from "./contract.ts"
+
+const once = proxyActivities<Activities>({
+  startToCloseTimeout: "15 seconds",
+  scheduleToCloseTimeout: "15 seconds",
+  retry: { maximumAttempts: 1 }
+})
+const patient = proxyActivities<Activities>({
+  startToCloseTimeout: "1 minute",
+  retry: { initialInterval: "10 seconds", backoffCoefficient: 2, maximumInterval: "1 hour" }
+})
+const long = proxyActivities<Activities>({
+  startToCloseTimeout: "30 minutes",
+  heartbeatTimeout: "1 minute",
+  retry: { maximumInterval: "10 minutes" }
+})
+
+/** One signed test request, sent by the worker. Spec: ping. Decision D-26. */
+export async function ping(input: PingInput): Promise<PingOutcome> {
+  return await once.ping(input)
+}
+
+/** One operational notice, tried until it is sent. Decision D-23. */
+export async function notify(input: NotifyInput): Promise<{ readonly channel: string }> {
+  return await patient.sendNotice(input)
+}
+
+/** Drops what is older than the log's 31 days. Started by a schedule. Decision D-31. */
+export async function retain(): Promise<Retained> {
+  return await long.retain()
+}
