@@ -1,6 +1,7 @@
 /**
  * The workflow code as one bundle. Bundling takes seconds, so it is kept: by the hash of the workflow sources and of
- * the SDK's version, in `dist/` (made by `bun run bundle` for an image) or in `DATA_DIR/cache`.
+ * the SDK's version, in `dist/` (made by `bun run bundle` for an image), beside the dependencies, or in `DATA_DIR/cache`
+ * where neither can be written to.
  */
 
 import { createHash } from "node:crypto"
@@ -21,11 +22,27 @@ export const bundleHash = (): string => {
   return hash.digest("hex").slice(0, 16)
 }
 
-/** The bundle's code, made when it is not kept yet. `folder` is where it is kept. */
+const beside = path.join(root, "node_modules", ".cache", "custody")
+
+/** Keeps the code under its name in the first folder that takes it. */
+const keep = (name: string, code: string, folders: ReadonlyArray<string>) => {
+  for (const folder of folders) {
+    try {
+      fs.mkdirSync(folder, { recursive: true })
+      fs.writeFileSync(path.join(folder, `${name}.${process.pid}`), code)
+      fs.renameSync(path.join(folder, `${name}.${process.pid}`), path.join(folder, name))
+      return
+    } catch {
+      // A folder that cannot be written to, as in an image; the next one may.
+    }
+  }
+}
+
+/** The bundle's code, made when it is not kept yet. `folder` is where it is kept when nothing else can be written to. */
 export const bundle = (folder: string) =>
   Effect.gen(function* () {
     const name = `workflows-${bundleHash()}.js`
-    const kept = [path.join(root, "dist", name), path.join(folder, name)].find((file) => fs.existsSync(file))
+    const kept = [path.join(root, "dist"), beside, folder].map((at) => path.join(at, name)).find((file) => fs.existsSync(file))
     if (kept !== undefined) return { code: fs.readFileSync(kept, "utf8") }
     const { code } = yield* Effect.promise(() =>
       bundleWorkflowCode({
@@ -40,12 +57,6 @@ export const bundle = (folder: string) =>
         }
       })
     )
-    yield* Effect.ignore(
-      Effect.try(() => {
-        fs.mkdirSync(folder, { recursive: true })
-        fs.writeFileSync(path.join(folder, `${name}.${process.pid}`), code)
-        fs.renameSync(path.join(folder, `${name}.${process.pid}`), path.join(folder, name))
-      })
-    )
+    yield* Effect.sync(() => keep(name, code, [beside, folder]))
     return { code }
   })
