@@ -27,7 +27,7 @@ export interface Listener {
   readonly port: number
   readonly tls?: { readonly certFile: string; readonly keyFile: string } | undefined
   readonly trustedProxies: ReadonlyArray<Cidr>
-  /** Largest request body in bytes that Bun reads at all; the app's own limit answers with the envelope. */
+  /** Most bytes of a request body that are ever read, somewhat more than the app's own limit, which answers with the envelope. */
   readonly maxBody: number
 }
 
@@ -51,7 +51,7 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
           clientAddress(server.requestIP(request)?.address, request.headers.get("x-forwarded-for"), listener.trustedProxies)
         )
         const context = base.pipe(
-          Context.add(HttpServerRequest.HttpServerRequest, HttpServerRequest.fromWeb(request)),
+          Context.add(HttpServerRequest.HttpServerRequest, HttpServerRequest.fromWeb(bounded(request, listener.maxBody))),
           Context.add(Exchange, state)
         )
         const fiber = run(Effect.provide(app, context) as Effect.Effect<HttpServerResponse.HttpServerResponse, E>)
@@ -70,6 +70,29 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
     return { port: server.port ?? listener.port }
   })
 
+/** Bun would refuse a larger body without the envelope, so its limit is out of the way. */
+const NO_LIMIT = 2 ** 40
+
+/**
+ * The request with at most `maxBody` bytes of a body whose length nobody told. The app sees a body past its limit
+ * and says so; one whose Content-Length is past it need not be read at all.
+ */
+const bounded = (request: Request, maxBody: number): Request => {
+  if (request.method === "GET" || request.method === "HEAD") return request
+  if (request.body === null || request.headers.has("content-length")) return request
+  let left = maxBody
+  const body = request.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform: (chunk, controller) => {
+        controller.enqueue(chunk.subarray(0, left))
+        left -= chunk.byteLength
+        if (left <= 0) controller.terminate()
+      }
+    })
+  )
+  return new Request(request, { body })
+}
+
 const webResponse = (response: HttpServerResponse.HttpServerResponse, isHead: boolean, runtime: Runtime.Runtime<never>) => {
   const { body } = response
   // A text that goes out as it is needs no copy into bytes first.
@@ -87,7 +110,7 @@ const start = (listener: Listener, handle: (request: Request, server: Server<und
       Bun.serve({
         hostname: listener.host,
         port: listener.port,
-        maxRequestBodySize: listener.maxBody,
+        maxRequestBodySize: NO_LIMIT,
         idleTimeout: IDLE_SECONDS,
         development: false,
         fetch: handle,
