@@ -1,0 +1,159 @@
+/**
+ * Every key against every resource: generated organizations' worth of users, roles and keys, and an oracle that says
+ * from the specification's words alone what each key must be answered. Decisions D-5, D-6, D-7.
+ */
+import { expect, test } from "bun:test"
+import { Effect, Redacted } from "effect"
+import fc from "fast-check"
+import { ApiKeys } from "../../src/credentials/ApiKeys.ts"
+import { useApp } from "../support/app.ts"
+import { address, asset, balance, entity, network, organization, transaction, user, vault } from "../support/records.ts"
+
+const app = useApp()
+
+const organizations = {
+  org_a: {
+    networks: ["ethereum", "bitcoin"],
+    vaults: ["vault_a1", "vault_a2", "vault_a3", "vault_a4"],
+    users: ["user_a1", "user_a2", "user_a3"]
+  },
+  org_b: { networks: ["ethereum"], vaults: ["vault_b1", "vault_b2"], users: ["user_b1", "user_b2"] }
+} as const
+type OrganizationId = keyof typeof organizations
+const ids = ["org_a", "org_b"] as const
+const allVaults: ReadonlyArray<string> = ids.flatMap((id) => [...organizations[id].vaults])
+
+const subset = (values: ReadonlyArray<string>, minimum = 0) => fc.subarray([...values], { minLength: minimum })
+
+/** A user's roles and standing, and some keys of it: what they were created with, and what became of them. */
+const userOf = (organizationId: OrganizationId, id: string) =>
+  fc.record({
+    organizationId: fc.constant(organizationId),
+    id: fc.constant(id),
+    roles: subset(organizations[organizationId].vaults),
+    owner: fc.boolean(),
+    leaves: fc.oneof({ weight: 5, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+    keys: fc.array(
+      fc.record({
+        scopes: subset(["vault:read", "webhook:read", "webhook:manage"], 1),
+        allowlist: fc.option(subset(organizations[organizationId].vaults, 1), { nil: null }),
+        ips: fc.constantFrom<ReadonlyArray<string>>([], [], ["127.0.0.0/8"], ["203.0.113.0/24"], ["::/0"]),
+        expired: fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+        revoked: fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) })
+      }),
+      { minLength: 5, maxLength: 9 }
+    )
+  })
+const world = fc.tuple(...ids.flatMap((id) => organizations[id].users.map((one) => userOf(id, one))))
+type User = ReturnType<typeof userOf> extends fc.Arbitrary<infer A> ? A : never
+type Key = User["keys"][number]
+
+const collections = ["/v1/vaults", "/v1/assets", "/v1/networks"]
+const ofVault = ["", "/balances", "/transactions", "/addresses"]
+const resources = [...collections, ...[...allVaults, "vault_absent"].flatMap((id) => ofVault.map((path) => `/v1/vaults/${id}${path}`))]
+
+/** What a key must be answered at a path: a refusal, or ids that tell the rows apart. */
+const oracle = (owner: User, key: Key, path: string): string => {
+  if (key.revoked || owner.leaves) return "401 revoked_api_key"
+  if (key.expired) return "401 expired_api_key"
+  if (key.ips.length > 0 && !key.ips.includes("127.0.0.0/8")) return "403 ip_not_allowed"
+  const reads = key.scopes.includes("vault:read")
+  const sees = (id: string) => owner.roles.includes(id) && (key.allowlist === null || key.allowlist.includes(id))
+  if (collections.includes(path)) {
+    if (!reads) return "403 insufficient_scope"
+    const { networks, vaults } = organizations[owner.organizationId]
+    const rows = path === "/v1/vaults" ? vaults.filter(sees) : path === "/v1/assets" ? networks.map((name) => `${name}/native`) : networks
+    return `200 ${[...rows].sort().join(" ")}`
+  }
+  const [, id = "", list = ""] = /^\/v1\/vaults\/([^/]+)\/?(.*)$/.exec(path) ?? []
+  if (!reads || !sees(id)) return "404 not_found"
+  // Each vault has one row in each list, and the row says whose it is.
+  return `200 ${list === "" ? id : `${list} ${allVaults.indexOf(id) + 1}`}`
+}
+
+/** An answer in the oracle's words. */
+const words = async (secret: string, path: string): Promise<string> => {
+  const { json, status } = await app.get(path, secret)
+  if (status !== 200) return `${status} ${json.code}`
+  if (json.data === undefined) return `200 ${json.id}`
+  const list = path.split("/").at(-1)
+  if (list === "balances" || list === "transactions") return `200 ${list} ${json.data.map(({ amount }: { amount: string }) => amount)}`
+  if (list === "addresses") return `200 addresses ${json.data.map(({ address }: { address: string }) => address)}`
+  return `200 ${json.data
+    .map(({ id, name }: { id?: string; name?: string }) => id ?? name)
+    .sort()
+    .join(" ")}`
+}
+
+const feedWorld = () =>
+  app.feed([
+    network("ethereum"),
+    network("bitcoin"),
+    network("tron"),
+    ...["ethereum", "bitcoin", "tron"].map((name) => asset(`${name}/native`)),
+    ...ids.flatMap((id) => [
+      organization(id, organizations[id].networks),
+      entity(`entity_${id}`, id),
+      ...organizations[id].vaults.map((one) => vault(one, `entity_${id}`))
+    ]),
+    ...allVaults.flatMap((id, index) => [
+      transaction(id, 1, { amount: String(index + 1) }),
+      balance(id, "ethereum/native", String(index + 1)),
+      address(id, String(index + 1))
+    ])
+  ])
+
+test("Authentication 10 and 11: whatever users, roles and keys there are, every key is answered at every path as the rules say", async () => {
+  await feedWorld()
+  let cases = 0
+  const kinds = new Map<string, number>()
+  await fc.assert(
+    fc.asyncProperty(world, async (users) => {
+      // Keys are made while their users are active and have every role; then roles and standing become what they are.
+      const standing = (one: User, vaults: ReadonlyArray<string>, status: string) =>
+        user(one.id, one.organizationId, vaults, { organizationRole: one.owner ? "owner" : "member", status })
+      await app.feed(users.map((one) => standing(one, organizations[one.organizationId].vaults, "active")))
+      const keys = await app.run(
+        Effect.flatMap(ApiKeys, (service) =>
+          Effect.forEach(
+            users.flatMap((owner) => owner.keys.map((key) => ({ owner, key }))),
+            ({ key, owner }) =>
+              Effect.gen(function* () {
+                const expiresAt = key.expired ? "2020-01-01T00:00:00Z" : null
+                const choice = { scopes: key.scopes, vaultIds: key.allowlist, ipAllowlist: key.ips, expiresAt, label: "" }
+                const made = yield* service.create(owner.id, choice)
+                if (key.revoked) yield* service.revoke(made.key.id)
+                return { owner, key, secret: Redacted.value(made.secret) }
+              })
+          )
+        )
+      )
+      await app.feed(users.map((one) => standing(one, one.roles, one.leaves ? "deactivated" : "active")))
+      await Promise.all(
+        keys.map(async ({ key, owner, secret }) => {
+          for (const path of resources) {
+            const expected = oracle(owner, key, path)
+            expect({ owner, key, path, answer: await words(secret, path) }).toEqual({ owner, key, path, answer: expected })
+            const kind = `${path.startsWith("/v1/vaults/") ? "vault" : "list"} ${expected.startsWith("200") ? "200" : expected}`
+            kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+            cases++
+          }
+        })
+      )
+    }),
+    { numRuns: 10, endOnFailure: true }
+  )
+  expect(cases).toBeGreaterThan(8_000)
+  // Each way of being answered occurred often enough to mean something.
+  for (const kind of [
+    "list 200",
+    "list 403 insufficient_scope",
+    "list 401 revoked_api_key",
+    "vault 200",
+    "vault 404 not_found",
+    "vault 401 expired_api_key",
+    "vault 403 ip_not_allowed"
+  ]) {
+    expect([kind, (kinds.get(kind) ?? 0) >= 50]).toEqual([kind, true])
+  }
+}, 120_000)
