@@ -256,6 +256,8 @@ describe("headers", () => {
     }
     const withBody = `GET /v1/networks HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{"a":1}`
     expect((await sendRaw(base(), withBody)).status).toBe(200)
+    const chunked = withBody.replace("Content-Length: 7", "Transfer-Encoding: chunked").replace('{"a":1}', '7\r\n{"a":1}\r\n0\r\n\r\n')
+    expect((await sendRaw(base(), chunked)).status).toBe(200)
     for (const lines of [
       ["Content-Length: 5", "Content-Length: 6"],
       ["Content-Length: 5", "Transfer-Encoding: chunked"],

@@ -1,0 +1,270 @@
+/** The platform listener's record feed: who may feed, in which form, how much, and that a batch is all or nothing. */
+import { beforeAll, describe, expect, test } from "bun:test"
+import { type Answer, type Record, useApp } from "../support/app.ts"
+import { balance, hash, network, smallest, transaction, vault } from "../support/records.ts"
+
+const app = useApp()
+let key = ""
+
+beforeAll(async () => {
+  await app.feed(smallest())
+  key = (await app.key("user_a")).secret
+})
+
+const url = () => `${app.main?.platformUrl}/platform/v1/records`
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers field by field
+const json = (response: Response): Promise<any> => response.json()
+const outcome = ({ json, status }: Answer) => [status, json.code]
+const lines = (records: ReadonlyArray<Record>) => records.map((record) => JSON.stringify(record)).join("\n")
+const everything = async () => {
+  const [{ state } = {}] =
+    await app.sql(`SELECT concat_ws(' ', (SELECT count(*) FROM networks), (SELECT count(*) FROM vaults), (SELECT count(*) FROM transactions),
+    (SELECT count(*) FROM balances), (SELECT count(*) FROM deposit_addresses), (SELECT count(*) FROM events),
+    (SELECT md5(coalesce(string_agg(t::text, '' ORDER BY t.id), '')) FROM transactions t), (SELECT md5(coalesce(string_agg(v::text, '' ORDER BY v.id), '')) FROM vaults v)) AS state`)
+  return state
+}
+
+describe("who may feed", () => {
+  test("only the bearer of the platform token; everyone else is 401 with the envelope, and nothing is applied", async () => {
+    const before = await everything()
+    const token = app.env.PLATFORM_TOKEN ?? ""
+    for (const authorization of [
+      "",
+      `Bearer ${token}x`,
+      `Bearer ${token.slice(0, -1)}`,
+      token,
+      `Basic ${token}`,
+      `Bearer ${key}`,
+      `Bearer ${token}, Bearer ${token}`,
+      "Bearer "
+    ]) {
+      const response = await fetch(url(), { method: "POST", body: lines([vault("vault_x", "entity_a")]), headers: { authorization } })
+      const body: unknown = await response.json()
+      expect([authorization.slice(0, 8), response.status]).toEqual([authorization.slice(0, 8), 401])
+      expect(body).toMatchObject({ status: 401, code: "invalid_api_key", requestId: response.headers.get("x-request-id") })
+      expect(response.headers.get("content-type")).toBe("application/problem+json")
+      expect(JSON.stringify(body)).not.toContain(token)
+    }
+    expect(await everything()).toBe(before)
+  })
+
+  test("the feed is not on the public port, and the public API is not on the platform's", async () => {
+    const headers = { authorization: `Bearer ${app.env.PLATFORM_TOKEN}` }
+    expect((await fetch(`${app.main?.baseUrl}/platform/v1/records`, { method: "POST", body: "", headers })).status).toBe(401)
+    expect((await fetch(`${app.main?.platformUrl}/v1/vaults`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(404)
+  })
+})
+
+describe("in which form", () => {
+  test("NDJSON and a JSON array are the same feed", async () => {
+    const records = [transaction("vault_a", 1), transaction("vault_a", 2)]
+    const counts = { received: 2, changed: 2, unchanged: 0, events: 2 }
+    expect((await app.records(lines(records))).json).toEqual(counts)
+    expect((await app.records(JSON.stringify(records), { "content-type": "application/json; charset=utf-8" })).json).toEqual({
+      ...counts,
+      changed: 0,
+      unchanged: 2,
+      events: 0
+    })
+    // Blank lines, Windows line ends and a missing last line end are no records.
+    const text = `\n${JSON.stringify(transaction("vault_a", 3))}\r\n\r\n   \n${JSON.stringify(transaction("vault_a", 4))}`
+    expect((await app.records(text)).json).toEqual(counts)
+    expect((await app.records("")).json).toEqual({ received: 0, changed: 0, unchanged: 0, events: 0 })
+    expect((await app.records("[]", { "content-type": "application/json" })).json.received).toBe(0)
+  })
+
+  test("another content type is 415, a body that is no JSON or no array 400, bytes that are no UTF-8 400", async () => {
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/xml", "application/x-ndjson2"]) {
+      expect([type, ...outcome(await app.records("{}", { "content-type": type }))]).toEqual([type, 415, "unsupported_media_type"])
+    }
+    expect(outcome(await app.records("[{", { "content-type": "application/json" }))).toEqual([400, "malformed_json"])
+    expect(outcome(await app.records("{}", { "content-type": "application/json" }))).toEqual([400, "invalid_body"])
+    const headers = { authorization: `Bearer ${app.env.PLATFORM_TOKEN}`, "content-type": "application/x-ndjson" }
+    const bytes = await fetch(url(), { method: "POST", headers, body: Buffer.from('{"type":"network","name":"\xff"}', "latin1") })
+    expect([bytes.status, (await json(bytes)).code]).toEqual([400, "malformed_json"])
+  })
+
+  test("X-Record-Events: none records no events; another value is refused, so that a typing error records none by accident", async () => {
+    const before = await app.sql("SELECT count(*) AS events FROM events")
+    expect((await app.records([transaction("vault_a", 50)], { "x-record-events": "none" })).json).toMatchObject({ changed: 1, events: 0 })
+    expect(outcome(await app.records([transaction("vault_a", 51)], { "x-record-events": "off" }))).toEqual([400, "invalid_parameter"])
+    expect(await app.sql("SELECT count(*) AS events FROM events")).toEqual(before)
+    expect((await app.records([transaction("vault_a", 50)])).json).toMatchObject({ unchanged: 1, events: 0 })
+  })
+})
+
+describe("how much", () => {
+  test("1,000 records and no more", async () => {
+    const batch = (count: number) => Array.from({ length: count }, (_, index) => transaction("vault_a", 10_000 + index))
+    const before = await everything()
+    expect(outcome(await app.records(batch(1_001)))).toEqual([413, "payload_too_large"])
+    expect(outcome(await app.records(JSON.stringify(batch(1_001)), { "content-type": "application/json" }))).toEqual([
+      413,
+      "payload_too_large"
+    ])
+    expect(await everything()).toBe(before)
+    expect((await app.records(batch(1_000))).json).toMatchObject({ received: 1_000, changed: 1_000 })
+  })
+
+  test("4 MiB and no more, to the byte, with or without a Content-Length", async () => {
+    const record = JSON.stringify(transaction("vault_a", 2))
+    const of = (bytes: number) => `${record}\n${" ".repeat(bytes - record.length - 1)}`
+    expect((await app.records(of(4 * 1024 * 1024))).json).toMatchObject({ received: 1, unchanged: 1 })
+    expect(outcome(await app.records(of(4 * 1024 * 1024 + 1)))).toEqual([413, "payload_too_large"])
+    const headers = { authorization: `Bearer ${app.env.PLATFORM_TOKEN}`, "content-type": "application/x-ndjson" }
+    const chunked = (bytes: number) =>
+      new ReadableStream({
+        start(controller) {
+          for (let sent = 0; sent < bytes; sent += 65_536) controller.enqueue(new Uint8Array(Math.min(65_536, bytes - sent)).fill(32))
+          controller.close()
+        }
+      })
+    for (const [body, expected] of [
+      [chunked(4 * 1024 * 1024), [200, undefined]],
+      [chunked(4 * 1024 * 1024 + 1), [413, "payload_too_large"]],
+      [chunked(40 * 1024 * 1024), [413, "payload_too_large"]],
+      [of(40 * 1024 * 1024), [413, "payload_too_large"]]
+    ] as const) {
+      const answer = await fetch(url(), { method: "POST", headers, body })
+      expect([answer.status, (await json(answer)).code]).toEqual([...expected])
+    }
+  })
+})
+
+describe("Custody records, rule 3: all or nothing with a reason", () => {
+  test("one bad record among many: nothing is applied, and the answer names its line, field and reason", async () => {
+    const before = await everything()
+    const batch = [
+      ...Array.from({ length: 20 }, (_, index) => transaction("vault_a", 20_000 + index)),
+      transaction("vault_a", 20_020, { amount: "1.0000000000000000001" }),
+      balance("vault_a", "ethereum/native", "5")
+    ]
+    const answer = await app.records(batch)
+    expect(answer.status).toBe(400)
+    expect(answer.json).toMatchObject({
+      code: "invalid_body",
+      errors: [
+        {
+          in: "body",
+          field: "amount",
+          code: "invalid_record",
+          line: 21,
+          reason: "has more fraction digits than the asset's 18 decimals",
+          detail: "line 21: amount has more fraction digits than the asset's 18 decimals"
+        }
+      ]
+    })
+    expect(await everything()).toBe(before)
+  })
+
+  test("every bad record is named, in the order of the lines, and what refers to a bad record is not blamed for it", async () => {
+    const answer = await app.records([
+      network("Ethereum Classic"),
+      vault("vault_bad", "entity_nowhere"),
+      transaction("vault_bad", 1),
+      transaction("vault_a", 1, { amount: "-1", from: "", extra: 1 }),
+      balance("vault_unknown", "ethereum/native", "1"),
+      transaction("vault_a", 30_000)
+    ])
+    expect(
+      answer.json.errors.map(({ field, line, reason }: { field: string; line: number; reason: string }) => `${line} ${field}: ${reason}`)
+    ).toEqual([
+      "1 name: must be a network name such as ethereum or bitcoin-testnet4",
+      "2 entityId: entity_nowhere was not recorded before",
+      "4 extra: is not a field of this type",
+      "4 amount: must be a decimal string: digits, at most 78 before and 78 after the point",
+      "4 from: must be an address: 1 to 256 printable characters without spaces",
+      "5 vaultId: vault_unknown was not recorded before"
+    ])
+  })
+
+  test("line numbers are the body's, blank lines counted, also for text that is no JSON", async () => {
+    const answer = await app.records(`\n\n${JSON.stringify(transaction("vault_a", 1))}\n\n{"type":\n[]\n"text"\nnull\n12`)
+    expect(answer.json.errors.map(({ line, reason }: { line: number; reason: string }) => [line, reason])).toEqual([
+      [5, "is not JSON"],
+      [6, "must be a JSON object"],
+      [7, "must be a JSON object"],
+      [8, "must be a JSON object"],
+      [9, "must be a JSON object"]
+    ])
+  })
+
+  test("a batch that fails in the database leaves nothing of it, neither rows nor events", async () => {
+    // A constraint that only this test has makes the last of the writes fail, after every other was made.
+    await app.sql("ALTER TABLE events ADD CONSTRAINT broken CHECK (payload NOT LIKE '%31337%') NOT VALID")
+    const before = await everything()
+    try {
+      const answer = await app.records([
+        network("tron"),
+        vault("vault_half", "entity_a"),
+        transaction("vault_a", 31_000, { amount: "31337" }),
+        transaction("vault_a", 1, { status: "pending" })
+      ])
+      expect(outcome(answer)).toEqual([500, "internal_error"])
+      expect(answer.text).not.toMatch(/constraint|events|sql/i)
+      expect(await everything()).toBe(before)
+    } finally {
+      await app.sql("ALTER TABLE events DROP CONSTRAINT broken")
+    }
+    expect((await app.records([transaction("vault_a", 31_000, { amount: "31337" })])).json).toMatchObject({ changed: 1, events: 1 })
+  })
+
+  test("a connection that is lost in the middle of a batch leaves all of it or nothing, and no event without its row", async () => {
+    const counts = `SELECT (SELECT count(*)::int FROM transactions WHERE hash >= $1 AND hash < $2) AS rows,
+      (SELECT count(*)::int FROM events WHERE kind = 'transaction.confirmed' AND payload::json -> 'data' -> 'transaction' ->> 'hash' >= $1
+        AND payload::json -> 'data' -> 'transaction' ->> 'hash' < $2) AS events`
+    const seen = new Set<number>()
+    for (let round = 0; round < 12; round++) {
+      const first = 1_000_000 + round * 1_000
+      const batch = Array.from({ length: 1_000 }, (_, index) => transaction("vault_a", first + index))
+      const sending = app.records(batch)
+      await Bun.sleep(10 + round * 12)
+      await app.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'custody-ledger' AND datname = current_database() AND state <> 'idle'"
+      )
+      const { status } = await sending
+      expect([200, 503]).toContain(status)
+      const [{ events, rows } = {}] = await app.sql(counts, [hash(first), hash(first + 1_000)])
+      expect([status, rows, events]).toEqual(status === 200 ? [200, 1_000, 1_000] : [503, 0, 0])
+      seen.add(status)
+    }
+    // Both ends must have occurred, or the test has shown nothing.
+    expect(seen).toEqual(new Set([200, 503]))
+  }, 60_000)
+})
+
+describe("Custody records, rule 1: the same record fed many times at once", () => {
+  test("is one row and one event", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () =>
+        app.records([transaction("vault_a", 40_000, { status: "pending" }), balance("vault_a", "ethereum/native", "123.5")])
+      )
+    )
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    const sum = (name: string) => answers.reduce((total, { json }) => total + json[name], 0)
+    expect([sum("received"), sum("changed"), sum("unchanged"), sum("events")]).toEqual([100, 2, 98, 2])
+    expect(await app.sql("SELECT count(*)::int AS rows FROM transactions WHERE hash = $1", [hash(40_000)])).toEqual([{ rows: 1 }])
+    expect(await app.sql("SELECT count(*)::int AS events FROM events WHERE payload LIKE $1", [`%${hash(40_000)}%`])).toEqual([
+      { events: 1 }
+    ])
+  })
+
+  test("different transitions of one transaction fed at once apply one after the other, each with its event", async () => {
+    await app.feed([transaction("vault_a", 41_000, { status: "pending" })])
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        app.records([transaction("vault_a", 41_000, { status: index % 2 === 0 ? "confirmed" : "pending" })])
+      )
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    const events = await app.sql("SELECT kind FROM events WHERE payload LIKE $1 ORDER BY id", [`%${hash(41_000)}%`])
+    const kinds = events.map(({ kind }) => kind)
+    expect(kinds[0]).toBe("transaction.pending")
+    // Confirmed and reorged take turns, however the twenty were ordered.
+    kinds.slice(1).forEach((kind, index) => {
+      expect(kind).toBe(index % 2 === 0 ? "transaction.confirmed" : "transaction.reorged")
+    })
+    const changed = answers.reduce((total, { json }) => total + json.changed, 0)
+    expect(kinds).toHaveLength(changed + 1)
+  })
+})
