@@ -123,10 +123,12 @@ const invalid = ({ faults }: InvalidRecords) =>
     )
   )
 
-/** The listener's routes. `readiness` says how the process is; `token` is the platform token. */
-export const platformApp = (token: Redacted.Redacted, readiness: Effect.Effect<Readiness>) =>
-  HttpRouter.empty.pipe(
-    HttpRouter.post("/platform/v1/records", feed(token)),
+/** The record feed. `token` is the platform token. */
+export const feedRoutes = (token: Redacted.Redacted) => HttpRouter.empty.pipe(HttpRouter.post("/platform/v1/records", feed(token)))
+
+/** The listener's routes: health, metrics and what is given besides. `readiness` says how the process is. */
+export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness: Effect.Effect<Readiness>) =>
+  routes.pipe(
     HttpRouter.get("/health/live", Effect.orDie(HttpServerResponse.json({ live: true }))),
     HttpRouter.get(
       "/health/ready",
