@@ -72,6 +72,13 @@ const masterKey = Layer.effect(
   })
 )
 
+/** The token of the record feed: as set, or generated into the data directory. */
+export const platformToken = Effect.gen(function* () {
+  const { platformToken } = yield* Settings
+  const dataDir = yield* DataDir
+  return platformToken ?? dataDir.secret("platform-token", generateKey)
+})
+
 /** A database for a command: migrated, with a small pool. */
 export const commandDatabase = Layer.unwrapScoped(
   Effect.map(databaseUrl, (url) => {
@@ -149,14 +156,21 @@ const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
         )
   })
 
+/** How to start. */
+export interface StartOptions {
+  readonly migrate: boolean
+  /** Runs once everything answers, with where it is. */
+  readonly onReady?: (addresses: Addresses) => Effect.Effect<void>
+}
+
 /** Runs the service with these roles until it is interrupted. */
-export const start = (wanted: ReadonlyArray<Role>, options: { readonly migrate: boolean }) =>
+export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
   Effect.gen(function* () {
     const settings = yield* Settings
     const dataDir = yield* DataDir
     const has = (role: Role) => wanted.includes(role)
     yield* warnings(settings)
-    if (has("api")) yield* portsFree(settings)
+    if (has("api")) yield* portsFree
     for (const role of wanted) yield* dataDir.pidFile(role)
 
     const [url, servers] = yield* Effect.all([databaseUrl, temporal], { concurrency: 2 })
@@ -183,17 +197,16 @@ export const start = (wanted: ReadonlyArray<Role>, options: { readonly migrate: 
     const ready = Effect.provide(readiness(wanted), common)
     if (!has("api")) {
       const { port } = yield* listenPlatform(platformApp(HttpRouter.empty, ready), false)
-      yield* announce(settings, { roles: wanted, platformPort: port, temporalUi: servers.ui })
+      yield* announce(wanted, addresses(settings, { platformPort: port, temporalUi: servers.ui }), options)
       return yield* Effect.never
     }
-    const platformToken = settings.platformToken ?? dataDir.secret("platform-token", generateKey)
     const api = yield* Layer.build(
       Layer.provideMerge(Authentication.layer, Layer.merge(Layer.succeedContext(connection), Database.layer(url, Database.pools.api)))
     )
     const ledger = yield* Layer.build(Layer.provide(Ledger.layer, Database.layer(url, Database.pools.ledger)))
     const { port } = yield* Effect.provide(Server.serve, api)
-    const platform = yield* Effect.provide(listenPlatform(platformApp(feedRoutes(platformToken), ready), true), ledger)
-    yield* announce(settings, { roles: wanted, port, platformPort: platform.port, temporalUi: servers.ui })
+    const platform = yield* Effect.provide(listenPlatform(platformApp(feedRoutes(yield* platformToken), ready), true), ledger)
+    yield* announce(wanted, addresses(settings, { port, platformPort: platform.port, temporalUi: servers.ui }), options)
     return yield* Effect.never
   }).pipe(Effect.scoped, Effect.provide(Layer.merge(masterKey, http)))
 
@@ -203,27 +216,33 @@ const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
     Effect.retry(Schedule.spaced("3 seconds"))
   )
 
-/** What a process says when it is ready. */
-interface Announced {
-  readonly roles: ReadonlyArray<Role>
+/** Where a process answers; what it does not have is absent. */
+export interface Addresses {
+  readonly api?: string
+  readonly docs?: string
+  readonly platform?: string
+  readonly temporalUi: string
+}
+
+interface Ports {
   readonly port?: number
   /** 0 when the platform listener is not there. */
   readonly platformPort: number
   readonly temporalUi: string
 }
 
-/** One line that says where everything is. Scripts wait for it. */
-const announce = (settings: typeof Settings.Service, { platformPort, port, roles, temporalUi }: Announced) => {
+const addresses = (settings: typeof Settings.Service, { platformPort, port, temporalUi }: Ports): Addresses => {
   const base = `${settings.tlsCertFile === undefined ? "http" : "https"}://${settings.host}:${port}`
-  return Effect.logInfo("ready").pipe(
-    Effect.annotateLogs({
-      roles: roles.join(","),
-      ...(port === undefined ? {} : { api: base, docs: `${base}/v1/docs` }),
-      ...(platformPort === 0 ? {} : { platform: `http://${settings.platformHost}:${platformPort}` }),
-      temporalUi
-    })
-  )
+  return {
+    ...(port === undefined ? {} : { api: base, docs: `${base}/v1/docs` }),
+    ...(platformPort === 0 ? {} : { platform: `http://${settings.platformHost}:${platformPort}` }),
+    temporalUi
+  }
 }
+
+/** One line that says where everything is. Scripts wait for it. */
+const announce = (roles: ReadonlyArray<Role>, where: Addresses, { onReady }: StartOptions) =>
+  Effect.logInfo("ready").pipe(Effect.annotateLogs({ roles: roles.join(","), ...where }), Effect.zipRight(onReady?.(where) ?? Effect.void))
 
 /** Migrates when asked to, and refuses to run on a schema that is not the program's. */
 const prepare = (url: Redacted.Redacted, migrate: boolean) =>
@@ -249,7 +268,7 @@ const warnings = (settings: typeof Settings.Service) => {
 }
 
 /** Tells of a port in use before anything is started for it. */
-const portsFree = (settings: typeof Settings.Service) =>
+export const portsFree = Effect.flatMap(Settings, (settings) =>
   Effect.gen(function* () {
     for (const [name, setting, port] of [
       ["public API", "PORT", settings.port],
@@ -262,3 +281,4 @@ const portsFree = (settings: typeof Settings.Service) =>
       }
     }
   })
+)

@@ -2,6 +2,8 @@
  * Logs: one line an event, on standard error, so that standard output stays free for results. JSON for machines,
  * coloured text on a terminal. Secrets are `Redacted` values and print as such. Setting: LOG_FORMAT, LOG_LEVEL.
  */
+import * as fs from "node:fs"
+import * as path from "node:path"
 import { Cause, Effect, HashMap, Inspectable, Layer, List, Logger, LogLevel } from "effect"
 import { Settings } from "../settings/Settings.ts"
 
@@ -14,6 +16,32 @@ const describeCause = (cause: Cause.Cause<unknown>): string | undefined =>
 
 /** Hides what has the form of a secret: a caller may put one where it does not belong, such as in a path. */
 const masked = (line: string) => line.replaceAll(/\b(cds|whsec)_[0-9A-Za-z+/=]{16,}/g, "$1_***")
+
+const toStandardError = (line: string): void => {
+  process.stderr.write(`${line}\n`)
+}
+let write = toStandardError
+
+/** Writes lines that are no log records of the program, such as those of native code, where the log goes. */
+export const writeLine = (line: string): void => write(masked(line))
+
+/** Sends the log of this process to a file while the scope is open: for a command that has the screen to itself. */
+export const toFile = (file: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      fs.mkdirSync(path.dirname(file), { recursive: true })
+      const descriptor = fs.openSync(file, "a")
+      write = (line) => {
+        fs.writeSync(descriptor, `${line}\n`)
+      }
+      return descriptor
+    }),
+    (descriptor) =>
+      Effect.sync(() => {
+        write = toStandardError
+        fs.closeSync(descriptor)
+      })
+  )
 
 /** `{ time, level, message, …annotations, cause? }` as one line of JSON. */
 const json = Logger.make(({ annotations, cause, date, logLevel, message, spans }) => {
@@ -31,7 +59,7 @@ const json = Logger.make(({ annotations, cause, date, logLevel, message, spans }
   for (const span of List.toArray(spans)) line[`${span.label}Ms`] = date.getTime() - span.startTime
   const why = describeCause(cause) ?? failures[0]
   if (why !== undefined) line.cause = why
-  process.stderr.write(`${masked(JSON.stringify(line))}\n`)
+  writeLine(JSON.stringify(line))
 })
 
 /** Pretty lines, written to standard error as well. */
@@ -43,12 +71,10 @@ const pretty = Logger.make((options) => {
     .map(([key, value]) => `${key}=${text(value)}`)
     .join(" ")
   const why = describeCause(cause)
-  process.stderr.write(
-    masked(
-      `\u001b[90m${date.toISOString().slice(11, 23)}\u001b[0m \u001b[${color}m${logLevel.label.padEnd(5)}\u001b[0m ` +
-        `${parts.map((part) => (part instanceof Error ? (part.stack ?? String(part)) : text(part))).join(" ")}` +
-        `${extras === "" ? "" : ` \u001b[90m${extras}\u001b[0m`}${why === undefined ? "" : `\n${why}`}\n`
-    )
+  writeLine(
+    `\u001b[90m${date.toISOString().slice(11, 23)}\u001b[0m \u001b[${color}m${logLevel.label.padEnd(5)}\u001b[0m ` +
+      `${parts.map((part) => (part instanceof Error ? (part.stack ?? String(part)) : text(part))).join(" ")}` +
+      `${extras === "" ? "" : ` \u001b[90m${extras}\u001b[0m`}${why === undefined ? "" : `\n${why}`}`
   )
 })
 

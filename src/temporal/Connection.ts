@@ -9,6 +9,7 @@ import { Client } from "@temporalio/client"
 import { DefaultLogger, NativeConnection, type NativeConnectionOptions, Runtime } from "@temporalio/worker"
 import { Context, Data, Effect, type Layer, Option, Redacted, Schedule, SubscriptionRef } from "effect"
 import { Settings, type Values } from "../settings/Settings.ts"
+import { writeLine } from "../telemetry/Log.ts"
 
 /** Temporal cannot be reached now. */
 export class TemporalAway extends Data.TaggedError("TemporalAway")<{ readonly message: string }> {}
@@ -53,9 +54,7 @@ const quiet = () => {
   installed = true
   Runtime.install({
     logger: new DefaultLogger("ERROR", ({ message, meta }) => {
-      process.stderr.write(
-        `${JSON.stringify({ time: new Date().toISOString(), level: "error", message: `temporal: ${message}`, ...describe(meta) })}\n`
-      )
+      writeLine(JSON.stringify({ time: new Date().toISOString(), level: "error", message: `temporal: ${message}`, ...describe(meta) }))
     }),
     telemetryOptions: { logging: { filter: { core: "ERROR", other: "ERROR" }, forward: {} } },
     // The program ends by its own signals, in its own order.
