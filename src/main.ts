@@ -1,38 +1,62 @@
+#!/usr/bin/env bun
 /** The program: `bun run custody <command>`. Commands are declared in commands/, composed in App.ts, and end here. */
-import { CliConfig, Command } from "@effect/cli"
+import { CliConfig, Command, HelpDoc } from "@effect/cli"
 import { BunContext } from "@effect/platform-bun"
 import { Effect, type Exit, Fiber, Layer } from "effect"
 import packageJson from "../package.json" with { type: "json" }
 import { base } from "./App.ts"
-import { ending } from "./commands/exit.ts"
+import { plainly } from "./commands/console.ts"
+import { ending, exitCodes } from "./commands/exit.ts"
 import { keys } from "./commands/keys.ts"
 import { load } from "./commands/load.ts"
 import { migrate, start } from "./commands/service.ts"
 
+// Settings are read by the command that runs and not before, so that --help and doctor work whatever they are.
 const custody = Command.make("custody").pipe(
   Command.withDescription("Read-only custody data with signed webhooks."),
-  Command.withSubcommands([start, migrate, load, keys])
+  Command.withSubcommands([
+    Command.provide(start, base),
+    Command.provide(migrate, base),
+    Command.provide(load, base),
+    Command.provide(keys, base)
+  ])
 )
 
-const run = Command.run(custody, { name: "custody", version: packageJson.version })
+const footer = HelpDoc.sequence(
+  HelpDoc.h1("MORE"),
+  HelpDoc.blocks([
+    HelpDoc.p("Every command takes --help. Settings are environment variables: custody doctor shows and checks them."),
+    HelpDoc.p("Shell completions: custody --completions bash, zsh or fish."),
+    HelpDoc.p(
+      `Exit codes: ${Object.entries(exitCodes)
+        .map(([code, meaning]) => `${code} ${meaning}`)
+        .join("; ")}.`
+    )
+  ])
+)
+
+const run = Command.run(custody, { name: "custody", version: packageJson.version, footer })
 
 const program = run(process.argv).pipe(
-  Effect.provide(base),
-  Effect.provide(Layer.merge(BunContext.layer, CliConfig.layer({ showBuiltIns: false })))
+  plainly,
+  Effect.provide(Layer.merge(BunContext.layer, CliConfig.layer({ showBuiltIns: false, showTypes: false })))
 )
 
 const fiber = Effect.runFork(program)
-let asked = false
+let askedAt: number | undefined
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
-    // The first signal ends in order; a second one does not wait.
-    if (asked) process.exit(130)
-    asked = true
+    // Ctrl-C reaches the whole process group, and package runners pass it on once more: what follows at once is the same one.
+    const now = performance.now()
+    if (askedAt !== undefined && now - askedAt < 1_000) return
+    // The first signal ends in order; another one does not wait.
+    if (askedAt !== undefined) process.exit(130)
+    askedAt = now
     Effect.runFork(Fiber.interruptFork(fiber))
   })
 }
 fiber.addObserver((exit: Exit.Exit<unknown, unknown>) => {
   const { code, message } = ending(exit)
   if (message !== "") process.stderr.write(`${message}\n`)
-  process.exit(asked && code === 130 ? 0 : code)
+  process.exit(askedAt !== undefined && code === 130 ? 0 : code)
 })

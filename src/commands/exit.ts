@@ -1,7 +1,4 @@
-/**
- * How commands end. Exit codes: 0 done; 1 failed; 2 wrong usage; 3 a setting is missing or does not fit; 4 input
- * data does not fit; 5 something that the command needs is away or its port is taken; 130 interrupted.
- */
+/** How commands end: in words for people, and as an exit code for scripts. */
 import { ValidationError } from "@effect/cli"
 import { SqlError } from "@effect/sql"
 import { Cause, Data, Exit } from "effect"
@@ -11,6 +8,20 @@ import { EmbeddedServerError } from "../embedded/Process.ts"
 import { ListenError } from "../http/listen.ts"
 import { InvalidRecords } from "../ledger/Ledger.ts"
 import { InvalidSettings } from "../settings/Settings.ts"
+
+/** What the exit codes mean. */
+export const exitCodes = {
+  0: "done, or ended by Ctrl-C or SIGTERM in order",
+  1: "failed",
+  2: "wrong usage",
+  3: "a setting is missing or does not fit",
+  4: "input data does not fit",
+  5: "something that the command needs is away, or its port is taken",
+  130: "ended by a second Ctrl-C without waiting"
+} as const
+
+/** What was asked for did not come about; `message` says everything. */
+export class Failed extends Data.TaggedError("Failed")<{ readonly message: string }> {}
 
 /** The command line does not say what is needed. */
 export class Usage extends Data.TaggedError("Usage")<{ readonly message: string }> {}
@@ -26,6 +37,7 @@ export const ending = (exit: Exit.Exit<unknown, unknown>): { readonly code: numb
   // @effect/cli has printed what is wrong with the command line.
   if (ValidationError.isValidationError(error)) return { code: 2, message: "" }
   if (error instanceof Usage || error instanceof InvalidKey || error instanceof UnknownKey) return { code: 2, message: error.message }
+  if (error instanceof Failed) return { code: 1, message: error.message }
   if (error instanceof InvalidSettings) return { code: 3, message: error.message }
   if (error instanceof InvalidRecords || error instanceof InvalidInput) return { code: 4, message: error.message }
   if (error instanceof EmbeddedServerError || error instanceof ListenError) return { code: 5, message: error.message }
