@@ -1,0 +1,98 @@
+/** Stopping: SIGTERM and SIGINT stop accepting, finish what is in flight, and end with exit code 0. */
+import { beforeAll, describe, expect, test } from "bun:test"
+import * as net from "node:net"
+import pg from "pg"
+import { type Process, useApp } from "../support/app.ts"
+import { smallest } from "../support/records.ts"
+
+const app = useApp([])
+let key = ""
+
+beforeAll(async () => {
+  const first = await app.start(["api"])
+  app.main = first
+  await app.feed(smallest())
+  key = (await app.key("user_a")).secret
+  expect(await first.end()).toBe(0)
+})
+
+const read = (process: Process) => fetch(`${process.baseUrl}/v1/vaults`, { headers: { authorization: `Bearer ${key}` } })
+
+/** Holds a lock that every read of vaults waits for, until released. */
+const hold = async () => {
+  const client = new pg.Client({ connectionString: app.databaseUrl })
+  await client.connect()
+  await client.query("BEGIN")
+  await client.query("LOCK TABLE vaults IN ACCESS EXCLUSIVE MODE")
+  return async () => {
+    await client.query("COMMIT")
+    await client.end()
+  }
+}
+const waiting = async (wanted: number) => {
+  for (let tries = 0; tries < 100; tries++) {
+    const [{ count } = {}] = await app.sql(
+      "SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    if (Number(count) >= wanted) return
+    await Bun.sleep(10)
+  }
+  throw new Error("the requests did not reach the database")
+}
+
+describe("stopping", () => {
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    test(`${signal}: requests in flight are answered 200, new connections are refused, idle ones closed, exit code 0`, async () => {
+      const process = await app.start(["api"])
+      const { hostname, port } = new URL(process.baseUrl)
+      // A connection that had its answer and is kept open for the next request.
+      const idle = net.connect(Number(port), hostname, () => idle.write("GET /v1/docs HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+      const idleClosed = new Promise<number>((resolve) => idle.once("close", () => resolve(performance.now())))
+      await new Promise((resolve) => idle.on("data", resolve))
+      const release = await hold()
+      const answers = Array.from({ length: 8 }, () =>
+        read(process).then(async (answer) => [answer.status, (await answer.json()) as unknown])
+      )
+      await waiting(8)
+      const begun = performance.now()
+      const ended = process.end(signal)
+      await Bun.sleep(300)
+      const refused = await read(process).then(
+        ({ status }) => status,
+        () => "refused"
+      )
+      expect(refused).toBe("refused")
+      expect((await idleClosed) - begun).toBeLessThan(1_000)
+      expect(process.child.exitCode).toBeNull()
+      await release()
+      for (const [status, body] of await Promise.all(answers)) {
+        expect(status).toBe(200)
+        expect(body).toMatchObject({ data: [{ id: "vault_a" }] })
+      }
+      expect(await ended).toBe(0)
+      expect(performance.now() - begun).toBeLessThan(5_000)
+    })
+  }
+
+  test("a second signal does not wait", async () => {
+    const process = await app.start(["api"])
+    const release = await hold()
+    const answer = read(process).catch(() => undefined)
+    await waiting(1)
+    const ended = process.end("SIGTERM")
+    await Bun.sleep(200)
+    process.child.kill("SIGTERM")
+    expect(await ended).not.toBeNull()
+    await release()
+    await answer
+  })
+
+  test("when each key was last used is written before the end", async () => {
+    const process = await app.start(["api"])
+    const before = Date.now() - 1_000
+    await read(process)
+    await process.end()
+    const [{ used } = {}] = await app.sql("SELECT max(last_used_at) AS used FROM api_keys")
+    expect((used as Date).getTime()).toBeGreaterThan(before)
+  })
+})

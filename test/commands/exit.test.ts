@@ -1,0 +1,134 @@
+/** How commands end: exit codes that mean something, and one message that says what to do. */
+import { describe, expect, test } from "bun:test"
+import * as net from "node:net"
+import { cli, useApp } from "../support/app.ts"
+import { freshDatabase, servers } from "../support/servers.ts"
+
+const app = useApp([])
+const run = (args: ReadonlyArray<string>, env: { readonly [name: string]: string } = {}) => cli(args, { ...app.env, ...env })
+
+/** A port of the loopback that something listens on. */
+const occupied = (): Promise<{ readonly port: string; readonly free: () => void }> =>
+  new Promise((resolve) => {
+    const server = net.createServer()
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      resolve({ port: String(typeof address === "object" && address !== null ? address.port : 0), free: () => server.close() })
+    })
+  })
+
+describe("exit code 2: the command line does not say what is needed", () => {
+  test("an unknown command, option or role, a missing argument", async () => {
+    const lines = [
+      ["nonsense"],
+      ["start", "--nonsense"],
+      ["start", "--roles", "api,butler"],
+      ["load"],
+      ["keys", "revoke"],
+      ["keys", "create", "--all-vaults"],
+      ["keys", "create", "--user", "user_a", "--all-vaults"]
+    ]
+    const ends = await Promise.all(lines.map((args) => run(args)))
+    expect(ends.map(({ code }, index) => [lines[index], code])).toEqual(lines.map((args) => [args, 2]))
+    for (const { stderr, stdout } of ends) expect(`${stderr}${stdout}`.trim()).not.toBe("")
+    expect(ends[2]?.stderr).toContain("“butler” is no role; there are api, worker, dispatcher")
+  })
+
+  test("--help is exit code 0 and names every command", async () => {
+    const help = await run(["--help"])
+    expect(help.code).toBe(0)
+    for (const name of ["start", "migrate", "load", "keys"]) expect(help.stdout).toContain(name)
+  })
+})
+
+describe("exit code 3: a setting is missing or does not fit", () => {
+  test("one line per setting: its name, what was read, what is expected; secrets are not echoed", async () => {
+    const { code, stderr, stdout } = await run(["start"], {
+      PORT: "eighty",
+      RATE_LIMIT: "fast",
+      DATABASE_URL: "mysql://user:hunter2hunter2@db/x",
+      MASTER_KEY: "c2hvcnQgc2VjcmV0",
+      PLATFORM_TOKEN: "tooshort-s3cret",
+      TRUSTED_PROXIES: "10.0.0.0/8, everyone",
+      WEBHOOK_DISABLE_AFTER: "5 days",
+      LOG_LEVEL: "loud"
+    })
+    expect([code, stdout]).toEqual([3, ""])
+    expect(stderr.trim().split("\n").sort()).toEqual(
+      [
+        "DATABASE_URL: read a value of 32 characters, expected a URL that starts with postgres:// or postgresql://.",
+        "LOG_LEVEL: read “loud”, expected one of debug, info, warning, error.",
+        "MASTER_KEY: read a value of 16 characters, expected 32 bytes in base64, as `openssl rand -base64 32` prints them.",
+        "PLATFORM_TOKEN: read a value of 15 characters, expected at least 16 characters.",
+        "PORT: read “eighty”, expected a whole number from 0 to 65535.",
+        "RATE_LIMIT: read “fast”, expected a rate such as 50/1s burst 100, or off.",
+        "TRUSTED_PROXIES: read “10.0.0.0/8, everyone”, expected a CIDR such as 203.0.113.0/24 or 2001:db8::/32 (at “everyone”).",
+        "WEBHOOK_DISABLE_AFTER: read “5 days”, expected a duration such as 90d, 12h, 5m, 30s or 250ms."
+      ].sort()
+    )
+  })
+
+  test("settings that belong together: a certificate without its key, a database without MASTER_KEY", async () => {
+    const [tls, master] = await Promise.all([run(["start"], { TLS_CERT_FILE: "/etc/ssl/cert.pem" }), run(["start"], { MASTER_KEY: "" })])
+    expect([tls.code, tls.stderr]).toEqual([3, "TLS_KEY_FILE: not set, expected a value because TLS_CERT_FILE is set.\n"])
+    expect(master.code).toBe(3)
+    expect(master.stderr).toContain("MASTER_KEY: not set, expected 32 bytes in base64 because DATABASE_URL is set.")
+  })
+})
+
+describe("exit code 5: something that the command needs is away or its port is taken", () => {
+  test("a port in use is named with its setting", async () => {
+    const { free, port } = await occupied()
+    try {
+      for (const setting of ["PORT", "PLATFORM_PORT"]) {
+        const { code, stderr } = await run(["start", "--roles", "api"], { [setting]: port })
+        const message = stderr.split("\n").find((line) => line.startsWith("Port")) ?? stderr
+        expect([setting, code]).toEqual([setting, 5])
+        expect(message).toContain(`Port ${port}`)
+        expect(message).toMatch(new RegExp(`set ${setting} to another port`))
+      }
+    } finally {
+      free()
+    }
+  })
+
+  test("Postgres that cannot be reached is said in words, without the password", async () => {
+    const { free, port } = await occupied()
+    free()
+    for (const command of [["migrate"], ["keys", "list"], ["start", "--roles", "api"]]) {
+      const { code, stderr } = await run(command, { DATABASE_URL: `postgres://someone:hunter2hunter2@127.0.0.1:${port}/custody` })
+      expect([command, code]).toEqual([command, 5])
+      expect(stderr).toContain("Postgres cannot be reached")
+      expect(stderr).toContain("DATABASE_URL")
+      expect(stderr).not.toContain("hunter2")
+    }
+  })
+
+  test("start --no-migrate on a database without the schema says which steps are missing", async () => {
+    const url = new URL(await freshDatabase())
+    url.pathname = "/postgres"
+    const { code, stderr } = await run(["start", "--roles", "api", "--no-migrate"], { DATABASE_URL: url.toString() })
+    expect(code).toBe(5)
+    expect(stderr).toContain("The database lacks 0001_custody")
+    expect(stderr).toContain("custody migrate")
+  })
+})
+
+describe("custody migrate", () => {
+  test("applies what is missing, once, and says what; a second time and two at once are harmless", async () => {
+    const { postgres } = await servers()
+    const name = `migrated_${process.pid}_${Date.now()}`
+    await app.sql(`CREATE DATABASE ${name}`)
+    const url = new URL(postgres)
+    url.pathname = `/${name}`
+    const ends = await Promise.all([run(["migrate"], { DATABASE_URL: url.toString() }), run(["migrate"], { DATABASE_URL: url.toString() })])
+    expect(ends.map(({ code, stderr }) => [code, stderr])).toEqual([
+      [0, ""],
+      [0, ""]
+    ])
+    const applied = ends.map(({ stdout }) => JSON.parse(stdout).applied)
+    expect(applied.map(({ length }) => length > 0).sort()).toEqual([false, true])
+    expect(applied.flat()[0]).toBe("0001_custody")
+    expect(JSON.parse((await run(["migrate"], { DATABASE_URL: url.toString() })).stdout)).toEqual({ applied: [] })
+  })
+})

@@ -1,0 +1,92 @@
+import { beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { baseEnv, cli, type Record, useApp } from "../support/app.ts"
+import { balance, smallest, transaction } from "../support/records.ts"
+
+const app = useApp()
+
+beforeAll(() => app.feed(smallest()))
+
+/** Writes records to a file of the app's folder and returns its path. */
+const write = (name: string, records: ReadonlyArray<Record | string>): string => {
+  const file = path.join(app.env.DATA_DIR ?? "", name)
+  fs.writeFileSync(file, records.map((record) => (typeof record === "string" ? record : JSON.stringify(record))).join("\n"))
+  return file
+}
+const many = (from: number, count: number) => Array.from({ length: count }, (_, index) => transaction("vault_a", from + index))
+const stored = async (from: number, count: number) => {
+  const hashes = many(from, count).map(({ hash }) => hash)
+  const [{ rows } = {}] = await app.sql("SELECT count(*)::int AS rows FROM transactions WHERE hash = ANY($1)", [hashes])
+  return rows
+}
+
+describe("custody load", () => {
+  test("feeds a file of any number of records and prints the counts as JSON on standard output, nothing else", async () => {
+    const done = await cli(
+      ["load", write("good.ndjson", ["", ...many(0, 2_500), "  ", balance("vault_a", "ethereum/native", "1"), ""])],
+      app.env
+    )
+    expect([done.code, done.stderr]).toEqual([0, ""])
+    expect(JSON.parse(done.stdout)).toEqual({ received: 2_501, changed: 2_501, unchanged: 0, events: 2_501 })
+    expect(await stored(0, 2_500)).toBe(2_500)
+  })
+
+  test("feeds standard input with -, and records no events with --no-events, before or after the file", async () => {
+    const [{ events } = {}] = await app.sql("SELECT count(*) AS events FROM events")
+    const input = many(5_000, 3)
+      .map((record) => `${JSON.stringify(record)}\r\n`)
+      .join("")
+    const done = await cli(["load", "--no-events", "-"], app.env, input)
+    expect([done.code, JSON.parse(done.stdout)]).toEqual([0, { received: 3, changed: 3, unchanged: 0, events: 0 }])
+    expect(await app.sql("SELECT count(*) AS events FROM events")).toEqual([{ events }])
+  })
+
+  test("a record that does not fit ends it with exit code 4 and the file's own line; the batches before it stay", async () => {
+    const records: Array<Record | string> = ["", ...many(10_000, 1_400)]
+    records[1_203] = { ...transaction("vault_a", 11_202), amount: "1.5e3" }
+    records[1_210] = "{broken"
+    const file = write("bad.ndjson", records)
+    const done = await cli(["load", file], app.env)
+    expect(done.code).toBe(4)
+    expect(done.stderr.trim().split("\n")).toEqual([
+      "line 1204: amount must be a decimal string: digits, at most 78 before and 78 after the point",
+      "line 1211: is not JSON"
+    ])
+    expect(JSON.parse(done.stdout)).toEqual({ received: 1_000, changed: 1_000, unchanged: 0, events: 1_000 })
+    expect(await stored(10_000, 1_400)).toBe(1_000)
+    // The corrected file can simply be loaded again.
+    const again = await cli(["load", write("bad.ndjson", many(10_000, 1_400))], app.env)
+    expect([again.code, JSON.parse(again.stdout)]).toEqual([0, { received: 1_400, changed: 400, unchanged: 1_000, events: 400 }])
+  })
+
+  test("a file that cannot be read is exit code 4 with its name", async () => {
+    const [absent, folder] = await Promise.all([
+      cli(["load", "/nowhere/at-all.ndjson"], app.env),
+      cli(["load", app.env.DATA_DIR ?? ""], app.env)
+    ])
+    expect([absent.code, folder.code]).toEqual([4, 4])
+    expect(absent.stderr).toContain("/nowhere/at-all.ndjson cannot be read")
+  })
+
+  test("on a terminal it shows a progress bar", async () => {
+    const file = write("bar.ndjson", many(20_000, 1_500))
+    let screen = ""
+    const child = Bun.spawn([process.execPath, "src/main.ts", "load", file], {
+      cwd: path.resolve(import.meta.dir, "../.."),
+      env: { ...baseEnv(), ...app.env },
+      terminal: {
+        cols: 100,
+        rows: 20,
+        data: (_, bytes) => {
+          screen += Buffer.from(bytes).toString()
+        }
+      }
+    })
+    expect(await child.exited).toBe(0)
+    expect(screen).toContain("1500 records, 1500 changed")
+    expect(screen).toContain("█")
+    expect(screen).toContain("100%")
+    expect(screen).toContain('{"received":1500')
+  })
+})
