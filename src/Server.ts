@@ -3,8 +3,8 @@
  * them, and nothing else. Spec: Endpoints.
  */
 import { RateLimiter } from "@effect/experimental"
-import { HttpApi, HttpApiBuilder, type HttpApp, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Effect, Layer, Metric, MetricBoundaries } from "effect"
+import { HttpApi, HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
+import { Effect, Layer, Metric, MetricBoundaries, Runtime } from "effect"
 import { Api } from "./Api.ts"
 import * as catalog from "./catalog/handlers.ts"
 import * as Access from "./credentials/Access.ts"
@@ -17,10 +17,9 @@ import { docsPage } from "./docsPage.ts"
 import { EventsRepo } from "./events/EventsRepo.ts"
 import * as events from "./events/handlers.ts"
 import { door } from "./http/door.ts"
-import { Exchange } from "./http/Exchange.ts"
+import type { ExchangeState } from "./http/Exchange.ts"
 import { listen } from "./http/listen.ts"
 import { Pages } from "./http/Page.ts"
-import { currentExchange } from "./http/verb.ts"
 import { document } from "./OpenApi.ts"
 import { Settings } from "./settings/Settings.ts"
 import * as vaults from "./vaults/handlers.ts"
@@ -69,29 +68,29 @@ const seconds = Metric.histogram(
  * Counts and logs an answer. The log names the key, never the secret, and no query, which may hold a cursor.
  * Reads that succeed are logged at debug level only: there are thousands a second of them.
  */
-const observed = <E, R>(app: HttpApp.Default<E, R>, logReads: boolean): HttpApp.Default<E, R | Exchange> =>
-  Effect.tap(app, (response) =>
-    Effect.gen(function* () {
-      const exchange = yield* Exchange
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const took = (performance.now() - exchange.startedAt) / 1000
-      seconds.unsafeUpdate(took, [])
-      count(response.status)
-      const quiet = response.status < 300 && request.method === "GET"
-      if (quiet && !logReads) return
-      yield* (quiet ? Effect.logDebug : Effect.logInfo)("request").pipe(
+const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
+  const run = Runtime.runFork(runtime)
+  return (request: Request, { client, keyId, requestId, startedAt }: ExchangeState, status: number) => {
+    const took = (performance.now() - startedAt) / 1000
+    seconds.unsafeUpdate(took, [])
+    count(status)
+    const quiet = status < 300 && request.method === "GET"
+    if (quiet && !logReads) return
+    run(
+      (quiet ? Effect.logDebug : Effect.logInfo)("request").pipe(
         Effect.annotateLogs({
-          requestId: exchange.requestId,
+          requestId,
           method: request.method,
-          path: request.url.split("?", 1)[0],
-          status: response.status,
+          path: new URL(request.url).pathname,
+          status,
           ms: Math.round(took * 10_000) / 10,
-          ...(exchange.keyId === undefined ? {} : { keyId: exchange.keyId }),
-          client: exchange.client?.toString() ?? "unknown"
+          ...(keyId === undefined ? {} : { keyId }),
+          client: client?.toString() ?? "unknown"
         })
       )
-    })
-  )
+    )
+  }
+}
 
 const groups = Layer.mergeAll(vaults.layer, catalog.layer, webhooks.layer, events.layer, deliveries.layer).pipe(
   Layer.provide([VaultsRepo.layer, WebhooksRepo.layer, Webhooks.layer, EventsRepo.layer, DeliveriesRepo.layer]),
@@ -121,15 +120,7 @@ export const serve = Effect.gen(function* () {
   const { authenticate } = yield* Authentication
   // Inside the framework's app, so that the door sees failures before the framework writes them its own way.
   const { add } = yield* HttpApiBuilder.Middleware
-  yield* add((inner) =>
-    Effect.flatMap(currentExchange, (exchange) =>
-      Effect.provideService(
-        door({ isPublic: (path) => publicPaths.has(path), methods: methodsOf, authenticate })(inner),
-        Exchange,
-        exchange
-      )
-    )
-  )
+  yield* add(door({ isPublic: (path) => publicPaths.has(path), methods: methodsOf, authenticate }))
   const app = yield* HttpApiBuilder.httpApp
   return yield* listen(
     {
@@ -142,9 +133,10 @@ export const serve = Effect.gen(function* () {
           ? { certFile: settings.tlsCertFile, keyFile: settings.tlsKeyFile }
           : undefined,
       trustedProxies: settings.trustedProxies,
-      maxBody: MAX_BODY * 2
+      maxBody: MAX_BODY * 2,
+      onAnswer: observer(settings.logLevel === "debug", yield* Effect.runtime<never>())
     },
-    observed(app, settings.logLevel === "debug")
+    app
   )
 }).pipe(
   Effect.provide(

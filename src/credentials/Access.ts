@@ -8,9 +8,7 @@
 import { HttpApiMiddleware, HttpApiSecurity, HttpServerRequest, OpenApi } from "@effect/platform"
 import { Effect, Layer, Schema } from "effect"
 import { acceptable } from "../http/door.ts"
-import { Exchange } from "../http/Exchange.ts"
 import { notFound, type ProblemOf, problem, problems } from "../http/Problem.ts"
-import { currentExchange } from "../http/verb.ts"
 import { Authentication } from "./Authentication.ts"
 import { Principal, type PrincipalState, type Scope } from "./Principal.ts"
 
@@ -82,13 +80,13 @@ export const requireManage = (principal: PrincipalState): Effect.Effect<void, Pr
 /** The implementations of the middlewares above. */
 export const layer = Effect.gen(function* () {
   const { authenticate } = yield* Authentication
-  const authenticated = Effect.provideServiceEffect(authenticate, Exchange, currentExchange).pipe(
-    Effect.zipLeft(Effect.flatMap(HttpServerRequest.HttpServerRequest, acceptable))
-  )
-
-  const allowed = <E>(check: (principal: PrincipalState) => Effect.Effect<void, E>) => ({
-    apiKey: () => Effect.tap(authenticated, check)
-  })
+  /** Authenticates, refuses what no handler should see, and then checks what the route asks for. */
+  const allowed = <E>(check: (principal: PrincipalState) => Effect.Effect<void, E>) => {
+    const authorized = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.flatMap(authenticate, (principal) => Effect.as(Effect.zipRight(acceptable(request), check(principal)), principal))
+    )
+    return { apiKey: () => authorized }
+  }
   const collection = (scope: Scope) => allowed((principal) => (principal.scopes.has(scope) ? Effect.void : insufficientScope(scope)))
   const resource = (scope: Scope) => allowed((principal) => (principal.scopes.has(scope) ? Effect.void : notFound()))
 

@@ -7,9 +7,9 @@
 import { RateLimiter } from "@effect/experimental"
 import { HttpServerRequest } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
-import { Clock, Duration, Effect, Either, Layer } from "effect"
+import { Duration, Effect, Either, Layer } from "effect"
 import { batched } from "../database/Batch.ts"
-import { Exchange } from "../http/Exchange.ts"
+import { current, type ExchangeState } from "../http/Exchange.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
 import * as Format from "../settings/Format.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -48,12 +48,10 @@ const rejected = { headers: { "www-authenticate": 'Bearer realm="custody", error
 const missing = () => problem("missing_credentials", "Send `Authorization: Bearer <API key>`.", challenge)
 const invalid = () => problem("invalid_api_key", "The API key is not one of ours.", rejected)
 
-/** The credential of a header with the scheme Bearer; two joined headers or another scheme are none. */
-const bearer = (header: string | undefined): Either.Either<string, ProblemOf<"missing_credentials" | "invalid_api_key">> => {
-  if (header === undefined || header.trim() === "") return Either.left(missing())
-  const [, scheme = "", credential = ""] = /^(\S+)(?:\s+(.*))?$/s.exec(header.trim()) ?? []
-  if (scheme.toLowerCase() !== "bearer") return Either.left(missing())
-  return Secret.isWellFormed(credential) ? Either.right(credential) : Either.left(invalid())
+/** The credential of a header with the scheme Bearer; undefined for another scheme. Two joined headers are a credential of no form. */
+const bearer = (header: string | undefined): string | undefined => {
+  const [, scheme = "", credential = ""] = /^(\S+)(?:\s+(.*))?$/s.exec((header ?? "").trim()) ?? []
+  return scheme.toLowerCase() === "bearer" ? credential : undefined
 }
 
 export class Authentication extends Effect.Service<Authentication>()("custody/Authentication", {
@@ -83,69 +81,75 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
       { size: 64, parallel: 2 }
     )
 
-    const spend = Effect.fnUntraced(function* (keyId: string) {
-      if (rateLimit === null) return
-      const exchange = yield* Exchange
-      const window = Duration.millis((Duration.toMillis(rateLimit.period) * rateLimit.burst) / rateLimit.tokens)
-      const seconds = Math.max(1, Math.ceil(Duration.toSeconds(window)))
-      exchange.headers["ratelimit-policy"] = `"key";q=${rateLimit.burst};w=${seconds}`
-      const spent = yield* Effect.either(
-        limiter.consume({ algorithm: "token-bucket", onExceeded: "fail", limit: rateLimit.burst, window, key: keyId })
-      )
-      if (Either.isRight(spent)) {
-        exchange.headers.ratelimit = `"key";r=${spent.right.remaining};t=${Math.ceil(Duration.toSeconds(spent.right.resetAfter))}`
-        return
-      }
-      const wait = spent.left.reason === "Exceeded" ? Math.max(1, Math.ceil(Duration.toSeconds(spent.left.retryAfter))) : 1
-      exchange.headers.ratelimit = `"key";r=0;t=${wait}`
-      return yield* problem(
-        "rate_limited",
-        `This API key may send ${rateLimit.tokens} requests per ${Format.showDuration(rateLimit.period)}.`,
-        { headers: { "retry-after": String(wait) } }
-      )
-    })
-
-    const verify = Effect.fnUntraced(function* (header: string | undefined) {
-      const credential = yield* bearer(header)
-      const row = yield* Effect.orDie(find(Secret.hash(credential)))
-      return row === null ? yield* invalid() : row
-    })
-
-    /** The caller, or why there is none. Counts the request against the key's rate. */
-    const authenticate: Effect.Effect<PrincipalState, AuthenticationProblem, HttpServerRequest.HttpServerRequest | Exchange> = Effect.gen(
-      function* () {
-        const exchange = yield* Exchange
-        const request = yield* HttpServerRequest.HttpServerRequest
-        const now = yield* Clock.currentTimeMillis
-        const guarded = rateLimit !== null && exchange.client !== undefined
-        const wait = guarded && exchange.client !== undefined ? failures.blockedFor(exchange.client, now) : 0
-        if (wait > 0) {
-          return yield* problem("too_many_failed_auth", "Too many API keys from this address were not valid.", {
+    /** Counts a request against the key's rate; says on the answer what is left. */
+    const spend = ({ burst, period, tokens }: Format.Rate, keyId: string, exchange: ExchangeState) => {
+      const window = Duration.millis((Duration.toMillis(period) * burst) / tokens)
+      exchange.headers["ratelimit-policy"] = `"key";q=${burst};w=${Math.max(1, Math.ceil(Duration.toSeconds(window)))}`
+      return Effect.matchEffect(limiter.consume({ algorithm: "token-bucket", onExceeded: "fail", limit: burst, window, key: keyId }), {
+        onSuccess: ({ remaining, resetAfter }) => {
+          exchange.headers.ratelimit = `"key";r=${remaining};t=${Math.ceil(Duration.toSeconds(resetAfter))}`
+          return Effect.void
+        },
+        onFailure: (failure) => {
+          const wait = failure.reason === "Exceeded" ? Math.max(1, Math.ceil(Duration.toSeconds(failure.retryAfter))) : 1
+          exchange.headers.ratelimit = `"key";r=0;t=${wait}`
+          return problem("rate_limited", `This API key may send ${tokens} requests per ${Format.showDuration(period)}.`, {
             headers: { "retry-after": String(wait) }
           })
         }
-        const row = yield* Effect.tapError(verify(request.headers.authorization), (failure) =>
-          Effect.sync(() => {
-            if (guarded && exchange.client !== undefined && failure.code === "invalid_api_key") failures.failed(exchange.client, now)
-          })
-        )
-        exchange.keyId = row.id
-        if (row.revoked) return yield* problem("revoked_api_key", "The API key was revoked.", rejected)
-        if (row.expired) return yield* problem("expired_api_key", "The API key has expired.", rejected)
-        if (!allows(row.ipAllowlist, exchange.client)) {
-          return yield* problem("ip_not_allowed", `The API key is not allowed from ${exchange.client?.toString() ?? "an unknown address"}.`)
-        }
-        yield* spend(row.id)
-        yield* keyUse.used(row.id, now)
-        return {
-          keyId: row.id,
-          userId: row.userId,
-          organizationId: row.organizationId,
-          scopes: new Set(row.scopes),
-          vaultAllowlist: row.vaultIds,
-          isOwner: row.isOwner
-        }
+      })
+    }
+
+    /** The key of a row that was found, or why it may not be used. */
+    const admit = (row: KeyRow, exchange: ExchangeState, now: number): Effect.Effect<PrincipalState, AuthenticationProblem> => {
+      exchange.keyId = row.id
+      if (row.revoked) return problem("revoked_api_key", "The API key was revoked.", rejected)
+      if (row.expired) return problem("expired_api_key", "The API key has expired.", rejected)
+      if (!allows(row.ipAllowlist, exchange.client)) {
+        return problem("ip_not_allowed", `The API key is not allowed from ${exchange.client?.toString() ?? "an unknown address"}.`)
       }
+      keyUse.used(row.id, now)
+      const principal: PrincipalState = {
+        keyId: row.id,
+        userId: row.userId,
+        organizationId: row.organizationId,
+        scopes: new Set(row.scopes),
+        vaultAllowlist: row.vaultIds,
+        isOwner: row.isOwner
+      }
+      return rateLimit === null ? Effect.succeed(principal) : Effect.as(spend(rateLimit, row.id, exchange), principal)
+    }
+
+    /** An API key that is not one of ours; counted against its sender's address. */
+    const refuse = (exchange: ExchangeState, now: number) => {
+      if (rateLimit !== null && exchange.client !== undefined) failures.failed(exchange.client, now)
+      return invalid()
+    }
+
+    /**
+     * The caller, or why there is none. Counts the request against the key's rate. In few steps, because it is on every
+     * request's way.
+     */
+    const authenticate: Effect.Effect<PrincipalState, AuthenticationProblem, HttpServerRequest.HttpServerRequest> = Effect.flatMap(
+      HttpServerRequest.HttpServerRequest,
+      ({ headers }) =>
+        Effect.withFiberRuntime<PrincipalState, AuthenticationProblem>((fiber) => {
+          const exchange = current(fiber)
+          const now = Date.now()
+          const wait = rateLimit !== null && exchange.client !== undefined ? failures.blockedFor(exchange.client, now) : 0
+          if (wait > 0) {
+            return problem("too_many_failed_auth", "Too many API keys from this address were not valid.", {
+              headers: { "retry-after": String(wait) }
+            })
+          }
+          const credential = bearer(headers.authorization)
+          if (credential === undefined) return missing()
+          if (!Secret.isWellFormed(credential)) return refuse(exchange, now)
+          return Effect.matchEffect(find(Secret.hash(credential)), {
+            onSuccess: (row) => (row === null ? refuse(exchange, now) : admit(row, exchange, now)),
+            onFailure: Effect.die
+          })
+        })
     )
 
     return { authenticate }

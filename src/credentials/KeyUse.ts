@@ -22,10 +22,9 @@ export class KeyUse extends Effect.Service<KeyUse>()("custody/KeyUse", {
     yield* Effect.addFinalizer(() => write)
     yield* Effect.forkScoped(Effect.schedule(write, Schedule.spaced("15 seconds")))
     return {
-      used: (keyId: string, at: number) =>
-        Effect.sync(() => {
-          seen.set(keyId, at)
-        })
+      used: (keyId: string, at: number): void => {
+        seen.set(keyId, at)
+      }
     }
   })
 }) {

@@ -3,7 +3,7 @@
  * address, and the headers that middlewares add to whatever answer comes. Made by the listener, read by
  * the door, credentials and logs.
  */
-import { Context } from "effect"
+import { Context, Effect, type Fiber } from "effect"
 import type { IPv4, IPv6 } from "ipaddr.js"
 import * as Id from "../values/Id.ts"
 
@@ -24,6 +24,12 @@ export interface ExchangeState {
 }
 
 export class Exchange extends Context.Tag("custody/Exchange")<Exchange, ExchangeState>() {}
+
+/** The exchange of a fiber's request; the listener gives one to every request. */
+export const current = (fiber: Fiber.RuntimeFiber<unknown, unknown>): ExchangeState => Context.unsafeGet(fiber.currentContext, Exchange)
+
+/** The exchange of the running request, for code whose type cannot name it: the framework's middlewares. */
+export const currentExchange: Effect.Effect<ExchangeState> = Effect.withFiberRuntime((fiber) => Effect.succeed(current(fiber)))
 
 const own = /^[A-Za-z0-9_-]{8,64}$/
 

@@ -7,7 +7,9 @@
 import { createHash } from "node:crypto"
 import { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { SqlClient, SqlError } from "@effect/sql"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { transaction } from "../database/sql.ts"
+import { MAX_BODY } from "./Body.ts"
 import { MasterKey } from "./MasterKey.ts"
 import { type ProblemOf, problem, problems } from "./Problem.ts"
 
@@ -18,6 +20,14 @@ export const IdempotencyKeyReused = problems("IdempotencyKeyReused", "idempotenc
 
 /** How the header can be at fault. */
 export type IdempotencyProblem = ProblemOf<"idempotency_in_progress" | "idempotency_key_reused" | "invalid_parameter">
+
+/** The header, as the contract names it; what it holds is judged here and not by the contract. */
+export const IdempotencyHeaders = Schema.Struct({
+  "idempotency-key": Schema.optional(Schema.String).annotations({
+    description: "1 to 255 printable characters. The same key and body within 24 hours give the same answer and do nothing again.",
+    jsonSchema: { type: "string", minLength: 1, maxLength: 255 }
+  })
+})
 
 /** An answer as it is kept: status and JSON. */
 export interface Kept {
@@ -39,9 +49,19 @@ const canonical = (value: unknown): unknown =>
         )
       : value
 
+/** What was sent to a mutation that takes no body: nothing is done with it, but another one is another request. */
+export const bodyBytes = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const length = Number(request.headers["content-length"] ?? 0)
+  if (length > MAX_BODY) return `${length} bytes`
+  const bytes = yield* Effect.orElseSucceed(request.arrayBuffer, () => new ArrayBuffer(0))
+  return Buffer.from(bytes).toString("base64")
+})
+
 /**
  * Runs a mutation in a transaction, at most once for each key of a caller within 24 hours. `caller` is whose keys
- * they are, `body` what the mutation is asked with. Without the header the mutation just runs.
+ * they are, `body` what the mutation is asked with. Without the header the mutation just runs. Whether the caller may
+ * ask at all is to be judged before: a kept answer is given again as it is.
  */
 export const once = <E, R>(
   sql: SqlClient.SqlClient,
@@ -56,7 +76,7 @@ export const once = <E, R>(
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const key = request.headers["idempotency-key"]
-    if (key === undefined) return yield* Effect.map(sql.withTransaction(mutation), respond)
+    if (key === undefined) return yield* Effect.map(transaction(sql)(mutation), respond)
     if (!form.test(key)) {
       return yield* problem("invalid_parameter", "Idempotency-Key has 1 to 255 printable characters without spaces.", {
         fields: [{ in: "header", field: "Idempotency-Key", code: "invalid_parameter", detail: "must have 1 to 255 printable characters" }]
@@ -65,7 +85,7 @@ export const once = <E, R>(
     const fingerprint = createHash("sha256")
       .update(JSON.stringify([request.method, request.url, canonical(body)]))
       .digest()
-    return yield* Effect.map(sql.withTransaction(guarded(sql, caller, key, fingerprint, mutation)), respond)
+    return yield* Effect.map(transaction(sql)(guarded(sql, caller, key, fingerprint, mutation)), respond)
   })
 
 const respond = ({ body, status }: Kept) => HttpServerResponse.raw(JSON.stringify(body), { status, contentType: "application/json" })

@@ -15,8 +15,8 @@ export interface Sealing {
   readonly seal: (purpose: Purpose, plain: Buffer, context: string) => Buffer
   /** Opens what {@link seal} made for the same purpose and context, under the current or the previous key; undefined otherwise. */
   readonly open: (purpose: Purpose, sealed: Buffer, context: string) => Buffer | undefined
-  /** Whether the current key sealed this; false asks for re-encryption. */
-  readonly isCurrent: (sealed: Buffer) => boolean
+  /** Whether the current key opens it; false asks for re-encryption. */
+  readonly isCurrent: (purpose: Purpose, sealed: Buffer, context: string) => boolean
 }
 
 export class MasterKey extends Context.Tag("custody/MasterKey")<MasterKey, Sealing>() {}
@@ -44,6 +44,16 @@ export const sealing = (current: Buffer, previous: Buffer | undefined): Sealing 
   const now = derive(current)
   const all = previous === undefined ? [now] : [now, derive(previous)]
   const keyOf = (from: Derived, purpose: Purpose) => from.keys.get(purpose) ?? Buffer.alloc(0)
+  const openWith = (from: Derived, purpose: Purpose, sealed: Buffer, context: string): Buffer | undefined => {
+    if (sealed.length < 1 + NONCE + TAG || from.id !== sealed[0]) return undefined
+    const decipher = createDecipheriv("aes-256-gcm", keyOf(from, purpose), sealed.subarray(1, 1 + NONCE))
+    decipher.setAAD(Buffer.from(context)).setAuthTag(sealed.subarray(sealed.length - TAG))
+    try {
+      return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE, sealed.length - TAG)), decipher.final()])
+    } catch {
+      return undefined
+    }
+  }
   return {
     seal: (purpose, plain, context) => {
       const nonce = randomBytes(NONCE)
@@ -51,17 +61,13 @@ export const sealing = (current: Buffer, previous: Buffer | undefined): Sealing 
       return Buffer.concat([Buffer.of(now.id), nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
     },
     open: (purpose, sealed, context) => {
-      if (sealed.length < 1 + NONCE + TAG) return undefined
       for (const from of all) {
-        if (from.id !== sealed[0]) continue
-        const decipher = createDecipheriv("aes-256-gcm", keyOf(from, purpose), sealed.subarray(1, 1 + NONCE))
-        decipher.setAAD(Buffer.from(context)).setAuthTag(sealed.subarray(sealed.length - TAG))
-        try {
-          return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE, sealed.length - TAG)), decipher.final()])
-        } catch {}
+        const plain = openWith(from, purpose, sealed, context)
+        if (plain !== undefined) return plain
       }
       return undefined
     },
-    isCurrent: (sealed) => sealed[0] === now.id
+    // Not by the byte alone: two keys can have the same, and what is taken for current here is lost with the previous key.
+    isCurrent: (purpose, sealed, context) => openWith(now, purpose, sealed, context) !== undefined
   }
 }

@@ -6,7 +6,7 @@
 import { HttpApiError, type HttpApp, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Cause, Effect } from "effect"
 import { isUnavailable } from "../database/Database.ts"
-import { Exchange, type ExchangeState } from "./Exchange.ts"
+import { currentExchange, type ExchangeState } from "./Exchange.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "./Problem.ts"
 
 /** Longest request target. */
@@ -40,20 +40,16 @@ const takesJson = (accept: string | undefined): boolean =>
 /** Wraps the API's app so that nothing but an answer comes out. */
 export const door =
   <R>(routes: Routes<R>) =>
-  <E, R2>(app: HttpApp.Default<E, R2>): HttpApp.Default<never, R | R2 | Exchange> =>
-    Effect.gen(function* () {
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const exchange = yield* Exchange
-      const handled = yield* Effect.exit(Effect.zipRight(refuse(request), app))
-      const response =
-        handled._tag === "Success"
-          ? handled.value
-          : yield* Effect.flatMap(problemOf(handled.cause, request, exchange, routes), (self) => written(self, exchange))
-      return HttpServerResponse.setHeaders(response, { ...exchange.headers, "x-request-id": exchange.requestId })
-    })
-
-const refuse = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<void, Problem> =>
-  request.url.length > MAX_URI ? problem("uri_too_long", `The request target is longer than ${MAX_URI} bytes.`) : Effect.void
+  <E, R2>(app: HttpApp.Default<E, R2>): HttpApp.Default<never, R | R2> =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.catchAllCause(
+        request.url.length > MAX_URI ? Effect.fail(problem("uri_too_long", `The request target is longer than ${MAX_URI} bytes.`)) : app,
+        (cause: Cause.Cause<unknown>) =>
+          Effect.flatMap(currentExchange, (exchange) =>
+            Effect.flatMap(problemOf(cause, request, exchange, routes), (self) => written(self, exchange))
+          )
+      )
+    )
 
 /**
  * Refuses what the contract's decoding cannot see: an `Accept` header that does not take JSON; a `;` or `#` in the

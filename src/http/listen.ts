@@ -8,11 +8,11 @@
 import * as fs from "node:fs"
 import { type HttpApp, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { Server } from "bun"
-import { Cause, Context, Data, Duration, Effect, Exit, Runtime, Scope } from "effect"
+import { Cause, Context, Data, Duration, Effect, Exit, Runtime, Scope, type Types } from "effect"
 import type { Cidr } from "../settings/Format.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import * as exchange from "./Exchange.ts"
-import { Exchange } from "./Exchange.ts"
+import { Exchange, type ExchangeState } from "./Exchange.ts"
 
 /** A listener could not start; `message` names the port and the setting. */
 export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
@@ -29,6 +29,8 @@ export interface Listener {
   readonly trustedProxies: ReadonlyArray<Cidr>
   /** Most bytes of a request body that are ever read, somewhat more than the app's own limit, which answers with the envelope. */
   readonly maxBody: number
+  /** Called once for each answer, in plain code: it is on every request's way. */
+  readonly onAnswer?: (request: Request, state: ExchangeState, status: number) => void
 }
 
 /** How long requests in flight may take to finish when the listener stops. */
@@ -39,10 +41,10 @@ const IDLE_SECONDS = 30
 /** Serves the app until the scope closes. Returns the port in use. */
 export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
   Effect.gen(function* () {
-    const runtime = yield* Effect.runtime<Exclude<R, HttpServerRequest.HttpServerRequest | Exchange | Scope.Scope>>()
-    const scope = yield* Effect.scope
+    type Services = Exclude<R, HttpServerRequest.HttpServerRequest | Exchange | Scope.Scope>
+    const runtime: Types.Mutable<Runtime.Runtime<Services>> = Runtime.make(yield* Effect.runtime<Services>())
+    const base = Context.add(runtime.context, Scope.Scope, yield* Effect.scope)
     const run = Runtime.runFork(runtime)
-    const base = Context.add(runtime.context, Scope.Scope, scope)
 
     const handle = (request: Request, server: Server<undefined>): Promise<Response> =>
       new Promise((resolve) => {
@@ -50,18 +52,21 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
           request.headers.get("x-request-id"),
           clientAddress(server.requestIP(request)?.address, request.headers.get("x-forwarded-for"), listener.trustedProxies)
         )
-        const context = base.pipe(
-          Context.add(HttpServerRequest.HttpServerRequest, HttpServerRequest.fromWeb(bounded(request, listener.maxBody))),
-          Context.add(Exchange, state)
-        )
-        const fiber = run(Effect.provide(app, context) as Effect.Effect<HttpServerResponse.HttpServerResponse, E>)
+        // The fiber starts with its services instead of being provided with them, which costs a third as much.
+        const services = new Map(base.unsafeMap)
+        services.set(HttpServerRequest.HttpServerRequest.key, HttpServerRequest.fromWeb(bounded(request, listener.maxBody)))
+        services.set(Exchange.key, state)
+        runtime.context = Context.unsafeMake(services)
+        const fiber = run(app as Effect.Effect<HttpServerResponse.HttpServerResponse, E, Services>)
         const abort = () => fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
         request.signal.addEventListener("abort", abort, { once: true })
         fiber.addObserver((exit) => {
           request.signal.removeEventListener("abort", abort)
+          const headers = { ...state.headers, "x-request-id": state.requestId }
           const response = Exit.isSuccess(exit)
-            ? webResponse(exit.value, request.method === "HEAD", runtime)
-            : new Response(null, { status: Cause.isInterruptedOnly(exit.cause) ? 503 : 500 })
+            ? webResponse(exit.value, headers, request.method === "HEAD", runtime)
+            : new Response(null, { status: Cause.isInterruptedOnly(exit.cause) ? 503 : 500, headers })
+          listener.onAnswer?.(request, state, response.status)
           resolve(response)
         })
       })
@@ -93,15 +98,22 @@ const bounded = (request: Request, maxBody: number): Request => {
   return new Request(request, { body })
 }
 
-const webResponse = (response: HttpServerResponse.HttpServerResponse, isHead: boolean, runtime: Runtime.Runtime<never>) => {
+/** The answer with the headers that belong to the exchange, whatever the answer is. */
+const webResponse = (
+  response: HttpServerResponse.HttpServerResponse,
+  extra: Readonly<Record<string, string>>,
+  isHead: boolean,
+  runtime: Runtime.Runtime<never>
+) => {
   const { body } = response
-  // A text that goes out as it is needs no copy into bytes first.
-  if (body._tag === "Raw" && typeof body.body === "string") {
-    if (!isHead) return new Response(body.body, { status: response.status, headers: response.headers })
-    const headers = { ...response.headers, "content-length": String(Buffer.byteLength(body.body)) }
-    return new Response(null, { status: response.status, headers })
+  if (body._tag !== "Raw" || typeof body.body !== "string") {
+    return HttpServerResponse.toWeb(HttpServerResponse.setHeaders(response, extra), { withoutBody: isHead, runtime })
   }
-  return HttpServerResponse.toWeb(response, { withoutBody: isHead, runtime })
+  // A text that goes out as it is needs no copy into bytes first.
+  const headers = { ...response.headers, ...extra }
+  return isHead
+    ? new Response(null, { status: response.status, headers: { ...headers, "content-length": String(Buffer.byteLength(body.body)) } })
+    : new Response(body.body, { status: response.status, headers })
 }
 
 const start = (listener: Listener, handle: (request: Request, server: Server<undefined>) => Promise<Response>) =>

@@ -7,8 +7,8 @@ import { createHash, timingSafeEqual } from "node:crypto"
 import { Headers, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Cause, Effect, Either, Redacted } from "effect"
 import { isUnavailable } from "../database/Database.ts"
+import { currentExchange } from "../http/Exchange.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "../http/Problem.ts"
-import { currentExchange } from "../http/verb.ts"
 import { render } from "../telemetry/Prometheus.ts"
 import { type InvalidRecords, Ledger, type Line, MAX_RECORDS } from "./Ledger.ts"
 import { type Fault, read, readLine } from "./Record.ts"
@@ -159,7 +159,5 @@ export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness
           headers: Headers.fromInput(self.headers ?? {})
         })
       })
-    ),
-    (app) =>
-      Effect.zipWith(app, currentExchange, (response, { requestId }) => HttpServerResponse.setHeader(response, "x-request-id", requestId))
+    )
   )
