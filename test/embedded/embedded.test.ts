@@ -1,0 +1,170 @@
+/** The service on a machine without Postgres and Temporal: it brings its own, keeps their data, and leaves nothing behind. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { baseEnv, cli, type Process, startProcess } from "../support/app.ts"
+import { smallest, transaction } from "../support/records.ts"
+import { cache } from "../support/servers.ts"
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-embedded-"))
+const env = {
+  DATA_DIR: folder,
+  PORT: "0",
+  PLATFORM_PORT: "0",
+  EMBEDDED_POSTGRES_PORT: "0",
+  EMBEDDED_TEMPORAL_PORT: "0",
+  EMBEDDED_TEMPORAL_UI_PORT: "0"
+}
+const started: Array<Process> = []
+
+beforeAll(() => {
+  // Where no `temporal` is on PATH, the one that was built for the other tests serves here too.
+  const built = path.join(cache, "bin", "temporal")
+  fs.mkdirSync(path.join(folder, "bin"))
+  if (fs.existsSync(built)) fs.symlinkSync(built, path.join(folder, "bin", "temporal"))
+})
+
+afterAll(async () => {
+  for (const one of started) if (one.child.exitCode === null && one.child.signalCode === null) await one.end()
+  fs.rmSync(folder, { recursive: true, force: true })
+}, 60_000)
+
+const start = async (more: { readonly [name: string]: string } = {}) => {
+  const one = await startProcess([], { ...env, ...more })
+  started.push(one)
+  return one
+}
+const run = (...parts: ReadonlyArray<string>) => path.join(folder, "run", ...parts)
+const json = (file: string) => JSON.parse(fs.readFileSync(file, "utf8"))
+const pid = (name: string) => Number(fs.readFileSync(run(`${name}.pid`), "utf8"))
+
+/** Processes whose command line names the data folder, or that were started from it: the embedded servers and their children. */
+const left = (): ReadonlyArray<string> =>
+  fs.readdirSync("/proc").flatMap((entry) => {
+    try {
+      const line = fs.readFileSync(`/proc/${entry}/cmdline`, "utf8").replaceAll("\0", " ")
+      const cwd = fs.readlinkSync(`/proc/${entry}/cwd`)
+      return /^\d+$/.test(entry) && (line.includes(folder) || cwd.startsWith(folder)) ? [`${entry} ${line}`] : []
+    } catch {
+      return []
+    }
+  })
+
+const feed = (process: Process, records: ReadonlyArray<unknown>) =>
+  fetch(`${process.platformUrl}/platform/v1/records`, {
+    method: "POST",
+    body: JSON.stringify(records),
+    headers: {
+      authorization: `Bearer ${fs.readFileSync(path.join(folder, "platform-token"), "utf8").trim()}`,
+      "content-type": "application/json"
+    }
+  })
+const get = async (process: Process, target: string, secret: string) =>
+  (await fetch(`${process.baseUrl}${target}`, { headers: { authorization: `Bearer ${secret}` } })).json() as Promise<{
+    data: ReadonlyArray<{ hash: string }>
+    pagination: { nextCursor: string | null }
+  }>
+const list = "/v1/vaults/vault_a/transactions?limit=1"
+
+/** What the tests find out one after the other; each goes on where the one before stopped. */
+let service: Process
+let secret = ""
+let cursor: string | null = ""
+
+describe.skipIf(process.platform !== "linux")("embedded mode", () => {
+  test("a start that is killed at any moment leaves nothing that prevents the next one", async () => {
+    for (const after of [250, 700, 1_200, 1_800]) {
+      const child = Bun.spawn([process.execPath, "src/main.ts", "start"], {
+        cwd: path.resolve(import.meta.dir, "../.."),
+        env: { ...baseEnv(), ...env },
+        stdio: ["ignore", "ignore", "ignore"]
+      })
+      await Bun.sleep(after)
+      child.kill("SIGKILL")
+      await child.exited
+    }
+    service = await start()
+  }, 60_000)
+
+  test("it writes where everything is, with secrets readable by their owner only", async () => {
+    expect(json(run("servers.json"))).toEqual({
+      databaseUrl: expect.stringMatching(/^postgres:\/\/custody:\w+@127\.0\.0\.1:\d+\/custody$/),
+      temporalAddress: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+      temporalUi: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/)
+    })
+    for (const role of ["api", "worker", "dispatcher"]) expect(pid(role)).toBe(service.child.pid ?? 0)
+    for (const server of ["postgres", "temporal"]) expect(fs.existsSync(`/proc/${pid(server)}`)).toBe(true)
+    for (const file of ["master-key", "platform-token", "postgres-password", "run/servers.json"]) {
+      expect([file, (fs.statSync(path.join(folder, file)).mode & 0o077).toString(8)]).toEqual([file, "0"])
+    }
+    for (const one of left()) expect(one).not.toContain(fs.readFileSync(path.join(folder, "postgres-password"), "utf8").trim())
+  })
+
+  test("the command line finds the same database through DATA_DIR, and the API serves what was fed", async () => {
+    expect((await feed(service, [...smallest(), transaction("vault_a", 1), transaction("vault_a", 2)])).status).toBe(200)
+    const made = await cli(["keys", "create", "--user", "user_a", "--scopes", "vault:read", "--all-vaults"], env)
+    expect([made.code, made.stderr]).toEqual([0, ""])
+    secret = JSON.parse(made.stdout).secret
+    const page = await get(service, list, secret)
+    expect(page.data).toHaveLength(1)
+    cursor = page.pagination.nextCursor
+  })
+
+  test("a second service on the same data says which port is taken, and does not stop the first one's servers", async () => {
+    const taken = new URL(service.baseUrl).port
+    const second = await cli(["start"], { ...env, PORT: taken })
+    expect(second.code).toBe(5)
+    expect(second.stderr).toContain(`Port ${taken}`)
+    expect((await get(service, list, secret)).data).toHaveLength(1)
+  })
+
+  test("after kill -9 the next start takes the servers over, and a clean stop then leaves no process", async () => {
+    const servers = { postgres: pid("postgres"), temporal: pid("temporal") }
+    expect(await service.end("SIGKILL")).toBeNull()
+    for (const id of Object.values(servers)) expect(fs.existsSync(`/proc/${id}`)).toBe(true)
+
+    service = await start()
+    expect({ postgres: pid("postgres"), temporal: pid("temporal") }).toEqual(servers)
+    expect((await get(service, list, secret)).data).toHaveLength(1)
+    expect((await get(service, `${list}&cursor=${cursor}`, secret)).data).toHaveLength(1)
+
+    expect(await service.end("SIGTERM")).toBe(0)
+    expect(left()).toEqual([])
+    for (const file of ["api.pid", "worker.pid", "dispatcher.pid", "postgres.pid", "temporal.pid", "postgres.owner", "temporal.owner"]) {
+      expect([file, fs.existsSync(run(file))]).toEqual([file, false])
+    }
+  }, 60_000)
+
+  test("a port of an embedded server that is taken is named with its setting, and nothing stays behind", async () => {
+    const holder = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
+    try {
+      const ends = []
+      for (const setting of ["EMBEDDED_POSTGRES_PORT", "EMBEDDED_TEMPORAL_UI_PORT"]) {
+        ends.push([setting, await cli(["start"], { ...env, [setting]: String(holder.port) })] as const)
+      }
+      for (const [setting, { code, stderr }] of ends) {
+        expect([setting, code]).toEqual([setting, 5])
+        expect(stderr).toContain(`Port ${holder.port} is in use by another program. Free it, or set ${setting} to another port`)
+      }
+      expect(left()).toEqual([])
+    } finally {
+      holder.stop(true)
+    }
+  }, 60_000)
+
+  test("when everything was killed at once, the next start finds all its data", async () => {
+    service = await start()
+    expect((await feed(service, [transaction("vault_a", 3)])).status).toBe(200)
+    for (const id of [service.child.pid ?? 0, pid("postgres"), pid("temporal")]) process.kill(id, "SIGKILL")
+    while (left().length > 0) await Bun.sleep(20)
+
+    service = await start()
+    const page = await get(service, "/v1/vaults/vault_a/transactions", secret)
+    expect(page.data.map(({ hash }) => Number(hash)).sort()).toEqual([1, 2, 3])
+    // The same master key and the same Temporal state, on new ports.
+    expect((await get(service, `${list}&cursor=${cursor}`, secret)).data).toHaveLength(1)
+    expect(await service.end("SIGINT")).toBe(0)
+    expect(left()).toEqual([])
+  }, 60_000)
+})
