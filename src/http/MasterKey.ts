@@ -4,10 +4,12 @@
  */
 
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
-import { Context } from "effect"
+import { Context, Redacted } from "effect"
 
 /** What the keys are for; each purpose has a key of its own. */
-export type Purpose = "cursor" | "webhook-secret" | "idempotent-answer"
+export type Purpose = (typeof purposes)[number]
+
+const purposes = ["cursor", "webhook-secret", "idempotent-answer", "portal-cookie", "portal-second-factor"] as const
 
 /** AES-256-GCM under keys derived from the master key. */
 export interface Sealing {
@@ -17,6 +19,8 @@ export interface Sealing {
   readonly open: (purpose: Purpose, sealed: Buffer, context: string) => Buffer | undefined
   /** Whether the current key opens it; false asks for re-encryption. */
   readonly isCurrent: (purpose: Purpose, sealed: Buffer, context: string) => boolean
+  /** The current key of a purpose, 32 bytes, for a library that signs by itself. What it signed does not outlive a rotation. */
+  readonly keyOf: (purpose: Purpose) => Redacted.Redacted<Buffer>
 }
 
 export class MasterKey extends Context.Tag("custody/MasterKey")<MasterKey, Sealing>() {}
@@ -32,11 +36,7 @@ const NONCE = 12,
 const derive = (master: Buffer): Derived => ({
   // One byte tells the keys apart without saying anything of them; a clash only costs a second try.
   id: createHash("sha256").update("custody key id").update(master).digest()[0] ?? 0,
-  keys: new Map(
-    (["cursor", "webhook-secret", "idempotent-answer"] as const).map(
-      (purpose) => [purpose, Buffer.from(hkdfSync("sha256", master, "", `custody/${purpose}/v1`, 32))] as const
-    )
-  )
+  keys: new Map(purposes.map((purpose) => [purpose, Buffer.from(hkdfSync("sha256", master, "", `custody/${purpose}/v1`, 32))] as const))
 })
 
 /** Sealing under `current`, opening under `current` and `previous`. Both are 32 bytes. */
@@ -68,6 +68,7 @@ export const sealing = (current: Buffer, previous: Buffer | undefined): Sealing 
       return undefined
     },
     // Not by the byte alone: two keys can have the same, and what is taken for current here is lost with the previous key.
-    isCurrent: (purpose, sealed, context) => openWith(now, purpose, sealed, context) !== undefined
+    isCurrent: (purpose, sealed, context) => openWith(now, purpose, sealed, context) !== undefined,
+    keyOf: (purpose) => Redacted.make(keyOf(now, purpose))
   }
 }
