@@ -126,6 +126,15 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
           SELECT ${sql.literal(columns)} FROM api_keys k WHERE ${userId === undefined ? sql`true` : sql`k.user_id = ${userId}`}
           ORDER BY k.created_at DESC, k.id DESC`),
 
+      /** The key that a secret belongs to, whatever became of it; undefined when there is none. */
+      bySecret: (secret: Redacted.Redacted): Effect.Effect<ApiKey | undefined> =>
+        Effect.map(
+          Effect.orDie(
+            sql<ApiKey>`SELECT ${sql.literal(columns)} FROM api_keys k WHERE k.secret_hash = ${Secret.hash(Redacted.value(secret))}`
+          ),
+          ([key]) => key
+        ),
+
       /** Edits what is given and leaves the rest. A revoked key cannot be edited. */
       update: Effect.fn("ApiKeys.update")(function* (id: string, change: Partial<Choice>) {
         const [known] = yield* find(id)
