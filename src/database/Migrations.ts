@@ -8,9 +8,16 @@ import custody from "./migrations/0001_custody.ts"
 import credentials from "./migrations/0002_credentials.ts"
 import events from "./migrations/0003_events.ts"
 import webhooks from "./migrations/0004_webhooks.ts"
+import lists from "./migrations/0005_lists.ts"
 
 /** The steps by number and name; a new one is added at the end, an old one is never edited. */
-export const steps = { "0001_custody": custody, "0002_credentials": credentials, "0003_events": events, "0004_webhooks": webhooks }
+export const steps = {
+  "0001_custody": custody,
+  "0002_credentials": credentials,
+  "0003_events": events,
+  "0004_webhooks": webhooks,
+  "0005_lists": lists
+}
 
 const LOCK = 7_249_011
 

@@ -14,3 +14,19 @@ export const dieOnSql = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect
     // What is not the SqlError is everything else that E holds; the type checker cannot see that through the class check.
     error instanceof SqlError.SqlError ? Effect.die(error) : Effect.fail(error as Exclude<E, SqlError.SqlError>)
   )
+
+/** Times that a transaction is run again when Postgres ended it to break a circle of locks. */
+const AGAIN = 3
+
+const isDeadlock = (error: unknown): boolean =>
+  error instanceof SqlError.SqlError &&
+  typeof error.cause === "object" &&
+  error.cause !== null &&
+  "code" in error.cause &&
+  error.cause.code === "40P01"
+
+/** Runs an effect in a transaction, and again from its beginning when it was ended to break a circle of locks. */
+export const transaction =
+  (sql: SqlClient.SqlClient) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
+    Effect.retry(sql.withTransaction(effect), { times: AGAIN, while: isDeadlock })

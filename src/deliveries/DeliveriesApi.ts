@@ -4,7 +4,7 @@ import { Schema } from "effect"
 import { InsufficientScope, OwnerRequired, WebhookReadable } from "../credentials/Access.ts"
 import { eventPath } from "../events/EventsApi.ts"
 import { KindName } from "../events/Kind.ts"
-import { IdempotencyInProgress, IdempotencyKeyReused } from "../http/Idempotency.ts"
+import { IdempotencyHeaders, IdempotencyInProgress, IdempotencyKeyReused } from "../http/Idempotency.ts"
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
 import { problems } from "../http/Problem.ts"
@@ -55,6 +55,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
     HttpApiEndpoint.post("redeliver", "/webhook-deliveries/:deliveryId/redeliver")
       .setPath(Schema.Struct({ deliveryId: pathId("delivery") }))
       .setUrlParams(noQuery)
+      .setHeaders(IdempotencyHeaders)
       .addSuccess(Delivery, { status: 202 })
       .addError(InvalidRequest)
       .addError(InsufficientScope)

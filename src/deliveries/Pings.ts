@@ -8,12 +8,15 @@ import { Effect } from "effect"
 import { workflows } from "../../workflows/contract.ts"
 import { PING } from "../events/Kind.ts"
 import { MasterKey } from "../http/MasterKey.ts"
-import { problem } from "../http/Problem.ts"
+import { notFound, problem } from "../http/Problem.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Id from "../values/Id.ts"
 import * as Secret from "../webhooks/Secret.ts"
 import type { PingResult } from "../webhooks/Webhook.ts"
 import { Sender } from "./Sender.ts"
+
+/** The outcome of a ping whose webhook is gone. */
+const GONE = "gone"
 
 /** The API's side: asks for a ping and waits for its result. */
 export class Pings extends Effect.Service<Pings>()("custody/Pings", {
@@ -29,17 +32,21 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
         Effect.gen(function* () {
           const { client } = yield* Effect.mapError(temporal.now, away)
           const eventId = Id.make("evt")
-          yield* Effect.tryPromise({
-            try: () =>
-              client.workflow.execute(workflows.ping, {
-                workflowId: `ping/${eventId}`,
-                taskQueue: temporal.taskQueue,
-                args: [{ webhookId, eventId }],
-                workflowExecutionTimeout: "15 seconds",
-                staticSummary: "webhook.ping"
-              }),
-            catch: away
-          }).pipe(Effect.timeoutFail({ duration: "16 seconds", onTimeout: away }))
+          const { result: outcome } = yield* Effect.tryPromise(() =>
+            client.workflow.execute(workflows.ping, {
+              workflowId: `ping/${eventId}`,
+              taskQueue: temporal.taskQueue,
+              args: [{ webhookId, eventId }],
+              workflowExecutionTimeout: "15 seconds",
+              staticSummary: PING
+            })
+          ).pipe(
+            Effect.timeout("16 seconds"),
+            Effect.tapError((error) => Effect.logWarning(`the webhook ${webhookId} could not be pinged`, error)),
+            Effect.mapError(away)
+          )
+          // Deleted between the question and the request.
+          if (outcome === GONE) return yield* notFound()
           const [row] = yield* sql<Omit<PingResult, "success">>`
             SELECT webhook_id AS "webhookId", event_id AS "eventId", at, result, http_status AS "httpStatus", latency_ms AS "latencyMs",
               body_snippet AS "bodySnippet" FROM pings WHERE event_id = ${eventId}`
@@ -68,7 +75,11 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
               ARRAY(SELECT s.ciphertext FROM webhook_secrets s WHERE s.webhook_id = w.id
                 AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp()) ORDER BY s.id DESC) AS secrets
             FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL`
-          if (webhook === undefined) return { result: "canceled" }
+          if (webhook === undefined) return { result: GONE }
+          const secrets = webhook.secrets.flatMap((ciphertext) => Secret.open(master, webhookId, ciphertext) ?? [])
+          // Better no ping than one that nobody can verify.
+          if (secrets.length === 0)
+            return yield* Effect.die(new Error("no signing secret can be opened: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?"))
           const at = new Date().toISOString()
           const body = JSON.stringify({
             id: eventId,
@@ -86,7 +97,7 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
             deliveryId: eventId.replace(/^evt_/, "del_"),
             attempt: 1,
             body,
-            secrets: webhook.secrets.flatMap((ciphertext) => Secret.open(master, webhookId, ciphertext) ?? [])
+            secrets
           })
           yield* sql`
             INSERT INTO pings (event_id, webhook_id, at, result, http_status, latency_ms, body_snippet)

@@ -85,12 +85,14 @@ export const layer = HttpApiBuilder.group(
         verb("redeliver", ({ path: { deliveryId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
+            // Who may do it comes before what was answered to an earlier request with the same Idempotency-Key.
+            yield* deliveries.requireRedeliverable(principal, deliveryId)
             let started: string | undefined
             const made = Effect.map(deliveries.redeliver(principal, deliveryId), (delivery) => {
               started = delivery.id
               return { status: 202, body: delivery }
             })
-            const response = yield* Idempotency.once(sql, callerOf(principal), null, made)
+            const response = yield* Idempotency.once(sql, callerOf(principal), yield* Idempotency.bodyBytes, made)
             // Started at once where Temporal is there; otherwise the sweeper finds the row.
             if (started !== undefined) {
               yield* Effect.flatMap(

@@ -1,17 +1,19 @@
 /**
  * Reads of the event log. The payload leaves as the text that was recorded; it is never parsed and written again.
- * A list takes one of three ways through the indexes, so that it costs the same however long the log and however
- * little of it the caller sees: along one vault, along each of a few vaults, or along the organization.
+ * A list goes along each vault that the caller sees, newest events first, so that it costs the same however long the
+ * log and however little of it the caller sees. Whoever sees many vaults probably sees much of the organization's log,
+ * so the newest of it are looked through first, a bounded number of them.
  * Spec: List webhook events. Decisions D-2, D-9, D-28, D-31.
  */
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect, Option } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { seesVault } from "../credentials/visibility.ts"
 import { and } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import * as Id from "../values/Id.ts"
 import { RETENTION_DAYS } from "./Event.ts"
-import { seesEvent, seesWebhook } from "./visibility.ts"
+import { reachesEntity, seesEvent, seesWebhook } from "./visibility.ts"
 
 /** Filters of the list. */
 export interface EventFilter {
@@ -34,8 +36,10 @@ export interface EventRow {
   readonly matchedCount: number
 }
 
-/** Vaults that are looked at one by one; with more of them the organization's index is read instead. */
+/** Vaults that are looked at one by one from the start; with more of them the organization's newest events are read first. */
 const FEW_VAULTS = 32
+/** Events of the organization that are looked through for those that the caller sees, before each vault is asked. */
+const LOOK = 3_000
 
 const columns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
   e.occurred_at AS "occurredAt", e.dispatched_at AS "dispatchedAt", e.created_at AS "createdAt", e.matched_count AS "matchedCount"`
@@ -53,42 +57,75 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
+    /** The filters, and what is still shown of the log. */
+    const within = ({ kind, occurredAfter, occurredBefore }: EventFilter, after: Key | null) =>
+      and(
+        sql,
+        sql`e.id >= ${oldestId("evt")}`,
+        kind !== undefined && sql`e.kind = ${kind}`,
+        occurredAfter !== undefined && sql`e.occurred_at >= ${occurredAfter}::timestamptz`,
+        occurredBefore !== undefined && sql`e.occurred_at <= ${occurredBefore}::timestamptz`,
+        after !== null && sql`(e.occurred_at, e.id) < (${after[0]}::timestamptz, ${after[1]})`
+      )
+
+    const page = (where: Statement.Fragment, take: number) => sql`
+      SELECT ${sql.literal(columns)} FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`
+
+    const ofEntity = (principal: PrincipalState) => reachesEntity(sql, principal, sql.literal("e.entity_id"))
+
     const seesMany = Effect.fnUntraced(function* ({ userId, vaultAllowlist }: PrincipalState) {
       if (vaultAllowlist !== null && vaultAllowlist.length <= FEW_VAULTS) return false
       const rows = yield* sql`SELECT 1 FROM vault_roles WHERE user_id = ${userId} LIMIT ${FEW_VAULTS + 1}`
       return rows.length > FEW_VAULTS
     })
 
-    const page = (where: Statement.Fragment, take: number) => sql`
-      SELECT ${sql.literal(columns)} FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`
+    /** One vault's events; whether the caller sees the vault is decided once, not event by event. */
+    const alongVault = (principal: PrincipalState, vaultId: string, common: Statement.Fragment, take: number) =>
+      sql<EventRow>`${page(
+        sql`e.vault_id = ${vaultId} AND e.organization_id = ${principal.organizationId} AND ${ofEntity(principal)}
+          AND ${seesVault(sql, principal, sql`${vaultId}::text`)} ${common}`,
+        take
+      )}`
+
+    /** The newest events of each vault that the caller sees and of its entities, the newest of all those. Keys first: a payload is long. */
+    const alongVaults = (principal: PrincipalState, common: Statement.Fragment, take: number) => {
+      const keys = (where: Statement.Fragment) => sql`
+        SELECT e.id, e.occurred_at FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`
+      return sql<EventRow>`
+        SELECT ${sql.literal(columns)} FROM (
+          SELECT id, occurred_at FROM (
+            SELECT seen.* FROM vault_roles r CROSS JOIN LATERAL (
+              ${keys(sql`e.vault_id = r.vault_id AND e.organization_id = ${principal.organizationId} AND ${ofEntity(principal)} ${common}`)}) seen
+            WHERE r.user_id = ${principal.userId}
+              AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
+            UNION ALL
+            (${keys(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)} ${common}`)})
+          ) seen ORDER BY occurred_at DESC, id DESC LIMIT ${take}
+        ) newest JOIN events e ON e.id = newest.id ORDER BY e.occurred_at DESC, e.id DESC`
+    }
+
+    /** What the caller sees of the organization's newest events; undefined when there are more events than were looked at. */
+    const alongOrganization = Effect.fnUntraced(function* (principal: PrincipalState, common: Statement.Fragment, take: number) {
+      const newest = sql`
+        SELECT * FROM events e WHERE e.organization_id = ${principal.organizationId} ${common}
+        ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${LOOK}`
+      const found = yield* sql<EventRow>`
+        SELECT ${sql.literal(columns)} FROM (${newest}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`
+      if (found.length === take) return found
+      const [looked] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM (${newest}) e`
+      return looked !== undefined && looked.count < LOOK ? found : undefined
+    })
 
     return {
+      /** A page of what the caller sees, newest first. */
       list: (principal: PrincipalState, filter: EventFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<EventRow>> =>
         Effect.gen(function* () {
-          const common = and(
-            sql,
-            sql`e.id >= ${oldestId("evt")}`,
-            filter.kind !== undefined && sql`e.kind = ${filter.kind}`,
-            filter.occurredAfter !== undefined && sql`e.occurred_at >= ${filter.occurredAfter}::timestamptz`,
-            filter.occurredBefore !== undefined && sql`e.occurred_at <= ${filter.occurredBefore}::timestamptz`,
-            after !== null && sql`(e.occurred_at, e.id) < (${after[0]}::timestamptz, ${after[1]})`
-          )
-          if (filter.vaultId !== undefined) {
-            if (filter.vaultId.includes("\u0000")) return []
-            return yield* sql<EventRow>`${page(sql`e.vault_id = ${filter.vaultId} AND ${seesEvent(sql, principal)} ${common}`, take)}`
-          }
-          if (filter.kind !== undefined || (yield* seesMany(principal))) {
-            return yield* sql<EventRow>`${page(sql`${seesEvent(sql, principal)} ${common}`, take)}`
-          }
-          return yield* sql<EventRow>`
-            SELECT * FROM (
-              SELECT seen.* FROM vault_roles r CROSS JOIN LATERAL (
-                ${page(sql`e.vault_id = r.vault_id AND e.organization_id = ${principal.organizationId} ${common}`, take)}) seen
-              WHERE r.user_id = ${principal.userId}
-                AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
-              UNION ALL
-              (${page(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)} ${common}`, take)})
-            ) e ORDER BY "occurredAt" DESC, id DESC LIMIT ${take}`
+          const common = within(filter, after)
+          // Postgres takes no NUL in a text, and no vault's id has one.
+          if (filter.vaultId?.includes("\u0000") === true) return []
+          if (filter.vaultId !== undefined) return yield* alongVault(principal, filter.vaultId, common, take)
+          const found = (yield* seesMany(principal)) ? yield* alongOrganization(principal, common, take) : undefined
+          return found ?? (yield* alongVaults(principal, common, take))
         }).pipe(Effect.orDie),
 
       /** One event that the caller sees. */

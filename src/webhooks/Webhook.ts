@@ -51,14 +51,14 @@ const count = (description: string) => Schema.Int.annotations({ description, jso
 export const Health = Schema.Struct({
   state: Schema.Literal("HEALTHY", "DEGRADED", "FAILING").annotations({
     description:
-      "HEALTHY: the last attempt succeeded, or there was none; DEGRADED: attempts fail; FAILING: at least 10 in a row, for an hour or more"
+      "HEALTHY: no attempt failed since the last 2xx or since it was enabled; DEGRADED: attempts fail; FAILING: at least 10 in a row, for an hour or more"
   }),
   consecutiveFailures: count("Failed attempts since the last 2xx"),
   failingSince: nullable(Timestamp, "When the first of them failed"),
   lastSuccessAt: nullable(Timestamp, "The last 2xx"),
   lastFailureAt: nullable(Timestamp, "The last failed attempt"),
   lastResult: nullable(Schema.String, "Result of the last attempt"),
-  pendingDeliveries: count("Deliveries that wait for an attempt"),
+  pendingDeliveries: count("Deliveries that wait for an attempt, counted up to 100000"),
   delivered24h: count("Deliveries delivered in the last 24 hours"),
   failed24h: count("Deliveries that used up their schedule in the last 24 hours")
 }).annotations({ identifier: "WebhookHealth" })
@@ -92,7 +92,9 @@ const unique = <A>(values: ReadonlyArray<A>) => new Set(values).size === values.
 
 const Url = Schema.String.annotations({ ...message("must be a URL"), description: "https, a public host name, port 443 or 8443" })
 const Description = Schema.String.pipe(
-  Schema.filter((value) => (value.length <= 1_000 && !value.includes("\u0000")) || "must have at most 1000 characters")
+  Schema.filter(
+    (value) => (value.length <= 1_000 && value.isWellFormed() && !value.includes("\u0000")) || "must have at most 1000 characters"
+  )
 )
 const Kinds = Schema.Array(KindName.annotations(message(`must be one of ${KindName.literals.join(", ")}`))).pipe(
   Schema.filter((kinds) => (kinds.length > 0 && unique(kinds)) || "must list at least one kind, each once")
@@ -105,13 +107,9 @@ const Vaults = Schema.NullOr(
     Schema.filter((ids) => (ids.length > 0 && ids.length <= 1_000 && unique(ids)) || "must list 1 to 1000 vaults, each once, or be null")
   )
 )
-const Email = Schema.String.pipe(
-  Schema.filter(
-    (value) =>
-      (value.length <= 254 && /^[^\s@<>(),;:"\\[\]\x00-\x1f\x7f]+@[^\s@<>(),;:"\\[\]\x00-\x1f\x7f]+\.[^\s@.\x00-\x1f\x7f]+$/.test(value)) ||
-      "must be an e-mail address"
-  )
-)
+const email = /^[^\s@<>(),;:"\\[\]\p{Cc}\p{Cs}]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,63}$/u
+// One plain address: what a mail header would take for two, or for a name, is none.
+const Email = Schema.String.pipe(Schema.filter((value) => (value.length <= 254 && email.test(value)) || "must be an e-mail address"))
 
 /** Body of a creation. Decision D-19. */
 export const CreateWebhook = Schema.Struct({

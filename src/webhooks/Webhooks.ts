@@ -1,34 +1,34 @@
 /**
  * What can be done to webhooks: create, update, delete, rotate the secret. Each is one transaction that carries its
- * checks: the entities are locked in the order of their ids while active webhooks are counted, so that the limit of
- * 20 holds under any concurrency and two calls that share entities never wait for each other in a circle.
+ * checks, on the row that it has locked: what the caller sees (reach.ts), how many are active (limit.ts), where it may
+ * send (url.ts). A transaction that loses a race for locks is run again.
  * Spec: Webhook operations; Delivery contract 5 to 7. Decisions D-8, D-19, D-25, D-29.
  */
 import { SqlClient } from "@effect/sql"
 import { Duration, Effect, Either, Redacted } from "effect"
 import { requireManage } from "../credentials/Access.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
-import { seesVault } from "../credentials/visibility.ts"
+import { transaction } from "../database/sql.ts"
 import * as EventLog from "../events/EventLog.ts"
-import { reachesEntity, seesWebhook } from "../events/visibility.ts"
+import { seesWebhook } from "../events/visibility.ts"
 import { fieldIssue, invalidFields } from "../http/Body.ts"
 import { MasterKey } from "../http/MasterKey.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { cancelWaiting } from "./cancelWaiting.ts"
+import { requireRoom } from "./limit.ts"
+import { requireReach, requireReadableKinds } from "./reach.ts"
 import * as Secret from "./Secret.ts"
 import * as url from "./url.ts"
 import type { CreateWebhook, UpdateWebhook, Webhook } from "./Webhook.ts"
 import { columns } from "./WebhooksRepo.ts"
 
-/** Active webhooks that an entity can be covered by. Spec: Delivery contract 6. */
-export const ACTIVE_PER_ENTITY = 20
 /** Secrets that can be live at once. Decision D-25. */
 export const LIVE_SECRETS = 3
 
-const limitReached = () =>
-  problem("webhook_limit_reached", `An entity can be covered by at most ${ACTIVE_PER_ENTITY} active webhooks. Disable or delete one first.`)
+/** Longest that one statement of a change may take: a disable or a delete cancels all that waits. */
+const PATIENCE = "60s"
 
 export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
   effect: Effect.gen(function* () {
@@ -46,39 +46,8 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             : Effect.fail(problem("url_not_deliverable", `url ${detail}.`, { fields: [fieldIssue("url", detail, "url_not_deliverable")] }))
       })
 
-    /** Locks the entities, in the order of their ids, and refuses when one of them is covered by its limit already. */
-    const countActive = Effect.fnUntraced(function* (entityIds: ReadonlyArray<string>) {
-      yield* sql`SELECT id FROM entities WHERE id = ANY(${entityIds}) ORDER BY id FOR NO KEY UPDATE`
-      const full = yield* sql`
-        SELECT we.entity_id FROM webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status = 'ACTIVE'
-        WHERE we.entity_id = ANY(${entityIds}) GROUP BY we.entity_id HAVING count(*) >= ${ACTIVE_PER_ENTITY}`
-      if (full.length > 0) return yield* limitReached()
-    })
-
-    /**
-     * Refuses entities and vaults that the caller does not see or that do not belong together. Hidden and unknown
-     * ones are the same answer. Decision D-8.
-     */
-    const checkReach = Effect.fnUntraced(function* (
-      principal: PrincipalState,
-      entityIds: ReadonlyArray<string>,
-      vaultIds: ReadonlyArray<string> | null
-    ) {
-      const reached = yield* sql<{ id: string }>`
-        SELECT a.id FROM unnest(${entityIds}::text[]) AS a (id) WHERE ${reachesEntity(sql, principal, sql.literal("a.id"))}`
-      if (reached.length < entityIds.length) {
-        return yield* invalidFields([fieldIssue("entityIds", "must list entities that this API key has access to")])
-      }
-      if (vaultIds === null) {
-        if (principal.vaultAllowlist === null) return
-        return yield* invalidFields([fieldIssue("vaultIds", "must be set, because this API key is limited to some vaults")])
-      }
-      const seen = yield* sql`
-        SELECT v.id FROM vaults v WHERE v.id = ANY(${vaultIds}) AND v.entity_id = ANY(${entityIds}) AND ${seesVault(sql, principal, sql.literal("v.id"))}`
-      if (seen.length < vaultIds.length) {
-        return yield* invalidFields([fieldIssue("vaultIds", "must list vaults of these entities that this API key has access to")])
-      }
-    })
+    const cancel = (webhookId: string, reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED") =>
+      Effect.zipRight(sql`SET LOCAL statement_timeout = ${sql.literal(`'${PATIENCE}'`)}`, cancelWaiting(sql, webhookId, reason))
 
     const read = Effect.fnUntraced(function* (webhookId: string) {
       const [found] = yield* sql<Webhook>`SELECT ${sql.literal(columns)} FROM webhooks w WHERE w.id = ${webhookId}`
@@ -98,8 +67,9 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       /** A new webhook with its secret, which is shown this once. To be run in a transaction. Spec: POST /v1/webhooks. */
       create: Effect.fn("Webhooks.create")(function* (principal: PrincipalState, body: CreateWebhook) {
         const href = yield* checkUrl(body.url)
-        yield* checkReach(principal, body.entityIds, body.vaultIds)
-        if (body.status === "ACTIVE") yield* countActive(body.entityIds)
+        yield* requireReach(sql, principal, body.entityIds, body.vaultIds)
+        yield* requireReadableKinds(principal, body.eventKinds)
+        if (body.status === "ACTIVE") yield* requireRoom(sql, body.entityIds)
         const id = Id.make("whs"),
           secret = Secret.make()
         const disabled = body.status === "DISABLED"
@@ -118,14 +88,20 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
         const known = yield* lock(principal, webhookId)
         const href = patch.url === undefined ? known.url : yield* checkUrl(patch.url)
-        if (patch.vaultIds !== undefined) yield* checkReach(principal, known.entityIds, patch.vaultIds)
+        if (patch.vaultIds !== undefined) yield* requireReach(sql, principal, known.entityIds, patch.vaultIds)
+        // Where events go is as much to be judged as which.
+        if (patch.eventKinds !== undefined || patch.url !== undefined) {
+          yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
+        }
         const enabling = patch.status === "ACTIVE" && known.status === "DISABLED"
         const disabling = patch.status === "DISABLED" && known.status === "ACTIVE"
         if (enabling) {
-          yield* countActive(known.entityIds)
-          yield* sql`DELETE FROM webhook_health WHERE webhook_id = ${webhookId}`
+          yield* requireRoom(sql, known.entityIds)
+          yield* sql`
+            UPDATE webhook_health SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
+              several_deliveries = false, gone_at = NULL WHERE webhook_id = ${webhookId}`
         }
-        if (disabling) yield* cancelWaiting(sql, webhookId, "WEBHOOK_DISABLED")
+        if (disabling) yield* cancel(webhookId, "WEBHOOK_DISABLED")
         const status = patch.status ?? known.status
         yield* sql`
           UPDATE webhooks SET url = ${href}, event_kinds = ${patch.eventKinds ?? known.eventKinds}::text[],
@@ -136,18 +112,18 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             updated_at = CASE WHEN ${Object.keys(patch).length > 0} THEN now() ELSE updated_at END
           WHERE id = ${webhookId}`
         return yield* read(webhookId)
-      }, sql.withTransaction),
+      }, transaction(sql)),
 
       /** Deletes a webhook; its deliveries stay readable through their events. What waits is canceled. */
       delete: Effect.fn("Webhooks.delete")(function* (principal: PrincipalState, webhookId: string) {
         yield* lock(principal, webhookId)
-        yield* cancelWaiting(sql, webhookId, "WEBHOOK_DELETED")
+        yield* cancel(webhookId, "WEBHOOK_DELETED")
         yield* sql`
           UPDATE webhooks SET deleted_at = now(), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),
             disabled_at = coalesce(disabled_at, now()), updated_at = now() WHERE id = ${webhookId}`
         // A deleted webhook never signs again.
         yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId}`
-      }, sql.withTransaction),
+      }, transaction(sql)),
 
       /**
        * A new secret, shown this once; the one before signs along for the grace window. At most three are live.

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/p
 import { Schema } from "effect"
 import { InsufficientScope, OwnerRequired, WebhookReadable, WebhooksManageable, WebhooksReadable } from "../credentials/Access.ts"
 import { InvalidBody, PayloadTooLarge, UnsupportedMediaType } from "../http/Body.ts"
-import { IdempotencyInProgress, IdempotencyKeyReused } from "../http/Idempotency.ts"
+import { IdempotencyHeaders, IdempotencyInProgress, IdempotencyKeyReused } from "../http/Idempotency.ts"
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
 import { problems } from "../http/Problem.ts"
@@ -21,6 +21,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.post("createWebhook", "/webhooks")
       .setUrlParams(noQuery)
+      .setHeaders(IdempotencyHeaders)
       .setPayload(CreateWebhook)
       .addSuccess(CreatedWebhook, { status: 201 })
       .addError(InvalidBody)
@@ -98,6 +99,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
     HttpApiEndpoint.post("rotateSecret", "/webhooks/:webhookId/rotate-secret")
       .setPath(webhookPath)
       .setUrlParams(noQuery)
+      .setHeaders(IdempotencyHeaders)
       .addSuccess(RotatedSecret)
       .addError(InvalidRequest)
       .addError(InsufficientScope)

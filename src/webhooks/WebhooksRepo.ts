@@ -36,10 +36,16 @@ interface HealthRow {
 export const STREAK_ATTEMPTS = 10
 export const STREAK_HOURS = 1
 
+/** Waiting deliveries are counted up to this, so that an endpoint that has been away for days costs no more to look at. */
+const COUNTED = 100_000
+
 export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/WebhooksRepo", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => ({
     list: (principal: PrincipalState, filter: WebhookFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Webhook>> =>
-      Effect.orDie(sql<Webhook>`
+      // Postgres takes no NUL in a text, and no entity's id has one.
+      filter.entityId?.includes("\u0000") === true
+        ? Effect.succeed([])
+        : Effect.orDie(sql<Webhook>`
         SELECT ${sql.literal(columns)} FROM webhooks w
         WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
         ${and(
@@ -71,7 +77,8 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
               coalesce(h.consecutive_failures >= ${STREAK_ATTEMPTS}
                 AND h.failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}), false) AS "failingLong",
               (SELECT max(c.last_success_at) FROM webhook_counters c WHERE c.webhook_id = w.id) AS "lastSuccessAt",
-              (SELECT count(*) FROM deliveries d WHERE d.webhook_id = w.id AND d.status IN ('PENDING', 'RETRYING')) AS "pendingDeliveries",
+              (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.id AND d.status IN ('PENDING', 'RETRYING')
+                LIMIT ${COUNTED}) waiting) AS "pendingDeliveries",
               coalesce(c.delivered, 0) AS "delivered24h", coalesce(c.failed, 0) AS "failed24h"
             FROM (SELECT ${webhookId}::text AS id) w
             LEFT JOIN webhook_health h ON h.webhook_id = w.id

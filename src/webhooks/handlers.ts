@@ -31,6 +31,11 @@ export const layer = HttpApiBuilder.group(
 
     const mutation = { uninterruptible: true }
 
+    const requireManageable = Effect.fnUntraced(function* (principal: PrincipalState, webhookId: string) {
+      if (Option.isNone(yield* repo.find(principal, webhookId))) return yield* notFound()
+      yield* requireManage(principal)
+    })
+
     return handlers
       .handleRaw(
         "createWebhook",
@@ -78,8 +83,7 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             // Whether the webhook is there, and who may change it, comes before what the body says.
-            if (Option.isNone(yield* repo.find(principal, webhookId))) return yield* notFound()
-            yield* requireManage(principal)
+            yield* requireManageable(principal, webhookId)
             const patch = yield* Body.json(UpdateWebhook, ["application/json", "application/merge-patch+json"])
             return HttpServerResponse.unsafeJson(yield* webhooks.update(principal, webhookId, patch))
           }).pipe(dieOnSql)
@@ -96,14 +100,13 @@ export const layer = HttpApiBuilder.group(
       .handleRaw(
         "rotateSecret",
         verb("rotateSecret", ({ path: { webhookId } }) =>
-          Effect.flatMap(Principal, (principal) =>
-            Idempotency.once(
-              sql,
-              callerOf(principal),
-              null,
-              Effect.map(webhooks.rotateSecret(principal, webhookId), (rotated) => ({ status: 200, body: rotated }))
-            )
-          ).pipe(Effect.provideService(MasterKey, master), dieOnSql)
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            // Who may do it comes before what was answered to an earlier request with the same Idempotency-Key.
+            yield* requireManageable(principal, webhookId)
+            const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId), (body) => ({ status: 200, body }))
+            return yield* Idempotency.once(sql, callerOf(principal), yield* Idempotency.bodyBytes, rotated)
+          }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
         mutation
       )

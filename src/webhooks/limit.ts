@@ -1,0 +1,30 @@
+/**
+ * At most 20 active webhooks for each entity. Spec: Delivery contract 6. Decision D-29.
+ */
+import type { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { problem } from "../http/Problem.ts"
+
+/** Active webhooks that an entity can be covered by. */
+export const ACTIVE_PER_ENTITY = 20
+
+/**
+ * Refuses when one of the entities is covered by its limit already. Whoever adds an active webhook holds a lock of each
+ * of its entities until the end of the transaction, taken in one order by all, so that the count cannot change meanwhile
+ * and no two ever wait for each other in a circle. The locks are not those of the entities' rows: the record feed
+ * writes those in an order of its own.
+ */
+export const requireRoom = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, entityIds: ReadonlyArray<string>) {
+  yield* sql`
+    SELECT pg_advisory_xact_lock(lock) FROM (
+      SELECT DISTINCT hashtextextended('active webhooks of ' || id, 0) AS lock FROM unnest(${entityIds}::text[]) AS e (id) ORDER BY lock) locks`
+  const full = yield* sql`
+    SELECT we.entity_id FROM webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status = 'ACTIVE'
+    WHERE we.entity_id = ANY(${entityIds}) GROUP BY we.entity_id HAVING count(*) >= ${ACTIVE_PER_ENTITY} LIMIT 1`
+  if (full.length > 0) {
+    return yield* problem(
+      "webhook_limit_reached",
+      `An entity can be covered by at most ${ACTIVE_PER_ENTITY} active webhooks. Disable or delete one first.`
+    )
+  }
+})
