@@ -93,6 +93,19 @@ const schedule = (value: string): Format.Read<ReadonlyArray<Duration.Duration>> 
     () => "1 to 50 comma-separated waits, such as 0s,1s,2s"
   )
 
+/** An origin that a browser keeps cookies safe at: https, or http on loopback. */
+const portalOrigin = (value: string): Format.Read<string> => {
+  const parsed = URL.canParse(value.trim()) ? new URL(value.trim()) : undefined
+  const fits =
+    parsed !== undefined &&
+    parsed.href === `${parsed.origin}/` &&
+    (parsed.protocol === "https:" || (parsed.protocol === "http:" && isLoopback(parsed.hostname)))
+  return fits ? Either.right(parsed.origin) : Either.left("an https URL without a path, such as https://custody.example.com")
+}
+
+/** Whether a host name of a URL is this machine's own. */
+export const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+
 /** The table. Its order is the order in which settings are shown. */
 export const table = {
   host: setting("HOST", "127.0.0.1", "address of the public API", text),
@@ -184,6 +197,20 @@ export const table = {
     "the key before `MASTER_KEY`, still read while `custody secrets reencrypt` moves to the new one",
     masterKey
   ),
+  portalBaseUrl: optional(
+    "PORTAL_BASE_URL",
+    "the loopback address that is asked",
+    "where people reach the service in a browser, such as https://custody.example.com; without it the web portal answers on loopback only",
+    portalOrigin
+  ),
+  portalOidcIssuer: optional(
+    "PORTAL_OIDC_ISSUER",
+    "none: passwords and passkeys only",
+    "issuer of the identity provider that people may sign in to the web portal with; its redirect URI is `PORTAL_BASE_URL` + `/portal/api/auth/callback/oidc`",
+    url("https", "http")
+  ),
+  portalOidcClientId: optional("PORTAL_OIDC_CLIENT_ID", "none", "client id at `PORTAL_OIDC_ISSUER`", text),
+  portalOidcClientSecret: secret("PORTAL_OIDC_CLIENT_SECRET", "none", "client secret at `PORTAL_OIDC_ISSUER`", text),
   trustedProxies: setting("TRUSTED_PROXIES", "", "CIDRs of proxies whose `X-Forwarded-For` is believed", Format.cidrs, "none"),
   rateLimit: setting(
     "RATE_LIMIT",
@@ -295,6 +322,11 @@ const pairFaults = (values: Values): ReadonlyArray<string> => {
     }
   }
   both(["TLS_CERT_FILE", values.tlsCertFile], ["TLS_KEY_FILE", values.tlsKeyFile])
+  both(["PORTAL_OIDC_ISSUER", values.portalOidcIssuer], ["PORTAL_OIDC_CLIENT_ID", values.portalOidcClientId])
+  both(["PORTAL_OIDC_ISSUER", values.portalOidcIssuer], ["PORTAL_OIDC_CLIENT_SECRET", values.portalOidcClientSecret])
+  if (values.portalOidcIssuer !== undefined && values.portalBaseUrl === undefined) {
+    faults.push("PORTAL_BASE_URL: not set, expected a value because PORTAL_OIDC_ISSUER is set.")
+  }
   both(["TEMPORAL_TLS_CERT_FILE", values.temporalTlsCertFile], ["TEMPORAL_TLS_KEY_FILE", values.temporalTlsKeyFile])
   return faults
 }
