@@ -3,7 +3,7 @@
  * without a request to anywhere, so that it also works where there is no internet. Anchors: an operation's id, an
  * error's code, an event's kind.
  */
-import { codes } from "./http/Problem.ts"
+import { codes, portalCodes } from "./http/Problem.ts"
 import { document } from "./OpenApi.ts"
 
 type Node = { readonly [key: string]: unknown }
@@ -149,7 +149,9 @@ ${table(
 <h2 id="errors">Errors</h2><p>Every answer that is not 2xx is <code>application/problem+json</code> (RFC 9457) with <code>type</code>, <code>title</code>, <code>status</code>, <code>detail</code>, <code>code</code>, <code>requestId</code> and, where fields are at fault, <code>errors</code>.</p>
 ${table(
   ["Code", "Status", "Meaning"],
-  Object.entries(codes).map(([code, [status, title]]) => [`<code id="${code}">${code}</code>`, String(status), text(title)])
+  Object.entries(codes)
+    .filter(([code]) => !Object.hasOwn(portalCodes, code))
+    .map(([code, [status, title]]) => [`<code id="${code}">${code}</code>`, String(status), text(title)])
 )}
 <h2 id="schemas">Schemas</h2>${Object.entries(schemas)
   .map(

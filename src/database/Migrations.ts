@@ -9,6 +9,7 @@ import credentials from "./migrations/0002_credentials.ts"
 import events from "./migrations/0003_events.ts"
 import webhooks from "./migrations/0004_webhooks.ts"
 import lists from "./migrations/0005_lists.ts"
+import portal from "./migrations/0006_portal.ts"
 
 /** The steps by number and name; a new one is added at the end, an old one is never edited. */
 export const steps = {
@@ -16,7 +17,8 @@ export const steps = {
   "0002_credentials": credentials,
   "0003_events": events,
   "0004_webhooks": webhooks,
-  "0005_lists": lists
+  "0005_lists": lists,
+  "0006_portal": portal
 }
 
 const LOCK = 7_249_011

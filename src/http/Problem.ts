@@ -6,6 +6,17 @@
 import { HttpApiSchema } from "@effect/platform"
 import { Data, Schema } from "effect"
 
+/** Codes that only the web portal answers with, to its own pages; the API's documentation leaves them out. */
+export const portalCodes = {
+  signed_out: [401, "Nobody is signed in"],
+  sign_in_failed: [401, "The sign-in failed"],
+  second_factor_required: [403, "The second factor is missing"],
+  second_factor_failed: [403, "The second factor is not valid"],
+  foreign_origin: [403, "The request comes from elsewhere"],
+  invitation_invalid: [410, "The invitation is not valid"],
+  misdirected_request: [421, "The portal is not here"]
+} as const satisfies Record<string, readonly [number, string]>
+
 /** Every code with its status and its title. */
 export const codes = {
   invalid_parameter: [400, "A parameter is not valid"],
@@ -35,7 +46,8 @@ export const codes = {
   rate_limited: [429, "Too many requests"],
   too_many_failed_auth: [429, "Too many failed authentications"],
   internal_error: [500, "Something went wrong on our side"],
-  service_unavailable: [503, "The service is not available right now"]
+  service_unavailable: [503, "The service is not available right now"],
+  ...portalCodes
 } as const satisfies Record<string, readonly [number, string]>
 
 /** A stable code of an error, in snake_case. */

@@ -1,0 +1,37 @@
+/**
+ * Where the portal is, as browsers see it, and whether a request comes from its own pages. Cookies are tied to an
+ * origin, so there is exactly one: `PORTAL_BASE_URL`, or on a developer's machine the loopback address that is asked.
+ */
+import { HttpServerRequest } from "@effect/platform"
+import { Effect } from "effect"
+import { problem } from "../http/Problem.ts"
+import { isLoopback, Settings } from "../settings/Settings.ts"
+
+/** The portal's origin for this request; undefined when it was asked for under a name that no setting vouches for. */
+export const originOf = Effect.gen(function* () {
+  const { portalBaseUrl, tlsCertFile } = yield* Settings
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  if (portalBaseUrl !== undefined) return portalBaseUrl
+  const text = `${tlsCertFile === undefined ? "http" : "https"}://${headers["host"] ?? ""}`
+  const asked = URL.canParse(text) ? new URL(text) : undefined
+  return asked !== undefined && isLoopback(asked.hostname) ? asked.origin : undefined
+})
+
+/** The portal's origin, or the answer that there is no portal here. */
+export const requireOrigin = Effect.flatMap(originOf, (origin) =>
+  origin === undefined
+    ? problem("misdirected_request", "The portal answers under this name only when PORTAL_BASE_URL says so.")
+    : Effect.succeed(origin)
+)
+
+/**
+ * Refuses a change that does not come from one of the portal's own pages. A browser tells the origin of every request
+ * that changes something and lets no page forge it; the extra header cannot be sent across origins without asking
+ * first, which nothing here answers.
+ */
+export const requireOwnPage = (origin: string) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
+    const site = headers["sec-fetch-site"]
+    const own = headers["origin"] === origin && (site === undefined || site === "same-origin") && headers["x-portal"] === "1"
+    return own ? Effect.void : problem("foreign_origin", "The request does not come from a page of the portal.")
+  })
