@@ -19,6 +19,9 @@ interface Ask<A, E, R> {
   readonly start: Effect.Effect<A, E, R>
 }
 
+/** Owner files of servers that a scope of this process stops; a second scope of it only uses them. */
+const held = new Set<string>()
+
 /** The running server or a fresh one; its owner stops it when the scope closes. */
 export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A, E, R>) {
   const dataDir = yield* DataDir
@@ -28,17 +31,20 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
   const take = Effect.gen(function* () {
     const found = yield* ask.running
     const owner = Process.livePid(ownerFile)
-    if (found !== undefined && owner !== undefined && owner !== process.pid) return { owned: false, value: found }
+    if (found !== undefined && (held.has(ownerFile) || (owner !== undefined && owner !== process.pid)))
+      return { owned: false, value: found }
     // A server that is there but does not answer (it is stopping, or broken) makes way for a fresh one.
     const stuck = found === undefined ? live() : undefined
     if (stuck !== undefined) yield* Process.stop(ask, stuck)
     const value = found ?? (yield* ask.start)
     fs.writeFileSync(ownerFile, `${process.pid}\n`)
+    held.add(ownerFile)
     return { owned: true, value }
   })
 
   const release = Effect.gen(function* () {
     const pid = live()
+    held.delete(ownerFile)
     if (Process.livePid(ownerFile) !== process.pid) return
     if (pid !== undefined) yield* Process.stop(ask, pid)
     fs.rmSync(ownerFile, { force: true })

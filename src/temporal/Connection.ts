@@ -52,6 +52,11 @@ let installed = false
 const quiet = () => {
   if (installed) return
   installed = true
+  // Known and without consequence on Bun, but the SDK has nowhere to say it than the console, in the middle of the log.
+  const warn = console.warn
+  console.warn = (...parts: ReadonlyArray<unknown>) => {
+    if (!String(parts[0]).startsWith("v8.promiseHooks.createHook is not available")) warn(...parts)
+  }
   Runtime.install({
     logger: new DefaultLogger("ERROR", ({ message, meta }) => {
       writeLine(JSON.stringify({ time: new Date().toISOString(), level: "error", message: `temporal: ${message}`, ...describe(meta) }))
