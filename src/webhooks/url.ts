@@ -22,6 +22,9 @@ export interface RefusedUrl {
 
 const MAX_LENGTH = 2_048
 const PORTS = [443, 8443]
+/** Longest host name, in characters. */
+const MAX_HOST = 253
+const label = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/
 
 const malformed = (detail: string) => Either.left<RefusedUrl>({ code: "invalid_body", detail })
 const undeliverable = (detail: string) => Either.left<RefusedUrl>({ code: "url_not_deliverable", detail })
@@ -41,8 +44,9 @@ const allowedHost = (hostname: string, { cidrs }: Allowed): boolean => {
 /** The URL as it is stored, or why it is refused. */
 export const check = (text: string, allowed: Allowed): Either.Either<string, RefusedUrl> => {
   if (text.length > MAX_LENGTH) return malformed(`must have at most ${MAX_LENGTH} characters`)
-  // The parser drops white space and control characters silently; a URL that has any was not meant as it would be read.
-  if (/[\s\p{Cc}\\]/u.test(text) || !URL.canParse(text)) return malformed("must be a URL without spaces")
+  // The parser drops white space, control and invisible characters silently; a URL that has any was not meant as it would be read.
+  if (/[\s\p{Cc}\p{Cf}\\]/u.test(text)) return malformed("must not have spaces, backslashes or invisible characters")
+  if (!URL.canParse(text)) return malformed("must be a URL")
   const url = new URL(text)
   if (url.protocol !== "https:") return malformed("must start with https://")
   if (!/^https:\/\/[^/]/i.test(text)) return malformed("must start with https:// and a host")
@@ -56,6 +60,8 @@ export const check = (text: string, allowed: Allowed): Either.Either<string, Ref
   if (![...PORTS, ...allowed.ports].includes(port)) return undeliverable(`must use port ${[...PORTS, ...allowed.ports].join(" or ")}`)
   if (allowedHost(hostname, allowed)) return Either.right(url.href)
   if (literalOf(hostname) !== undefined) return undeliverable("must name a host, not an address")
+  // The parser lets through what no name server knows: empty labels, signs, labels and names that are too long.
+  if (hostname.length > MAX_HOST || !hostname.split(".").every((part) => label.test(part))) return malformed("must name a host")
   if (!hostname.includes(".")) return undeliverable("must name a host of the public internet")
   return Either.right(url.href)
 }
