@@ -7,7 +7,7 @@
 import { RateLimiter } from "@effect/experimental"
 import { HttpServerRequest } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
-import { Duration, Effect, Either, Layer } from "effect"
+import { Context, Duration, Effect, Either, Layer, Option } from "effect"
 import { batched } from "../database/Batch.ts"
 import { current, type ExchangeState } from "../http/Exchange.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
@@ -15,7 +15,7 @@ import * as Format from "../settings/Format.ts"
 import { Settings } from "../settings/Settings.ts"
 import { FailedAuthentications } from "./FailedAuthentications.ts"
 import { KeyUse } from "./KeyUse.ts"
-import type { PrincipalState } from "./Principal.ts"
+import { type PrincipalState, SignedIn } from "./Principal.ts"
 import * as Secret from "./Secret.ts"
 
 interface KeyRow {
@@ -135,6 +135,11 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
       ({ headers }) =>
         Effect.withFiberRuntime<PrincipalState, AuthenticationProblem>((fiber) => {
           const exchange = current(fiber)
+          const session = Context.getOption(fiber.currentContext, SignedIn)
+          if (Option.isSome(session)) {
+            const { value } = session
+            return rateLimit === null ? Effect.succeed(value) : Effect.as(spend(rateLimit, value.userId, exchange), value)
+          }
           const now = Date.now()
           const wait = rateLimit !== null && exchange.client !== undefined ? failures.blockedFor(exchange.client, now) : 0
           if (wait > 0) {

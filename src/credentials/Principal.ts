@@ -23,3 +23,6 @@ export interface PrincipalState {
 
 /** The authenticated caller of a request. */
 export class Principal extends Context.Tag("custody/Principal")<Principal, PrincipalState>() {}
+
+/** The caller of a request that came through the web portal and is signed in there: no API key is asked for in its place. */
+export class SignedIn extends Context.Tag("custody/SignedIn")<SignedIn, PrincipalState>() {}

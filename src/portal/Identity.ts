@@ -1,0 +1,137 @@
+/**
+ * The sign-in library as the portal asks it: one instance for each origin, made when somebody first opens the portal,
+ * so that a service whose portal nobody uses pays nothing for it. What it answers is read here and never passed on
+ * whole: its bodies hold session tokens.
+ */
+import { HttpServerRequest } from "@effect/platform"
+import { Effect, Redacted, Runtime } from "effect"
+import { currentExchange } from "../http/Exchange.ts"
+import { MasterKey } from "../http/MasterKey.ts"
+import { problem } from "../http/Problem.ts"
+import { Settings } from "../settings/Settings.ts"
+import type { Auth } from "./auth.ts"
+import { requireOrigin } from "./origin.ts"
+import { PortalPool } from "./pool.ts"
+
+/** Origins that instances are kept for; on loopback a name and a tunnel or two. */
+const INSTANCES = 8
+
+/** What the library answered. */
+export interface Answer {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+  readonly cookies: ReadonlyArray<string>
+  readonly location: string | null
+}
+
+const unavailable = () =>
+  problem("service_unavailable", "Signing in is not possible right now. Try again.", { headers: { "retry-after": "1" } })
+
+export class Identity extends Effect.Service<Identity>()("custody/portal/Identity", {
+  effect: Effect.gen(function* () {
+    const pool = yield* PortalPool
+    const settings = yield* Settings
+    const master = yield* MasterKey
+    const log = Runtime.runFork(yield* Effect.runtime<never>())
+    const instances = new Map<string, Promise<Auth>>()
+
+    const { portalOidcClientId, portalOidcClientSecret, portalOidcIssuer } = settings
+    const provider =
+      portalOidcIssuer === undefined || portalOidcClientId === undefined || portalOidcClientSecret === undefined
+        ? undefined
+        : { issuer: portalOidcIssuer, clientId: portalOidcClientId, clientSecret: Redacted.value(portalOidcClientSecret) }
+
+    const make = async (origin: string): Promise<Auth> => {
+      const { makeAuth } = await import("./auth.ts")
+      return makeAuth({
+        origin,
+        pool,
+        provider,
+        secret: Redacted.value(master.keyOf("portal-cookie")).toString("hex"),
+        log: (level, message) => log(Effect.logDebug(`sign-in: ${level}: ${message}`))
+      })
+    }
+
+    const instance = (origin: string): Promise<Auth> => {
+      const known = instances.get(origin)
+      if (known !== undefined) return known
+      const [oldest] = instances.keys()
+      if (instances.size >= INSTANCES && oldest !== undefined) instances.delete(oldest)
+      const made = make(origin)
+      instances.set(origin, made)
+      made.catch(() => instances.delete(origin))
+      return made
+    }
+
+    /** The request's own headers, as far as they are the library's business. */
+    const headers = Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const { client } = yield* currentExchange
+      const kept = new Headers({ "x-portal-client": client?.toString() ?? "0.0.0.0" })
+      for (const name of ["cookie", "user-agent"]) {
+        const value = request.headers[name]
+        if (value !== undefined) kept.set(name, value)
+      }
+      return kept
+    })
+
+    const asked = <A>(use: (auth: Auth, headers: Headers, origin: string) => Promise<A>) =>
+      Effect.gen(function* () {
+        const origin = yield* requireOrigin
+        const kept = yield* headers
+        return yield* Effect.tryPromise({ try: async () => use(await instance(origin), kept, origin), catch: (error) => error }).pipe(
+          Effect.tapError((error) => Effect.logWarning("the sign-in library failed", error)),
+          Effect.mapError(unavailable)
+        )
+      })
+
+    const answered = async (response: Response): Promise<Answer> => {
+      const text = await response.text()
+      const body: unknown = text.startsWith("{") ? JSON.parse(text) : {}
+      return {
+        status: response.status,
+        // Text that begins with a brace is an object.
+        body: body as Readonly<Record<string, unknown>>,
+        cookies: response.headers.getSetCookie(),
+        location: response.headers.get("location")
+      }
+    }
+
+    return {
+      /** The identity provider's name, null without one. */
+      provider: provider === undefined ? null : new URL(provider.issuer).hostname,
+
+      /** Asks one of the library's paths. */
+      ask: (path: string, body: unknown) =>
+        asked(async (auth, kept, origin) => {
+          kept.set("origin", origin)
+          kept.set("content-type", "application/json")
+          const request = new Request(`${origin}${auth.options.basePath}${path}`, {
+            method: "POST",
+            headers: kept,
+            body: JSON.stringify(body)
+          })
+          return answered(await auth.handler(request))
+        }),
+
+      /** Passes the identity provider's redirect on. */
+      callback: (query: string) =>
+        asked(async (auth, kept, origin) =>
+          answered(await auth.handler(new Request(`${origin}${auth.options.basePath}/callback/oidc${query}`, { headers: kept })))
+        ),
+
+      /** Starts a session for a user who was recognized by a passkey. */
+      startSession: (userId: string) =>
+        asked(async (auth, kept) => answered(await auth.api.startSession({ body: { userId }, headers: kept, asResponse: true }))),
+
+      /** The token of the session that the request's cookie carries; null without one, or when its signature is not ours. */
+      token: asked(async (auth, kept) => {
+        if (!(kept.get("cookie") ?? "").includes("custody.session_token=")) return null
+        const found = await auth.api.getSession({ headers: kept, query: { disableCookieCache: true, disableRefresh: true } })
+        return found?.session.token ?? null
+      })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

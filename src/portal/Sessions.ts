@@ -1,0 +1,145 @@
+/**
+ * Who is signed in to the portal. A session is asked for anew with every request, and with it its user: the status and
+ * the role that the feed last said, so that a deactivated user is out at the next request. A session in which the
+ * second factor was not shown opens nothing but the way to show it.
+ */
+import { HttpServerRequest } from "@effect/platform"
+import { SqlClient } from "@effect/sql"
+import { Duration, Effect } from "effect"
+import { type PrincipalState, scopes } from "../credentials/Principal.ts"
+import { notFound, problem } from "../http/Problem.ts"
+import { Identity } from "./Identity.ts"
+
+/** A session ends when its user did nothing for this long. */
+export const IDLE = Duration.hours(1)
+/** How long the second factor may take after the first. */
+export const HALFWAY = Duration.minutes(15)
+
+/** A session with its user, at this moment. */
+export interface SessionState {
+  readonly id: string
+  readonly userId: string
+  readonly name: string
+  readonly email: string
+  readonly organizationId: string
+  readonly organizationName: string
+  readonly isOwner: boolean
+  /** Whether the user has a second factor at all. */
+  readonly enrolled: boolean
+  /** When it was shown in this session; null when it was not yet. */
+  readonly secondFactorAt: string | null
+  readonly hasPassword: boolean
+}
+
+/** A session as its user sees it in a list. */
+export interface ListedSession {
+  readonly id: string
+  readonly current: boolean
+  readonly ipAddress: string | null
+  readonly userAgent: string | null
+  readonly createdAt: string
+  readonly lastSeenAt: string
+}
+
+const seconds = (duration: Duration.Duration) => Math.round(Duration.toSeconds(duration))
+
+export class Sessions extends Effect.Service<Sessions>()("custody/portal/Sessions", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const identity = yield* Identity
+
+    const find = (token: string) => sql<SessionState & { readonly status: string; readonly over: boolean; readonly unseen: boolean }>`
+      SELECT s.id, s.user_id AS "userId", u.name, u.email, u.organization_id AS "organizationId", o.name AS "organizationName",
+        u.organization_role = 'owner' AS "isOwner", f.verified_at IS NOT NULL AS enrolled, s.second_factor_at AS "secondFactorAt",
+        EXISTS (SELECT 1 FROM portal_accounts a WHERE a.user_id = s.user_id AND a.password IS NOT NULL) AS "hasPassword", u.status,
+        s.last_seen_at < clock_timestamp() - make_interval(secs => ${seconds(IDLE)})
+          OR (s.second_factor_at IS NULL AND s.created_at < clock_timestamp() - make_interval(secs => ${seconds(HALFWAY)})) AS over,
+        s.last_seen_at < clock_timestamp() - interval '1 minute' AS unseen
+      FROM portal_sessions s JOIN users u ON u.id = s.user_id JOIN organizations o ON o.id = u.organization_id
+      LEFT JOIN portal_second_factors f ON f.user_id = s.user_id
+      WHERE s.token = ${token} AND s.expires_at > clock_timestamp()`
+
+    /** The session of a token, if it is still one. */
+    const ofToken = (token: string) =>
+      Effect.gen(function* () {
+        const [found] = yield* find(token)
+        if (found === undefined) return null
+        const { over, status, unseen, ...session } = found
+        if (status !== "active") {
+          yield* sql`DELETE FROM portal_sessions WHERE user_id = ${session.userId}`
+          return null
+        }
+        if (over) {
+          yield* sql`DELETE FROM portal_sessions WHERE id = ${session.id}`
+          return null
+        }
+        // A page that refreshes itself is no sign of somebody in front of it; the page says when somebody is.
+        const { headers } = yield* HttpServerRequest.HttpServerRequest
+        if (unseen && headers["x-portal-active"] === "1") {
+          yield* sql`UPDATE portal_sessions SET last_seen_at = clock_timestamp() WHERE id = ${session.id}`
+        }
+        return session satisfies SessionState
+      }).pipe(Effect.orDie)
+
+    /** The request's session, whatever is still missing of it; null when nobody is signed in. */
+    const current = Effect.flatMap(identity.token, (token) => (token === null ? Effect.succeed(null) : ofToken(token)))
+
+    /** The request's session, whether or not the second factor was shown. */
+    const started = Effect.flatMap(current, (session) =>
+      session === null ? problem("signed_out", "Sign in to go on.") : Effect.succeed(session)
+    )
+
+    /** The request's session, complete. */
+    const complete = Effect.flatMap(started, (session) =>
+      session.enrolled && session.secondFactorAt !== null
+        ? Effect.succeed(session)
+        : problem("second_factor_required", session.enrolled ? "Enter a code of your authenticator." : "Set up an authenticator first.")
+    )
+
+    return {
+      current,
+      started,
+      complete,
+
+      /** Marks that the second factor was shown in a session. */
+      completeSession: (sessionId: string) =>
+        Effect.orDie(sql`UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE id = ${sessionId}`),
+
+      /** The same for the session of a token. */
+      completeToken: (token: string) =>
+        Effect.orDie(sql`UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE token = ${token}`),
+
+      /** The user's sessions that have not ended, latest first. */
+      list: ({ id, userId }: SessionState): Effect.Effect<ReadonlyArray<ListedSession>> =>
+        Effect.orDie(sql<ListedSession>`
+          SELECT s.id, s.id = ${id} AS current, s.ip_address AS "ipAddress", s.user_agent AS "userAgent", s.created_at AS "createdAt",
+            s.last_seen_at AS "lastSeenAt" FROM portal_sessions s
+          WHERE s.user_id = ${userId} AND s.expires_at > clock_timestamp() AND s.second_factor_at IS NOT NULL
+            AND s.last_seen_at > clock_timestamp() - make_interval(secs => ${seconds(IDLE)})
+          ORDER BY s.last_seen_at DESC, s.id LIMIT 100`),
+
+      /** Ends one of the user's sessions. */
+      end: ({ userId }: SessionState, sessionId: string) =>
+        Effect.gen(function* () {
+          const ended = yield* Effect.orDie(sql`DELETE FROM portal_sessions WHERE id = ${sessionId} AND user_id = ${userId} RETURNING id`)
+          if (ended.length === 0) return yield* notFound()
+        }),
+
+      /** Ends the user's sessions, all but the current one or all of them. */
+      endAll: ({ id, userId }: SessionState, keepCurrent: boolean) =>
+        Effect.orDie(sql`DELETE FROM portal_sessions WHERE user_id = ${userId} AND (id <> ${id} OR NOT ${keepCurrent}::boolean)`)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}
+
+/** What a complete session may do: what its user may, with every scope and no allowlist. */
+export const principalOf = ({ isOwner, organizationId, userId }: SessionState): PrincipalState => ({
+  keyId: null,
+  userId,
+  organizationId,
+  scopes: new Set(scopes),
+  vaultAllowlist: null,
+  isOwner
+})

@@ -1,0 +1,153 @@
+/**
+ * The library that holds passwords, sessions and sign-in at the identity provider, set up for the portal. It never
+ * answers a browser by itself: the portal's own paths ask it and hand on no more than a page needs, so that a session's
+ * token stands in an HttpOnly cookie and nowhere else. Accounts are made by invitations (Invitations.ts), never here.
+ */
+import { betterAuth } from "better-auth"
+import { createAuthEndpoint } from "better-auth/api"
+import { setSessionCookie } from "better-auth/cookies"
+import { genericOAuth } from "better-auth/plugins/generic-oauth"
+import { Schema } from "effect"
+import type pg from "pg"
+
+/** Where the library's paths would be; only the identity provider's redirect is served there. */
+export const BASE_PATH = "/portal/api/auth"
+/** Id of the identity provider, part of its redirect URI. */
+export const PROVIDER = "oidc"
+/** Longest life of a session, in seconds, however busy it is. */
+export const SESSION_SECONDS = 12 * 3_600
+/** Shortest password. */
+export const PASSWORD_MIN = 12
+/** Longest password. */
+export const PASSWORD_MAX = 200
+/** The header in which the portal tells the library who is calling. */
+export const CLIENT_HEADER = "x-portal-client"
+
+/** The identity provider by settings. */
+export interface Provider {
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+}
+
+/** What an instance is made of. */
+export interface AuthOptions {
+  /** The portal's origin. */
+  readonly origin: string
+  readonly pool: pg.Pool
+  /** Signs cookies. */
+  readonly secret: string
+  readonly provider: Provider | undefined
+  readonly log: (level: string, message: string) => void
+}
+
+const times = { createdAt: "created_at", updatedAt: "updated_at" } as const
+
+/** Starts a session for a user who was recognized by other means: a passkey. Reached by the server only. */
+const startSession = {
+  id: "start-session",
+  endpoints: {
+    startSession: createAuthEndpoint.serverOnly(
+      { method: "POST", body: Schema.standardSchemaV1(Schema.Struct({ userId: Schema.String })) },
+      async (ctx) => {
+        const user = await ctx.context.internalAdapter.findUserById(ctx.body.userId)
+        if (user === null) return ctx.json({ token: null })
+        const session = await ctx.context.internalAdapter.createSession(user.id)
+        await setSessionCookie(ctx, { session, user })
+        return ctx.json({ token: session.token })
+      }
+    )
+  }
+} as const
+
+/** The password's hash, as it is kept. */
+export const hashPassword = (password: string): Promise<string> => Bun.password.hash(password.normalize("NFKC"), "argon2id")
+/** Whether a password has this hash. */
+export const verifyPassword = (password: string, hash: string): Promise<boolean> => Bun.password.verify(password.normalize("NFKC"), hash)
+
+/** An instance for one origin. */
+export const makeAuth = ({ log, origin, pool, provider, secret }: AuthOptions) =>
+  betterAuth({
+    appName: "Custody",
+    baseURL: origin,
+    basePath: BASE_PATH,
+    trustedOrigins: [origin],
+    secret,
+    database: pool,
+    telemetry: { enabled: false },
+    // The portal has limits of its own on everything that leads here (SignIn.ts).
+    rateLimit: { enabled: false },
+    logger: { level: "warn", log: (level, message) => log(level, message) },
+    user: { modelName: "portal_users", fields: { emailVerified: "email_verified", ...times } },
+    session: {
+      modelName: "portal_sessions",
+      fields: { userId: "user_id", ipAddress: "ip_address", userAgent: "user_agent", expiresAt: "expires_at", ...times },
+      expiresIn: SESSION_SECONDS,
+      disableSessionRefresh: true,
+      cookieCache: { enabled: false }
+    },
+    account: {
+      modelName: "portal_accounts",
+      fields: {
+        userId: "user_id",
+        accountId: "account_id",
+        providerId: "provider_id",
+        accessToken: "access_token",
+        refreshToken: "refresh_token",
+        idToken: "id_token",
+        accessTokenExpiresAt: "access_token_expires_at",
+        refreshTokenExpiresAt: "refresh_token_expires_at",
+        ...times
+      },
+      updateAccountOnSignIn: false,
+      // An identity is taken for the account of its address only when the provider says that the address is verified.
+      accountLinking: { enabled: true, trustedProviders: [] }
+    },
+    verification: { modelName: "portal_verifications", fields: { expiresAt: "expires_at", ...times }, storeIdentifier: "hashed" },
+    databaseHooks: {
+      account: {
+        create: {
+          // The provider's tokens are needed for the sign-in alone, and what is not kept cannot be stolen.
+          before: async (account) => ({ data: { ...account, accessToken: null, refreshToken: null, idToken: null } })
+        }
+      }
+    },
+    emailAndPassword: {
+      enabled: true,
+      disableSignUp: true,
+      minPasswordLength: PASSWORD_MIN,
+      maxPasswordLength: PASSWORD_MAX,
+      password: { hash: hashPassword, verify: ({ hash, password }) => verifyPassword(password, hash) }
+    },
+    plugins: [
+      startSession,
+      ...(provider === undefined
+        ? []
+        : [
+            genericOAuth({
+              config: [
+                {
+                  providerId: PROVIDER,
+                  discoveryUrl: `${provider.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`,
+                  clientId: provider.clientId,
+                  clientSecret: provider.clientSecret,
+                  scopes: ["openid", "email", "profile"],
+                  pkce: true,
+                  requireIdTokenVerification: true,
+                  disableSignUp: true
+                }
+              ]
+            })
+          ])
+    ],
+    advanced: {
+      cookiePrefix: "custody",
+      useSecureCookies: origin.startsWith("https://"),
+      defaultCookieAttributes: { path: "/portal", sameSite: "strict", httpOnly: true },
+      // The identity provider sends the browser back from its own site.
+      cookies: { state: { attributes: { sameSite: "lax" } } },
+      ipAddress: { ipAddressHeaders: [CLIENT_HEADER] }
+    }
+  })
+
+export type Auth = ReturnType<typeof makeAuth>

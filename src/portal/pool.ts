@@ -1,0 +1,28 @@
+/** The connections that the sign-in library works with; it speaks to Postgres by itself, in types of its own. */
+import { Context, Effect, Layer, Redacted } from "effect"
+import pg from "pg"
+
+export class PortalPool extends Context.Tag("custody/portal/Pool")<PortalPool, pg.Pool>() {}
+
+/** A small pool on the service's database. Nothing is connected before somebody opens the portal. */
+export const layer = (url: Redacted.Redacted) =>
+  Layer.scoped(
+    PortalPool,
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const pool = new pg.Pool({
+          connectionString: Redacted.value(url),
+          max: 4,
+          connectionTimeoutMillis: 1_000,
+          idleTimeoutMillis: 30_000,
+          keepAlive: true,
+          application_name: "custody-portal",
+          options: "-c timezone=UTC -c statement_timeout=2000 -c idle_in_transaction_session_timeout=5000 -c lock_timeout=2000"
+        })
+        // A connection that breaks while idle is replaced by the pool; the next statement reports what is wrong.
+        pool.on("error", () => {})
+        return pool
+      }),
+      (pool) => Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.timeoutOption("2 seconds"))
+    )
+  )
