@@ -83,7 +83,7 @@ const problemOf = <R>(
   const error = Cause.squash(cause)
   if (error instanceof Problem) return Effect.succeed(error)
   if (error instanceof HttpApiError.HttpApiDecodeError && !exchange.inHandler) return Effect.succeed(decodeProblem(error, request))
-  if (error instanceof HttpServerError.RouteNotFound) return unrouted(request, routes)
+  if (error instanceof HttpServerError.RouteNotFound) return unrouted(request, exchange, routes)
   if (isUnavailable(error)) {
     return Effect.as(
       Effect.logWarning("the database cannot answer now", error),
@@ -97,7 +97,11 @@ const problemOf = <R>(
 }
 
 /** An unknown path or method: first who asks, then what exists. */
-const unrouted = <R>(request: HttpServerRequest.HttpServerRequest, routes: Routes<R>): Effect.Effect<Problem, never, R> => {
+const unrouted = <R>(
+  request: HttpServerRequest.HttpServerRequest,
+  exchange: ExchangeState,
+  routes: Routes<R>
+): Effect.Effect<Problem, never, R> => {
   const path = pathOf(request.url)
   const methods = routes.methods(path)
   // A path whose text cannot be decoded matches a pattern and still names nothing.
@@ -106,7 +110,10 @@ const unrouted = <R>(request: HttpServerRequest.HttpServerRequest, routes: Route
       ? notFound()
       : problem("method_not_allowed", `${request.method} is not allowed here.`, { headers: { allow: methods.join(", ") } })
   if (routes.isPublic(path)) return Effect.succeed(answer())
-  return Effect.match(routes.authenticate, { onFailure: (self): Problem => self, onSuccess: answer })
+  return Effect.matchCauseEffect(routes.authenticate, {
+    onFailure: (cause) => problemOf(cause, request, exchange, routes),
+    onSuccess: () => Effect.succeed(answer())
+  })
 }
 
 /** Parameters that do not fit the contract. Path ids are any text, so what does not fit stands in the query. */
