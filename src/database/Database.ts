@@ -65,15 +65,57 @@ const nameOf = (text: string): string | undefined => {
   return name
 }
 
-/** A connection that prepares every statement with parameters under a name of its own. */
+/** A connection that prepares every statement with parameters under a name of its own, and knows how long it has waited for an answer. */
 class PreparingClient extends pg.Client {
+  #waiting = 0
+  #since = 0
+
   // pg's `query` has a dozen overloads; this one adds a name to the (text, values, callback) form and passes the rest on.
   override query(...input: ReadonlyArray<unknown>): never {
     const [text, values, callback] = input
     const name = typeof text === "string" && Array.isArray(values) && values.length > 0 ? nameOf(text) : undefined
-    const args = name === undefined ? input : [{ text, values, name }, callback]
+    const args = name === undefined ? [...input] : [{ text, values, name }, callback]
+    const last = args.at(-1)
+    if (typeof last === "function") {
+      if (this.#waiting++ === 0) this.#since = performance.now()
+      args[args.length - 1] = (...answer: ReadonlyArray<unknown>) => {
+        this.#waiting--
+        this.#since = performance.now()
+        last(...answer)
+      }
+    }
     return Reflect.apply(super.query, this, args) as never
   }
+
+  /**
+   * Breaks the connection when a statement has waited longer than this many milliseconds. Postgres ends a statement
+   * that takes too long itself; a Postgres that is silent (stopped, or behind a dead network) does not, and whoever
+   * waits would wait for ever.
+   */
+  breakWhenSilent(millis: number): void {
+    if (this.#waiting === 0 || performance.now() - this.#since <= millis) return
+    this.connection.stream.destroy(new Error(`timeout exceeded: Postgres was silent for ${millis} ms`))
+  }
+}
+
+/** How much longer than its longest statement a pool waits for an answer. */
+const SILENCE = Duration.seconds(1)
+
+/** Looks after the connections of a pool for as long as it is open. Returns how to stop. */
+const watch = (pool: pg.Pool, shape: PoolShape) => {
+  const clients = new Set<PreparingClient>()
+  pool.on("connect", (client) => {
+    if (client instanceof PreparingClient) clients.add(client)
+  })
+  pool.on("remove", (client) => {
+    if (client instanceof PreparingClient) clients.delete(client)
+  })
+  const longest = Duration.toMillis(Duration.sum(shape.statement, SILENCE))
+  const timer = setInterval(() => {
+    for (const client of clients) client.breakWhenSilent(longest)
+  }, 250)
+  timer.unref()
+  return () => clearInterval(timer)
 }
 
 /** A `SqlClient` and `PgClient` over a pool of this shape. Fails at the first use, not here, when Postgres is away. */
@@ -99,10 +141,15 @@ export const layer = (url: Redacted.Redacted, shape: PoolShape) =>
         })
         // A connection that breaks while idle is replaced by the pool; the next statement reports what is wrong.
         pool.on("error", () => {})
-        return pool
+        return { pool, unwatch: watch(pool, shape) }
       }),
-      (pool) => Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.timeoutOption(Duration.seconds(2)))
-    )
+      ({ pool, unwatch }) =>
+        Effect.promise(() => pool.end()).pipe(
+          Effect.interruptible,
+          Effect.timeoutOption(Duration.seconds(2)),
+          Effect.ensuring(Effect.sync(unwatch))
+        )
+    ).pipe(Effect.map(({ pool }) => pool))
   }).pipe(Layer.provide(Reactivity.layer))
 
 const unavailable = /^(08|53|57P0|57014|55P03|40001|40P01)/
