@@ -10,6 +10,7 @@ import { DefaultLogger, NativeConnection, type NativeConnectionOptions, Runtime 
 import { Context, Data, Effect, type Layer, Option, Redacted, Schedule, SubscriptionRef } from "effect"
 import { Settings, type Values } from "../settings/Settings.ts"
 import { writeLine } from "../telemetry/Log.ts"
+import { logThreads } from "./threads.ts"
 
 /** Temporal cannot be reached now. */
 export class TemporalAway extends Data.TaggedError("TemporalAway")<{ readonly message: string }> {}
@@ -52,11 +53,7 @@ let installed = false
 const quiet = () => {
   if (installed) return
   installed = true
-  // Known and without consequence on Bun, but the SDK has nowhere to say it than the console, in the middle of the log.
-  const warn = console.warn
-  console.warn = (...parts: ReadonlyArray<unknown>) => {
-    if (!String(parts[0]).startsWith("v8.promiseHooks.createHook is not available")) warn(...parts)
-  }
+  logThreads()
   Runtime.install({
     logger: new DefaultLogger("ERROR", ({ message, meta }) => {
       writeLine(JSON.stringify({ time: new Date().toISOString(), level: "error", message: `temporal: ${message}`, ...describe(meta) }))
