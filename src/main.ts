@@ -6,6 +6,7 @@ import { Effect, type Exit, Fiber, Layer } from "effect"
 import packageJson from "../package.json" with { type: "json" }
 import { base } from "./App.ts"
 import { plainly } from "./commands/console.ts"
+import { demo } from "./commands/demo.ts"
 import { ending, exitCodes } from "./commands/exit.ts"
 import { keys } from "./commands/keys.ts"
 import { load } from "./commands/load.ts"
@@ -18,7 +19,8 @@ const custody = Command.make("custody").pipe(
     Command.provide(start, base),
     Command.provide(migrate, base),
     Command.provide(load, base),
-    Command.provide(keys, base)
+    Command.provide(keys, base),
+    Command.provide(demo, base)
   ])
 )
 

@@ -4,6 +4,7 @@ import { SqlError } from "@effect/sql"
 import { Cause, Data, Exit } from "effect"
 import { InvalidKey, UnknownKey } from "../credentials/ApiKeys.ts"
 import { isUnavailable } from "../database/Database.ts"
+import { DemoFailed } from "../demo/data.ts"
 import { EmbeddedServerError } from "../embedded/Process.ts"
 import { ListenError } from "../http/listen.ts"
 import { InvalidRecords } from "../ledger/Ledger.ts"
@@ -20,9 +21,6 @@ export const exitCodes = {
   130: "ended by a second Ctrl-C without waiting"
 } as const
 
-/** What was asked for did not come about; `message` says everything. */
-export class Failed extends Data.TaggedError("Failed")<{ readonly message: string }> {}
-
 /** The command line does not say what is needed. */
 export class Usage extends Data.TaggedError("Usage")<{ readonly message: string }> {}
 
@@ -37,7 +35,7 @@ export const ending = (exit: Exit.Exit<unknown, unknown>): { readonly code: numb
   // @effect/cli has printed what is wrong with the command line.
   if (ValidationError.isValidationError(error)) return { code: 2, message: "" }
   if (error instanceof Usage || error instanceof InvalidKey || error instanceof UnknownKey) return { code: 2, message: error.message }
-  if (error instanceof Failed) return { code: 1, message: error.message }
+  if (error instanceof DemoFailed) return { code: 1, message: error.message }
   if (error instanceof InvalidSettings) return { code: 3, message: error.message }
   if (error instanceof InvalidRecords || error instanceof InvalidInput) return { code: 4, message: error.message }
   if (error instanceof EmbeddedServerError || error instanceof ListenError) return { code: 5, message: error.message }

@@ -22,6 +22,8 @@ export const bundleHash = (): string => {
   return hash.digest("hex").slice(0, 16)
 }
 
+const nameOf = () => `workflows-${bundleHash()}.js`
+const built = path.join(root, "dist")
 const beside = path.join(root, "node_modules", ".cache", "custody")
 
 /** Keeps the code under its name in the first folder that takes it. */
@@ -38,25 +40,32 @@ const keep = (name: string, code: string, folders: ReadonlyArray<string>) => {
   }
 }
 
+const make = () =>
+  bundleWorkflowCode({
+    workflowsPath: path.join(sources, "index.ts"),
+    logger: {
+      log: () => {},
+      trace: () => {},
+      debug: () => {},
+      info: () => {},
+      warn: () => {},
+      error: (message) => process.stderr.write(`${message}\n`)
+    }
+  })
+
 /** The bundle's code, made when it is not kept yet. `folder` is where it is kept when nothing else can be written to. */
 export const bundle = (folder: string) =>
   Effect.gen(function* () {
-    const name = `workflows-${bundleHash()}.js`
-    const kept = [path.join(root, "dist"), beside, folder].map((at) => path.join(at, name)).find((file) => fs.existsSync(file))
+    const name = nameOf()
+    const kept = [built, beside, folder].map((at) => path.join(at, name)).find((file) => fs.existsSync(file))
     if (kept !== undefined) return { code: fs.readFileSync(kept, "utf8") }
-    const { code } = yield* Effect.promise(() =>
-      bundleWorkflowCode({
-        workflowsPath: path.join(sources, "index.ts"),
-        logger: {
-          log: () => {},
-          trace: () => {},
-          debug: () => {},
-          info: () => {},
-          warn: () => {},
-          error: (message) => process.stderr.write(`${message}\n`)
-        }
-      })
-    )
+    const { code } = yield* Effect.promise(make)
     yield* Effect.sync(() => keep(name, code, [beside, folder]))
     return { code }
   })
+
+// `bun run bundle`: for an image, in which nothing is written later.
+if (import.meta.main) {
+  keep(nameOf(), (await make()).code, [built])
+  process.stdout.write(`${path.join("dist", nameOf())}\n`)
+}

@@ -1,0 +1,195 @@
+/**
+ * The demo: the whole service on this machine with real data, and a consumer beside it. It starts what `custody start`
+ * starts, by the same composition, and drives it as its users would: records over the platform listener, webhooks
+ * over the API, deliveries to an HTTPS endpoint. What can go wrong: a port that is taken, a Temporal server that
+ * cannot be fetched; both are told in words.
+ */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { Config, Deferred, Duration, Effect, Fiber, Option, Redacted, Schema } from "effect"
+import { type Addresses, commandDatabase, databaseUrl, platformToken, portsFree, roles, start, temporal } from "../App.ts"
+import { ApiKeys } from "../credentials/ApiKeys.ts"
+import { DataDir } from "../embedded/DataDir.ts"
+import { livePid } from "../embedded/Process.ts"
+import * as Format from "../settings/Format.ts"
+import { Settings, type Values } from "../settings/Settings.ts"
+import * as Log from "../telemetry/Log.ts"
+import { bundle } from "../temporal/bundle.ts"
+import * as Client from "./Client.ts"
+import { DemoFailed, read } from "./data.ts"
+import { ensure, Keys } from "./keys.ts"
+import * as panel from "./panel.ts"
+import { LEDGER, open, type Receiver } from "./Receiver.ts"
+import { Screen, span } from "./Screen.ts"
+import { createWebhooks, tell } from "./Story.ts"
+
+/** `DATA_DIR/demo.json`: where everything is, for scripts. */
+export const DemoFile = Schema.Struct({
+  baseUrl: Schema.String,
+  platformUrl: Schema.String,
+  platformToken: Schema.String,
+  temporalUi: Schema.String,
+  receiverUrl: Schema.String,
+  organizationId: Schema.String,
+  entityIds: Schema.Array(Schema.String),
+  vaultIds: Schema.Array(Schema.String),
+  keys: Keys,
+  webhookId: Schema.String
+})
+
+/** Waits between attempts that can be watched; a schedule of one's own stays. */
+const quickly = [0, 2, 5, 30, 300, 3_600].map((seconds) => Duration.seconds(seconds))
+
+const loopback = Format.cidr("127.0.0.0/8")
+
+/** The settings for this run: as they are, and in addition what the receiver on this machine needs. */
+const demoSettings = (settings: Values, receiver: Receiver) =>
+  Effect.gen(function* () {
+    const ownSchedule = Option.isSome(yield* Config.option(Config.nonEmptyString("WEBHOOK_RETRY_SCHEDULE")))
+    if (settings.webhookExtraCa !== undefined) fs.appendFileSync(receiver.caFile, `\n${fs.readFileSync(settings.webhookExtraCa, "utf8")}`)
+    const demo: Values = {
+      ...settings,
+      webhookAllowCidrs: [...settings.webhookAllowCidrs, ...(loopback._tag === "Right" ? [loopback.right] : [])],
+      webhookAllowPorts: [...settings.webhookAllowPorts, receiver.port],
+      webhookExtraCa: receiver.caFile,
+      ...(ownSchedule ? {} : { webhookRetrySchedule: quickly })
+    }
+    return demo
+  })
+
+/** Refuses to be the second demo of a data directory, and to start where a port is taken. */
+const alone = Effect.gen(function* () {
+  const dataDir = yield* DataDir
+  yield* portsFree
+  const other = livePid(dataDir.at("run", "demo.pid"))
+  if (other !== undefined) {
+    return yield* new DemoFailed({
+      message: `A demo runs on ${dataDir.root} already (process ${other}). Stop it, or set DATA_DIR to another folder.`
+    })
+  }
+  yield* dataDir.pidFile("demo")
+})
+
+/** What an earlier run left in `demo.json`; nothing where that cannot be read. */
+const earlierKeys = (file: string) =>
+  Effect.orElseSucceed(
+    Effect.map(
+      Effect.flatMap(
+        Effect.try(() => fs.readFileSync(file, "utf8")),
+        Schema.decodeUnknown(Schema.parseJson(DemoFile))
+      ),
+      ({ keys }): Partial<Keys> => keys
+    ),
+    () => ({})
+  )
+
+const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).host : url)
+
+/** The Temporal server; while it is fetched or built, what it says goes to `tell`. */
+const telling = <A, E, R>(effect: Effect.Effect<A, E, R>, tell: (text: string) => void) =>
+  Effect.flatMap(Effect.console, (console) =>
+    Effect.withConsole(effect, { ...console, error: (...parts) => Effect.sync(() => tell(parts.map(String).join(" "))) })
+  )
+
+/** Everything that has to stand before the first delivery, a step at a time on the screen. */
+const prepare = Effect.gen(function* () {
+  const screen = yield* Screen
+  const dataDir = yield* DataDir
+  const settings = yield* Settings
+  let note = ""
+  const noted = (text: string) => {
+    note = text
+    if (!screen.live) screen.line(`    ${text}`)
+  }
+  // All three are under way at once; the screen shows them one after the other, each with the time that it took.
+  const postgresStarting = yield* Effect.forkScoped(Effect.timed(databaseUrl))
+  const temporalStarting = yield* Effect.forkScoped(Effect.timed(telling(temporal, noted)))
+  const bundling = yield* Effect.forkScoped(Effect.timed(bundle(dataDir.at("cache"))))
+  const took = ([duration]: readonly [Duration.Duration, unknown]) => duration
+  yield* screen.step("Postgres", Fiber.join(postgresStarting), { took, told: ([, url]) => hostOf(Redacted.value(url)) })
+  const [, servers] = yield* screen.step("Temporal", Fiber.join(temporalStarting), {
+    took,
+    note: () => note,
+    told: ([, { address, ui }]) => `${address}, UI on ${ui}`
+  })
+  yield* screen.step("Workflows", Fiber.join(bundling), { took, told: () => "bundled" })
+  const receiver = yield* screen.step("Receiver", open, { told: ({ url }) => `${url("")}, certificate made just now` })
+
+  const ready = yield* Deferred.make<Addresses>()
+  const service = yield* start(roles, { migrate: true, onReady: (where) => Deferred.succeed(ready, where) }).pipe(
+    Effect.provideService(Settings, yield* demoSettings(settings, receiver)),
+    Effect.forkScoped
+  )
+  const where = yield* screen.step("Service", Effect.raceFirst(Deferred.await(ready), Fiber.join(service)), {
+    told: ({ api, platform }) => `${api}, platform on ${hostOf(platform ?? "")}`
+  })
+  return { receiver, servers, service, where }
+})
+
+const write = (file: string, content: typeof DemoFile.Type) =>
+  Effect.sync(() => {
+    fs.writeFileSync(`${file}.${process.pid}`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+    fs.renameSync(`${file}.${process.pid}`, file)
+  })
+
+/** Runs the demo: once through, or until it is interrupted. */
+export const run = (once: boolean) =>
+  Effect.gen(function* () {
+    const screen = yield* Screen
+    const dataDir = yield* DataDir
+    const { style } = screen
+    yield* alone
+    yield* Log.toFile(dataDir.at("log", "demo.log"))
+    const data = yield* read
+    screen.line(
+      `\n ${style.bold("Custody Data Service")}  ${style.dim("demo: real transactions, signed deliveries, on this machine only")}\n`
+    )
+    let stoppingSince = performance.now()
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() =>
+        screen.line(
+          ` Stopped in ${span(performance.now() - stoppingSince)}. The data stay in ${path.relative(process.cwd(), dataDir.root) || "."}.`
+        )
+      )
+    )
+
+    const { receiver, servers, service, where } = yield* prepare
+    const file = dataDir.at("demo.json")
+    const token = yield* platformToken
+    const feed = Client.make(where, token, "")
+    yield* screen.step("Demo data", feed.history(data.history), {
+      told: (changed) => (changed === 0 ? "loaded before" : `${changed.toLocaleString("en")} records, ${data.organizations} organizations`)
+    })
+    const secrets = yield* ensure(data, yield* earlierKeys(file)).pipe(
+      Effect.provide(ApiKeys.layer),
+      Effect.provide(commandDatabase),
+      Effect.scoped
+    )
+    const client = Client.make(where, token, secrets.owner)
+    const webhooks = yield* screen.step("Webhooks", createWebhooks(client, receiver, data), {
+      told: () => "2, and 6 API keys with different rights"
+    })
+    const content: typeof DemoFile.Type = {
+      baseUrl: where.api ?? "",
+      platformUrl: where.platform ?? "",
+      platformToken: Redacted.value(token),
+      temporalUi: servers.ui,
+      receiverUrl: receiver.url(LEDGER),
+      organizationId: data.organizationId,
+      entityIds: data.entityIds,
+      vaultIds: data.vaultIds,
+      keys: secrets,
+      webhookId: webhooks.ledger.id
+    }
+    yield* write(file, content)
+    panel.show(screen, content, file)
+
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        stoppingSince = performance.now()
+        screen.line("\n Stopping: requests and attempts in flight first, then the servers …")
+      })
+    )
+    const story = tell({ client, data, receiver, screen, webhooks }, once, panel.footer(content))
+    return yield* Effect.raceFirst(story, Fiber.join(service))
+  }).pipe(Effect.scoped, Effect.provide(Screen.layer))

@@ -1,0 +1,170 @@
+/**
+ * What happens in the demo: transactions are fed as a custody platform would feed them, an endpoint fails and is
+ * tried again, a secret is rotated. Every request that the receiver gets is shown with what the service recorded of it.
+ */
+import { Duration, Effect, Ref, Schedule } from "effect"
+import type { Client } from "./Client.ts"
+import { type DemoData, DemoFailed } from "./data.ts"
+import { head, row } from "./deliveryLine.ts"
+import { BACK_OFFICE, LEDGER, type Receiver } from "./Receiver.ts"
+import type { Screen } from "./Screen.ts"
+
+/** The demo's webhooks: their ids and the first one's secret. */
+export interface Webhooks {
+  readonly ledger: { readonly id: string; readonly secret: string }
+  readonly backOffice: { readonly id: string; readonly secret: string }
+}
+
+const DESCRIPTION = "Demo: "
+
+/** Makes the demo's two webhooks; those of an earlier run are deleted, their history stays. */
+export const createWebhooks = (client: Client, receiver: Receiver, { entityIds }: DemoData) =>
+  Effect.gen(function* () {
+    const earlier = (yield* client.webhooks).filter(({ description }) => description.startsWith(DESCRIPTION))
+    yield* Effect.forEach(earlier, ({ id }) => client.deleteWebhook(id))
+    const create = (description: string, path: string, eventKinds: ReadonlyArray<string>) =>
+      Effect.tap(
+        client.createWebhook({
+          url: receiver.url(path),
+          description: `${DESCRIPTION}${description}`,
+          entityIds,
+          eventKinds,
+          notificationEmail: "ops@example.com"
+        }),
+        ({ secret }) => receiver.trust(path, [secret])
+      )
+    const webhooks: Webhooks = {
+      ledger: yield* create("ledger import", LEDGER, [
+        "transaction.pending",
+        "transaction.confirmed",
+        "transaction.failed",
+        "transaction.reorged",
+        "vault.updated",
+        "webhook.secret_rotated"
+      ]),
+      backOffice: yield* create("back office, fails at the first attempt", BACK_OFFICE, ["deposit_address.created", "balance.updated"])
+    }
+    return webhooks
+  })
+
+interface Telling {
+  readonly client: Client
+  readonly data: DemoData
+  readonly receiver: Receiver
+  readonly screen: Screen
+  readonly webhooks: Webhooks
+}
+
+/** What happens next on the custody platform, one at a time. */
+const platform = ({ client, data }: Telling) => {
+  let [transactions, others] = [0, 0]
+  const rename = Effect.suspend(() => {
+    const { label, ...vault } = data.renamed
+    const renamed = (text: string) => client.happened(JSON.stringify({ ...vault, label: text }))
+    return Effect.flatMap(renamed(`${label} II`), (news) => (news ? Effect.void : Effect.asVoid(renamed(label))))
+  })
+  /** Feeds the next record that is news; when all are known already, a vault is renamed. */
+  const next = (take: () => string | undefined): Effect.Effect<void, DemoFailed> =>
+    Effect.suspend(() => {
+      const line = take()
+      return line === undefined ? rename : Effect.flatMap(client.happened(line), (news) => (news ? Effect.void : next(take)))
+    })
+  return {
+    transaction: next(() => data.transactions[transactions++]),
+    other: next(() => data.others[others++])
+  }
+}
+
+/** Shows requests as they come in, for ever. */
+const show = ({ client, data, receiver, screen }: Telling, onShown: (latencyMs: number, ok: boolean) => Effect.Effect<void>) =>
+  Effect.forever(
+    Effect.gen(function* () {
+      const received = yield* receiver.next
+      // The attempt is recorded when its answer has arrived, a moment after the receiver sent it.
+      const attempt = yield* client.deliveriesOf(received.eventId).pipe(
+        Effect.map((found) => found.find(({ id }) => id === received.deliveryId)?.attempts[received.attempt - 1]),
+        Effect.filterOrFail((found) => found !== undefined),
+        Effect.retry(Schedule.intersect(Schedule.spaced("50 millis"), Schedule.recurs(200))),
+        Effect.option
+      )
+      const recorded = attempt._tag === "Some" ? attempt.value : undefined
+      screen.line(row(screen, data, received, recorded))
+      yield* onShown(recorded?.latencyMs ?? 0, received.status === 200)
+    })
+  )
+
+/** Waits until every event since `start` was dispatched and every delivery of this run is DELIVERED. */
+const settled = ({ client, webhooks }: Telling, start: string) =>
+  Effect.gen(function* () {
+    const events = yield* client.eventsSince(start)
+    const deliveries = (yield* Effect.forEach([webhooks.ledger, webhooks.backOffice], ({ id }) => client.deliveriesTo(id))).flat()
+    const open = deliveries.filter(({ status }) => status !== "DELIVERED").length
+    if (open > 0 || events.some(({ dispatchedAt }) => dispatchedAt === null))
+      return yield* new DemoFailed({ message: `${open} still open` })
+    return { deliveries: deliveries.length, attempts: deliveries.reduce((sum, { attempts }) => sum + attempts.length, 0) }
+  }).pipe(
+    Effect.retry(Schedule.spaced("200 millis").pipe(Schedule.upTo(Duration.seconds(90)))),
+    Effect.mapError(({ message }) => new DemoFailed({ message: `Not every delivery was DELIVERED within 90 s: ${message}.` }))
+  )
+
+/** Tells the story. Once: ends when every delivery was delivered. Otherwise: goes on for ever. */
+export const tell = (telling: Telling, once: boolean, footer: (status: string) => ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const { client, receiver, screen, webhooks } = telling
+    const { style } = screen
+    const start = new Date(Date.now() - 1_000).toISOString()
+    const { other, transaction } = platform(telling)
+    const latencies = yield* Ref.make<ReadonlyArray<number>>([])
+    const failed = yield* Ref.make(0)
+
+    const status = Effect.gen(function* () {
+      const sorted = [...(yield* Ref.get(latencies))].sort((a, b) => a - b)
+      const median = sorted[Math.floor(sorted.length / 2)]
+      if (!once)
+        screen.footer(
+          footer(`${sorted.length} delivered, ${yield* Ref.get(failed)} tried again${median === undefined ? "" : `, median ${median} ms`}`)
+        )
+    })
+    const onShown = (latencyMs: number, ok: boolean) =>
+      Effect.zipRight(
+        ok ? Ref.update(latencies, (all) => [...all, latencyMs].slice(-10_000)) : Ref.update(failed, (count) => count + 1),
+        status
+      )
+    yield* Effect.forkScoped(show(telling, onShown))
+    yield* status
+
+    const pause = (time: Duration.DurationInput) => Effect.sleep(time)
+    const say = (title: string, text: string) => Effect.sync(() => screen.line(`\n ${style.bold(title)}  ${style.dim(text)}`))
+
+    yield* say("Deliveries", "each row is a signed HTTPS request that the receiver got")
+    screen.line(head(screen))
+    for (let count = 0; count < 6; count++) yield* Effect.zipRight(transaction, pause("400 millis"))
+
+    yield* say("Retry", "this endpoint answers 503 to the first attempt of each delivery")
+    yield* Effect.zipRight(other, pause("800 millis"))
+    for (let count = 0; count < 2; count++) yield* Effect.zipRight(transaction, pause("900 millis"))
+    yield* pause("1 second")
+
+    yield* say("Rotation", "a new signing secret; the old one signs along for 24 hours")
+    const { secret } = yield* client.rotateSecret(webhooks.ledger.id)
+    receiver.trust(LEDGER, [secret, webhooks.ledger.secret])
+    yield* pause("500 millis")
+    for (let count = 0; count < 3; count++) yield* Effect.zipRight(transaction, pause("500 millis"))
+
+    const { attempts, deliveries } = yield* settled(telling, start)
+    if (once) {
+      // The last rows may still be on their way to the screen.
+      yield* pause("300 millis")
+      screen.line(`\n ${style.good("✓")} ${deliveries} deliveries, all DELIVERED, in ${attempts} attempts.`)
+      return
+    }
+    yield* say("Live", "transactions go on, one every few seconds")
+    const patiently = <A>(effect: Effect.Effect<A, DemoFailed>) =>
+      Effect.catchAll(effect, ({ message }) => Effect.sync(() => screen.line(` ${style.bad("✗")} ${message}`)))
+    return yield* Effect.forever(
+      Effect.gen(function* () {
+        for (let count = 0; count < 4; count++) yield* Effect.zipRight(patiently(transaction), pause("4 seconds"))
+        yield* Effect.zipRight(patiently(other), pause("4 seconds"))
+      })
+    )
+  })

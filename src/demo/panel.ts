@@ -1,0 +1,35 @@
+/** What the demo says of itself: addresses, a key, lines to paste. */
+import * as path from "node:path"
+import type { DemoFile } from "./Demo.ts"
+import type { Screen } from "./Screen.ts"
+
+type Content = typeof DemoFile.Type
+
+const workflows = ({ temporalUi }: Content) => `${temporalUi}/namespaces/default/workflows`
+
+/** Prints addresses, the owner's key and lines to paste. */
+export const show = ({ line, style }: Screen, content: Content, file: string): void => {
+  const { baseUrl, keys, webhookId } = content
+  const row = (name: string, text: string) => line(`   ${style.dim(name.padEnd(13))}${text}`)
+  line()
+  row("API", baseUrl)
+  row("API docs", style.link(`${baseUrl}/v1/docs`))
+  row("Temporal UI", style.link(workflows(content)))
+  row("API key", keys.owner)
+  row("more", path.relative(process.cwd(), file) || file)
+  line(`\n ${style.bold("Try it")}  ${style.dim("in another terminal, while this runs")}`)
+  line(` curl -s ${baseUrl}/v1/vaults -H 'Authorization: Bearer ${keys.owner}'`)
+  line(style.dim(" or, shorter:"))
+  line(` export KEY=${keys.owner}`)
+  line(` curl -s -H "Authorization: Bearer $KEY" "${baseUrl}/v1/webhook-events?limit=2"`)
+  line(` curl -s -H "Authorization: Bearer $KEY" ${baseUrl}/v1/webhooks/${webhookId}`)
+}
+
+/** The rows that stay at the bottom. */
+export const footer =
+  (content: Content) =>
+  (status: string): ReadonlyArray<string> => [
+    "",
+    ` ${status} · docs ${content.baseUrl}/v1/docs`,
+    ` Temporal UI ${workflows(content)} · Ctrl-C stops`
+  ]
