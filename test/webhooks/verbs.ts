@@ -1,5 +1,7 @@
 /** What tests of webhooks do again and again. */
+import { beforeAll } from "bun:test"
 import type { Answer, App } from "../support/app.ts"
+import { entity, organization, smallest, user, vault } from "../support/records.ts"
 
 type Fields = { readonly [field: string]: unknown }
 
@@ -29,3 +31,52 @@ export const patch = (app: App, key: string, id: string, body: unknown): Promise
 
 /** An answer in short: its status, and the code of a problem. */
 export const short = ({ json, status }: Answer): string => (status < 300 ? String(status) : `${status} ${json?.code}`)
+
+/** The fields at fault with their codes, sorted. */
+export const issues = ({ json }: Answer): ReadonlyArray<string> =>
+  (json.errors ?? []).map(({ code, field }: { code: string; field: string }) => `${field} ${code}`).sort()
+
+/**
+ * Two entities with three vaults, an owner, a member, a stranger of another organization, and their keys; filled in
+ * before the tests of the file that calls this.
+ */
+export const useKeys = (app: App) => {
+  const keys = {
+    /** Everything, as the owner. */
+    owner: "",
+    /** The owner, to read only. */
+    reader: "",
+    /** The owner, to manage without reading. */
+    manager: "",
+    /** The owner, limited to `vault_a`. */
+    limited: "",
+    /** A member with the Developer role on `vault_a`. */
+    member: "",
+    /** The owner of another organization. */
+    stranger: ""
+  }
+  beforeAll(async () => {
+    await app.feed(
+      [
+        ...smallest(),
+        entity("entity_b", "org_a"),
+        vault("vault_a2", "entity_a"),
+        vault("vault_b", "entity_b"),
+        user("user_a", "org_a", ["vault_a", "vault_a2", "vault_b"], { organizationRole: "owner" }),
+        user("user_m", "org_a", ["vault_a"]),
+        organization("org_z", ["ethereum"]),
+        entity("entity_z", "org_z"),
+        vault("vault_z", "entity_z"),
+        user("user_z", "org_z", ["vault_z"], { organizationRole: "owner" })
+      ],
+      { "x-record-events": "none" }
+    )
+    keys.owner = (await app.key("user_a")).secret
+    keys.reader = (await app.key("user_a", { scopes: ["webhook:read"] })).secret
+    keys.manager = (await app.key("user_a", { scopes: ["webhook:manage"] })).secret
+    keys.limited = (await app.key("user_a", { vaultIds: ["vault_a"] })).secret
+    keys.member = (await app.key("user_m")).secret
+    keys.stranger = (await app.key("user_z")).secret
+  }, 60_000)
+  return keys
+}
