@@ -1,0 +1,178 @@
+import { beforeAll, describe, expect, test } from "bun:test"
+import { useApp } from "../support/app.ts"
+import { smallest, transaction } from "../support/records.ts"
+
+const app = useApp(["api"], { LOG_LEVEL: "debug" })
+let key = "",
+  keyId = ""
+
+beforeAll(async () => {
+  await app.feed([...smallest(), transaction("vault_a", 1)])
+  const made = await app.key("user_a")
+  key = made.secret
+  keyId = made.key.id
+})
+
+const platform = async (path: string) => {
+  const response = await fetch(`${app.main?.platformUrl}${path}`)
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+interface Family {
+  readonly type: string
+  readonly samples: Map<string, number>
+}
+/** Reads the Prometheus text format strictly; throws on a line that is none. */
+const parse = (text: string): ReadonlyMap<string, Family> => {
+  const families = new Map<string, Family>()
+  let current = ""
+  expect(text.endsWith("\n")).toBe(true)
+  for (const line of text.trimEnd().split("\n")) {
+    const comment = /^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)$/.exec(line)
+    if (comment !== null) {
+      current = comment[2] ?? ""
+      if (comment[1] === "TYPE") {
+        expect(["counter", "gauge", "histogram", "summary", "untyped"]).toContain(comment[3] ?? "")
+        expect(families.has(current)).toBe(false)
+        families.set(current, { type: comment[3] ?? "", samples: new Map() })
+      }
+      continue
+    }
+    const [, name = "", labels = "", value = ""] =
+      /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*",?)*\})? (-?[0-9.]+(?:e[+-]?\d+)?|[+-]Inf|NaN)$/.exec(
+        line
+      ) ?? []
+    if (name === "") throw new Error(`no Prometheus line: ${line}`)
+    expect(name === current || [`${current}_bucket`, `${current}_sum`, `${current}_count`].includes(name)).toBe(true)
+    const { samples } = families.get(current) ?? { samples: new Map() }
+    expect(samples.has(`${name}${labels}`)).toBe(false)
+    samples.set(`${name}${labels}`, Number(value.replace("Inf", "Infinity")))
+  }
+  return families
+}
+
+describe("health and metrics on the platform listener", () => {
+  test("live and ready answer without a token, ready with every dependency and the age of the oldest undispatched event", async () => {
+    expect(JSON.parse((await platform("/health/live")).text)).toEqual({ live: true })
+    const { status, text } = await platform("/health/ready")
+    const body = JSON.parse(text)
+    expect([status, body.ready, body.dependencies.postgres]).toEqual([200, true, null])
+    expect(body.oldestUndispatchedSeconds).toBeGreaterThan(0)
+    expect(body.oldestUndispatchedSeconds).toBeLessThan(60)
+  })
+
+  test("metrics are Prometheus text, and answers are counted by status", async () => {
+    const count = async (status: number) =>
+      parse((await platform("/metrics")).text)
+        .get("custody_http_answers_total")
+        ?.samples.get(`custody_http_answers_total{status="${status}"}`) ?? 0
+    const before = [await count(200), await count(404)]
+    for (let times = 0; times < 3; times++) await app.get("/v1/vaults", key)
+    await app.get("/v1/vaults/vault_none", key)
+    expect([await count(200), await count(404)]).toEqual([(before[0] ?? 0) + 3, (before[1] ?? 0) + 1])
+
+    const { headers, text } = await platform("/metrics")
+    expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8")
+    const histogram = parse(text).get("custody_http_request_seconds")
+    expect(histogram?.type).toBe("histogram")
+    const buckets = [...(histogram?.samples ?? [])].filter(([name]) => name.includes("_bucket"))
+    const counts = buckets.map(([, value]) => value)
+    expect(counts).toEqual([...counts].sort((a, b) => a - b))
+    expect(buckets.at(-1)?.[0]).toContain('le="+Inf"')
+    expect(counts.at(-1)).toBe(histogram?.samples.get("custody_http_request_seconds_count") ?? -1)
+    expect(histogram?.samples.get("custody_http_request_seconds_sum")).toBeGreaterThan(0)
+  })
+
+  test("every answer has the envelope and X-Request-Id there, too; unknown paths and methods are 404", async () => {
+    for (const path of ["/health/live", "/health/ready", "/metrics", "/nothing"]) {
+      expect((await platform(path)).headers.get("x-request-id")).toMatch(/^req_/)
+    }
+    const { headers, status, text } = await platform("/health")
+    expect([status, headers.get("content-type"), JSON.parse(text).code]).toEqual([404, "application/problem+json", "not_found"])
+  })
+})
+
+describe("logs", () => {
+  const lines = () =>
+    (app.main?.output() ?? "")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+
+  test("are one JSON object a line with time, level and message", () => {
+    expect(lines().length).toBeGreaterThan(0)
+    for (const line of lines()) {
+      expect(line).toMatchObject({
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+        level: expect.stringMatching(/^(debug|info|warn|error)/),
+        message: expect.any(String)
+      })
+    }
+  })
+
+  test("tell of every request its id, method, path, status, duration, key and caller, and of no query", async () => {
+    const requestId = `log-test-${Date.now()}`
+    await app.get("/v1/vaults/vault_a/transactions?status=pending&hash=findme", key, { "x-request-id": requestId })
+    await app.get("/v1/vaults/vault_none?cursor=findme", key, { "x-request-id": `${requestId}-2` })
+    await Bun.sleep(50)
+    const found = lines().filter((line) => String(line.requestId).startsWith(requestId))
+    expect(found).toMatchObject([
+      {
+        message: "request",
+        requestId,
+        method: "GET",
+        path: "/v1/vaults/vault_a/transactions",
+        status: 200,
+        ms: expect.any(Number),
+        keyId,
+        client: "127.0.0.1"
+      },
+      { message: "request", requestId: `${requestId}-2`, method: "GET", path: "/v1/vaults/vault_none", status: 400, keyId }
+    ])
+    expect(app.main?.output()).not.toContain("findme")
+  })
+
+  test("of reads that succeed are left out unless asked for", async () => {
+    const usual = await app.start(["api"], { LOG_LEVEL: "info" })
+    const read = (path: string) => fetch(`${usual.baseUrl}${path}`, { headers: { authorization: `Bearer ${key}` } })
+    await read("/v1/vaults")
+    await read("/v1/vaults/vault_none")
+    await Bun.sleep(50)
+    const requests = usual
+      .output()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+      .filter(({ message }) => message === "request")
+    expect(requests).toMatchObject([{ path: "/v1/vaults/vault_none", status: 404, level: "info" }])
+  })
+})
+
+describe("traces", () => {
+  test("go to the collector of OTEL_EXPORTER_OTLP_ENDPOINT, name the handler, and carry no key", async () => {
+    const received: Array<{ readonly path: string; readonly body: string }> = []
+    const collector = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: async (request) => {
+        received.push({ path: new URL(request.url).pathname, body: await request.text() })
+        return new Response("{}", { headers: { "content-type": "application/json" } })
+      }
+    })
+    try {
+      const traced = await app.start(["api"], { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}` })
+      const answer = await fetch(`${traced.baseUrl}/v1/vaults/vault_a`, { headers: { authorization: `Bearer ${key}` } })
+      expect(answer.status).toBe(200)
+      await traced.end()
+      const traces = received
+        .filter(({ path }) => path === "/v1/traces")
+        .map(({ body }) => body)
+        .join("\n")
+      expect(traces).toContain("getVault")
+      expect(traces).toContain("custody-data-service")
+      for (const { body } of received) expect(body).not.toContain(key.slice(4, 20))
+    } finally {
+      await collector.stop(true)
+    }
+  })
+})
