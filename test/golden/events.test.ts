@@ -1,0 +1,67 @@
+import { describe, expect, test } from "bun:test"
+import { OpenApiJsonSchema } from "@effect/platform"
+import { schemaOf } from "../../src/events/Envelope.ts"
+import { type Kind, kinds, names } from "../../src/events/Kind.ts"
+import { names as files, golden, pretty, read } from "../support/golden.ts"
+import { broken, isNode, type Json, type Node } from "../support/jsonSchema.ts"
+
+/** The JSON Schema of a kind's envelope, with what it refers to beside it. */
+const schema = (kind: Kind): Node => {
+  const defs = {}
+  const made = OpenApiJsonSchema.makeWithDefs(schemaOf(kind), { defs, additionalPropertiesStrategy: "allow" })
+  const json: Json = JSON.parse(JSON.stringify({ ...made, components: { schemas: defs } }))
+  if (!isNode(json)) throw new Error(`${kind} has no schema`)
+  return json
+}
+
+const fileOf = (kind: Kind) => `${kind}.v${kinds[kind].schemaVersion}.json`
+
+describe("Versioning 3 and Decision D-18: an event's schema of a version is a promise", () => {
+  for (const kind of names) {
+    test(`${kind} version ${kinds[kind].schemaVersion} takes nothing away from who reads it`, () => {
+      const now = schema(kind)
+      const known = read(`events/${fileOf(kind)}`)
+      if (known !== undefined) {
+        const before: Node = JSON.parse(known)
+        expect({ "raise schemaVersion for": broken(before, now, { before, after: now }) }).toEqual({ "raise schemaVersion for": [] })
+      }
+      golden(`events/${fileOf(kind)}`, pretty(now))
+    })
+  }
+
+  test("every version that was ever published is still written down, and its kind still exists", () => {
+    for (const file of files("events")) {
+      const [, kind = "", version = ""] = /^(.+)\.v(\d+)\.json$/.exec(file) ?? []
+      expect([file, names.some((name) => name === kind)]).toEqual([file, true])
+      expect(Number(version)).toBeLessThanOrEqual(kinds[kind as Kind].schemaVersion)
+    }
+  })
+
+  test("what breaks a reader is told, what does not is not", () => {
+    const base = {
+      type: "object",
+      required: ["a"],
+      properties: { a: { type: "string", enum: ["x", "y"] }, b: { type: "array", items: { $ref: "#/components/schemas/B" } } },
+      components: { schemas: { B: { type: "integer" } } }
+    }
+    const change = (edit: (copy: typeof base) => object): ReadonlyArray<string> => {
+      const after = edit(structuredClone(base)) as Node
+      return broken(base, after, { before: base, after })
+    }
+    expect(change((_) => ({ ..._, description: "new words" }))).toEqual([])
+    expect(change((_) => ({ ..._, required: ["a", "b"], properties: { ..._.properties, c: { type: "string" } } }))).toEqual([])
+    expect(change((_) => ({ ..._, properties: { ..._.properties, a: { type: "string", enum: ["x", "y", "z"] } } }))).toEqual([])
+    expect(change((_) => ({ ..._, required: [] }))).toEqual(["/a was always there and is no longer"])
+    expect(change((_) => ({ ..._, properties: { a: _.properties.a } }))).toEqual(["/b is gone"])
+    expect(change((_) => ({ ..._, properties: { ..._.properties, a: { type: "string", enum: ["x"] } } }))).toEqual(['/a no longer has "y"'])
+    expect(change((_) => ({ ..._, properties: { ..._.properties, a: { type: "integer", enum: ["x", "y"] } } }))).toEqual([
+      '/a type was "string" and is "integer"'
+    ])
+    expect(change((_) => ({ ..._, components: { schemas: { B: { type: "string" } } } }))).toEqual([
+      '/b/* type was "integer" and is "string"'
+    ])
+    expect(
+      change((_) => ({ ..._, properties: { ..._.properties, a: { type: "string", enum: ["x", "y"], anyOf: [{ type: "null" }] } } }))
+    ).toEqual(["/a has other alternatives"])
+  })
+})

@@ -1,0 +1,221 @@
+import { beforeAll, describe, expect, test } from "bun:test"
+import { HttpApi } from "@effect/platform"
+import { Api } from "../../src/Api.ts"
+import { type Answer, useApp } from "../support/app.ts"
+import { golden, pretty } from "../support/golden.ts"
+import { isNode, type Json, list, misfits, type Node, node, resolve } from "../support/jsonSchema.ts"
+import { address, asset, balance, smallest, transaction } from "../support/records.ts"
+
+const app = useApp()
+let document: Node = {}
+let key = ""
+
+beforeAll(async () => {
+  await app.feed([
+    ...smallest(),
+    asset("ethereum/erc20:0x1", { decimals: 0 }),
+    transaction("vault_a", 1),
+    balance("vault_a", "ethereum/native", "1.5"),
+    address("vault_a", "a")
+  ])
+  key = (await app.key("user_a")).secret
+  document = (await app.get("/v1/openapi.json")).json
+})
+
+interface Operation {
+  readonly method: string
+  readonly path: string
+  readonly value: Node
+}
+const operations = (): ReadonlyArray<Operation> =>
+  Object.entries(node(document["paths"])).flatMap(([path, item]) =>
+    Object.entries(node(item)).map(([method, value]) => ({ method, path, value: node(value) }))
+  )
+
+/** Every object in the document, with where it stands. */
+const walk = (value: Json, at: string, visit: (one: Node, at: string) => void): void => {
+  if (Array.isArray(value)) for (const [index, one] of value.entries()) walk(one, `${at}/${index}`, visit)
+  else if (isNode(value)) {
+    visit(value, at)
+    for (const [name, one] of Object.entries(value)) walk(one, `${at}/${name}`, visit)
+  }
+}
+
+describe("the OpenAPI document", () => {
+  test("is the one that was agreed on", () => {
+    golden("openapi.json", pretty(document))
+  })
+
+  test("is served without a key, as is the page for people", async () => {
+    for (const [path, type] of [
+      ["/v1/openapi.json", "application/json"],
+      ["/v1/docs", "text/html; charset=utf-8"]
+    ] as const) {
+      const answer = await app.get(path)
+      expect([path, answer.status, answer.headers.get("content-type")]).toEqual([path, 200, type])
+    }
+    expect(document["openapi"]).toBe("3.1.0")
+  })
+
+  test("names every route that the service has, and no other", async () => {
+    const routes: Array<string> = []
+    HttpApi.reflect(Api, {
+      onGroup: () => {},
+      onEndpoint: ({ endpoint, middleware }) => {
+        const names = [...middleware].map((one) => one.key.replace("custody/", "")).join(" ")
+        routes.push(
+          `${endpoint.method.padEnd(6)} ${endpoint.path.replaceAll(/:(\w+)/g, "{$1}").padEnd(50)} ${endpoint.name.padEnd(24)} ${names}`
+        )
+      }
+    })
+    const described = operations().map(({ method, path, value }) => `${method.toUpperCase()} ${path} ${value["operationId"]}`)
+    expect(described.sort()).toEqual(routes.map((route) => route.split(/\s+/).slice(0, 3).join(" ")).sort())
+    golden("routes.txt", `${routes.sort().join("\n")}\n`)
+    // Each of them is served: what is not routed would answer 404 to a key, and 405 to a wrong method.
+    for (const { method, path } of operations()) {
+      const target = path.replaceAll(/\{\w+\}/g, "x")
+      const { headers, status } = await app.request("PUT", target, { key })
+      expect([path, status, headers.get("allow")?.includes(method.toUpperCase())]).toEqual([path, 405, true])
+    }
+  })
+
+  test("no route is open: without a key each one is 401, and with a key that lacks its scope 403 or 404", async () => {
+    const scopes = ["vault:read", "webhook:read", "webhook:manage"]
+    const keys = await Promise.all(scopes.map(async (scope) => (await app.key("user_a", { scopes: [scope] })).secret))
+    const lines: Array<string> = []
+    for (const { method, path } of operations()) {
+      const target = path.replace("{vaultId}", "vault_a").replaceAll(/\{\w+\}/g, "absent")
+      const outcomes = await Promise.all(
+        [undefined, ...keys].map(async (secret) => {
+          const { json, status } = await app.request(method.toUpperCase(), target, {
+            ...(secret === undefined ? {} : { key: secret }),
+            ...(method === "get" ? {} : { body: {} })
+          })
+          return status < 300 ? String(status) : `${status} ${json.code}`
+        })
+      )
+      expect([path, outcomes[0]]).toEqual([path, "401 missing_credentials"])
+      expect(outcomes.slice(1).filter((outcome) => /^40[34] (insufficient_scope|not_found)$/.test(outcome)).length).toBeGreaterThanOrEqual(
+        method === "get" ? 2 : 1
+      )
+      lines.push(
+        `${method.toUpperCase()} ${target}`,
+        ...outcomes.map((outcome, index) => `  ${["no key", ...scopes][index]?.padEnd(16)} ${outcome}`)
+      )
+    }
+    golden("access.txt", `${lines.join("\n")}\n`)
+  })
+
+  test("every reference points at something, every schema is used, every operation has a name of its own", () => {
+    const used = new Set<string>()
+    walk(document, "", ({ $ref }, at) => {
+      if (typeof $ref !== "string" || at.endsWith("/properties")) return
+      resolve($ref, document)
+      used.add($ref)
+    })
+    const unused = Object.keys(node(node(document["components"])["schemas"])).filter((name) => !used.has(`#/components/schemas/${name}`))
+    expect(unused).toEqual([])
+    const names = operations().map(({ value }) => value["operationId"])
+    expect(new Set(names).size).toBe(names.length)
+  })
+
+  test("every operation says what it does, which parameters it takes, and every status with its codes", () => {
+    for (const { path, value } of operations()) {
+      expect([path, typeof value["summary"], typeof value["description"]]).toEqual([path, "string", "string"])
+      expect([path, value["security"]]).toEqual([path, [{ apiKey: [] }]])
+      for (const parameter of list(value["parameters"]))
+        expect([path, node(parameter)["description"]]).toEqual([path, expect.stringMatching(/.../)])
+      for (const [, name = ""] of path.matchAll(/\{(\w+)\}/g)) {
+        expect(list(value["parameters"])).toContainEqual(expect.objectContaining({ name, in: "path", required: true }))
+      }
+      const responses = node(value["responses"])
+      for (const status of ["401", "403", "406", "414", "429", "500", "503"])
+        expect([path, status, responses[status] !== undefined]).toEqual([path, status, true])
+      for (const [status, response] of Object.entries(responses)) {
+        const { content, headers } = node(response)
+        expect(Object.keys(node(headers))).toContain("X-Request-Id")
+        if (Number(status) < 300) continue
+        expect(Object.keys(node(content))).toEqual(["application/problem+json"])
+        const examples = Object.entries(node(node(node(content)["application/problem+json"])["examples"]))
+        expect([path, status, examples.length > 0]).toEqual([path, status, true])
+        for (const [code, example] of examples) expect(node(node(example)["value"])).toMatchObject({ code, status: Number(status) })
+      }
+    }
+  })
+
+  test("every example in it fits its own schema, and what looks like a number in it is quoted", () => {
+    let count = 0
+    walk(document, "", (one, at) => {
+      if (one["schema"] === undefined || at.endsWith("/properties")) return
+      if (one["example"] !== undefined) {
+        expect([at, misfits(one["schema"], one["example"], document)]).toEqual([at, []])
+        count++
+      }
+      for (const [name, example] of Object.entries(node(one["examples"]))) {
+        expect([at, name, misfits(one["schema"], node(example)["value"] ?? null, document)]).toEqual([at, name, []])
+        count++
+      }
+    })
+    walk(document, "", (one, at) => {
+      if (Array.isArray(one["examples"]) && !at.endsWith("/properties")) {
+        for (const example of one["examples"]) expect([at, misfits(one, example, document)]).toEqual([at, []])
+      }
+    })
+    expect(count).toBeGreaterThan(100)
+  })
+
+  test("what the service answers fits what the document says, status, media type and every field", async () => {
+    const described = (operation: Operation, answer: Answer) => {
+      const response = node(node(operation.value["responses"])[String(answer.status)])
+      const [type, media] = Object.entries(node(response["content"]))[0] ?? []
+      expect([operation.path, answer.status, answer.headers.get("content-type")]).toEqual([
+        operation.path,
+        answer.status,
+        type ?? "described"
+      ])
+      return misfits(node(media)["schema"] ?? {}, answer.json, document)
+    }
+    let rows = 0
+    for (const operation of operations().filter(({ method }) => method === "get")) {
+      const target = operation.path.replace("{vaultId}", "vault_a")
+      for (const [path, secret] of [
+        [target, key],
+        [`${target}?nonsense=1`, key],
+        [target, "nonsense"],
+        [target.replace("vault_a", "vault_b"), key]
+      ] as const) {
+        const answer = await app.get(path, secret)
+        expect([path, described(operation, answer)]).toEqual([path, []])
+        rows += answer.json.data?.length ?? 0
+      }
+    }
+    expect(rows).toBeGreaterThan(5)
+  })
+
+  test("answers hold exactly the fields that the document requires", () => {
+    for (const name of ["Vault", "Balance", "Asset", "Transaction", "DepositAddress", "Network"]) {
+      const { properties, required } = node(node(node(document["components"])["schemas"])[name])
+      expect([name, [...list(required)].sort()]).toEqual([name, Object.keys(node(properties)).sort()])
+    }
+  })
+})
+
+describe("the page for people", () => {
+  test("loads nothing from anywhere, runs no script, and says so to the browser", async () => {
+    const { headers, text } = await app.get("/v1/docs")
+    expect(text).not.toMatch(/<script|<img|<iframe|<object|<embed|<link|@import|url\(|\bsrc=|srcset=|\bon\w+=/i)
+    for (const [, target = ""] of text.matchAll(/href="([^"]*)"/g)) expect(target).toMatch(/^(#|\/v1\/)/)
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'")
+    expect(headers.get("x-content-type-options")).toBe("nosniff")
+  })
+
+  test("has an anchor for every operation, every error code and every link that it makes to itself", async () => {
+    const { text } = await app.get("/v1/docs")
+    const anchors = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
+    for (const { value } of operations()) expect(anchors).toContain(String(value["operationId"]))
+    for (const [, target] of text.matchAll(/href="#([^"]+)"/g)) expect([target, anchors.has(target)]).toEqual([target, true])
+    const { json } = await app.get("/v1/vaults")
+    expect(json.type).toBe("/v1/docs#missing_credentials")
+    expect(anchors).toContain("missing_credentials")
+  })
+})
