@@ -18,11 +18,14 @@ import { EventsRepo } from "./events/EventsRepo.ts"
 import * as events from "./events/handlers.ts"
 import { door } from "./http/door.ts"
 import type { ExchangeState } from "./http/Exchange.ts"
+import { express } from "./http/express.ts"
 import { listen } from "./http/listen.ts"
 import { Pages } from "./http/Page.ts"
 import { document } from "./OpenApi.ts"
 import { Settings } from "./settings/Settings.ts"
 import * as vaults from "./vaults/handlers.ts"
+import { Transactions } from "./vaults/Transactions.ts"
+import { TransactionQuery } from "./vaults/VaultsApi.ts"
 import { VaultsRepo } from "./vaults/VaultsRepo.ts"
 import * as webhooks from "./webhooks/handlers.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
@@ -92,10 +95,13 @@ const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
   }
 }
 
+const reads = Layer.provideMerge(Transactions.layer, Layer.merge(Pages.layer, VaultsRepo.layer))
+
 const groups = Layer.mergeAll(vaults.layer, catalog.layer, webhooks.layer, events.layer, deliveries.layer).pipe(
-  Layer.provide([VaultsRepo.layer, WebhooksRepo.layer, Webhooks.layer, EventsRepo.layer, DeliveriesRepo.layer]),
-  Layer.provide([Pages.layer, Pings.layer, Starter.layer, Layer.provide(RateLimiter.layer, RateLimiter.layerStoreMemory)]),
-  Layer.provide(Access.layer)
+  Layer.provide([WebhooksRepo.layer, Webhooks.layer, EventsRepo.layer, DeliveriesRepo.layer]),
+  Layer.provide([Pings.layer, Starter.layer, Layer.provide(RateLimiter.layer, RateLimiter.layerStoreMemory)]),
+  Layer.provide(Access.layer),
+  Layer.provide(reads)
 )
 
 const documents = HttpApiBuilder.Router.use((router) =>
@@ -117,10 +123,18 @@ const documents = HttpApiBuilder.Router.use((router) =>
 /** Serves the public API for as long as the scope is open. Returns the port in use. */
 export const serve = Effect.gen(function* () {
   const settings = yield* Settings
-  const { authenticate } = yield* Authentication
+  const authentication = yield* Authentication
+  const through = door({ isPublic: (path) => publicPaths.has(path), methods: methodsOf, authenticate: authentication.authenticate })
+  const transactions = yield* Transactions
+  const hot = express({
+    path: "/v1/vaults/:vaultId/transactions",
+    query: TransactionQuery,
+    authorize: Access.authorizations(authentication).vaultReadable,
+    handle: transactions.list
+  })
   // Inside the framework's app, so that the door sees failures before the framework writes them its own way.
   const { add } = yield* HttpApiBuilder.Middleware
-  yield* add(door({ isPublic: (path) => publicPaths.has(path), methods: methodsOf, authenticate }))
+  yield* add(through)
   const app = yield* HttpApiBuilder.httpApp
   return yield* listen(
     {
@@ -136,13 +150,14 @@ export const serve = Effect.gen(function* () {
       maxBody: MAX_BODY * 2,
       onAnswer: observer(settings.logLevel === "debug", yield* Effect.runtime<never>())
     },
-    app
+    hot(through)(app)
   )
 }).pipe(
   Effect.provide(
     HttpApiBuilder.api(Api).pipe(
       Layer.provide(groups),
       Layer.merge(documents),
+      Layer.merge(reads),
       Layer.provideMerge(Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer)),
       Layer.provide(
         HttpRouter.setRouterConfig({

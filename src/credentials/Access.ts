@@ -77,24 +77,34 @@ export const requireManage = (principal: PrincipalState): Effect.Effect<void, Pr
       ? Effect.void
       : problem("owner_required", "The API key's user is not an owner of the organization.")
 
-/** The implementations of the middlewares above. */
-export const layer = Effect.gen(function* () {
-  const { authenticate } = yield* Authentication
-  /** Authenticates, refuses what no handler should see, and then checks what the route asks for. */
-  const allowed = <E>(check: (principal: PrincipalState) => Effect.Effect<void, E>) => {
-    const authorized = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+/**
+ * What a route asks of its caller, as effects: authenticate, refuse what no handler should see, and check the scope.
+ * The middlewares above are made of these, and so is the express lane.
+ */
+export const authorizations = ({ authenticate }: Authentication) => {
+  const allowed = <E>(check: (principal: PrincipalState) => Effect.Effect<void, E>) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
       Effect.flatMap(authenticate, (principal) => Effect.as(Effect.zipRight(acceptable(request), check(principal)), principal))
     )
-    return { apiKey: () => authorized }
-  }
   const collection = (scope: Scope) => allowed((principal) => (principal.scopes.has(scope) ? Effect.void : insufficientScope(scope)))
   const resource = (scope: Scope) => allowed((principal) => (principal.scopes.has(scope) ? Effect.void : notFound()))
+  return {
+    vaultsReadable: collection("vault:read"),
+    vaultReadable: resource("vault:read"),
+    webhooksReadable: collection("webhook:read"),
+    webhookReadable: resource("webhook:read"),
+    webhooksManageable: allowed(requireManage)
+  }
+}
 
+/** The implementations of the middlewares above. */
+export const layer = Effect.map(Authentication, (authentication) => {
+  const { vaultReadable, vaultsReadable, webhookReadable, webhooksManageable, webhooksReadable } = authorizations(authentication)
   return Layer.mergeAll(
-    Layer.succeed(VaultsReadable, collection("vault:read")),
-    Layer.succeed(VaultReadable, resource("vault:read")),
-    Layer.succeed(WebhooksReadable, collection("webhook:read")),
-    Layer.succeed(WebhookReadable, resource("webhook:read")),
-    Layer.succeed(WebhooksManageable, allowed(requireManage))
+    Layer.succeed(VaultsReadable, { apiKey: () => vaultsReadable }),
+    Layer.succeed(VaultReadable, { apiKey: () => vaultReadable }),
+    Layer.succeed(WebhooksReadable, { apiKey: () => webhooksReadable }),
+    Layer.succeed(WebhookReadable, { apiKey: () => webhookReadable }),
+    Layer.succeed(WebhooksManageable, { apiKey: () => webhooksManageable })
   )
 }).pipe(Layer.unwrapEffect)

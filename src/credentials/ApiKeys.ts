@@ -104,6 +104,9 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
     const find = (id: string) => Effect.orDie(sql<ApiKey>`SELECT ${sql.literal(columns)} FROM api_keys k WHERE k.id = ${id}`)
 
     return {
+      /** Refuses a choice that cannot be, without doing anything. */
+      check: (userId: string, choice: Partial<Choice>) => Effect.asVoid(checked(userId, choice)),
+
       /** A new key of the user, with the secret that is shown this once. Fails for a user that is unknown or deactivated. */
       create: Effect.fn("ApiKeys.create")(function* (userId: string, choice: Choice) {
         const users = yield* Effect.orDie(sql<{ status: string }>`SELECT status FROM users WHERE id = ${userId}`)

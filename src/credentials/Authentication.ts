@@ -9,6 +9,7 @@ import { HttpServerRequest } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { Context, Duration, Effect, Either, Layer, Option } from "effect"
 import { batched } from "../database/Batch.ts"
+import { DirectRows } from "../database/Database.ts"
 import { current, type ExchangeState } from "../http/Exchange.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
 import * as Format from "../settings/Format.ts"
@@ -57,6 +58,7 @@ const bearer = (header: string | undefined): string | undefined => {
 export class Authentication extends Effect.Service<Authentication>()("custody/Authentication", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const direct = yield* DirectRows
     const { rateLimit } = yield* Settings
     const limiter = yield* RateLimiter.RateLimiter
     const keyUse = yield* KeyUse
@@ -65,14 +67,14 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     const find = yield* batched(
       (hashes: ReadonlyArray<Buffer>) =>
         Effect.map(
-          sql<KeyRow>`
+          direct.query(sql<KeyRow>`
           SELECT encode(k.secret_hash, 'hex') AS hash, k.id, k.user_id AS "userId", u.organization_id AS "organizationId",
             k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist",
             coalesce(k.expires_at <= clock_timestamp(), false) AS expired,
             k.revoked_at IS NOT NULL OR u.status <> 'active' AS revoked,
             u.organization_role = 'owner' AS "isOwner"
           FROM api_keys k JOIN users u ON u.id = k.user_id
-          WHERE k.secret_hash = ANY(${hashes}::bytea[])`,
+          WHERE k.secret_hash = ANY(${hashes}::bytea[])`),
           (rows) => {
             const byHash = new Map(rows.map((row) => [row.hash, row]))
             return hashes.map((hash) => byHash.get(hash.toString("hex")) ?? null)

@@ -8,9 +8,9 @@
  */
 
 import { Reactivity } from "@effect/experimental"
-import { SqlError } from "@effect/sql"
+import { SqlError, type Statement } from "@effect/sql"
 import { PgClient } from "@effect/sql-pg"
-import { Duration, Effect, Layer, Redacted } from "effect"
+import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 
 /** What a pool is for, with its bounds. */
@@ -118,39 +118,67 @@ const watch = (pool: pg.Pool, shape: PoolShape) => {
   return () => clearInterval(timer)
 }
 
-/** A `SqlClient` and `PgClient` over a pool of this shape. Fails at the first use, not here, when Postgres is away. */
+/**
+ * Statements straight on the pool, for the few that are on every request's way: one step where the client takes a
+ * dozen. It knows nothing of transactions; what is to be part of one goes through the `SqlClient`.
+ */
+export class DirectRows extends Context.Tag("custody/DirectRows")<
+  DirectRows,
+  { readonly query: <Row extends object>(statement: Statement.Statement<Row>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> }
+>() {}
+
+const direct = (pool: pg.Pool): typeof DirectRows.Service => ({
+  query: <Row extends object>(statement: Statement.Statement<Row>) =>
+    Effect.async<ReadonlyArray<Row>, SqlError.SqlError>((resume) => {
+      const [text, values] = statement.compile()
+      pool.query(text, [...values], (cause: Error | undefined, result: pg.QueryResult<Row>) =>
+        resume(cause ? Effect.fail(new SqlError.SqlError({ cause, message: "Failed to execute statement" })) : Effect.succeed(result.rows))
+      )
+    })
+})
+
+const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
+  const pool = new pg.Pool({
+    connectionString: Redacted.value(url),
+    Client: PreparingClient,
+    max: shape.connections,
+    connectionTimeoutMillis: Duration.toMillis(shape.acquire),
+    idleTimeoutMillis: 0,
+    keepAlive: true,
+    application_name: `custody-${shape.name}`,
+    types,
+    options: [
+      "-c timezone=UTC",
+      `-c statement_timeout=${Duration.toMillis(shape.statement)}`,
+      "-c idle_in_transaction_session_timeout=5000",
+      `-c lock_timeout=${Math.min(5_000, Duration.toMillis(shape.statement))}`
+    ].join(" ")
+  })
+  // A connection that breaks while idle is replaced by the pool; the next statement reports what is wrong.
+  pool.on("error", () => {})
+  return { pool, unwatch: watch(pool, shape) }
+}
+
+/** A `SqlClient`, `PgClient` and {@link DirectRows} over a pool of this shape. Fails at the first use, not here, when Postgres is away. */
 export const layer = (url: Redacted.Redacted, shape: PoolShape) =>
-  PgClient.layerFromPool({
-    acquire: Effect.acquireRelease(
-      Effect.sync(() => {
-        const pool = new pg.Pool({
-          connectionString: Redacted.value(url),
-          Client: PreparingClient,
-          max: shape.connections,
-          connectionTimeoutMillis: Duration.toMillis(shape.acquire),
-          idleTimeoutMillis: 0,
-          keepAlive: true,
-          application_name: `custody-${shape.name}`,
-          types,
-          options: [
-            "-c timezone=UTC",
-            `-c statement_timeout=${Duration.toMillis(shape.statement)}`,
-            "-c idle_in_transaction_session_timeout=5000",
-            `-c lock_timeout=${Math.min(5_000, Duration.toMillis(shape.statement))}`
-          ].join(" ")
-        })
-        // A connection that breaks while idle is replaced by the pool; the next statement reports what is wrong.
-        pool.on("error", () => {})
-        return { pool, unwatch: watch(pool, shape) }
-      }),
+  Layer.unwrapScoped(
+    Effect.acquireRelease(
+      Effect.sync(() => makePool(url, shape)),
       ({ pool, unwatch }) =>
         Effect.promise(() => pool.end()).pipe(
           Effect.interruptible,
           Effect.timeoutOption(Duration.seconds(2)),
           Effect.ensuring(Effect.sync(unwatch))
         )
-    ).pipe(Effect.map(({ pool }) => pool))
-  }).pipe(Layer.provide(Reactivity.layer))
+    ).pipe(
+      Effect.map(({ pool }) =>
+        Layer.merge(
+          Layer.provide(PgClient.layerFromPool({ acquire: Effect.succeed(pool) }), Reactivity.layer),
+          Layer.succeed(DirectRows, direct(pool))
+        )
+      )
+    )
+  )
 
 const unavailable = /^(08|53|57P0|57014|55P03|40001|40P01)/
 const broken = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN", "CONNECTION_ENDED"])

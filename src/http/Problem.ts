@@ -14,6 +14,7 @@ export const portalCodes = {
   second_factor_failed: [403, "The second factor is not valid"],
   foreign_origin: [403, "The request comes from elsewhere"],
   invitation_invalid: [410, "The invitation is not valid"],
+  delivery_ended: [409, "The delivery has ended"],
   misdirected_request: [421, "The portal is not here"]
 } as const satisfies Record<string, readonly [number, string]>
 

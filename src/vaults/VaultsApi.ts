@@ -29,6 +29,9 @@ export const TransactionFilters = {
   occurredBefore: filter(TimestampParam, "Only with a timestamp at or before this")
 }
 
+/** The query of a vault's transactions. */
+export const TransactionQuery = query({ ...PageParams, ...TransactionFilters })
+
 export class VaultsApi extends HttpApiGroup.make("vaults")
   .add(
     HttpApiEndpoint.get("listVaults", "/vaults")
@@ -65,7 +68,7 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
   .add(
     HttpApiEndpoint.get("listTransactions", "/vaults/:vaultId/transactions")
       .setPath(path)
-      .setUrlParams(query({ ...PageParams, ...TransactionFilters }))
+      .setUrlParams(TransactionQuery)
       .addSuccess(Page(Transaction, "TransactionPage"))
       .addError(InvalidList)
       .middleware(VaultReadable)

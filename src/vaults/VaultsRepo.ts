@@ -7,6 +7,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { seesVault } from "../credentials/visibility.ts"
+import { DirectRows } from "../database/Database.ts"
 import { and } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import type { DepositAddress, Vault } from "./Vault.ts"
@@ -42,6 +43,7 @@ export interface BalanceRow {
 export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const direct = yield* DirectRows
 
     /** Rows that came back empty either because there are none or because the vault is not visible. */
     const visible = Effect.fnUntraced(function* <Row>(principal: PrincipalState, vaultId: string, rows: ReadonlyArray<Row>) {
@@ -107,7 +109,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
       ): Rows<TransactionRow> =>
         Effect.orDie(
           Effect.flatMap(
-            sql<TransactionRow>`
+            direct.query(sql<TransactionRow>`
           SELECT v.id, v.timestamp, v.json FROM transactions v
           WHERE v.vault_id = ${vaultId} AND ${sees(principal)}
           ${and(
@@ -121,7 +123,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
             filter.occurredBefore !== undefined && sql`v.timestamp <= ${filter.occurredBefore}::timestamptz`,
             after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
           )}
-          ORDER BY v.timestamp DESC, v.id DESC LIMIT ${take}`,
+          ORDER BY v.timestamp DESC, v.id DESC LIMIT ${take}`),
             (rows) => visible(principal, vaultId, rows)
           )
         ),
