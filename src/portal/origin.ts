@@ -5,7 +5,8 @@
 import { HttpServerRequest } from "@effect/platform"
 import { Effect } from "effect"
 import { problem } from "../http/Problem.ts"
-import { isLoopback, Settings } from "../settings/Settings.ts"
+import { isLoopback } from "../settings/readers.ts"
+import { Settings } from "../settings/Settings.ts"
 
 /** The portal's origin for this request; undefined when it was asked for under a name that no setting vouches for. */
 export const originOf = Effect.gen(function* () {

@@ -1,0 +1,119 @@
+/**
+ * How a setting is declared, and how the text of one is read: a reader returns the value, or says what it expected.
+ */
+import { type Duration, Either, Redacted } from "effect"
+import * as Format from "./Format.ts"
+
+/** A setting: its variable, what it means, and how its text is read. */
+export interface Setting<A> {
+  readonly name: string
+  /** The text read when the variable is absent; null when absent means "not set". */
+  readonly fallback: string | null
+  /** What the table shows as default where the fallback's text would not explain itself. */
+  readonly shown?: string
+  readonly meaning: string
+  readonly secret: boolean
+  readonly read: (text: string) => Format.Read<A>
+}
+
+/** A setting that always has a value. */
+export const setting = <A>(
+  name: string,
+  fallback: string,
+  meaning: string,
+  read: (text: string) => Format.Read<A>,
+  shown?: string
+): Setting<A> => ({ name, fallback, meaning, read, secret: false, ...(shown === undefined ? {} : { shown }) })
+
+/** A setting that may be absent. */
+export const optional = <A>(
+  name: string,
+  shown: string,
+  meaning: string,
+  read: (text: string) => Format.Read<A>
+): Setting<A | undefined> => ({
+  name,
+  fallback: null,
+  shown,
+  meaning,
+  read,
+  secret: false
+})
+
+/** A setting that is never shown. */
+export const secret = <A>(
+  name: string,
+  shown: string,
+  meaning: string,
+  read: (text: string) => Format.Read<A>
+): Setting<Redacted.Redacted<A> | undefined> => ({
+  name,
+  fallback: null,
+  shown,
+  meaning,
+  secret: true,
+  read: (text) => Either.map(read(text), (value) => Redacted.make(value))
+})
+
+/** Any text. */
+export const text = (value: string): Format.Read<string> => (value.trim() === "" ? Either.left("some text") : Either.right(value.trim()))
+
+/** A port; 0 takes a free one. */
+export const port = Format.integer(0, 65_535)
+
+/** A URL of one of these schemes. */
+export const url =
+  (...schemes: ReadonlyArray<string>) =>
+  (value: string): Format.Read<string> =>
+    URL.canParse(value) && schemes.includes(new URL(value).protocol.replace(":", ""))
+      ? Either.right(value)
+      : Either.left(`a URL that starts with ${schemes.map((_) => `${_}://`).join(" or ")}`)
+
+/** 32 bytes in base64. */
+export const masterKey = (value: string): Format.Read<Buffer> => {
+  const bytes = Buffer.from(value, "base64")
+  return bytes.length === 32 && /^[A-Za-z0-9+/_=-]+$/.test(value)
+    ? Either.right(bytes)
+    : Either.left("32 bytes in base64, as `openssl rand -base64 32` prints them")
+}
+
+/** One of these words. */
+export const oneOf =
+  <const A extends string>(...allowed: ReadonlyArray<A>) =>
+  (value: string): Format.Read<A> => {
+    const found = allowed.find((_) => _ === value.trim())
+    return found === undefined ? Either.left(`one of ${allowed.join(", ")}`) : Either.right(found)
+  }
+
+/** `host:port`. */
+export const hostPort = (value: string): Format.Read<string> =>
+  /^[^\s:/]+:\d{1,5}$|^\[[0-9a-f:]+\]:\d{1,5}$/i.test(value.trim()) ? Either.right(value.trim()) : Either.left("host:port")
+
+/** The address of a resolver, with or without a port. */
+export const resolver = (value: string): Format.Read<string> => {
+  const [, host = value] = /^\[?([^\]]+?)\]?(?::\d{1,5})?$/.exec(value) ?? []
+  return Format.address(host) === undefined && Format.address(value) === undefined
+    ? Either.left("the address of a resolver, such as 10.0.0.2 or 10.0.0.2:5353")
+    : Either.right(value)
+}
+
+/** 1 to 50 waits. */
+export const schedule = (value: string): Format.Read<ReadonlyArray<Duration.Duration>> =>
+  Either.filterOrLeft(
+    Format.list(value, Format.duration),
+    (waits) => waits.length >= 1 && waits.length <= 50,
+    () => "1 to 50 comma-separated waits, such as 0s,1s,2s"
+  )
+
+/** An origin that a browser keeps cookies safe at: https, or http on loopback. */
+export const portalOrigin = (value: string): Format.Read<string> => {
+  const parsed = URL.canParse(value.trim()) ? new URL(value.trim()) : undefined
+  const fits =
+    parsed !== undefined &&
+    parsed.href === `${parsed.origin}/` &&
+    (parsed.protocol === "https:" || (parsed.protocol === "http:" && isLoopback(parsed.hostname)))
+  return fits ? Either.right(parsed.origin) : Either.left("an https URL without a path, such as https://custody.example.com")
+}
+
+/** Whether a host name of a URL is this machine's own. */
+export const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
