@@ -6,7 +6,7 @@
 import { Etag, type HttpApp, HttpRouter } from "@effect/platform"
 import { BunContext, BunHttpPlatform } from "@effect/platform-bun"
 import { SqlClient } from "@effect/sql"
-import { Effect, Layer, Option, Redacted, Schedule } from "effect"
+import { Effect, ExecutionStrategy, Exit, Layer, Option, Redacted, Schedule, Scope } from "effect"
 import { Authentication } from "./credentials/Authentication.ts"
 import * as Database from "./database/Database.ts"
 import * as Migrations from "./database/Migrations.ts"
@@ -21,6 +21,8 @@ import * as Retention from "./deliveries/Retention.ts"
 import { Sender } from "./deliveries/Sender.ts"
 import { Starter } from "./deliveries/Starter.ts"
 import { Stepper } from "./deliveries/Stepper.ts"
+import { Sweeper } from "./deliveries/Sweeper.ts"
+import { Teller } from "./deliveries/Teller.ts"
 import { DataDir, generateKey } from "./embedded/DataDir.ts"
 import * as EmbeddedPostgres from "./embedded/Postgres.ts"
 import { EmbeddedServerError, portInUse } from "./embedded/Process.ts"
@@ -117,22 +119,35 @@ const work = Effect.gen(function* () {
   const connection = yield* TemporalConnection
   const dataDir = yield* DataDir
   const connected = yield* connection.ready
-  yield* Effect.catchAll(register(connected, connection.namespace), (error) =>
-    Effect.logWarning("the search attributes could not be registered; see docs/operations.md", error)
+  // Again and again: a Temporal server that lost its state has neither.
+  const setUp = Effect.zipRight(
+    Effect.catchAll(register(connected, connection.namespace), (error) =>
+      Effect.logWarning("the search attributes could not be registered; see docs/temporal.md", error)
+    ),
+    Effect.catchAll(Retention.schedule, (error) => Effect.logWarning("the retention schedule could not be made", error))
   )
-  yield* Effect.catchAll(Retention.schedule, (error) => Effect.logWarning("the retention schedule could not be made", error))
+  yield* setUp
+  yield* Effect.forkScoped(Effect.schedule(setUp, Schedule.spaced("5 minutes")))
   const code = yield* bundle(dataDir.at("cache"))
   yield* Effect.logInfo("the worker runs").pipe(Effect.annotateLogs({ taskQueue: connection.taskQueue }))
-  const { namespace, retryQueue, taskQueue } = connection
-  yield* runWorkers({ connection: connected.connection, namespace, taskQueue, retryQueue, bundle: code, activities: yield* activities })
-})
+  const { namespace, retryQueue, slowQueue, taskQueue } = connection
+  yield* runWorkers({
+    connection: connected.connection,
+    namespace,
+    taskQueue,
+    slowQueue,
+    retryQueue,
+    bundle: code,
+    activities: yield* activities
+  })
+}).pipe(Effect.scoped)
 
 const workLayer = Layer.mergeAll(Stepper.layer, PingSender.layer).pipe(
   Layer.provide([Attempts.layer, Failures.layer, Sender.layer]),
   Layer.merge(Layer.mergeAll(Notices.layer, Retention.Retention.layer))
 )
 
-const dispatchLayer = Dispatcher.layer.pipe(Layer.provide([Starter.layer, Attempts.layer, Notices.layer]))
+const dispatchLayer = Dispatcher.layer.pipe(Layer.provide([Sweeper.layer, Teller.layer]), Layer.provide([Starter.layer, Notices.layer]))
 
 /** Listens where platform and operators ask; a process without the API goes on when the port is taken by one that has it. */
 const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
@@ -174,29 +189,26 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     for (const role of wanted) yield* dataDir.pidFile(role)
 
     const [url, servers] = yield* Effect.all([databaseUrl, temporal], { concurrency: 2 })
-    yield* prepare(url, options.migrate)
+    yield* patiently(prepare(url, options.migrate))
 
     // Built first, released last: what is built on them ends in the reverse order, the listeners first of all.
     const connection = yield* Layer.build(Layer.provide(TemporalConnection.layer, Layer.succeed(TemporalAddress, servers)))
     const workerPool = yield* Layer.build(Database.layer(url, Database.pools.worker))
     const common = Layer.merge(Layer.succeedContext(connection), Layer.succeedContext(workerPool))
     yield* Effect.provide(Partitions.keep, workerPool)
-    if (has("worker")) {
-      const context = yield* Layer.build(Layer.provideMerge(workLayer, common))
-      yield* Effect.forkScoped(Effect.provide(surviving("the worker", work), context))
-    }
-    if (has("dispatcher")) {
-      const context = yield* Layer.build(Layer.provide(dispatchLayer, common))
-      yield* Effect.forkScoped(
-        Effect.provide(
-          Effect.flatMap(Dispatcher, ({ run }) => run),
-          context
-        )
-      )
+    const worker = has("worker") ? yield* Layer.build(Layer.provideMerge(workLayer, common)) : undefined
+    const dispatcher = has("dispatcher") ? yield* Layer.build(Layer.provide(dispatchLayer, common)) : undefined
+
+    // Everything that has work in flight ends at the same time, so that the longest of them is what a stop takes.
+    const roles = yield* Effect.acquireRelease(Scope.make(ExecutionStrategy.parallel), (scope) => Scope.close(scope, Exit.void))
+    if (worker !== undefined) yield* Effect.forkIn(Effect.provide(surviving("the worker", work), worker), roles)
+    if (dispatcher !== undefined) {
+      const running = Effect.flatMap(Dispatcher, ({ run }) => run)
+      yield* Effect.forkIn(Effect.provide(running, dispatcher), roles)
     }
     const ready = Effect.provide(readiness(wanted), common)
     if (!has("api")) {
-      const { port } = yield* listenPlatform(platformApp(HttpRouter.empty, ready), false)
+      const { port } = yield* Scope.extend(listenPlatform(platformApp(HttpRouter.empty, ready), false), roles)
       yield* announce(wanted, addresses(settings, { platformPort: port, temporalUi: servers.ui }), options)
       return yield* Effect.never
     }
@@ -204,8 +216,9 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
       Layer.provideMerge(Authentication.layer, Layer.merge(Layer.succeedContext(connection), Database.layer(url, Database.pools.api)))
     )
     const ledger = yield* Layer.build(Layer.provide(Ledger.layer, Database.layer(url, Database.pools.ledger)))
-    const { port } = yield* Effect.provide(Server.serve, api)
-    const platform = yield* Effect.provide(listenPlatform(platformApp(feedRoutes(yield* platformToken), ready), true), ledger)
+    const { port } = yield* Scope.extend(Effect.provide(Server.serve, api), roles)
+    const feed = platformApp(feedRoutes(yield* platformToken), ready)
+    const platform = yield* Scope.extend(Effect.provide(listenPlatform(feed, true), ledger), roles)
     yield* announce(wanted, addresses(settings, { port, platformPort: platform.port, temporalUi: servers.ui }), options)
     return yield* Effect.never
   }).pipe(Effect.scoped, Effect.provide(Layer.merge(masterKey, http)))
@@ -214,6 +227,13 @@ const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
     Effect.tapErrorCause((cause) => Effect.logError(`${what} ended and is started again`, cause)),
     Effect.retry(Schedule.spaced("3 seconds"))
+  )
+
+/** Waits a minute for a Postgres that is still coming up: the order in which servers and processes start is free. */
+const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  effect.pipe(
+    Effect.tapError((error) => (Database.isUnavailable(error) ? Effect.logWarning("Postgres cannot be reached yet") : Effect.void)),
+    Effect.retry({ while: Database.isUnavailable, schedule: Schedule.spaced("1 second").pipe(Schedule.upTo("1 minute")) })
   )
 
 /** Where a process answers; what it does not have is absent. */

@@ -26,8 +26,12 @@ export interface DeliverInput {
   readonly webhookId: string
   /** Wait before each attempt in ms; a running delivery keeps the schedule that it started with. */
   readonly waitsMs: ReadonlyArray<number>
-  /** Task queue of attempts that may take long, and of retries. */
+  /** Task queue of first attempts that may take long. */
+  readonly slowQueue: string
+  /** Task queue of retries, apart from the former, so that no first attempt ever waits behind one. */
   readonly retryQueue: string
+  /** Whether the namespace has the search attributes; without them a delivery runs all the same, harder to find. */
+  readonly indexed: boolean
 }
 
 /** One step of a delivery: at most one attempt. */
@@ -35,6 +39,11 @@ export interface AttemptInput {
   readonly deliveryId: string
   readonly webhookId: string
   readonly waitsMs: ReadonlyArray<number>
+  /**
+   * The last attempt whose wait is over, 0 at the beginning. A step that finds a later one recorded is one that is run
+   * again, or belongs to a workflow that was started again, and waits until the attempt is due.
+   */
+  readonly after: number
   /** From 0 to 1, from the workflow's own random: spreads the wait by ±20 %. */
   readonly jitter: number
   /** Whether the step runs inside a workflow task, where it must not take long. */
@@ -51,7 +60,7 @@ export type AttemptOutcome =
   | { readonly next: "failed"; readonly number: number; readonly result: string; readonly notices: ReadonlyArray<string> }
   /** The delivery was canceled, or ended otherwise, before this step. */
   | { readonly next: "ended"; readonly status: "DELIVERED" | "FAILED" | "CANCELED"; readonly notices: ReadonlyArray<string> }
-  /** Another attempt after the wait. */
+  /** Another attempt after the wait; `number` and `result` are the last attempt's. */
   | {
       readonly next: "wait"
       readonly number: number
@@ -61,7 +70,7 @@ export type AttemptOutcome =
     }
   /** The endpoint has as many attempts in flight as it may: no attempt was made, and none is used up. */
   | { readonly next: "busy"; readonly waitMs: number }
-  /** The endpoint may take long: run the step on the retry queue. */
+  /** The endpoint may take long: run the step on the slow queue. */
   | { readonly next: "elsewhere" }
 
 /** Input of a ping. */
@@ -96,5 +105,5 @@ export interface Activities {
   cancelSelf(): Promise<void>
 }
 
-/** Result types of an activity that tell the workflow to fail for good. */
+/** Type of the failure by which a delivery ends whose schedule is used up. */
 export const EXHAUSTED = "EXHAUSTED"

@@ -1,13 +1,16 @@
 /**
  * One delivery, from its first attempt to its end: DELIVERED ends Completed, FAILED ends Failed, CANCELED ends
  * Canceled. Waits are durable. The first attempt runs inside the workflow task, which is what makes a healthy
- * endpoint cheap; everything that may take long runs on the retry queue.
- * Spec: Delivery contract. Decisions D-20, D-22.
+ * endpoint cheap; whatever may take long runs on a queue of its own.
+ *
+ * Histories of running deliveries are replayed through this code, so a change of the order of its commands needs
+ * `patched`; test/workflows replays recorded ones. Spec: Delivery contract. Decisions D-20, D-22.
  */
 import {
   ApplicationFailure,
   CancellationScope,
   condition,
+  continueAsNew,
   defineSignal,
   isCancellation,
   ParentClosePolicy,
@@ -17,34 +20,44 @@ import {
   setHandler,
   startChild,
   upsertSearchAttributes,
-  WorkflowIdReusePolicy
+  WorkflowIdReusePolicy,
+  workflowInfo
 } from "@temporalio/workflow"
 import { type Activities, type AttemptOutcome, type DeliverInput, EXHAUSTED, searchKeys, signals, workflows } from "./contract.ts"
 
-const retry = { initialInterval: "1 second", backoffCoefficient: 2, maximumInterval: "15 seconds" } as const
+const retry = { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" } as const
 
-// An attempt ends by itself within seconds; the timeouts leave it time to write its outcome while Postgres is away.
-const local = proxyLocalActivities<Activities>({ startToCloseTimeout: "2 minutes", localRetryThreshold: "10 seconds", retry })
+// An attempt ends by itself within seconds, but holds on to its outcome for as long as Postgres is away: a step that
+// times out is one that would be sent twice. That a worker is gone shows in its heartbeats, not in these timeouts.
+const local = proxyLocalActivities<Activities>({ startToCloseTimeout: "20 minutes", localRetryThreshold: "10 seconds", retry })
+
+const on = (taskQueue: string) =>
+  proxyActivities<Activities>({ taskQueue, startToCloseTimeout: "6 hours", heartbeatTimeout: "4 seconds", retry })
 
 export const retryNow = defineSignal(signals.retryNow)
 
 /** What the Temporal UI shows of a running delivery. */
-const describe = (outcome: AttemptOutcome, of: number): string =>
-  outcome.next === "wait"
-    ? `attempt ${outcome.number} of ${of}: ${outcome.result}; next in ${Math.round(outcome.waitMs / 1000)} s`
-    : outcome.next === "busy"
-      ? `waits ${Math.round(outcome.waitMs / 100) / 10} s for room at the endpoint`
-      : outcome.next === "delivered" || outcome.next === "failed"
-        ? `attempt ${outcome.number} of ${of}: ${outcome.result}`
-        : outcome.next
+const describe = (outcome: AttemptOutcome, of: number): string => {
+  const nextAt = (waitMs: number) => new Date(Date.now() + waitMs).toISOString()
+  switch (outcome.next) {
+    case "wait":
+      return `attempt ${outcome.number} of ${of}: ${outcome.result}; next at ${nextAt(outcome.waitMs)}`
+    case "busy":
+      return `waits for room at the endpoint, asks again at ${nextAt(outcome.waitMs)}; no attempt is used up`
+    case "delivered":
+    case "failed":
+      return `attempt ${outcome.number} of ${of}: ${outcome.result}`
+    case "ended":
+      return `ended as ${outcome.status} before this step`
+    case "elsewhere":
+      return "the first attempt is under way"
+  }
+}
 
-export async function deliver({ deliveryId, retryQueue, waitsMs, webhookId }: DeliverInput): Promise<{ attempts: number; result: string }> {
-  const queued = proxyActivities<Activities>({
-    taskQueue: retryQueue,
-    startToCloseTimeout: "5 minutes",
-    heartbeatTimeout: "4 seconds",
-    retry
-  })
+export async function deliver(input: DeliverInput): Promise<{ attempts: number; result: string }> {
+  const { deliveryId, indexed, retryQueue, slowQueue, waitsMs, webhookId } = input
+  const slow = on(slowQueue)
+  const retries = on(retryQueue)
   let hurry = false
   let cancel = false
   let status = "PENDING"
@@ -55,7 +68,7 @@ export async function deliver({ deliveryId, retryQueue, waitsMs, webhookId }: De
   const become = (next: string) => {
     if (next === status) return
     status = next
-    upsertSearchAttributes([{ key: searchKeys.deliveryStatus, value: next }])
+    if (indexed) upsertSearchAttributes([{ key: searchKeys.deliveryStatus, value: next }])
   }
 
   /** Waits, unless somebody asks for the next attempt now. A cancellation ends the wait; the next step then reads what became of the delivery. */
@@ -83,45 +96,51 @@ export async function deliver({ deliveryId, retryQueue, waitsMs, webhookId }: De
     }
   }
 
-  const [firstWait = 0] = waitsMs
-  let first = true
-  await pause(firstWait)
+  let after = 0
+  await pause(waitsMs[0] ?? 0)
   for (;;) {
-    const input = { deliveryId, webhookId, waitsMs, jitter: Math.random(), cancel }
+    const step = { deliveryId, webhookId, waitsMs, after, jitter: Math.random(), cancel }
     // An attempt that has begun is finished and recorded, whatever is asked meanwhile.
-    let outcome = await CancellationScope.nonCancellable(() =>
-      first ? local.attempt({ ...input, local: true }) : queued.attempt({ ...input, local: false })
-    )
-    if (outcome.next === "elsewhere") {
-      outcome = await CancellationScope.nonCancellable(() => queued.attempt({ ...input, local: false }))
-    }
+    const outcome = await CancellationScope.nonCancellable(async () => {
+      if (after > 0) return await retries.attempt({ ...step, local: false })
+      const here = await local.attempt({ ...step, local: true })
+      if (here.next !== "elsewhere") return here
+      setCurrentDetails(describe(here, waitsMs.length))
+      return await slow.attempt({ ...step, local: false })
+    })
     setCurrentDetails(describe(outcome, waitsMs.length))
-    if ("notices" in outcome && outcome.notices.length > 0)
-      await CancellationScope.nonCancellable(() => announce("notices" in outcome ? outcome.notices : []))
+    if ("notices" in outcome && outcome.notices.length > 0) await CancellationScope.nonCancellable(() => announce(outcome.notices))
 
-    if (outcome.next === "delivered") {
-      become("DELIVERED")
-      return { attempts: outcome.number, result: outcome.result }
+    switch (outcome.next) {
+      case "delivered":
+        become("DELIVERED")
+        return { attempts: outcome.number, result: outcome.result }
+      case "failed":
+        become("FAILED")
+        throw ApplicationFailure.nonRetryable(
+          `the schedule is used up; the last of ${outcome.number} attempts: ${outcome.result}`,
+          EXHAUSTED
+        )
+      case "ended":
+        become(outcome.status)
+        if (outcome.status === "DELIVERED") return { attempts: after, result: "2xx" }
+        if (outcome.status === "FAILED") throw ApplicationFailure.nonRetryable("the schedule is used up", EXHAUSTED)
+        // Only a workflow that was asked to cancel can end as Canceled; one that was is past this line by an exception.
+        await local.cancelSelf()
+        await condition(() => false)
+        break
+      case "wait":
+        after = outcome.number
+        become("RETRYING")
+        await pause(outcome.waitMs)
+        break
+      case "busy":
+        // Thousands of deliveries may wait for a dead endpoint for days; a step of a fresh run knows when it is due.
+        if (workflowInfo().continueAsNewSuggested && !cancel) await continueAsNew<typeof deliver>(input)
+        await pause(outcome.waitMs)
+        break
+      case "elsewhere":
+        break
     }
-    if (outcome.next === "failed" || (outcome.next === "ended" && outcome.status === "FAILED")) {
-      become("FAILED")
-      throw ApplicationFailure.nonRetryable("the schedule is used up", EXHAUSTED)
-    }
-    if (outcome.next === "ended" && outcome.status === "DELIVERED") {
-      become("DELIVERED")
-      return { attempts: 0, result: "2xx" }
-    }
-    if (outcome.next === "ended") {
-      become("CANCELED")
-      // Only a workflow that was asked to cancel can end as Canceled.
-      await local.cancelSelf()
-      await condition(() => false)
-      continue
-    }
-    if (outcome.next === "wait") {
-      first = false
-      become("RETRYING")
-    }
-    if (outcome.next === "busy" || outcome.next === "wait") await pause(outcome.waitMs)
   }
 }

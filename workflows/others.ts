@@ -7,9 +7,11 @@ const once = proxyActivities<Activities>({
   scheduleToCloseTimeout: "15 seconds",
   retry: { maximumAttempts: 1 }
 })
+// As long as the sweeper looks for notices that were not sent: a mail server that is away for longer is not waited for.
 const patient = proxyActivities<Activities>({
   startToCloseTimeout: "1 minute",
-  retry: { initialInterval: "10 seconds", backoffCoefficient: 2, maximumInterval: "1 hour" }
+  scheduleToCloseTimeout: "3 days",
+  retry: { initialInterval: "2 seconds", backoffCoefficient: 2, maximumInterval: "15 minutes" }
 })
 const long = proxyActivities<Activities>({
   startToCloseTimeout: "30 minutes",
@@ -22,7 +24,7 @@ export async function ping(input: PingInput): Promise<PingOutcome> {
   return await once.ping(input)
 }
 
-/** One operational notice, tried until it is sent. Decision D-23. */
+/** One operational notice, tried until it is sent, for three days at the most. Decision D-23. */
 export async function notify(input: NotifyInput): Promise<{ readonly channel: string }> {
   return await patient.sendNotice(input)
 }

@@ -9,7 +9,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { batched } from "../database/Batch.ts"
-import { oldestId } from "../events/EventsRepo.ts"
+import type { Result } from "./Delivery.ts"
 import type { Answer } from "./post.ts"
 
 /** A delivery at the beginning of an attempt. */
@@ -28,8 +28,20 @@ export interface Begun {
   readonly secrets: ReadonlyArray<Buffer>
   /** The number of the attempt that was begun; null when none was. */
   readonly number: number | null
-  /** The highest number so far, the open ones included. */
+  /** The highest number so far, open ones included, and its result; null while it is open. */
   readonly last: number
+  readonly lastResult: Result | null
+  /** Milliseconds until the next attempt, when it is not due yet; null when it is. */
+  readonly dueInMs: number | null
+}
+
+/** What an attempt is begun with. */
+export interface Beginning {
+  readonly id: string
+  /** Attempts that may be made in all. */
+  readonly limit: number
+  /** The last attempt that was waited for; a later one that has its result is followed by its wait first. */
+  readonly after: number
 }
 
 /** The outcome of an attempt. */
@@ -47,30 +59,33 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const beginMany = (items: ReadonlyArray<{ readonly id: string; readonly limit: number }>) =>
+    const beginMany = (items: ReadonlyArray<Beginning>) =>
       Effect.map(
         sql<Begun>`
           WITH asked AS MATERIALIZED (
-            SELECT d.id, d.status, d.webhook_id, d.event_id, d.kind, w.url, w.status = 'ACTIVE' AS active, w.deleted_at IS NOT NULL AS deleted, a.max
-            FROM unnest(${items.map((_) => _.id)}::text[], ${items.map((_) => _.limit)}::int[]) AS a (id, max)
+            SELECT d.id, d.status, d.webhook_id, d.event_id, d.kind, w.url, w.status = 'ACTIVE' AS active, w.deleted_at IS NOT NULL AS deleted,
+              a.max, coalesce(l.number, 0) AS last, l.result AS last_result,
+              CASE WHEN l.number > a.waited AND l.result <> 'interrupted' AND d.next_attempt_at > clock_timestamp()
+                THEN ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000)::float8 END AS due_in
+            FROM unnest(${items.map((_) => _.id)}::text[], ${items.map((_) => _.limit)}::int[], ${items.map((_) => _.after)}::int[]) AS a (id, max, waited)
             JOIN deliveries d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id
-          ), numbers AS MATERIALIZED (
-            SELECT a.id, coalesce((SELECT max(t.number) FROM delivery_attempts t WHERE t.delivery_id = a.id), 0) AS last FROM asked a
+            LEFT JOIN LATERAL (SELECT t.number, t.result FROM delivery_attempts t WHERE t.delivery_id = a.id ORDER BY t.number DESC LIMIT 1) l ON true
           ), closed AS (
-            UPDATE delivery_attempts t SET result = 'interrupted', latency_ms = greatest(0, extract(epoch FROM clock_timestamp() - t.at) * 1000)::int
-            FROM asked a WHERE t.delivery_id = a.id AND t.result IS NULL AND a.status IN ('PENDING', 'RETRYING')
+            UPDATE delivery_attempts t SET result = 'interrupted', latency_ms = least(2147483647, greatest(0, extract(epoch FROM clock_timestamp() - t.at) * 1000))::int
+            FROM asked a WHERE t.delivery_id = a.id AND t.result IS NULL
           ), begun AS (
             INSERT INTO delivery_attempts (delivery_id, number, at)
-            SELECT a.id, n.last + 1, clock_timestamp() FROM asked a JOIN numbers n ON n.id = a.id
-            WHERE a.status IN ('PENDING', 'RETRYING') AND a.active AND n.last < a.max
+            SELECT a.id, a.last + 1, clock_timestamp() FROM asked a
+            WHERE a.status IN ('PENDING', 'RETRYING') AND a.active AND a.last < a.max AND a.due_in IS NULL
             ON CONFLICT (delivery_id, number) DO NOTHING
             RETURNING delivery_id, number
           )
-          SELECT a.id, a.status, a.webhook_id AS "webhookId", a.event_id AS "eventId", a.kind, a.url, a.active, a.deleted, n.last, b.number,
+          SELECT a.id, a.status, a.webhook_id AS "webhookId", a.event_id AS "eventId", a.kind, a.url, a.active, a.deleted, a.last,
+            a.last_result AS "lastResult", a.due_in AS "dueInMs", b.number,
             (SELECT e.payload FROM events e WHERE e.id = a.event_id) AS payload,
             ARRAY(SELECT s.ciphertext FROM webhook_secrets s WHERE s.webhook_id = a.webhook_id
               AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp()) ORDER BY s.id DESC) AS secrets
-          FROM asked a JOIN numbers n ON n.id = a.id LEFT JOIN begun b ON b.delivery_id = a.id`,
+          FROM asked a LEFT JOIN begun b ON b.delivery_id = a.id`,
         (rows) => {
           const byId = new Map(rows.map((row) => [row.id, row]))
           return items.map(({ id }) => byId.get(id) ?? null)
@@ -109,31 +124,39 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
 
     return {
       /**
-       * Begins an attempt where the delivery still waits, its webhook is active and fewer than `limit` attempts were
-       * made; `number` says whether it did. Null when there is no such delivery.
+       * Begins an attempt where the delivery still waits and is due, its webhook is active and fewer than the limit were
+       * made; `number` says whether it did. What a predecessor left open is closed as interrupted. Null when there is no
+       * such delivery.
        */
-      begin: (id: string, limit: number) => begin({ id, limit }),
+      begin: (beginning: Beginning) => begin(beginning),
+
+      /** Whether a request of the delivery may still be sent: it waits, and its webhook is active. */
+      wanted: (deliveryId: string) =>
+        Effect.map(
+          sql`
+            SELECT 1 FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
+            WHERE d.id = ${deliveryId} AND d.status IN ('PENDING', 'RETRYING') AND w.status = 'ACTIVE'`,
+          (rows) => rows.length > 0
+        ),
+
+      /** Takes back an attempt that was begun and of which nothing was sent. */
+      withdraw: (deliveryId: string, number: number) =>
+        sql`DELETE FROM delivery_attempts WHERE delivery_id = ${deliveryId} AND number = ${number} AND result IS NULL`,
 
       /** Records a 2xx: the attempt, the delivery, the counters, the end of a streak of failures. */
       succeed,
 
-      /** Ends what waits as CANCELED; nothing when it has ended already. */
-      cancel: (deliveryId: string, reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL") => sql`
-        UPDATE deliveries SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
-        WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING')`,
-
-      /** Statuses of deliveries that ended, or wait. */
-      status: (deliveryId: string) =>
-        Effect.map(sql<{ status: string }>`SELECT status FROM deliveries WHERE id = ${deliveryId}`, (rows) => rows[0]?.status),
-
-      /** Ids of deliveries whose next attempt is overdue by more than a minute: their workflows may be lost. */
-      overdue: (seconds: number, limit: number) =>
-        sql<{ id: string; kind: string; webhookId: string; eventId: string; entityId: string; url: string }>`
-          SELECT d.id, d.kind, d.webhook_id AS "webhookId", d.event_id AS "eventId", e.entity_id AS "entityId", w.url
-          FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
-          WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at < clock_timestamp() - make_interval(secs => ${seconds})
-            AND d.id >= ${oldestId("del")}
-          ORDER BY d.next_attempt_at LIMIT ${limit}`
+      /** Ends what waits as CANCELED; nothing when it has ended already. Returns the delivery's status now. */
+      cancel: (deliveryId: string, reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL") =>
+        Effect.zipRight(
+          sql`
+            UPDATE deliveries SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
+            WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING')`,
+          Effect.map(
+            sql<{ status: string }>`SELECT status FROM deliveries WHERE id = ${deliveryId}`,
+            (rows) => rows[0]?.status ?? "CANCELED"
+          )
+        )
     }
   })
 }) {

@@ -10,24 +10,24 @@
 import { SqlClient } from "@effect/sql"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Queue, Schedule, Stream } from "effect"
-import { signals, workflows } from "../../workflows/contract.ts"
 import { CHANNEL } from "../events/EventLog.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Id from "../values/Id.ts"
-import { Attempts } from "./Attempts.ts"
-import { Notices } from "./Notices.ts"
 import { Starter, type ToStart } from "./Starter.ts"
+import { Sweeper } from "./Sweeper.ts"
+import { Teller } from "./Teller.ts"
 
 /** Events of one claim. */
 const BATCH = 100
 /** Workflows that are being started at once. */
 const STARTS = 24
+/** Deliveries that are remembered to be started once Temporal answers; the sweeper finds the rest. */
+const LEFT = 1_000
 /** Time between two looks when nothing wakes it. */
 const POLL = "100 millis"
-/** Time between two sweeps, and how overdue a delivery is before its workflow is started again, in seconds. */
+/** Time between two sweeps, and between two looks for what workflows are to be told. */
 const SWEEP = "30 seconds",
-  OVERDUE_SECONDS = 60
-const SWEEP_LIMIT = 1_000
+  TELL = "500 millis"
 
 interface Match {
   readonly eventId: string
@@ -43,8 +43,10 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     const pg = yield* PgClient.PgClient
     const temporal = yield* TemporalConnection
     const starter = yield* Starter
-    const attempts = yield* Attempts
-    const notices = yield* Notices
+    const sweeper = yield* Sweeper
+    const teller = yield* Teller
+    /** Deliveries whose start failed because Temporal went away in between: started as soon as it answers. */
+    const left = new Map<string, ToStart>()
 
     /** Claims a batch of events and writes what follows from them. Returns the deliveries to start. */
     const claim = sql.withTransaction(
@@ -83,82 +85,57 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
       })
     )
 
+    const keep = (delivery: ToStart) =>
+      Effect.sync(() => {
+        if (left.size < LEFT) left.set(delivery.id, delivery)
+      })
+
+    /** Starts the workflows; whether all of them could be. The first that cannot says that Temporal is away. */
     const startAll = (deliveries: ReadonlyArray<ToStart>) =>
-      Effect.forEach(
-        deliveries,
-        (delivery) =>
-          Effect.catchAll(starter.start(delivery), (error) =>
-            Effect.logWarning(`the workflow of ${delivery.id} could not be started; the sweeper will`, error)
-          ),
-        { concurrency: STARTS, discard: true }
-      )
-
-    /** Dispatches until nothing is left. */
-    const drain: Effect.Effect<void, unknown> = Effect.gen(function* () {
-      const idle = yield* sql`SELECT 1 FROM events WHERE dispatched_at IS NULL LIMIT 1`
-      if (idle.length === 0) return
-      // Events wait, undispatched and visible as such, while nobody could carry them out.
-      if (!(yield* temporal.answers)) return
-      for (;;) {
-        const { deliveries, events } = yield* claim
-        yield* startAll(deliveries)
-        if (events < BATCH) return
-      }
-    })
-
-    /** Tells running workflows what the database decided. A workflow that is gone needs no telling. */
-    const tell = Effect.gen(function* () {
-      const { client } = yield* temporal.now
-      const rows = yield* sql<{ id: number; deliveryId: string; signal: string }>`
-        SELECT id, delivery_id AS "deliveryId", signal FROM delivery_signals ORDER BY id LIMIT ${BATCH}`
-      if (rows.length === 0) return
-      const told = yield* Effect.forEach(
-        rows,
-        ({ deliveryId, id, signal }) => {
-          const handle = client.workflow.getHandle(deliveryId)
-          return Effect.tryPromise({
-            try: async () => {
-              if (signal === "cancel") await handle.cancel()
-              else await handle.signal(signals.retryNow)
-              return [id]
-            },
-            catch: (error) => error
-          }).pipe(Effect.catchAll((error) => Effect.succeed(isGone(error) ? [id] : [])))
-        },
-        { concurrency: STARTS }
-      )
-      yield* sql`DELETE FROM delivery_signals WHERE id = ANY(${told.flat()}::bigint[])`
-    })
-
-    /** Starts again what is overdue and seems to have no workflow; one that has is left alone. */
-    const checked = new Map<string, number>()
-    const sweep = Effect.gen(function* () {
-      const now = Date.now()
-      for (const [id, at] of checked) if (now - at > 600_000) checked.delete(id)
-      const overdue = yield* attempts.overdue(OVERDUE_SECONDS, SWEEP_LIMIT)
-      const unchecked = overdue.filter(({ id }) => !checked.has(id))
-      if (unchecked.length === 0 || !(yield* temporal.answers)) return
-      yield* Effect.logInfo(`sweeping ${unchecked.length} overdue deliveries`)
-      yield* startAll(unchecked)
-      for (const { id } of unchecked) checked.set(id, now)
-    })
-
-    /** Starts the sending of notices that were recorded and whose workflow is not there. */
-    const sweepNotices = Effect.gen(function* () {
-      const unsent = yield* notices.unsent
-      if (unsent.length === 0) return
-      const { client } = yield* temporal.now
-      yield* Effect.forEach(unsent, ({ id }) =>
-        Effect.ignore(
-          Effect.tryPromise(() =>
-            client.workflow.start(workflows.notify, { workflowId: id, taskQueue: temporal.taskQueue, args: [{ noticeId: id }] })
+      Effect.gen(function* () {
+        let away = false
+        const startOne = (delivery: ToStart) =>
+          Effect.suspend(() => (away ? keep(delivery) : Effect.asVoid(starter.start(delivery)))).pipe(
+            Effect.tap(() => {
+              if (!away) left.delete(delivery.id)
+            }),
+            Effect.catchAll((error) => {
+              const { message } = error
+              if (error._tag === "NotStarted" && error.refused) {
+                left.delete(delivery.id)
+                return Effect.logError(`the workflow of ${delivery.id} is refused, the sweeper tries it again: ${message}`)
+              }
+              away = true
+              return Effect.zipRight(keep(delivery), Effect.logWarning(`workflows cannot be started now: ${message}`))
+            })
           )
-        )
-      )
+        yield* Effect.forEach(deliveries, startOne, { concurrency: STARTS, discard: true })
+        return !away
+      })
+
+    /** One batch of events, to the end: a dispatcher that is asked to stop starts what it has claimed. */
+    const next = Effect.uninterruptible(
+      Effect.gen(function* () {
+        const { deliveries, events } = yield* claim
+        return (yield* startAll(deliveries)) && events === BATCH
+      })
+    )
+
+    /** Dispatches until nothing is left, or Temporal is away: events then wait, undispatched and visible as such. */
+    const drain: Effect.Effect<void, unknown> = Effect.gen(function* () {
+      if (left.size === 0) {
+        const waiting = yield* sql`SELECT 1 FROM events WHERE dispatched_at IS NULL LIMIT 1`
+        if (waiting.length === 0) return
+      }
+      if (!(yield* temporal.answers)) return
+      if (left.size > 0 && !(yield* startAll([...left.values()]))) return
+      yield* Effect.repeat(next, { while: (more) => more })
     })
 
     const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
       Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and is tried again`, cause))
+
+    const sweeps = Effect.zipRight(surviving("sweeping deliveries", sweeper.sweep), surviving("sweeping notices", sweeper.notices))
 
     return {
       /** Runs until interrupted. */
@@ -169,16 +146,13 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         yield* Effect.forkScoped(listen.pipe(Effect.timeout("1 minute"), Effect.ignore, Effect.repeat(Schedule.spaced("100 millis"))))
         const look = Effect.zipRight(surviving("dispatching", drain), Effect.raceFirst(Queue.take(wake), Effect.sleep(POLL)))
         yield* Effect.forkScoped(Effect.forever(look))
-        yield* Effect.forkScoped(Effect.schedule(surviving("telling workflows", Effect.ignore(tell)), Schedule.spaced("500 millis")))
-        const sweeps = Effect.zipRight(surviving("sweeping deliveries", sweep), surviving("sweeping notices", sweepNotices))
-        return yield* Effect.zipRight(sweeps, Effect.schedule(sweeps, Schedule.spaced(SWEEP)))
-      }).pipe(Effect.scoped),
-      drain,
-      sweep
+        yield* Effect.forkScoped(Effect.schedule(surviving("telling workflows", teller.tell), Schedule.spaced(TELL)))
+        // What a dispatcher left that was killed is not waited for: the first sweep looks at all that is due.
+        yield* surviving("the first sweep", sweeper.first)
+        return yield* Effect.schedule(sweeps, Schedule.spaced(SWEEP))
+      }).pipe(Effect.scoped)
     }
   })
 }) {
   static readonly layer = this.Default
 }
-
-const isGone = (error: unknown): boolean => error instanceof Error && error.name === "WorkflowNotFoundError"

@@ -11,7 +11,7 @@ import * as Id from "../values/Id.ts"
 import { cancelWaiting } from "../webhooks/cancelWaiting.ts"
 import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
 import type { Recorded } from "./Attempts.ts"
-import { disabledText, failedText, streakText } from "./noticeTexts.ts"
+import { type Facts, noticeTexts } from "./noticeTexts.ts"
 
 /** Time between two 410 answers after which an endpoint counts as gone, in minutes. */
 const GONE_MINUTES = 5
@@ -31,12 +31,15 @@ export interface Consequence {
   /** The delivery's status now. */
   readonly status: string
   readonly notices: ReadonlyArray<string>
+  /** Whether it disabled the webhook. */
+  readonly disabled: boolean
 }
 
 export class Failures extends Effect.Service<Failures>()("custody/Failures", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { webhookDisableAfter } = yield* Settings
+    const { webhookDisableAfter, webhookRetrySchedule } = yield* Settings
+    const texts = noticeTexts({ schedule: webhookRetrySchedule, disableAfter: webhookDisableAfter })
 
     const finish = ({ answer, deliveryId, number }: Recorded, waitMs: number | undefined) =>
       Effect.gen(function* () {
@@ -96,12 +99,14 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
         (rows) => rows.map(({ id }) => id)
       )
 
-    /** Disables the webhook, cancels what waits, and records the event for each of its entities. */
+    /** Disables the webhook, cancels what waits, and records the event for each of its entities. Undefined when it is not active. */
     const disable = Effect.fnUntraced(function* (webhookId: string, reason: "FAILING" | "GONE", { entityIds, organizationId }: Target) {
       const [row] = yield* sql<{ at: string }>`
         UPDATE webhooks SET status = 'DISABLED', disabled_reason = ${reason}, disabled_at = now(), updated_at = now()
         WHERE id = ${webhookId} AND status = 'ACTIVE' RETURNING disabled_at AS at`
       if (row === undefined) return undefined
+      const [waiting] = yield* sql<{ count: number }>`
+        SELECT count(*) AS count FROM deliveries WHERE webhook_id = ${webhookId} AND status IN ('PENDING', 'RETRYING')`
       yield* cancelWaiting(sql, webhookId, "WEBHOOK_DISABLED")
       yield* EventLog.record(
         sql,
@@ -115,7 +120,7 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
           data: { webhookId, webhook: { id: webhookId, status: "DISABLED" as const, disabledReason: reason, disabledAt: row.at } }
         }))
       )
-      return row.at
+      return { at: row.at, canceled: waiting?.count ?? 0 }
     })
 
     /** Whether a notice of a delivery that failed for good went out within a day. */
@@ -125,14 +130,25 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
         (rows) => rows.length > 0
       )
 
+    const targetOf = (webhookId: string) =>
+      Effect.map(
+        sql<Target>`
+          SELECT w.url, w.notification_email AS email, w.organization_id AS "organizationId",
+            ARRAY(SELECT we.entity_id FROM webhook_entities we WHERE we.webhook_id = w.id ORDER BY we.entity_id)::text[] AS "entityIds"
+          FROM webhooks w WHERE w.id = ${webhookId} AND w.status = 'ACTIVE'`,
+        ([target]) => target
+      )
+
+    const nothing = { disabled: false, notices: [] as ReadonlyArray<string> }
+
     /** What a streak calls for, in the order of its weight: the disable tells more than any other notice. */
     const react = Effect.fnUntraced(function* (recorded: Recorded, streak: Streak, exhausted: boolean) {
       const { answer, deliveryId, webhookId } = recorded
-      const [target] = yield* sql<Target>`
-        SELECT w.url, w.notification_email AS email, w.organization_id AS "organizationId",
-          ARRAY(SELECT we.entity_id FROM webhook_entities we WHERE we.webhook_id = w.id ORDER BY we.entity_id)::text[] AS "entityIds"
-        FROM webhooks w WHERE w.id = ${webhookId} AND w.status = 'ACTIVE'`
-      if (target === undefined) return []
+      const gone = answer.httpStatus === 410 && streak.goneBefore
+      const failing = streak.disableDue && streak.severalDeliveries
+      if (!gone && !failing && !streak.noticeDue && !exhausted) return nothing
+      const target = yield* targetOf(webhookId)
+      if (target === undefined) return nothing
       const facts = {
         webhookId,
         host: new URL(target.url).hostname,
@@ -141,18 +157,23 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
         lastResult: answer.httpStatus === 0 ? answer.result : `${answer.result} (${answer.httpStatus})`,
         deliveryId
       }
-      const gone = answer.httpStatus === 410 && streak.goneBefore
-      if (gone || (streak.disableDue && streak.severalDeliveries)) {
-        const at = yield* disable(webhookId, gone ? "GONE" : "FAILING", target)
-        if (at !== undefined) return yield* notice(webhookId, `disabled/${webhookId}/${at}`, target.email, disabledText({ ...facts, gone }))
+      if (gone || failing) {
+        const disabled = yield* disable(webhookId, gone ? "GONE" : "FAILING", target)
+        if (disabled !== undefined) {
+          const text = texts.disabled({ ...facts, gone, canceled: disabled.canceled })
+          return { disabled: true, notices: yield* notice(webhookId, `disabled/${webhookId}/${disabled.at}`, target.email, text) }
+        }
       }
-      const ids: Array<string> = []
-      if (streak.noticeDue)
-        ids.push(...(yield* notice(webhookId, `streak/${webhookId}/${streak.failingSince}`, target.email, streakText(facts))))
-      if (exhausted && !(yield* toldToday(webhookId))) {
-        ids.push(...(yield* notice(webhookId, `failed/${webhookId}/${deliveryId}`, target.email, failedText(facts))))
-      }
-      return ids
+      const told = streak.noticeDue
+        ? yield* notice(webhookId, `streak/${webhookId}/${streak.failingSince}`, target.email, texts.streak(facts))
+        : []
+      return { disabled: false, notices: exhausted ? [...told, ...(yield* tellFailed(facts, target.email))] : told }
+    })
+
+    /** The notice of a delivery that failed for good, unless one went out within a day. */
+    const tellFailed = Effect.fnUntraced(function* (facts: Facts, email: string) {
+      const { deliveryId, webhookId } = facts
+      return (yield* toldToday(webhookId)) ? [] : yield* notice(webhookId, `failed/${webhookId}/${deliveryId}`, email, texts.failed(facts))
     })
 
     return {
@@ -161,27 +182,38 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
         sql.withTransaction(
           Effect.gen(function* () {
             const { first, moved, status } = yield* finish(recorded, waitMs)
-            if (!first) return { status, notices: [] } satisfies Consequence
+            if (!first) return { status, ...nothing } satisfies Consequence
             const exhausted = moved && status === "FAILED"
             if (exhausted) yield* countExhausted(recorded.webhookId)
             const streak = yield* count(recorded)
-            const notices = streak === undefined ? [] : yield* react(recorded, streak, exhausted)
-            const now =
-              notices.length === 0
-                ? status
-                : ((yield* sql<{ status: string }>`SELECT status FROM deliveries WHERE id = ${recorded.deliveryId}`)[0]?.status ?? status)
-            return { status: now, notices } satisfies Consequence
+            const { disabled, notices } = streak === undefined ? nothing : yield* react(recorded, streak, exhausted)
+            // A disable cancels what waits, this delivery too.
+            return { status: disabled && status === "RETRYING" ? "CANCELED" : status, notices, disabled } satisfies Consequence
           })
         ),
 
-      /** Ends a delivery whose schedule was used up by attempts that were interrupted. */
+      /** Ends a delivery whose schedule was used up by attempts that were interrupted. Returns the notices of it. */
       exhaust: (deliveryId: string, webhookId: string) =>
         sql.withTransaction(
           Effect.gen(function* () {
             const rows = yield* sql`
               UPDATE deliveries SET status = 'FAILED', failure_reason = 'EXHAUSTED', next_attempt_at = NULL
               WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') RETURNING id`
-            if (rows.length > 0) yield* countExhausted(webhookId)
+            if (rows.length === 0) return []
+            yield* countExhausted(webhookId)
+            const target = yield* targetOf(webhookId)
+            if (target === undefined) return []
+            const [health] = yield* sql<{ since: string | null; failures: number }>`
+              SELECT failing_since AS since, consecutive_failures AS failures FROM webhook_health WHERE webhook_id = ${webhookId} FOR UPDATE`
+            const facts = {
+              webhookId,
+              host: new URL(target.url).hostname,
+              since: health?.since ?? "not failing",
+              failures: health?.failures ?? 0,
+              lastResult: "interrupted",
+              deliveryId
+            }
+            return yield* tellFailed(facts, target.email)
           })
         )
     }

@@ -50,10 +50,10 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
           return { channel }
         }),
 
-      /** Notices that were recorded a while ago and not sent: their workflows may be lost. */
-      unsent: sql<{
-        id: string
-      }>`SELECT id FROM notices WHERE sent_at IS NULL AND created_at < now() - interval '1 minute' ORDER BY created_at LIMIT 100`
+      /** Notices that were recorded a while ago and not sent: their workflows may be lost. Those of more than three days are given up. */
+      unsent: sql<{ id: string }>`
+        SELECT id FROM notices WHERE sent_at IS NULL AND created_at BETWEEN now() - interval '3 days' AND now() - interval '1 minute'
+        ORDER BY created_at LIMIT 100`
     }
   })
 }) {

@@ -5,7 +5,8 @@
  * steps a second and not thousands. Finding no room uses up no attempt.
  *
  * What an endpoint took lately also decides where its attempts run: inside a workflow task, which is cheap and must
- * not take long, or on the retry queue. Reliability F26, F27.
+ * not take long, or on a queue for what may. An endpoint that was fast is not any more from the moment on that an
+ * attempt at it hangs. Reliability F26, F27.
  */
 import { Effect } from "effect"
 
@@ -13,18 +14,28 @@ import { Effect } from "effect"
 export const PER_WEBHOOK = 8
 /** Attempts inside workflow tasks of endpoints that have not proved to be fast, in one process. */
 const UNPROVEN = 64
-/** An endpoint that answers within this is fast, in ms. */
+/** An endpoint whose answers take less than this on average is fast, in ms. */
 const FAST_MS = 500
-/** Longest wait in line at a fast endpoint, in ms. */
-const LINE_MS = 2_000
+/** An attempt in flight for longer than this says that its endpoint is not fast now, in ms. */
+const HANGS_MS = 1_000
+/** Longest wait in line at a fast endpoint, in ms, and most that wait there. */
+const LINE_MS = 2_000,
+  LINE = 64
 /** Shortest and longest wait for a turn at any other, in ms. */
 const MIN_WAIT = 250,
-  MAX_WAIT = 60_000
+  MAX_WAIT = 1_800_000
+/** Least time between two turns, in ms. */
+const SPACING = 20
 /** Endpoints that are remembered; a forgotten one merely has to prove itself again. */
 const REMEMBERED = 20_000
 
+interface InFlight {
+  readonly since: number
+}
+
 interface Endpoint {
-  inFlight: number
+  /** The attempts in flight, oldest first. */
+  readonly inFlight: Set<InFlight>
   /** Whether an attempt is finding out, inside a workflow task, how fast the endpoint is. */
   probing: boolean
   /** Moving average of latencies in ms; undefined before the first answer. */
@@ -40,6 +51,12 @@ export type Room =
   | { readonly go: "elsewhere" }
   | { readonly go: "later"; readonly waitMs: number }
 
+const isFast = ({ average, inFlight }: Endpoint): boolean => {
+  if (average === undefined || average > FAST_MS) return false
+  for (const { since } of inFlight) return performance.now() - since < HANGS_MS
+  return true
+}
+
 export class Permits {
   readonly #endpoints = new Map<string, Endpoint>()
   #probes = 0
@@ -48,9 +65,9 @@ export class Permits {
     const known = this.#endpoints.get(webhookId)
     if (known !== undefined) return known
     if (this.#endpoints.size >= REMEMBERED) {
-      for (const [id, { inFlight, line }] of this.#endpoints) if (inFlight === 0 && line.length === 0) this.#endpoints.delete(id)
+      for (const [id, { inFlight, line }] of this.#endpoints) if (inFlight.size === 0 && line.length === 0) this.#endpoints.delete(id)
     }
-    const fresh: Endpoint = { inFlight: 0, probing: false, average: undefined, lastTurn: 0, line: [] }
+    const fresh: Endpoint = { inFlight: new Set(), probing: false, average: undefined, lastTurn: 0, line: [] }
     this.#endpoints.set(webhookId, fresh)
     return fresh
   }
@@ -59,32 +76,33 @@ export class Permits {
   ask(webhookId: string, local: boolean): Effect.Effect<Room> {
     return Effect.suspend(() => {
       const endpoint = this.#of(webhookId)
-      const fast = endpoint.average !== undefined && endpoint.average <= FAST_MS
+      const fast = isFast(endpoint)
+      if (endpoint.inFlight.size >= PER_WEBHOOK)
+        return fast && endpoint.line.length < LINE ? this.#wait(endpoint) : Effect.succeed(turn(endpoint, fast))
       if (local && !fast && (endpoint.probing || this.#probes >= UNPROVEN)) return Effect.succeed<Room>({ go: "elsewhere" })
-      if (endpoint.inFlight < PER_WEBHOOK) return Effect.succeed(this.#take(endpoint, local && !fast))
-      return fast ? this.#wait(endpoint) : Effect.succeed(turn(endpoint))
+      return Effect.succeed(this.#take(endpoint, local && !fast))
     })
   }
 
   #take(endpoint: Endpoint, probe: boolean): Room {
-    endpoint.inFlight++
+    const mine: InFlight = { since: performance.now() }
+    endpoint.inFlight.add(mine)
     if (probe) {
       endpoint.probing = true
       this.#probes++
     }
-    let given = false
     return {
       go: "here",
       release: (latencyMs) => {
-        if (given) return
-        given = true
-        endpoint.inFlight--
+        if (!endpoint.inFlight.delete(mine)) return
         if (probe) {
           endpoint.probing = false
           this.#probes--
         }
         if (latencyMs !== undefined)
           endpoint.average = endpoint.average === undefined ? latencyMs : endpoint.average * 0.8 + latencyMs * 0.2
+        // Whoever comes to an endpoint that is fast again does not queue behind the turns of the time when it was not.
+        if (isFast(endpoint)) endpoint.lastTurn = 0
         endpoint.line.shift()?.()
       }
     }
@@ -102,7 +120,7 @@ export class Permits {
       }
       const timer = setTimeout(() => {
         leave()
-        resume(Effect.succeed(turn(endpoint)))
+        resume(Effect.succeed(turn(endpoint, isFast(endpoint))))
       }, LINE_MS)
       endpoint.line.push(mine)
       return Effect.sync(() => {
@@ -114,13 +132,17 @@ export class Permits {
 
   /** Attempts in flight of one webhook. */
   inFlight(webhookId: string): number {
-    return this.#endpoints.get(webhookId)?.inFlight ?? 0
+    return this.#endpoints.get(webhookId)?.inFlight.size ?? 0
   }
 }
 
-/** The next turn at an endpoint without room. */
-const turn = (endpoint: Endpoint): Room => {
+/** The next turn at an endpoint without room: as far off as those before it take. */
+const turn = (endpoint: Endpoint, fast: boolean): Room => {
   const now = performance.now()
-  endpoint.lastTurn = Math.max(now, endpoint.lastTurn) + Math.max(20, endpoint.average ?? 1_000) / PER_WEBHOOK
-  return { go: "later", waitMs: Math.min(MAX_WAIT, Math.max(MIN_WAIT, Math.round(endpoint.lastTurn - now))) }
+  // An endpoint that hangs although its average is good is judged by what hangs.
+  const takes = fast ? (endpoint.average ?? 0) : Math.max(HANGS_MS, endpoint.average ?? 0)
+  const next = Math.max(now, endpoint.lastTurn) + Math.max(SPACING, takes / PER_WEBHOOK)
+  if (next - now > MAX_WAIT) return { go: "later", waitMs: Math.round(MAX_WAIT * (0.5 + Math.random() / 2)) }
+  endpoint.lastTurn = next
+  return { go: "later", waitMs: Math.max(MIN_WAIT, Math.round(next - now)) }
 }

@@ -90,15 +90,18 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
             vaultIds: null,
             data: { webhookId }
           })
-          const answer = yield* sender.send({
-            url: webhook.url,
-            eventId,
-            kind: PING,
-            deliveryId: eventId.replace(/^evt_/, "del_"),
-            attempt: 1,
-            body,
-            secrets
-          })
+          const answer = yield* sender
+            .send({
+              url: webhook.url,
+              eventId,
+              kind: PING,
+              deliveryId: eventId.replace(/^evt_/, "del_"),
+              attempt: 1,
+              body,
+              secrets,
+              wanted: Effect.succeed(true)
+            })
+            .pipe(Effect.catchTag("Withdrawn", Effect.die))
           yield* sql`
             INSERT INTO pings (event_id, webhook_id, at, result, http_status, latency_ms, body_snippet)
             VALUES (${eventId}, ${webhookId}, ${at}::timestamptz, ${answer.result}, ${answer.httpStatus}, ${answer.latencyMs}, ${answer.bodySnippet})

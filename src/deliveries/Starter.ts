@@ -3,11 +3,18 @@
  * one stays, and one that has ended finds, in its first step, that the row has ended too. Where client and worker are
  * one process the first task comes back with the start (eager start).
  */
+import { isGrpcServiceError, ServiceError, WorkflowExecutionAlreadyStartedError } from "@temporalio/client"
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from "@temporalio/common"
-import { Duration, Effect } from "effect"
-import { type DeliverInput, searchKeys, workflows } from "../../workflows/contract.ts"
+import { Data, Duration, Effect, Ref } from "effect"
+import { type DeliverInput, searchKeys, signals, workflows } from "../../workflows/contract.ts"
 import { Settings } from "../settings/Settings.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
+import { register } from "../temporal/searchAttributes.ts"
+
+/** Status of a gRPC call that is at fault itself. */
+const INVALID_ARGUMENT = 3
+/** Longest that the start of a workflow may take. */
+const START_MS = 5_000
 
 /** A delivery to start, with what operators find it by. */
 export interface ToStart {
@@ -19,38 +26,116 @@ export interface ToStart {
   readonly url: string
 }
 
+/** A workflow could not be started: Temporal is away, or refuses this one. */
+export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly cause: unknown }> {
+  override get message() {
+    const said = this.#said
+    return said === undefined ? (this.cause instanceof Error ? this.cause.message : String(this.cause)) : said.details || said.message
+  }
+
+  /** Whether it is this start that is at fault; otherwise the next would fail as well. */
+  get refused(): boolean {
+    return this.#said === undefined || this.#said.code === INVALID_ARGUMENT
+  }
+
+  /** Whether the server does not know a search attribute. */
+  get unknownAttribute(): boolean {
+    return this.refused && /search attribute/i.test(this.message)
+  }
+
+  get #said() {
+    const error = this.cause instanceof ServiceError ? this.cause.cause : this.cause
+    return isGrpcServiceError(error) ? error : undefined
+  }
+}
+
 export class Starter extends Effect.Service<Starter>()("custody/Starter", {
   effect: Effect.gen(function* () {
     const temporal = yield* TemporalConnection
     const { webhookRetrySchedule } = yield* Settings
     const waitsMs = webhookRetrySchedule.map(Duration.toMillis)
+    /** Whether the namespace takes the search attributes; a server that lost its state has to be told of them again. */
+    const indexed = yield* Ref.make(true)
+
+    const startAs = (asIndexed: boolean, { entityId, eventId, id, kind, url, webhookId }: ToStart) =>
+      Effect.flatMap(temporal.now, ({ client }) =>
+        Effect.tryPromise({
+          try: async () => {
+            const start = () =>
+              client.workflow.start(workflows.deliver, {
+                workflowId: id,
+                taskQueue: temporal.taskQueue,
+                args: [
+                  {
+                    deliveryId: id,
+                    webhookId,
+                    waitsMs,
+                    slowQueue: temporal.slowQueue,
+                    retryQueue: temporal.retryQueue,
+                    indexed: asIndexed
+                  } satisfies DeliverInput
+                ],
+                workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+                workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
+                requestEagerStart: true,
+                // A worker that is killed inside a task is noticed after this.
+                workflowTaskTimeout: "5 seconds",
+                staticSummary: `${kind} → ${new URL(url).hostname}`,
+                priority: { fairnessKey: webhookId },
+                ...(asIndexed
+                  ? {
+                      typedSearchAttributes: [
+                        { key: searchKeys.webhookId, value: webhookId },
+                        { key: searchKeys.eventId, value: eventId },
+                        { key: searchKeys.eventKind, value: kind },
+                        { key: searchKeys.entityId, value: entityId },
+                        { key: searchKeys.deliveryStatus, value: "PENDING" }
+                      ]
+                    }
+                  : {})
+              })
+            await client.withDeadline(Date.now() + START_MS, start)
+            return "started" as const
+          },
+          catch: (cause) => new NotStarted({ cause })
+        })
+      ).pipe(
+        Effect.catchIf(
+          (error) => error instanceof NotStarted && error.cause instanceof WorkflowExecutionAlreadyStartedError,
+          () => Effect.succeed("running" as const)
+        )
+      )
+
+    /** Registers the attributes that the server does not know; where that is not allowed, goes on without them. */
+    const withoutAttributes = (delivery: ToStart) =>
+      Effect.gen(function* () {
+        const connected = yield* temporal.now
+        const registered = yield* Effect.either(register(connected, temporal.namespace))
+        if (registered._tag === "Right") return yield* startAs(true, delivery)
+        if (yield* Ref.getAndSet(indexed, false))
+          yield* Effect.logWarning("deliveries run without search attributes until an operator registers them; see docs/temporal.md")
+        return yield* startAs(false, delivery)
+      })
 
     return {
-      /** Starts the delivery's workflow, or finds it running. Fails when Temporal is away; the sweeper comes again. */
-      start: ({ entityId, eventId, id, kind, url, webhookId }: ToStart) =>
-        Effect.flatMap(temporal.now, ({ client }) =>
-          Effect.tryPromise(() =>
-            client.workflow.start(workflows.deliver, {
-              workflowId: id,
-              taskQueue: temporal.taskQueue,
-              args: [{ deliveryId: id, webhookId, waitsMs, retryQueue: temporal.retryQueue } satisfies DeliverInput],
-              workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-              workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-              requestEagerStart: true,
-              // A worker that is killed inside a task is noticed after this.
-              workflowTaskTimeout: "5 seconds",
-              staticSummary: `${kind} → ${new URL(url).hostname}`,
-              priority: { fairnessKey: webhookId },
-              typedSearchAttributes: [
-                { key: searchKeys.webhookId, value: webhookId },
-                { key: searchKeys.eventId, value: eventId },
-                { key: searchKeys.eventKind, value: kind },
-                { key: searchKeys.entityId, value: entityId },
-                { key: searchKeys.deliveryStatus, value: "PENDING" }
-              ]
-            })
+      /** Starts the delivery's workflow, or finds it `running`. Fails when Temporal is away; whoever asks tries again. */
+      start: (delivery: ToStart) =>
+        Effect.flatMap(Ref.get(indexed), (asIndexed) =>
+          Effect.catchIf(
+            startAs(asIndexed, delivery),
+            (error) => error._tag === "NotStarted" && error.unknownAttribute,
+            () => withoutAttributes(delivery)
           )
-        )
+        ),
+
+      /** Tells a waiting delivery to make its next attempt now. Nothing when its workflow is not running. */
+      hurry: (deliveryId: string) =>
+        Effect.flatMap(temporal.now, ({ client }) =>
+          Effect.ignore(Effect.tryPromise(() => client.workflow.getHandle(deliveryId).signal(signals.retryNow)))
+        ),
+
+      /** Asks for the search attributes again with the next start: they may be there by now. */
+      attributesMayBeThere: Ref.set(indexed, true)
     }
   })
 }) {

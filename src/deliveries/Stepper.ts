@@ -1,15 +1,22 @@
 /**
  * One step of a delivery, as the workflow asks for it: at most one request, and what comes next. The order is what
- * makes it safe to be killed at any point: read the row, take room, write the attempt, send, write the outcome.
+ * makes it safe to be killed at any point: take room, read the row, write the attempt, send, write the outcome.
+ *
+ * A step that has begun goes on by itself, whatever becomes of the activity that asked for it: whoever asks again
+ * joins it. Its outcome is written for as long as it takes Postgres to come back, so only a dead process can lose one;
+ * the next step then finds the attempt open, closes it as interrupted and sends again under the next number.
  * Reliability, attempt and dispatch order. Decisions D-20 to D-23.
  */
-import { Deferred, Effect, type Exit, FiberId, Metric, MetricBoundaries, Schedule } from "effect"
+import { Cause, Data, Deferred, Effect, FiberId, FiberSet, Metric, MetricBoundaries, Schedule } from "effect"
 import type { AttemptInput, AttemptOutcome } from "../../workflows/contract.ts"
+import { isUnavailable } from "../database/Database.ts"
 import { MasterKey } from "../http/MasterKey.ts"
+import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Secret from "../webhooks/Secret.ts"
 import { Attempts, type Begun } from "./Attempts.ts"
 import { Failures } from "./Failures.ts"
 import { Permits } from "./Permits.ts"
+import type { Answer } from "./post.ts"
 import { Sender } from "./Sender.ts"
 import { waitAfter } from "./schedule.ts"
 
@@ -20,21 +27,40 @@ const attemptSeconds = Metric.histogram(
   "Time until the endpoint's answer"
 )
 
-/** How long the outcome of a request is written again and again while Postgres is away, before the attempt is given up as interrupted. */
-const persistently = Effect.retry({ schedule: Schedule.spaced("500 millis").pipe(Schedule.upTo("90 seconds")) })
+/** No secret of the webhook can be opened: MASTER_KEY is not the one that sealed them. Nothing is sent unsigned. */
+export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
 
-/** A short pause after another process took the same step. */
-const CONFLICT_MS = 1_000
+/** A short pause before a step that has to look again. */
+const AGAIN_MS = 250
+/** A request goes out on what was read at most this long ago, in ms; later than that it is asked again whether it is wanted. */
+const FRESH_MS = 500
+/** How long steps under way may take to write their outcomes when the process stops; workers have waited for them before. */
+const LAST = "2 seconds"
+
+const whenBack = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.retry(effect, { while: isUnavailable, schedule: Schedule.spaced("500 millis") })
+
+/**
+ * Writes an outcome, however long Postgres is away. An outcome that Postgres refuses for what the endpoint said is
+ * written without it, so that no answer can make an attempt unrecordable.
+ */
+const persistently = <A, E>(answer: Answer, write: (answer: Answer) => Effect.Effect<A, E>) =>
+  Effect.catchAll(whenBack(write(answer)), (error) =>
+    Effect.zipRight(Effect.logError("an outcome could not be recorded as it was", error), whenBack(write({ ...answer, bodySnippet: null })))
+  )
 
 export class Stepper extends Effect.Service<Stepper>()("custody/Stepper", {
-  effect: Effect.gen(function* () {
+  scoped: Effect.gen(function* () {
     const attempts = yield* Attempts
     const failures = yield* Failures
     const sender = yield* Sender
     const master = yield* MasterKey
+    const { linkTo } = yield* TemporalConnection
     const permits = new Permits()
     /** Steps under way in this process: one that is asked for again joins the first. */
     const underWay = new Map<string, Deferred.Deferred<AttemptOutcome, unknown>>()
+    const steps = yield* FiberSet.make<unknown, never>()
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(FiberSet.awaitEmpty(steps), LAST)))
 
     const ended = (status: string, notices: ReadonlyArray<string> = []): AttemptOutcome => ({
       next: "ended",
@@ -42,19 +68,37 @@ export class Stepper extends Effect.Service<Stepper>()("custody/Stepper", {
       status: status === "DELIVERED" || status === "FAILED" ? status : "CANCELED"
     })
 
-    const cancel = Effect.fnUntraced(function* (deliveryId: string, reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL") {
-      yield* attempts.cancel(deliveryId, reason)
-      return ended((yield* attempts.status(deliveryId)) ?? "CANCELED")
-    })
+    const told = (message: string, begun: Begun) =>
+      Effect.logWarning(message).pipe(
+        Effect.annotateLogs({ deliveryId: begun.id, webhookId: begun.webhookId, eventId: begun.eventId, workflow: linkTo(begun.id) })
+      )
 
-    const opened = (begun: Begun) =>
-      begun.secrets.flatMap((ciphertext) => {
-        const secret = Secret.open(master, begun.webhookId, ciphertext)
-        return secret === undefined ? [] : [secret]
+    const failed = (begun: Begun, number: number, result: string, notices: ReadonlyArray<string>) =>
+      Effect.as(told(`a delivery failed for good after ${number} attempts: ${result}`, begun), {
+        next: "failed",
+        number,
+        result,
+        notices
+      } satisfies AttemptOutcome)
+
+    /** Whether the request may go out: as read when the attempt began, or asked again where that is a while ago. */
+    const wanted = (deliveryId: string, readAt: number): Effect.Effect<boolean> =>
+      Effect.suspend(() => {
+        if (performance.now() - readAt < FRESH_MS) return Effect.succeed(true)
+        const askedAt = performance.now()
+        return Effect.matchEffect(attempts.wanted(deliveryId), {
+          onFailure: () => Effect.succeed(false),
+          onSuccess: (is) => (is ? wanted(deliveryId, askedAt) : Effect.succeed(false))
+        })
       })
 
     /** Sends and records; the attempt row is there already. */
-    const request = Effect.fnUntraced(function* (begun: Begun, number: number, payload: string, { jitter, waitsMs }: AttemptInput) {
+    const request = Effect.fnUntraced(function* (begun: Begun, number: number, payload: string, readAt: number, input: AttemptInput) {
+      const secrets = begun.secrets.flatMap((ciphertext) => Secret.open(master, begun.webhookId, ciphertext) ?? [])
+      if (secrets.length === 0) {
+        yield* whenBack(attempts.withdraw(begun.id, number))
+        return yield* new SecretUnreadable({ message: `no secret of ${begun.webhookId} can be opened with MASTER_KEY` })
+      }
       const answer = yield* sender.send({
         url: begun.url,
         eventId: begun.eventId,
@@ -62,68 +106,91 @@ export class Stepper extends Effect.Service<Stepper>()("custody/Stepper", {
         deliveryId: begun.id,
         attempt: number,
         body: payload,
-        secrets: opened(begun)
+        secrets,
+        wanted: wanted(begun.id, readAt)
       })
       Metric.tagged(attemptCount, "result", answer.result).unsafeUpdate(1, [])
       attemptSeconds.unsafeUpdate(answer.latencyMs / 1_000, [])
-      const recorded = { deliveryId: begun.id, webhookId: begun.webhookId, number, answer }
-      if (answer.result === "2xx") {
-        yield* persistently(attempts.succeed(recorded))
-        return { latencyMs: answer.latencyMs, outcome: { next: "delivered", number, result: "2xx" } as AttemptOutcome }
+      const recorded = { deliveryId: begun.id, webhookId: begun.webhookId, number }
+      const { latencyMs, result } = answer
+      if (result === "2xx") {
+        yield* persistently(answer, (answer) => attempts.succeed({ ...recorded, answer }))
+        return { latencyMs, outcome: { next: "delivered", number, result } satisfies AttemptOutcome }
       }
-      const waitMs = waitAfter(number, answer, waitsMs, jitter)
-      const { notices, status } = yield* persistently(failures.record(recorded, waitMs))
+      const waitMs = waitAfter(number, answer, input.waitsMs, input.jitter)
+      const { disabled, notices, status } = yield* persistently(answer, (answer) => failures.record({ ...recorded, answer }, waitMs))
+      if (disabled) yield* told("a webhook was disabled, because its endpoint does not take deliveries", begun)
       const outcome: AttemptOutcome =
         status === "RETRYING" && waitMs !== undefined
-          ? { next: "wait", number, result: answer.result, waitMs, notices }
+          ? { next: "wait", number, result, waitMs, notices }
           : status === "FAILED"
-            ? { next: "failed", number, result: answer.result, notices }
+            ? yield* failed(begun, number, result, notices)
             : ended(status, notices)
-      return { latencyMs: answer.latencyMs, outcome }
+      return { latencyMs, outcome }
     })
 
     /** What is to be done with a delivery that was read, when room is taken. */
-    const proceed = Effect.fnUntraced(function* (begun: Begun | null, input: AttemptInput) {
+    const proceed = Effect.fnUntraced(function* (begun: Begun | null, readAt: number, input: AttemptInput) {
       const without = (outcome: AttemptOutcome) => ({ latencyMs: undefined, outcome })
       if (begun === null) return without(ended("CANCELED"))
       if (begun.status !== "PENDING" && begun.status !== "RETRYING") return without(ended(begun.status))
-      if (!begun.active) return without(yield* cancel(begun.id, begun.deleted ? "WEBHOOK_DELETED" : "WEBHOOK_DISABLED"))
+      if (!begun.active) return without(ended(yield* attempts.cancel(begun.id, begun.deleted ? "WEBHOOK_DELETED" : "WEBHOOK_DISABLED")))
+      if (begun.dueInMs !== null)
+        return without({ next: "wait", number: begun.last, result: begun.lastResult ?? "interrupted", waitMs: begun.dueInMs, notices: [] })
       if (begun.number === null) {
-        if (begun.last < input.waitsMs.length) return without({ next: "busy", waitMs: CONFLICT_MS })
-        yield* failures.exhaust(begun.id, begun.webhookId)
-        return without({ next: "failed", number: begun.last, result: "interrupted", notices: [] })
+        if (begun.last < input.waitsMs.length) return without({ next: "busy", waitMs: AGAIN_MS })
+        const notices = yield* failures.exhaust(begun.id, begun.webhookId)
+        return without(yield* failed(begun, begun.last, begun.lastResult ?? "interrupted", notices))
       }
-      if (begun.payload === null) return without(yield* cancel(begun.id, "MANUAL"))
-      return yield* request(begun, begun.number, begun.payload, input)
+      if (begun.payload === null) {
+        yield* attempts.withdraw(begun.id, begun.number)
+        return without(ended(yield* attempts.cancel(begun.id, "MANUAL")))
+      }
+      const { number } = begun
+      return yield* Effect.catchTag(request(begun, number, begun.payload, readAt, input), "Withdrawn", () =>
+        // What became of the delivery meanwhile, the next step reads.
+        Effect.as(whenBack(attempts.withdraw(begun.id, number)), without({ next: "busy", waitMs: AGAIN_MS }))
+      )
     })
 
-    const step = Effect.fnUntraced(function* (input: AttemptInput) {
-      if (input.cancel) return yield* cancel(input.deliveryId, "MANUAL")
+    const take = Effect.fnUntraced(function* (input: AttemptInput) {
+      if (input.cancel) return ended(yield* attempts.cancel(input.deliveryId, "MANUAL"))
       const room = yield* permits.ask(input.webhookId, input.local)
-      if (room.go === "elsewhere") return { next: "elsewhere" } as AttemptOutcome
-      if (room.go === "later") return { next: "busy", waitMs: room.waitMs } as AttemptOutcome
+      if (room.go === "elsewhere") return { next: "elsewhere" } satisfies AttemptOutcome
+      if (room.go === "later") return { next: "busy", waitMs: room.waitMs } satisfies AttemptOutcome
       let latencyMs: number | undefined
       return yield* Effect.gen(function* () {
-        const done = yield* proceed(yield* attempts.begin(input.deliveryId, input.waitsMs.length), input)
+        const readAt = performance.now()
+        const begun = yield* attempts.begin({ id: input.deliveryId, limit: input.waitsMs.length, after: input.after })
+        const done = yield* proceed(begun, readAt, input)
         latencyMs = done.latencyMs
         return done.outcome
       }).pipe(Effect.ensuring(Effect.sync(() => room.release(latencyMs))))
     })
 
     return {
-      /** Takes the step. Fails only when Postgres cannot be reached; then nothing was sent, or its outcome is still open. */
+      /** Takes the step. Fails when Postgres cannot be reached before anything is sent, or when nothing can be signed. */
       step: (input: AttemptInput): Effect.Effect<AttemptOutcome, unknown> =>
         Effect.suspend(() => {
           const first = underWay.get(input.deliveryId)
           if (first !== undefined) return Deferred.await(first)
           const deferred = Deferred.unsafeMake<AttemptOutcome, unknown>(FiberId.none)
           underWay.set(input.deliveryId, deferred)
-          return Effect.onExit(step(input), (exit: Exit.Exit<AttemptOutcome, unknown>) =>
+          const loud = Effect.tapErrorCause(take(input), (cause) =>
+            // Postgres away is told by readiness; anything else would go on unseen, because the step is tried again and again.
+            isUnavailable(Cause.squash(cause))
+              ? Effect.logDebug("a step waits for Postgres", cause)
+              : Effect.logError("a step failed and is tried again", cause).pipe(
+                  Effect.annotateLogs({ deliveryId: input.deliveryId, workflow: linkTo(input.deliveryId) })
+                )
+          )
+          const going = Effect.onExit(loud, (exit) =>
             Effect.sync(() => {
               underWay.delete(input.deliveryId)
               Deferred.unsafeDone(deferred, exit)
             })
           )
+          return Effect.zipRight(FiberSet.run(steps, Effect.exit(going)), Deferred.await(deferred))
         })
     }
   })

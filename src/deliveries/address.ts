@@ -45,10 +45,12 @@ const unmapped = (address: Address): Address =>
 export interface Policy {
   readonly allow: ReadonlyArray<Format.Cidr>
   readonly own: ReadonlySet<string>
+  /** Whether IPv6 hosts can be reached; where they cannot, a name's IPv4 addresses are preferred. */
+  readonly speaks6: () => boolean
 }
 
 /** Whether a delivery may connect to the address. */
-export const isAllowed = (given: Address, { allow, own }: Policy): boolean => {
+export const isAllowed = (given: Address, { allow, own }: Pick<Policy, "allow" | "own">): boolean => {
   const address = unmapped(given)
   if (Format.holds(allow, address)) return true
   if (own.has(address.toString())) return false
@@ -90,12 +92,10 @@ export const choose = (hostname: string, policy: Policy, { resolve }: Lookup, tu
       literal !== undefined
         ? [literal.toString()]
         : yield* Effect.tryPromise({ try: () => resolve(hostname), catch: () => new NoAddress({ result: "dns_error" }) })
-    if (answers.length === 0) return yield* new NoAddress({ result: "dns_error" })
-    const judged = answers.map((text) => {
-      const address = Format.address(text)
-      return { text, allowed: address !== undefined && isAllowed(address, policy) }
-    })
-    const chosen = judged[turn % judged.length]
-    if (chosen === undefined || judged.some(({ allowed }) => !allowed)) return yield* new NoAddress({ result: "blocked_address" })
-    return chosen.text
+    const judged = answers.map(Format.address)
+    if (!judged.every((address) => address !== undefined && isAllowed(address, policy)))
+      return yield* new NoAddress({ result: "blocked_address" })
+    const four = policy.speaks6() ? [] : answers.filter((text) => !text.includes(":"))
+    const candidates = four.length > 0 ? four : answers
+    return candidates[turn % candidates.length] ?? (yield* new NoAddress({ result: "dns_error" }))
   })

@@ -1,4 +1,5 @@
 /** The texts of operational notices: what happened, since when, and how to go on. Decision D-23. */
+import { Duration } from "effect"
 
 /** What a notice tells. */
 export interface Facts {
@@ -7,43 +8,86 @@ export interface Facts {
   readonly host: string
   /** Since when attempts fail, UTC ISO 8601. */
   readonly since: string
+  /** Failed attempts in a row. */
   readonly failures: number
   readonly lastResult: string
   readonly deliveryId: string
 }
 
-const table = ({ failures, host, lastResult, since, webhookId }: Facts) =>
+/** The settings that the texts speak of. */
+export interface Terms {
+  /** Wait before each attempt. */
+  readonly schedule: ReadonlyArray<Duration.Duration>
+  /** Time without a 2xx after which a webhook is disabled. */
+  readonly disableAfter: Duration.Duration
+}
+
+/** A subject and a plain text. */
+export interface Text {
+  readonly subject: string
+  readonly body: string
+}
+
+const table = ({ failures, host, lastResult, since, webhookId }: Facts, more: ReadonlyArray<readonly [string, string]> = []) =>
   [
-    `Webhook:        ${webhookId}`,
-    `Host:           ${host}`,
-    `Failing since:  ${since}`,
-    `Failed in a row: ${failures} attempts`,
-    `Last result:    ${lastResult}`
-  ].join("\n")
+    ["Webhook", webhookId],
+    ["Host", host],
+    ["Failing since", since],
+    ["Failed in a row", `${failures} ${failures === 1 ? "attempt" : "attempts"}`],
+    ["Last result", lastResult],
+    ...more
+  ]
+    .map(([name, value]) => `${`${name}:`.padEnd(17)}${value}`)
+    .join("\n")
 
-const redeliver = `To send an event again once the endpoint works:
+const redeliver = (webhookId: string) => `To send an event again once the endpoint works:
   POST /v1/webhook-deliveries/{deliveryId}/redeliver
-The deliveries that failed: GET /v1/webhooks/{webhookId}/deliveries?status=FAILED&status=CANCELED`
+The deliveries that did not arrive:
+  GET /v1/webhooks/${webhookId}/deliveries?status=FAILED&status=CANCELED`
 
-/** At ten failed attempts and an hour, once a streak. */
-export const streakText = (facts: Facts) => ({
-  subject: `Webhook ${facts.webhookId} is failing (${facts.host})`,
-  body:
-    `Deliveries to a webhook of yours keep failing. They are tried again for about three days.\n\n${table(facts)}\n\n` +
-    `Nothing has to be done if the endpoint comes back by itself. If it does not, the webhook is disabled after five days without a 2xx.\n`
-})
+/** A duration in words, in its largest unit: `3 days`, `1 hour`. */
+export const inWords = (duration: Duration.Duration): string => {
+  const seconds = Math.round(Duration.toSeconds(duration))
+  for (const [unit, size] of [
+    ["day", 86_400],
+    ["hour", 3_600],
+    ["minute", 60]
+  ] as const) {
+    const count = Math.round(seconds / size)
+    if (seconds >= size) return `${count} ${unit}${count === 1 ? "" : "s"}`
+  }
+  return `${seconds} second${seconds === 1 ? "" : "s"}`
+}
 
-/** At the first delivery that used up its schedule, once a day at the most. */
-export const failedText = (facts: Facts) => ({
-  subject: `A delivery to webhook ${facts.webhookId} has failed for good (${facts.host})`,
-  body: `A delivery used up its attempts and is not tried again.\n\n${table(facts)}\nDelivery:       ${facts.deliveryId}\n\n${redeliver}\n`
-})
+/** The texts, in the terms of the settings. */
+export const noticeTexts = ({ disableAfter, schedule }: Terms) => {
+  const span = inWords(schedule.reduce(Duration.sum, Duration.zero))
+  return {
+    /** At ten failed attempts and an hour, once a streak. */
+    streak: (facts: Facts): Text => ({
+      subject: `Webhook ${facts.webhookId} is failing (${facts.host})`,
+      body:
+        `Deliveries to a webhook of yours keep failing. Each is tried ${schedule.length} times over about ${span}.\n\n${table(facts)}\n\n` +
+        `Nothing has to be done if the endpoint comes back by itself. If it does not, the webhook is disabled when it has not ` +
+        `answered 2xx for ${inWords(disableAfter)}.\n`
+    }),
 
-/** At the automatic disable. */
-export const disabledText = (facts: Facts & { readonly gone: boolean }) => ({
-  subject: `Webhook ${facts.webhookId} was disabled (${facts.host})`,
-  body:
-    `${facts.gone ? "The endpoint answered 410 Gone twice" : "The endpoint has not answered 2xx for too long"}, so the webhook was disabled. ` +
-    `Events are still recorded for 31 days; what was waiting was canceled.\n\n${table(facts)}\n\n` +
-    `To enable it again: PATCH /v1/webhooks/${facts.webhookId} with {"status": "ACTIVE"}\n${redeliver}\n`
-})
+    /** At the first delivery that used up its schedule, once a day at the most. */
+    failed: (facts: Facts): Text => ({
+      subject: `A delivery to webhook ${facts.webhookId} has failed for good (${facts.host})`,
+      body:
+        `A delivery used up its ${schedule.length} attempts and is not tried again. You are told of this once a day at the most; ` +
+        `there may be more such deliveries.\n\n${table(facts, [["Delivery", facts.deliveryId]])}\n\n${redeliver(facts.webhookId)}\n`
+    }),
+
+    /** At the automatic disable. */
+    disabled: (facts: Facts & { readonly gone: boolean; readonly canceled: number }): Text => ({
+      subject: `Webhook ${facts.webhookId} was disabled (${facts.host})`,
+      body:
+        `${facts.gone ? "The endpoint answered 410 Gone again and again" : `The endpoint has not answered 2xx for ${inWords(disableAfter)}`}, ` +
+        `so the webhook was disabled. Events are still recorded for 31 days; deliveries that were waiting were canceled.\n\n` +
+        `${table(facts, [["Canceled", `${facts.canceled} ${facts.canceled === 1 ? "delivery" : "deliveries"}`]])}\n\n` +
+        `To enable it again:\n  PATCH /v1/webhooks/${facts.webhookId} with {"status": "ACTIVE"}\n${redeliver(facts.webhookId)}\n`
+    })
+  }
+}

@@ -4,12 +4,14 @@
  *
  * The answer's status line and headers decide, within 10 s of the dial. A 2xx is a success whatever its body does; of
  * the body a little is read within one second more, nothing is decompressed, and then the connection is destroyed.
- * Spec: Delivery contract 4. Decision D-21.
+ * Nothing is written before the connection stands, its certificate and its peer are verified, and the request is
+ * still wanted. Spec: Delivery contract 4. Decision D-21.
  */
 
 import * as https from "node:https"
 import { createSecureContext, rootCertificates, type SecureContext, type TLSSocket } from "node:tls"
-import { Effect } from "effect"
+import { Data, Effect, Exit, Runtime } from "effect"
+import * as Format from "../settings/Format.ts"
 import type { Result } from "./Delivery.ts"
 
 /** What an endpoint answered, or how the request failed. */
@@ -24,6 +26,9 @@ export interface Answer {
   readonly retryAfterSeconds: number | undefined
 }
 
+/** Nothing was sent, because the request was not wanted any more when the connection stood. */
+export class Withdrawn extends Data.TaggedError("Withdrawn") {}
+
 /** A request. */
 export interface Post {
   readonly url: URL
@@ -31,8 +36,10 @@ export interface Post {
   readonly address: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Milliseconds that the attempt has spent already, on the name. */
-  readonly spentMs: number
+  /** When the attempt began, on the clock of `performance.now`: resolving the name is part of its time. */
+  readonly startedAt: number
+  /** Asked when the connection stands and before anything is written: whether to go on. Its failure counts as a no. */
+  readonly wanted: Effect.Effect<boolean>
   /** What certificates are checked against, made once: reading the roots for each request costs more than the request. */
   readonly trust: SecureContext
 }
@@ -81,7 +88,8 @@ export const retryAfter = (header: string | undefined, now: number): number | un
 /** The beginning of a body as clean UTF-8: control characters escaped, broken bytes replaced, at most 1,024 bytes. */
 export const snippet = (bytes: Uint8Array): string | null => {
   if (bytes.length === 0) return null
-  const text = new TextDecoder().decode(bytes.subarray(0, SNIPPET_BYTES))
+  // A character that the cut goes through is left out; one that is broken in the answer itself is replaced.
+  const text = new TextDecoder().decode(bytes.subarray(0, SNIPPET_BYTES), { stream: bytes.length >= SNIPPET_BYTES })
   let out = "",
     size = 0
   for (const char of text) {
@@ -97,98 +105,104 @@ export const snippet = (bytes: Uint8Array): string | null => {
 export const trustIn = (extra: string | undefined): SecureContext =>
   createSecureContext({ minVersion: "TLSv1.2", ...(extra === undefined ? {} : { ca: [...rootCertificates, extra] }) })
 
-/** Sends the request. Never fails: whatever happens is an answer. Interruption destroys the connection. */
-export const post = ({ address, body, headers, spentMs, trust, url }: Post): Effect.Effect<Answer> =>
-  Effect.async((resume) => {
-    const startedAt = performance.now() - spentMs
-    const latency = () => Math.round(performance.now() - startedAt)
-    let done = false,
-      informational = 0
-    const timers: Array<NodeJS.Timeout> = []
+const samePeer = (peer: string | undefined, address: string): boolean =>
+  peer === undefined || Format.address(peer)?.toString() === Format.address(address)?.toString()
 
-    const end = (answer: Answer) => {
-      if (done) return
-      done = true
-      for (const timer of timers) clearTimeout(timer)
-      request.destroy()
-      resume(Effect.succeed(answer))
-    }
-    const failed = (result: Result, httpStatus = 0) =>
-      end({ result, httpStatus, latencyMs: latency(), bodySnippet: null, retryAfterSeconds: undefined })
-    const after = (millis: number, run: () => void) => timers.push(setTimeout(run, millis))
+/** Sends the request. Whatever happens is an answer; only {@link Withdrawn} is none. Interruption destroys the connection. */
+export const post = ({ address, body, headers, startedAt, trust, url, wanted }: Post): Effect.Effect<Answer, Withdrawn> =>
+  Effect.flatMap(Effect.runtime<never>(), (runtime) =>
+    Effect.async((resume) => {
+      const latency = () => Math.max(0, Math.round(performance.now() - startedAt))
+      let done = false,
+        informational = 0
+      const timers: Array<NodeJS.Timeout> = []
+      const after = (millis: number, run: () => void) => timers.push(setTimeout(run, Math.max(0, millis)))
 
-    const hostname = url.hostname.replace(/^\[(.*)\]$/, "$1")
-    const isLiteral = hostname === address
-    const options: https.RequestOptions & { readonly secureContext: SecureContext } = {
-      method: "POST",
-      host: hostname,
-      port: url.port === "" ? 443 : Number(url.port),
-      path: `${url.pathname}${url.search}`,
-      headers: { ...headers, host: url.host, "content-length": Buffer.byteLength(body) },
-      agent: false,
-      // The name is never resolved a second time: whatever is asked, the judged address is the answer.
-      lookup: (_name, options, callback) => {
-        const family = address.includes(":") ? 6 : 4
-        if (typeof options === "object" && options.all === true) callback(null, [{ address, family }])
-        else callback(null, address, family)
-      },
-      ...(isLiteral ? {} : { servername: hostname }),
-      rejectUnauthorized: true,
-      secureContext: trust,
-      maxHeaderSize: HEADER_BYTES
-    }
-    const request = https.request(options)
+      const destroy = () => {
+        done = true
+        for (const timer of timers) clearTimeout(timer)
+        request.destroy()
+      }
+      const end = (outcome: Effect.Effect<Answer, Withdrawn>) => {
+        if (done) return
+        destroy()
+        resume(outcome)
+      }
+      const failed = (result: Result, httpStatus = 0) =>
+        end(Effect.succeed({ result, httpStatus, latencyMs: latency(), bodySnippet: null, retryAfterSeconds: undefined }))
 
-    after(DEADLINE_MS - spentMs, () => failed("timeout"))
-    let connected = false
-    after(CONNECT_MS, () => {
-      if (!connected) failed("timeout")
-    })
-    request.on("socket", (socket: TLSSocket) => {
-      socket.once("secureConnect", () => {
-        connected = true
-        const peer = socket.remoteAddress?.replace(/^::ffff:/, "")
-        if (peer !== undefined && peer !== address) failed("blocked_address")
-      })
-    })
-    request.on("information", () => {
-      if (++informational > MAX_INFORMATIONAL) failed("network_error")
-    })
-    request.on("upgrade", () => failed("network_error", 101))
-    request.on("error", (error) => failed(resultOfError(error)))
-    request.on("close", () => failed("connection_reset"))
-    request.on("response", (response) => {
-      const httpStatus = response.statusCode ?? 0
-      const latencyMs = latency()
-      const chunks: Array<Uint8Array> = []
-      let size = 0
-      // From here on nothing turns the answer into a failure.
-      for (const timer of timers.splice(0)) clearTimeout(timer)
-      const finish = () =>
-        end({
-          result: resultOfStatus(httpStatus),
-          httpStatus,
-          latencyMs,
-          bodySnippet: snippet(Buffer.concat(chunks)),
-          retryAfterSeconds: retryAfter(response.headers["retry-after"], Date.now())
+      const hostname = url.hostname.replace(/^\[(.*)\]$/, "$1")
+      const options: https.RequestOptions & { readonly secureContext: SecureContext } = {
+        method: "POST",
+        host: hostname,
+        port: url.port === "" ? 443 : Number(url.port),
+        path: `${url.pathname}${url.search}`,
+        headers: { ...headers, host: url.host, "content-length": Buffer.byteLength(body) },
+        agent: false,
+        // The name is never resolved a second time: whatever is asked, the judged address is the answer.
+        lookup: (_name, options, callback) => {
+          const family = address.includes(":") ? 6 : 4
+          if (typeof options === "object" && options.all === true) callback(null, [{ address, family }])
+          else callback(null, address, family)
+        },
+        // An address has no server name; the certificate is then checked against the address.
+        ...(Format.address(hostname) === undefined ? { servername: hostname } : {}),
+        rejectUnauthorized: true,
+        secureContext: trust,
+        maxHeaderSize: HEADER_BYTES
+      }
+      const request = https.request(options)
+
+      after(DEADLINE_MS - latency(), () => failed("timeout"))
+      const connecting = setTimeout(() => failed("timeout"), CONNECT_MS)
+      timers.push(connecting)
+      request.on("socket", (socket: TLSSocket) => {
+        socket.once("secureConnect", () => {
+          clearTimeout(connecting)
+          if (!samePeer(socket.remoteAddress, address)) return failed("blocked_address")
+          Runtime.runFork(runtime)(wanted).addObserver((exit) => {
+            if (done) return
+            if (Exit.isSuccess(exit) && exit.value) request.end(body)
+            else end(new Withdrawn())
+          })
         })
-      after(BODY_MS, finish)
-      response.on("data", (chunk: Uint8Array) => {
-        chunks.push(chunk)
-        size += chunk.length
-        if (size >= BODY_BYTES) finish()
       })
-      response.on("end", finish)
-      response.on("error", finish)
-      response.on("close", finish)
-      request.removeAllListeners("close")
-      request.removeAllListeners("error")
-      request.on("error", finish)
+      request.on("information", () => {
+        if (++informational > MAX_INFORMATIONAL) failed("network_error")
+      })
+      request.on("upgrade", () => failed("network_error", 101))
+      request.on("error", (error) => failed(resultOfError(error)))
+      request.on("close", () => failed("connection_reset"))
+      request.on("response", (response) => {
+        const httpStatus = response.statusCode ?? 0
+        const latencyMs = latency()
+        const chunks: Array<Uint8Array> = []
+        let size = 0
+        // From here on nothing turns the answer into a failure.
+        for (const timer of timers.splice(0)) clearTimeout(timer)
+        const finish = () =>
+          end(
+            Effect.succeed({
+              result: resultOfStatus(httpStatus),
+              httpStatus,
+              latencyMs,
+              bodySnippet: snippet(Buffer.concat(chunks)),
+              retryAfterSeconds: retryAfter(response.headers["retry-after"], Date.now())
+            })
+          )
+        after(BODY_MS, finish)
+        response.on("data", (chunk: Uint8Array) => {
+          chunks.push(chunk)
+          size += chunk.length
+          if (size >= BODY_BYTES) finish()
+        })
+        response.on("end", finish)
+        response.on("error", finish)
+        response.on("close", finish)
+        request.removeAllListeners("close")
+        request.removeAllListeners("error")
+        request.on("error", finish)
+      })
+      return Effect.sync(destroy)
     })
-    request.end(body)
-    return Effect.sync(() => {
-      done = true
-      for (const timer of timers) clearTimeout(timer)
-      request.destroy()
-    })
-  })
+  )

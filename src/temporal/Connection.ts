@@ -70,7 +70,7 @@ const describe = (meta: Readonly<Record<string, unknown>> | undefined) => (meta?
 export class TemporalConnection extends Effect.Service<TemporalConnection>()("custody/TemporalConnection", {
   scoped: Effect.gen(function* () {
     const settings = yield* Settings
-    const { address } = yield* TemporalAddress
+    const { address, ui } = yield* TemporalAddress
     const state = yield* SubscriptionRef.make(Option.none<Connected>())
     quiet()
 
@@ -126,8 +126,13 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
         })
       ),
       namespace: settings.temporalNamespace,
+      /** The page of a workflow in the Temporal UI. A delivery's workflow has the delivery's id. */
+      linkTo: (workflowId: string) =>
+        `${ui.replace(/\/$/, "")}/namespaces/${encodeURIComponent(settings.temporalNamespace)}/workflows/${encodeURIComponent(workflowId)}`,
       taskQueue: settings.temporalTaskQueue,
-      /** Task queue of retries and of whatever may take long. */
+      /** Task queue of first attempts that may take long. */
+      slowQueue: `${settings.temporalTaskQueue}-slow`,
+      /** Task queue of retries. */
       retryQueue: `${settings.temporalTaskQueue}-retries`
     }
   })

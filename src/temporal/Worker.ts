@@ -1,6 +1,8 @@
 /**
- * The workers of a process: one for workflows and the attempts that run inside their tasks, one for retries and for
- * whatever may take long. Both stop in order: they take nothing new, finish what is under way, and let go.
+ * The workers of a process: one for workflows and the attempts that run inside their tasks, one for first attempts
+ * that may take long, one for retries. Each has its own room, so that neither a hanging endpoint nor a flood of
+ * retries is in the way of a first attempt. They stop in order: they take nothing new, finish what is under way, and
+ * let go.
  */
 import { type NativeConnection, Worker, type WorkerOptions } from "@temporalio/worker"
 import { Duration, Effect, Schedule } from "effect"
@@ -11,13 +13,15 @@ export interface Work {
   readonly connection: NativeConnection
   readonly namespace: string
   readonly taskQueue: string
+  readonly slowQueue: string
   readonly retryQueue: string
   readonly bundle: { readonly code: string }
   readonly activities: Activities
 }
 
-/** How long attempts in flight may take to finish when the process stops. */
-const GRACE = Duration.seconds(14)
+/** How long attempts in flight may take to finish when the process stops; what takes longer is cut off, and interrupted. */
+const GRACE = Duration.seconds(12),
+  FORCE = Duration.seconds(13)
 
 const common = ({
   connection,
@@ -26,7 +30,7 @@ const common = ({
   connection,
   namespace,
   shutdownGraceTime: Duration.toMillis(GRACE),
-  shutdownForceTime: Duration.toMillis(GRACE) + 5_000
+  shutdownForceTime: Duration.toMillis(FORCE)
 })
 
 const workflowWorker = (work: Work): WorkerOptions => ({
@@ -36,18 +40,18 @@ const workflowWorker = (work: Work): WorkerOptions => ({
   activities: work.activities,
   enableNonLocalActivities: true,
   // A workflow task holds its slot while an attempt runs inside it, so there are more slots than cores by far.
-  maxConcurrentWorkflowTaskExecutions: 150,
-  maxConcurrentLocalActivityExecutions: 300,
+  maxConcurrentWorkflowTaskExecutions: 400,
+  maxConcurrentLocalActivityExecutions: 500,
   maxConcurrentActivityTaskExecutions: 50,
-  maxCachedWorkflows: 300,
+  maxCachedWorkflows: 500,
   // A worker that was killed is noticed after this, and its workflows go on elsewhere.
   stickyQueueScheduleToStartTimeout: "1 second"
 })
 
-const retryWorker = (work: Work): WorkerOptions => ({
+const attemptWorker = (work: Work, taskQueue: string): WorkerOptions => ({
   ...common(work),
-  taskQueue: work.retryQueue,
-  activities: work.activities,
+  taskQueue,
+  activities: { attempt: work.activities.attempt },
   maxConcurrentActivityTaskExecutions: 1_000
 })
 
@@ -70,7 +74,7 @@ const run = (options: WorkerOptions) =>
 /** Runs the workers until interrupted; one that ends by itself is started again. */
 export const runWorkers = (work: Work) =>
   Effect.all(
-    [workflowWorker(work), retryWorker(work)].map((options) =>
+    [workflowWorker(work), attemptWorker(work, work.slowQueue), attemptWorker(work, work.retryQueue)].map((options) =>
       run(options).pipe(
         Effect.tapError((error) => Effect.logError(`the worker of ${options.taskQueue} ended`, error)),
         Effect.retry(Schedule.spaced("2 seconds"))

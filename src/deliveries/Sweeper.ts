@@ -1,0 +1,116 @@
+/**
+ * The sweeper: starts again what waits in Postgres and has no workflow, because a process died between the two, an
+ * operator terminated it, or Temporal lost its state. A delivery that is overdue and has its workflow is waiting for
+ * room at its endpoint; it is left alone, and woken when the endpoint takes deliveries again.
+ * Architecture, What must hold 1.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { workflows } from "../../workflows/contract.ts"
+import { oldestId } from "../events/EventsRepo.ts"
+import { TemporalConnection } from "../temporal/Connection.ts"
+import { Notices } from "./Notices.ts"
+import { Starter, type ToStart } from "./Starter.ts"
+
+/** How overdue a delivery is before its workflow is looked for, in seconds: usually, and when a dispatcher starts. */
+const OVERDUE = 60,
+  OVERDUE_AT_START = 2
+/** Deliveries of one look, and workflows that are started at once. */
+const PAGE = 500,
+  STARTS = 24
+/** How long a workflow that was found running is not looked for again, in ms: at a healthy endpoint, and at any other. */
+const RECENT = 120_000,
+  RECENT_FAILING = 600_000
+/** Of the workflows found running lately, how many are looked for all the same: one that is gone says that all may be. */
+const SAMPLE = 20
+
+interface Overdue extends ToStart {
+  readonly dueAt: string
+  /** Whether its endpoint took the last delivery. */
+  readonly healthy: boolean
+}
+
+export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const temporal = yield* TemporalConnection
+    const starter = yield* Starter
+    const unsent = yield* Notices
+    /** When workflows were found running, by id. */
+    const running = new Map<string, number>()
+
+    /** Deliveries whose next attempt is overdue, the longest first, after a row of the page before. */
+    const overdue = (seconds: number, after: Overdue | undefined) => sql<Overdue>`
+      SELECT d.id, d.kind, d.webhook_id AS "webhookId", d.event_id AS "eventId", e.entity_id AS "entityId", w.url, d.next_attempt_at AS "dueAt",
+        coalesce(h.consecutive_failures, 0) = 0 AS healthy
+      FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id LEFT JOIN webhook_health h ON h.webhook_id = w.id
+      WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at < clock_timestamp() - make_interval(secs => ${seconds})
+        AND d.id >= ${oldestId("del")} AND (d.next_attempt_at, d.id) > (${after?.dueAt ?? "-infinity"}::timestamptz, ${after?.id ?? ""})
+      ORDER BY d.next_attempt_at, d.id LIMIT ${PAGE}`
+
+    /** Starts the workflow, or finds it running and, where the endpoint is healthy, wakes it. Whether it had been lost. */
+    const look = (delivery: Overdue) =>
+      Effect.flatMap(starter.start(delivery), (found) => {
+        if (found === "started")
+          return Effect.as(
+            Effect.sync(() => running.delete(delivery.id)),
+            true
+          )
+        running.set(delivery.id, Date.now())
+        return Effect.as(delivery.healthy ? starter.hurry(delivery.id) : Effect.void, false)
+      }).pipe(
+        Effect.catchAll((error) => Effect.as(Effect.logDebug(`a delivery's workflow could not be looked for: ${error.message}`), false))
+      )
+
+    const lookAt = (deliveries: ReadonlyArray<Overdue>) =>
+      Effect.map(Effect.forEach(deliveries, look, { concurrency: STARTS }), (lost) => lost.filter((one) => one).length)
+
+    const isRecent = ({ healthy, id }: Overdue) => Date.now() - (running.get(id) ?? 0) < (healthy ? RECENT : RECENT_FAILING)
+
+    /** Everything that is overdue, page by page. */
+    const sweepFrom = Effect.fnUntraced(function* (seconds: number) {
+      const known: Array<Overdue> = []
+      let started = 0
+      for (let last: Overdue | undefined; ; ) {
+        const page: ReadonlyArray<Overdue> = yield* overdue(seconds, last)
+        if (page.length > 0 && !(yield* temporal.answers)) return
+        known.push(...page.filter(isRecent))
+        started += yield* lookAt(page.filter((one) => !isRecent(one)))
+        last = page.at(-1)
+        if (page.length < PAGE) break
+      }
+      const sample = Array.from({ length: Math.min(SAMPLE, known.length) }, () => known[Math.floor(Math.random() * known.length)])
+      const gone = yield* lookAt(sample.filter((one) => one !== undefined))
+      if (gone > 0) started += gone + (yield* lookAt(known))
+      if (started > 0) yield* Effect.logInfo(`started the workflows of ${started} deliveries that had none`)
+    })
+
+    const forget = Effect.sync(() => {
+      for (const [id, at] of running) if (Date.now() - at > RECENT_FAILING) running.delete(id)
+    })
+
+    return {
+      /** Looks for the workflows of what is overdue. */
+      sweep: Effect.zipRight(Effect.zipRight(forget, starter.attributesMayBeThere), sweepFrom(OVERDUE)),
+
+      /** The first sweep of a dispatcher, which waits for Temporal and for less. */
+      first: Effect.zipRight(temporal.ready, sweepFrom(OVERDUE_AT_START)),
+
+      /** Starts the sending of notices that were recorded and whose workflow is not there. */
+      notices: Effect.gen(function* () {
+        const rows = yield* unsent.unsent
+        if (rows.length === 0) return
+        const { client } = yield* temporal.now
+        yield* Effect.forEach(rows, ({ id }) =>
+          Effect.ignore(
+            Effect.tryPromise(() =>
+              client.workflow.start(workflows.notify, { workflowId: id, taskQueue: temporal.taskQueue, args: [{ noticeId: id }] })
+            )
+          )
+        )
+      })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

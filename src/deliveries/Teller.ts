@@ -1,0 +1,50 @@
+/**
+ * Telling running workflows what the database decided: that their deliveries are canceled, or are to be attempted now.
+ * What is to be told is a row, written with the change that causes it, and removed when it was told. A workflow that
+ * is gone, or not there yet, needs no telling: its first step reads the row. Decision D-22.
+ */
+import { SqlClient } from "@effect/sql"
+import { WorkflowNotFoundError } from "@temporalio/common"
+import { Effect } from "effect"
+import { signals } from "../../workflows/contract.ts"
+import { TemporalConnection } from "../temporal/Connection.ts"
+
+/** Workflows that are told in one go, and how many of them at once. */
+const BATCH = 200,
+  AT_ONCE = 24
+
+export class Teller extends Effect.Service<Teller>()("custody/Teller", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const temporal = yield* TemporalConnection
+
+    const batch = Effect.gen(function* () {
+      const rows = yield* sql<{ id: number; deliveryId: string; signal: string }>`
+        SELECT id, delivery_id AS "deliveryId", signal FROM delivery_signals ORDER BY id LIMIT ${BATCH}`
+      if (rows.length === 0 || !(yield* temporal.answers)) return false
+      const { client } = yield* temporal.now
+      const told = yield* Effect.forEach(
+        rows,
+        ({ deliveryId, id, signal }) => {
+          const handle = client.workflow.getHandle(deliveryId)
+          return Effect.tryPromise({
+            try: async () => {
+              await (signal === "cancel" ? handle.cancel() : handle.signal(signals.retryNow))
+            },
+            catch: (error) => error
+          }).pipe(Effect.match({ onSuccess: () => [id], onFailure: (error) => (error instanceof WorkflowNotFoundError ? [id] : []) }))
+        },
+        { concurrency: AT_ONCE }
+      )
+      yield* sql`DELETE FROM delivery_signals WHERE id = ANY(${told.flat()}::bigint[])`
+      return rows.length === BATCH && told.flat().length > 0
+    })
+
+    return {
+      /** Tells all there is to tell; what cannot be told now stays for the next time. */
+      tell: Effect.asVoid(Effect.repeat(batch, { while: (more) => more }))
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}
