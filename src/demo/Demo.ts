@@ -8,6 +8,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { Config, Deferred, Duration, Effect, Fiber, Option, Redacted, Schema } from "effect"
 import { type Addresses, commandDatabase, databaseUrl, platformToken, portsFree, roles, start, temporal } from "../App.ts"
+import { span } from "../commands/text.ts"
 import { ApiKeys } from "../credentials/ApiKeys.ts"
 import { DataDir } from "../embedded/DataDir.ts"
 import { livePid } from "../embedded/Process.ts"
@@ -21,7 +22,7 @@ import { DemoFailed, read } from "./data.ts"
 import { ensure, Keys } from "./keys.ts"
 import * as panel from "./panel.ts"
 import { LEDGER, open, type Receiver } from "./Receiver.ts"
-import { Screen, span } from "./Screen.ts"
+import { Screen } from "./Screen.ts"
 import { createWebhooks, tell } from "./Story.ts"
 
 /** `DATA_DIR/demo.json`: where everything is, for scripts. */
@@ -142,9 +143,7 @@ export const run = (once: boolean) =>
     yield* alone
     yield* Log.toFile(dataDir.at("log", "demo.log"))
     const data = yield* read
-    screen.line(
-      `\n ${style.bold("Custody Data Service")}  ${style.dim("demo: real transactions, signed deliveries, on this machine only")}\n`
-    )
+    screen.line(`\n ${style.bold("Custody Data Service")}  ${style.dim("demo with real transactions, on this machine only")}\n`)
     let stoppingSince = performance.now()
     yield* Effect.addFinalizer(() =>
       Effect.sync(() =>

@@ -1,9 +1,10 @@
 /** One request that the receiver got, as a row of the demo's table. */
 import { Option, Schema } from "effect"
+import { cut, left, right } from "../commands/text.ts"
 import type { Delivery } from "./Client.ts"
 import type { DemoData } from "./data.ts"
 import type { Received } from "./Receiver.ts"
-import { cut, left, right, type Screen } from "./Screen.ts"
+import type { Screen } from "./Screen.ts"
 
 /** What the demo shows of an envelope's data; each kind has some of it. */
 const Envelope = Schema.parseJson(

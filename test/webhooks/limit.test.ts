@@ -14,7 +14,7 @@ const tally = (answers: ReadonlyArray<string>) =>
 /** Each test begins without webhooks. */
 afterEach(async () => {
   for (const { id } of await app.walk("/v1/webhooks", keys.owner)) await app.request("DELETE", `/v1/webhooks/${id}`, { key: keys.owner })
-})
+}, 60_000)
 
 describe("Delivery contract 6: an entity can be covered by at most 20 active webhooks", () => {
   test("one after the other: the 21st is refused, a disabled one is not counted", async () => {

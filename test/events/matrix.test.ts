@@ -1,0 +1,265 @@
+/**
+ * Every key against every webhook, event and delivery: generated users, roles and keys, and an oracle that says from the
+ * decisions' words alone what each must be answered. Decisions D-5, D-6, D-8, D-9.
+ */
+import { beforeAll, expect, test } from "bun:test"
+import { Effect, Redacted } from "effect"
+import fc from "fast-check"
+import { ApiKeys } from "../../src/credentials/ApiKeys.ts"
+import { useApp } from "../support/app.ts"
+import { asset, entity, network, organization, user, vault } from "../support/records.ts"
+import { create, short, tryCreate } from "../webhooks/verbs.ts"
+import { delivery, type EventRow, event, insertDeliveries, insertEvents } from "./rows.ts"
+
+const app = useApp()
+
+const entities: Readonly<Record<string, string>> = { entity_1: "org_a", entity_2: "org_a", entity_3: "org_a", entity_4: "org_b" }
+const vaults: Readonly<Record<string, string>> = {
+  vault_1: "entity_1",
+  vault_2: "entity_1",
+  vault_3: "entity_2",
+  vault_4: "entity_3",
+  vault_5: "entity_4"
+}
+const organizationOf = (entityId: string) => entities[entityId] ?? ""
+const vaultsOf = (organizationId: string) => Object.keys(vaults).filter((id) => organizationOf(vaults[id] ?? "") === organizationId)
+
+interface Webhook {
+  readonly entityIds: ReadonlyArray<string>
+  readonly vaultIds: ReadonlyArray<string> | null
+  id: string
+}
+const hook = (entityIds: ReadonlyArray<string>, vaultIds: ReadonlyArray<string> | null): Webhook => ({ entityIds, vaultIds, id: "" })
+const webhooks: ReadonlyArray<Webhook> = [
+  hook(["entity_1"], null),
+  hook(["entity_1"], ["vault_1"]),
+  hook(["entity_1"], ["vault_1", "vault_2"]),
+  hook(["entity_2"], null),
+  hook(["entity_2"], ["vault_3"]),
+  hook(["entity_1", "entity_2"], null),
+  hook(["entity_1", "entity_2"], ["vault_1", "vault_3"]),
+  hook(["entity_1", "entity_2"], ["vault_2"]),
+  hook(["entity_3"], null),
+  hook(["entity_1", "entity_2", "entity_3"], ["vault_1", "vault_2", "vault_3", "vault_4"]),
+  hook(["entity_4"], null),
+  hook(["entity_4"], ["vault_5"])
+]
+
+const events: ReadonlyArray<EventRow> = [
+  ...Object.entries(vaults).map(([vaultId, entityId]) => event({ vaultId, entityId, organizationId: organizationOf(entityId) })),
+  // Recorded when the vault belonged to another entity.
+  event({ vaultId: "vault_1", entityId: "entity_3" }),
+  ...Object.entries(entities).map(([entityId, organizationId]) =>
+    event({ vaultId: null, entityId, organizationId, kind: "webhook.disabled" })
+  ),
+  event({ vaultId: null, entityId: "entity_1", audience: ["entity_1", "entity_2"], kind: "webhook.disabled" }),
+  event({ vaultId: null, entityId: "entity_2", audience: ["entity_1", "entity_2", "entity_3"], kind: "webhook.secret_rotated" })
+]
+
+const subset = (values: ReadonlyArray<string>, minimum = 0) => fc.subarray([...values], { minLength: minimum })
+const userOf = (id: string, organizationId: string) =>
+  fc.record({
+    id: fc.constant(id),
+    organizationId: fc.constant(organizationId),
+    owner: fc.boolean(),
+    roles: subset(vaultsOf(organizationId)),
+    keys: fc.array(
+      fc.record({
+        scopes: fc.oneof(
+          { weight: 3, arbitrary: fc.constant(["webhook:read", "webhook:manage"]) },
+          { weight: 2, arbitrary: subset(["vault:read", "webhook:read", "webhook:manage"], 1) }
+        ),
+        allowlist: fc.option(subset(vaultsOf(organizationId), 1), { nil: null })
+      }),
+      { minLength: 3, maxLength: 3 }
+    )
+  })
+const world = fc.tuple(userOf("user_1", "org_a"), userOf("user_2", "org_a"), userOf("user_3", "org_a"), userOf("user_4", "org_b"))
+type User = ReturnType<typeof userOf> extends fc.Arbitrary<infer A> ? A : never
+interface Caller {
+  readonly owner: User
+  readonly key: User["keys"][number]
+}
+
+const reaches = ({ owner }: Caller, entityId: string) =>
+  organizationOf(entityId) === owner.organizationId && (owner.owner || owner.roles.some((id) => vaults[id] === entityId))
+const seesVault = ({ key, owner }: Caller, id: string) => owner.roles.includes(id) && (key.allowlist === null || key.allowlist.includes(id))
+const seesWebhook = (caller: Caller, { entityIds, vaultIds }: Webhook) =>
+  entityIds.every((id) => reaches(caller, id)) &&
+  (caller.key.allowlist === null || vaultIds?.every((id) => caller.key.allowlist?.includes(id)) === true)
+const seesEvent = (caller: Caller, { audience, entityId, vaultId }: EventRow) =>
+  [entityId, ...(audience ?? [])].every((id) => reaches(caller, id)) &&
+  (vaultId === null ? caller.key.allowlist === null : seesVault(caller, vaultId))
+const refusedMutation = ({ key, owner }: Caller) =>
+  !key.scopes.includes("webhook:manage") ? "403 insufficient_scope" : owner.owner ? undefined : "403 owner_required"
+
+let deliveries: ReadonlyArray<{ readonly id: string; readonly webhook: Webhook; readonly event: EventRow }> = []
+
+beforeAll(async () => {
+  await app.feed(
+    [
+      network("ethereum"),
+      asset("ethereum/native"),
+      organization("org_a", ["ethereum"]),
+      organization("org_b", ["ethereum"]),
+      ...Object.entries(entities).map(([id, organizationId]) => entity(id, organizationId)),
+      ...Object.entries(vaults).map(([id, entityId]) => vault(id, entityId)),
+      user("user_a", "org_a", vaultsOf("org_a"), { organizationRole: "owner" }),
+      user("user_b", "org_b", vaultsOf("org_b"), { organizationRole: "owner" })
+    ],
+    { "x-record-events": "none" }
+  )
+  const makers = { org_a: (await app.key("user_a")).secret, org_b: (await app.key("user_b")).secret }
+  for (const one of webhooks) {
+    const maker = one.entityIds.includes("entity_4") ? makers.org_b : makers.org_a
+    // Disabled, so that a redelivery that is allowed says so and sends nothing.
+    one.id = (await create(app, maker, { entityIds: one.entityIds, vaultIds: one.vaultIds, status: "DISABLED" })).id
+  }
+  await insertEvents(app, events)
+  const rows = events.flatMap((row) =>
+    webhooks.map((webhook) => ({ row: delivery({ eventId: row.id, webhookId: webhook.id }), webhook, event: row }))
+  )
+  await insertDeliveries(
+    app,
+    rows.map(({ row }) => row)
+  )
+  deliveries = rows.map(({ event, row, webhook }) => ({ id: row.id, webhook, event }))
+}, 60_000)
+
+const sorted = (ids: ReadonlyArray<string>) => [...ids].sort().join(" ")
+
+/** Every request with what the oracle expects of it. */
+const questions = function* (caller: Caller) {
+  const reads = caller.key.scopes.includes("webhook:read")
+  const refused = refusedMutation(caller)
+  const list = (ids: ReadonlyArray<string>) => (reads ? `200 ${sorted(ids)}` : "403 insufficient_scope")
+  const one = (seen: boolean, answer: string) => (reads && seen ? answer : "404 not_found")
+  yield ["GET", "/v1/webhooks?limit=500", list(webhooks.filter((_) => seesWebhook(caller, _)).map(({ id }) => id))] as const
+  yield ["GET", "/v1/webhook-events?limit=500", list(events.filter((_) => seesEvent(caller, _)).map(({ id }) => id))] as const
+  for (const webhook of webhooks) {
+    const seen = seesWebhook(caller, webhook)
+    const path = `/v1/webhooks/${webhook.id}`
+    yield ["GET", path, one(seen, `200 ${webhook.id}`)] as const
+    yield [
+      "GET",
+      `${path}/deliveries`,
+      one(seen, `200 ${sorted(deliveries.filter((_) => _.webhook === webhook).map(({ id }) => id))}`)
+    ] as const
+    yield ["PATCH", path, one(seen, refused ?? `200 ${webhook.id}`)] as const
+  }
+  for (const row of events) {
+    const seen = seesEvent(caller, row)
+    const sent = deliveries.filter((_) => _.event === row && seesWebhook(caller, _.webhook)).map(({ id }) => id)
+    yield ["GET", `/v1/webhook-events/${row.id}`, one(seen, `200 ${row.id} ${sent.length}`)] as const
+    yield ["GET", `/v1/webhook-events/${row.id}/deliveries`, one(seen, `200 ${sorted(sent)}`)] as const
+    yield [
+      "GET",
+      `/v1/webhook-events?limit=500&vaultId=${row.vaultId ?? "vault_absent"}`,
+      list(events.filter((_) => _.vaultId !== null && _.vaultId === row.vaultId && seesEvent(caller, _)).map(({ id }) => id))
+    ] as const
+  }
+  for (const { event, id, webhook } of deliveries) {
+    yield [
+      "POST",
+      `/v1/webhook-deliveries/${id}/redeliver`,
+      one(seesEvent(caller, event) && seesWebhook(caller, webhook), refused ?? "409 webhook_disabled")
+    ] as const
+  }
+}
+
+const ask = async (secret: string, method: string, target: string): Promise<string> => {
+  const answer = await app.request(method, target, { key: secret, ...(method === "PATCH" ? { body: {} } : {}) })
+  const { json, status } = answer
+  if (status !== 200) return short(answer)
+  if (json.data !== undefined) return `200 ${sorted(json.data.map(({ id }: { id: string }) => id))}`
+  return json.deliveryCounts === undefined ? `200 ${json.id}` : `200 ${json.id} ${json.deliveryCounts.DELIVERED}`
+}
+
+test("Decisions D-5, D-8, D-9: whatever users, roles and keys there are, each sees and may do what the rules say", async () => {
+  let cases = 0
+  const tally = new Map<string, number>()
+  await fc.assert(
+    fc.asyncProperty(world, async (users) => {
+      await app.feed(users.map((one) => user(one.id, one.organizationId, vaultsOf(one.organizationId))))
+      const callers = users.flatMap((owner) => owner.keys.map((key) => ({ owner, key })))
+      const secrets = await app.run(
+        Effect.flatMap(ApiKeys, (service) =>
+          Effect.forEach(callers, ({ key, owner }) =>
+            Effect.map(
+              service.create(owner.id, { scopes: key.scopes, vaultIds: key.allowlist, ipAllowlist: [], expiresAt: null, label: "" }),
+              ({ secret }) => Redacted.value(secret)
+            )
+          )
+        )
+      )
+      await app.feed(users.map((one) => user(one.id, one.organizationId, one.roles, { organizationRole: one.owner ? "owner" : "member" })))
+      await Promise.all(
+        callers.map(async (caller, index) => {
+          for (const [method, target, expected] of questions(caller)) {
+            const answer = await ask(secrets[index] ?? "", method, target)
+            expect({ caller, method, target, answer }).toEqual({ caller, method, target, answer: expected })
+            const name = `${method} ${target.replace(/_[0-9a-z]{26}/, "").replace(/\?.*/, "")} ${expected.startsWith("200 ") ? "200" : expected}`
+            tally.set(name, (tally.get(name) ?? 0) + 1)
+            cases++
+          }
+        })
+      )
+    }),
+    { numRuns: 8, endOnFailure: true }
+  )
+  expect(cases).toBeGreaterThan(10_000)
+  // Each way of being answered occurred often enough to mean something.
+  for (const name of [
+    "GET /v1/webhooks 200",
+    "GET /v1/webhooks 403 insufficient_scope",
+    "GET /v1/webhooks/whs 200",
+    "GET /v1/webhooks/whs 404 not_found",
+    "GET /v1/webhooks/whs/deliveries 200",
+    "PATCH /v1/webhooks/whs 200",
+    "PATCH /v1/webhooks/whs 403 owner_required",
+    "PATCH /v1/webhooks/whs 403 insufficient_scope",
+    "GET /v1/webhook-events/evt 200",
+    "GET /v1/webhook-events/evt 404 not_found",
+    "GET /v1/webhook-events/evt/deliveries 200",
+    "POST /v1/webhook-deliveries/del/redeliver 409 webhook_disabled",
+    "POST /v1/webhook-deliveries/del/redeliver 403 owner_required",
+    "POST /v1/webhook-deliveries/del/redeliver 404 not_found"
+  ]) {
+    expect([name, (tally.get(name) ?? 0) >= 10]).toEqual([name, true])
+  }
+}, 180_000)
+
+test("Decision D-8: whatever a key asks to have sent, it is what the key could read", async () => {
+  const asked = fc.record({
+    entityIds: subset([...Object.keys(entities), "entity_absent"], 1),
+    vaultIds: fc.option(subset([...Object.keys(vaults), "vault_absent"], 1), { nil: null })
+  })
+  const remover = { org_a: (await app.key("user_a")).secret, org_b: (await app.key("user_b")).secret }
+  let taken = 0
+  await fc.assert(
+    fc.asyncProperty(userOf("user_1", "org_a"), fc.array(asked, { minLength: 12, maxLength: 12 }), async (one, bodies) => {
+      const owner = { ...one, owner: true }
+      await app.feed([user(one.id, one.organizationId, vaultsOf("org_a"), { organizationRole: "owner" })])
+      for (const key of owner.keys) {
+        const { secret } = await app.key(one.id, { scopes: ["webhook:manage"], vaultIds: key.allowlist })
+        await app.feed([user(one.id, one.organizationId, owner.roles, { organizationRole: "owner" })])
+        for (const body of bodies) {
+          const caller = { owner, key }
+          const allowed =
+            body.entityIds.every((id) => reaches(caller, id)) &&
+            (body.vaultIds === null
+              ? key.allowlist === null
+              : body.vaultIds.every((id) => body.entityIds.includes(vaults[id] ?? "") && seesVault(caller, id)))
+          const answer = await tryCreate(app, secret, { ...body, status: "DISABLED" })
+          expect({ caller, body, answer: short(answer) }).toEqual({ caller, body, answer: allowed ? "201" : "400 invalid_body" })
+          if (!allowed) continue
+          taken++
+          await app.request("DELETE", `/v1/webhooks/${answer.json.id}`, { key: remover.org_a })
+        }
+        await app.feed([user(one.id, one.organizationId, vaultsOf("org_a"), { organizationRole: "owner" })])
+      }
+    }),
+    { numRuns: 12, endOnFailure: true }
+  )
+  expect(taken).toBeGreaterThan(10)
+}, 120_000)
