@@ -6,7 +6,7 @@
 import { Etag, type HttpApp, HttpRouter } from "@effect/platform"
 import { BunContext, BunHttpPlatform } from "@effect/platform-bun"
 import { SqlClient } from "@effect/sql"
-import { Effect, ExecutionStrategy, Exit, Layer, Option, Redacted, Schedule, Scope } from "effect"
+import { type Context, Effect, ExecutionStrategy, Exit, Layer, Option, Redacted, Schedule, Scope } from "effect"
 import { Authentication } from "./credentials/Authentication.ts"
 import * as Database from "./database/Database.ts"
 import * as Migrations from "./database/Migrations.ts"
@@ -149,6 +149,13 @@ const workLayer = Layer.mergeAll(Stepper.layer, PingSender.layer).pipe(
 
 const dispatchLayer = Dispatcher.layer.pipe(Layer.provide([Sweeper.layer, Teller.layer]), Layer.provide([Starter.layer, Notices.layer]))
 
+/** What the public API and the record feed stand on, each with connections of its own. */
+const apiLayer = (url: Redacted.Redacted, connection: Context.Context<TemporalConnection>) =>
+  Layer.merge(
+    Layer.provideMerge(Authentication.layer, Layer.merge(Layer.succeedContext(connection), Database.layer(url, Database.pools.api))),
+    Layer.provide(Ledger.layer, Database.layer(url, Database.pools.ledger))
+  )
+
 /** Listens where platform and operators ask; a process without the API goes on when the port is taken by one that has it. */
 const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
   Effect.gen(function* () {
@@ -198,6 +205,7 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     yield* Effect.provide(Partitions.keep, workerPool)
     const worker = has("worker") ? yield* Layer.build(Layer.provideMerge(workLayer, common)) : undefined
     const dispatcher = has("dispatcher") ? yield* Layer.build(Layer.provide(dispatchLayer, common)) : undefined
+    const api = has("api") ? yield* Layer.build(apiLayer(url, connection)) : undefined
 
     // Everything that has work in flight ends at the same time, so that the longest of them is what a stop takes.
     const roles = yield* Effect.acquireRelease(Scope.make(ExecutionStrategy.parallel), (scope) => Scope.close(scope, Exit.void))
@@ -207,18 +215,14 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
       yield* Effect.forkIn(Effect.provide(running, dispatcher), roles)
     }
     const ready = Effect.provide(readiness(wanted), common)
-    if (!has("api")) {
+    if (api === undefined) {
       const { port } = yield* Scope.extend(listenPlatform(platformApp(HttpRouter.empty, ready), false), roles)
       yield* announce(wanted, addresses(settings, { platformPort: port, temporalUi: servers.ui }), options)
       return yield* Effect.never
     }
-    const api = yield* Layer.build(
-      Layer.provideMerge(Authentication.layer, Layer.merge(Layer.succeedContext(connection), Database.layer(url, Database.pools.api)))
-    )
-    const ledger = yield* Layer.build(Layer.provide(Ledger.layer, Database.layer(url, Database.pools.ledger)))
     const { port } = yield* Scope.extend(Effect.provide(Server.serve, api), roles)
     const feed = platformApp(feedRoutes(yield* platformToken), ready)
-    const platform = yield* Scope.extend(Effect.provide(listenPlatform(feed, true), ledger), roles)
+    const platform = yield* Scope.extend(Effect.provide(listenPlatform(feed, true), api), roles)
     yield* announce(wanted, addresses(settings, { port, platformPort: platform.port, temporalUi: servers.ui }), options)
     return yield* Effect.never
   }).pipe(Effect.scoped, Effect.provide(Layer.merge(masterKey, http)))
@@ -229,11 +233,11 @@ const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
     Effect.retry(Schedule.spaced("3 seconds"))
   )
 
-/** Waits a minute for a Postgres that is still coming up: the order in which servers and processes start is free. */
+/** Waits a quarter of a minute for a Postgres that is still coming up: the order in which servers and processes start is free. */
 const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
     Effect.tapError((error) => (Database.isUnavailable(error) ? Effect.logWarning("Postgres cannot be reached yet") : Effect.void)),
-    Effect.retry({ while: Database.isUnavailable, schedule: Schedule.spaced("1 second").pipe(Schedule.upTo("1 minute")) })
+    Effect.retry({ while: Database.isUnavailable, schedule: Schedule.spaced("1 second").pipe(Schedule.upTo("15 seconds")) })
   )
 
 /** Where a process answers; what it does not have is absent. */
