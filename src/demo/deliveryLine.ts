@@ -59,7 +59,7 @@ const contentOf = ({ data }: Envelope, symbols: DemoData["symbols"], columns: nu
 
 const verdict = ({ signed, status }: Received, { good, bad }: Screen["style"]): string => {
   if (!signed.includes(true)) return bad("✗ signature")
-  if (status !== 200) return bad(`✗ ${status}, retried`)
+  if (status !== 200) return bad(`✗ ${status} → retry`)
   if (signed.length === 1) return good("✓ verified")
   return good(signed.map((by, index) => `${by ? "✓" : "✗"} ${index === 0 ? "new" : "old"}`).join(" "))
 }

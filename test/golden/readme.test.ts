@@ -1,0 +1,70 @@
+/** What the README says of the program is made from the program or compared with it. */
+import { describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import packageJson from "../../package.json" with { type: "json" }
+import type { Setting } from "../../src/settings/readers.ts"
+import { fallbackOf } from "../../src/settings/Settings.ts"
+import { table } from "../../src/settings/table.ts"
+import { documentPart, documentText, markdownTable } from "../support/document.ts"
+
+const root = path.resolve(import.meta.dir, "../..")
+const readme = documentText("README.md")
+
+/** A default that is a value and no sentence is set as one. */
+const shownDefault = (one: Setting<unknown>): string => {
+  const text = fallbackOf(one)
+  return one.fallback !== null && text === one.fallback ? `\`${text}\`` : text
+}
+
+/** The text between a heading and the next one of the same level. */
+const section = (title: string): string => readme.split(`\n## ${title}\n`)[1]?.split("\n## ")[0] ?? ""
+
+/** What stands in backticks in a text. */
+const quoted = (text: string): ReadonlyArray<string> => [...text.matchAll(/`([^`\n]+)`/g)].map(([, name = ""]) => name)
+
+describe("README.md", () => {
+  test("its settings are those of the program, with their defaults", () => {
+    const settings: ReadonlyArray<Setting<unknown>> = Object.values(table)
+    documentPart(
+      "README.md",
+      "settings",
+      `\n${markdownTable(
+        ["name", "default", "meaning"],
+        settings.map((one) => [`\`${one.name}\``, shownDefault(one), one.meaning])
+      )}\n`
+    )
+  })
+
+  test("its dependencies are those of package.json, each named once", () => {
+    const named = quoted(section("Dependencies")).filter((name) => name !== "package.json")
+    const wanted = [...Object.keys(packageJson.dependencies), ...Object.keys(packageJson.devDependencies)]
+    expect([...named].sort()).toEqual(wanted.sort())
+  })
+
+  test("its map names every room", () => {
+    const rooms = fs
+      .readdirSync(path.join(root, "src"), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `src/${name}`)
+    const named = quoted(section("How it is built")).filter((name) => name.startsWith("src/"))
+    expect([...named].sort()).toEqual(rooms.sort())
+  })
+})
+
+describe("the documents", () => {
+  const documents = [
+    ...fs.readdirSync(root),
+    ...(fs.existsSync(path.join(root, "docs")) ? fs.readdirSync(path.join(root, "docs")).map((name) => `docs/${name}`) : [])
+  ].filter((name) => name.endsWith(".md"))
+
+  test("link only to files that exist", () => {
+    const broken = documents.flatMap((name) =>
+      [...documentText(name).matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
+        .map(([, target = ""]) => target)
+        .filter((target) => !fs.existsSync(path.resolve(root, path.dirname(name), target)))
+        .map((target) => `${name} → ${target}`)
+    )
+    expect(broken).toEqual([])
+  })
+})
