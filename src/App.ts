@@ -5,8 +5,7 @@
 
 import { Etag, type HttpApp, HttpRouter } from "@effect/platform"
 import { BunContext, BunHttpPlatform } from "@effect/platform-bun"
-import { SqlClient } from "@effect/sql"
-import { type Context, Effect, ExecutionStrategy, Exit, Layer, Option, Redacted, Schedule, Scope } from "effect"
+import { type Context, Effect, ExecutionStrategy, Exit, Layer, Redacted, Schedule, Scope } from "effect"
 import { Authentication } from "./credentials/Authentication.ts"
 import * as Database from "./database/Database.ts"
 import * as Migrations from "./database/Migrations.ts"
@@ -30,7 +29,8 @@ import * as EmbeddedTemporal from "./embedded/Temporal.ts"
 import { ListenError, listen } from "./http/listen.ts"
 import { MasterKey, sealing } from "./http/MasterKey.ts"
 import { Ledger } from "./ledger/Ledger.ts"
-import { feedRoutes, MAX_BYTES, platformApp, type Readiness } from "./ledger/platformApp.ts"
+import { feedRoutes, MAX_BYTES, platformApp } from "./ledger/platformApp.ts"
+import { readiness } from "./readiness.ts"
 import * as Server from "./Server.ts"
 import { InvalidSettings, Settings } from "./settings/Settings.ts"
 import * as Log from "./telemetry/Log.ts"
@@ -88,29 +88,6 @@ export const commandDatabase = Layer.unwrapScoped(
     return Layer.effectDiscard(Effect.zipRight(Migrations.migrate, Partitions.ensure)).pipe(Layer.provideMerge(pool))
   })
 )
-
-/** How the process is: each dependency with what is wrong with it. Reads and management go on without Temporal. */
-const readiness = (wanted: ReadonlyArray<Role>) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const connection = yield* TemporalConnection
-    const oldest = yield* sql<{ age: number | null }>`
-      SELECT extract(epoch FROM clock_timestamp() - min(created_at))::float8 AS age FROM (
-        SELECT created_at FROM events WHERE dispatched_at IS NULL ORDER BY id LIMIT 1) e`.pipe(Effect.timeout("2 seconds"), Effect.option)
-    const temporalAnswers = yield* connection.answers
-    const state: Readiness = {
-      ready: Option.isSome(oldest) && (temporalAnswers || wanted.includes("api")),
-      dependencies: {
-        postgres: Option.isSome(oldest) ? null : "Postgres does not answer",
-        temporal: temporalAnswers ? null : "Temporal does not answer: events are recorded and wait"
-      },
-      oldestUndispatchedSeconds: Option.match(oldest, {
-        onNone: () => null,
-        onSome: ([row]) => Math.max(0, Math.round((row?.age ?? 0) * 1000) / 1000)
-      })
-    }
-    return state
-  })
 
 const http = Layer.mergeAll(BunHttpPlatform.layer, Etag.layerWeak, BunContext.layer)
 
@@ -214,7 +191,7 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
       const running = Effect.flatMap(Dispatcher, ({ run }) => run)
       yield* Effect.forkIn(Effect.provide(running, dispatcher), roles)
     }
-    const ready = Effect.provide(readiness(wanted), common)
+    const ready = Effect.provide(readiness(has("api")), common)
     if (api === undefined) {
       const { port } = yield* Scope.extend(listenPlatform(platformApp(HttpRouter.empty, ready), false), roles)
       yield* announce(wanted, addresses(settings, { platformPort: port, temporalUi: servers.ui }), options)

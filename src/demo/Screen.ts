@@ -4,7 +4,7 @@
  * few, so that they read on light and on dark; NO_COLOR turns them off.
  */
 import { Duration, Effect, Exit } from "effect"
-import { cut, left, right, span, styles, widthOf } from "../commands/text.ts"
+import { cut, left, right, span, styles, widthOf } from "../terminal/text.ts"
 
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 /** Columns of what is not a terminal. */

@@ -1,6 +1,6 @@
 /** One request that the receiver got, as a row of the demo's table. */
 import { Option, Schema } from "effect"
-import { cut, left, right } from "../commands/text.ts"
+import { cut, left, right } from "../terminal/text.ts"
 import type { Delivery } from "./Client.ts"
 import type { DemoData } from "./data.ts"
 import type { Received } from "./Receiver.ts"

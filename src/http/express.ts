@@ -7,17 +7,16 @@
  */
 import { type HttpApp, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Either, Schema } from "effect"
-import type { PrincipalState } from "../credentials/Principal.ts"
 import type { Problem } from "./Problem.ts"
 
 /** A hot read. */
-export interface Express<Query, QueryText> {
+export interface Express<Caller, Query, QueryText> {
   /** Path as the contract writes it, with one id: `/v1/vaults/:vaultId/transactions`. */
   readonly path: string
   readonly query: Schema.Schema<Query, QueryText>
   /** Who may, as the route's middleware says. */
-  readonly authorize: Effect.Effect<PrincipalState, Problem, HttpServerRequest.HttpServerRequest>
-  readonly handle: (principal: PrincipalState, id: string, query: Query) => Effect.Effect<HttpServerResponse.HttpServerResponse, Problem>
+  readonly authorize: Effect.Effect<Caller, Problem, HttpServerRequest.HttpServerRequest>
+  readonly handle: (caller: Caller, id: string, query: Query) => Effect.Effect<HttpServerResponse.HttpServerResponse, Problem>
 }
 
 /** Ids and query texts that mean the same to every parser. */
@@ -25,7 +24,7 @@ const ID = "([A-Za-z0-9_-]{1,100})",
   QUERY = "(?:\\?([A-Za-z0-9_=&.:-]*))?"
 
 /** An app that takes the plain requests of a hot read and hands every other one on. */
-export const express = <Query, QueryText>({ authorize, handle, path, query }: Express<Query, QueryText>) => {
+export const express = <Caller, Query, QueryText>({ authorize, handle, path, query }: Express<Caller, Query, QueryText>) => {
   const pattern = new RegExp(`^${path.replace(/:\w+/, ID)}${QUERY}$`)
   const decode = Schema.decodeUnknownEither(query)
   /** The parameters of a plain query; undefined when one is given twice or without a value. */
@@ -49,8 +48,6 @@ export const express = <Query, QueryText>({ authorize, handle, path, query }: Ex
         const [, id = "", text = ""] = match ?? []
         const given = match === null ? undefined : parameters(text)
         const read = given === undefined ? undefined : decode(given)
-        return read === undefined || Either.isLeft(read)
-          ? app
-          : lane(Effect.flatMap(authorize, (principal) => handle(principal, id, read.right)))
+        return read === undefined || Either.isLeft(read) ? app : lane(Effect.flatMap(authorize, (caller) => handle(caller, id, read.right)))
       })
 }

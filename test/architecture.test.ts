@@ -1,0 +1,120 @@
+/** Imports point one way, files stay readable, and each side sees of the other what it may: held here, not by memory. */
+import { describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as path from "node:path"
+
+const root = path.resolve(import.meta.dir, "..")
+/** The rooms from the ground up; a room imports only from rooms below it. Rooms in one row do not know each other. */
+const floors = [
+  ["values"],
+  ["settings", "workflows"],
+  ["database", "embedded", "telemetry", "terminal"],
+  ["http", "temporal"],
+  ["credentials"],
+  ["vaults"],
+  ["catalog"],
+  ["events"],
+  ["webhooks"],
+  ["deliveries"],
+  ["ledger"],
+  ["Api"],
+  ["OpenApi"],
+  ["docsPage", "client"],
+  ["portal"],
+  ["Server", "readiness"],
+  ["App"],
+  ["demo"],
+  ["commands"],
+  ["main"]
+]
+const floorOf = (room: string) => floors.findIndex((rooms) => rooms.includes(room))
+
+interface Import {
+  readonly file: string
+  readonly from: string
+  readonly target: string
+  readonly to: string
+  readonly typeOnly: boolean
+}
+
+const sources = ["src", "workflows"].flatMap((folder) =>
+  [...new Bun.Glob("**/*.{ts,tsx}").scanSync({ cwd: path.join(root, folder) })].map((file) => path.join(folder, file))
+)
+const roomOf = (file: string) => {
+  const [top = "", second = ""] = file.split(path.sep)
+  return top === "src" ? second.replace(/\.tsx?$/, "") : top
+}
+const text = (file: string) => fs.readFileSync(path.join(root, file), "utf8")
+const imports: ReadonlyArray<Import> = sources.flatMap((file) =>
+  [
+    ...text(file).matchAll(/(?:^|\n)\s*(?:import|export)\s+(type\s+)?[^"'\n]*?(?:\{[^}]*\}[^"'\n]*?)?from\s+"([^"]+)"|import\("([^"]+)"\)/g)
+  ].map(([, type, named, dynamic]) => {
+    const target = named ?? dynamic ?? ""
+    const resolved = target.startsWith(".") ? path.join(path.dirname(file), target) : target
+    return { file, from: roomOf(file), target: resolved, to: target.startsWith(".") ? roomOf(resolved) : "", typeOnly: type !== undefined }
+  })
+)
+const local = imports.filter(({ to }) => to !== "" && to !== "package.json")
+
+describe("architecture", () => {
+  test("every import is seen by this test", () => {
+    expect(sources.length).toBeGreaterThan(100)
+    expect(imports.length).toBeGreaterThan(sources.length * 3)
+  })
+
+  test("every room has its floor", () => {
+    expect([...new Set(local.flatMap(({ from, to }) => [from, to]))].filter((room) => floorOf(room) < 0)).toEqual([])
+  })
+
+  test("imports point down: http, database, temporal → credentials → vaults, catalog → events → webhooks → deliveries → ledger → Server → App → main", () => {
+    const upward = local.filter(
+      ({ file, from, to }) =>
+        from !== to &&
+        floorOf(to) >= floorOf(from) &&
+        // A group of handlers fills in the contract that its room is a part of: the one import that points up.
+        !(path.basename(file) === "handlers.ts" && to === "Api")
+    )
+    expect(upward.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
+  })
+
+  test("workflow code imports only Temporal's workflow libraries and itself", () => {
+    const foreign = imports.filter(
+      ({ from, target, to }) =>
+        from === "workflows" && to !== "workflows" && !["@temporalio/workflow", "@temporalio/common"].includes(target)
+    )
+    expect(foreign.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
+  })
+
+  test("the program sees of the workflows their contract and types", () => {
+    const seen = local.filter(
+      ({ from, target, to, typeOnly }) => from !== "workflows" && to === "workflows" && path.basename(target) !== "contract.ts" && !typeOnly
+    )
+    expect(seen.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
+  })
+
+  test("only the worker's way sends to endpoints: no API code imports what posts", () => {
+    const senders = local
+      .filter(({ target, typeOnly }) => path.basename(target) === "post.ts" && !typeOnly)
+      .map(({ file }) => path.basename(file))
+    expect(senders).toEqual(["Sender.ts"])
+    const users = local.filter(({ target }) => path.basename(target) === "Sender.ts").map(({ file }) => path.basename(file))
+    expect(new Set(users).isSubsetOf(new Set(["Stepper.ts", "Pings.ts", "App.ts"]))).toBe(true)
+  })
+
+  test("only the ledger writes custody rows", () => {
+    const tables = "vaults|balances|transactions|deposit_addresses|assets|networks|vault_networks|organizations|entities|users|vault_roles"
+    const writes = new RegExp(`\\b(?:INSERT INTO|UPDATE|DELETE FROM)\\s+(?:${tables})\\b`, "i")
+    const writers = sources.filter((file) => writes.test(text(file)) && !file.includes("migrations"))
+    expect(writers.length).toBeGreaterThan(0)
+    expect(new Set(writers.map(roomOf))).toEqual(new Set(["ledger"]))
+  })
+
+  test("the environment is read in the settings and nowhere else, but for what a terminal says of itself", () => {
+    const readers = sources.filter((file) => /(?:process|Bun)\.env(?!\.(?:NO_COLOR|TERM)\b)/.test(text(file)))
+    expect(readers.filter((file) => !["settings", "embedded"].includes(roomOf(file)))).toEqual([])
+  })
+
+  test("no file has over 300 lines", () => {
+    expect(sources.filter((file) => text(file).split("\n").length > 301)).toEqual([])
+  })
+})
