@@ -7,18 +7,18 @@
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { Config, Deferred, Duration, Effect, Fiber, Option, Redacted, Schema } from "effect"
-import { type Addresses, commandDatabase, databaseUrl, platformToken, portsFree, roles, start, temporal } from "../App.ts"
+import { type Addresses, commandDatabase, databaseUrl, platformToken, roles, start, temporal } from "../App.ts"
 import { ApiKeys } from "../credentials/ApiKeys.ts"
 import { DataDir } from "../embedded/DataDir.ts"
-import { livePid } from "../embedded/Process.ts"
 import * as Format from "../settings/Format.ts"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
 import * as Log from "../telemetry/Log.ts"
 import { bundle } from "../temporal/bundle.ts"
 import { span } from "../terminal/text.ts"
+import { alone } from "./alone.ts"
 import * as Client from "./Client.ts"
-import { DemoFailed, read } from "./data.ts"
+import { read } from "./data.ts"
 import { ensure, Keys } from "./keys.ts"
 import * as panel from "./panel.ts"
 import { LEDGER, open, type Receiver } from "./Receiver.ts"
@@ -58,19 +58,6 @@ const demoSettings = (settings: Values, receiver: Receiver) =>
     }
     return demo
   })
-
-/** Refuses to be the second demo of a data directory, and to start where a port is taken. */
-const alone = Effect.gen(function* () {
-  const dataDir = yield* DataDir
-  yield* portsFree
-  const other = livePid(dataDir.at("run", "demo.pid"))
-  if (other !== undefined) {
-    return yield* new DemoFailed({
-      message: `A demo runs on ${dataDir.root} already (process ${other}). Stop it, or set DATA_DIR to another folder.`
-    })
-  }
-  yield* dataDir.pidFile("demo")
-})
 
 /** What an earlier run left in `demo.json`; nothing where that cannot be read. */
 const earlierKeys = (file: string) =>
@@ -128,6 +115,12 @@ const prepare = Effect.gen(function* () {
   return { receiver, servers, service, where }
 })
 
+/** A path as it is shorter: from here, or from the root. */
+const shortest = (file: string): string => {
+  const relative = path.relative(process.cwd(), file) || "."
+  return relative.startsWith("..") ? file : relative
+}
+
 const write = (file: string, content: typeof DemoFile.Type) =>
   Effect.sync(() => {
     fs.writeFileSync(`${file}.${process.pid}`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
@@ -146,11 +139,7 @@ export const run = (once: boolean) =>
     screen.line(`\n ${style.bold("Custody Data Service")}  ${style.dim("demo with real transactions, on this machine only")}\n`)
     let stoppingSince = performance.now()
     yield* Effect.addFinalizer(() =>
-      Effect.sync(() =>
-        screen.line(
-          ` Stopped in ${span(performance.now() - stoppingSince)}. The data stay in ${path.relative(process.cwd(), dataDir.root) || "."}.`
-        )
-      )
+      Effect.sync(() => screen.line(` Stopped in ${span(performance.now() - stoppingSince)}. The data stay in ${shortest(dataDir.root)}.`))
     )
 
     const { receiver, servers, service, where } = yield* prepare

@@ -4,6 +4,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { baseEnv, cli, type Process, startProcess } from "../support/app.ts"
+import { processesOf } from "../support/processes.ts"
 import { smallest, transaction } from "../support/records.ts"
 import { cache } from "../support/servers.ts"
 
@@ -39,17 +40,7 @@ const run = (...parts: ReadonlyArray<string>) => path.join(folder, "run", ...par
 const json = (file: string) => JSON.parse(fs.readFileSync(file, "utf8"))
 const pid = (name: string) => Number(fs.readFileSync(run(`${name}.pid`), "utf8"))
 
-/** Processes whose command line names the data folder, or that were started from it: the embedded servers and their children. */
-const left = (): ReadonlyArray<string> =>
-  fs.readdirSync("/proc").flatMap((entry) => {
-    try {
-      const line = fs.readFileSync(`/proc/${entry}/cmdline`, "utf8").replaceAll("\0", " ")
-      const cwd = fs.readlinkSync(`/proc/${entry}/cwd`)
-      return /^\d+$/.test(entry) && (line.includes(folder) || cwd.startsWith(folder)) ? [`${entry} ${line}`] : []
-    } catch {
-      return []
-    }
-  })
+const left = () => processesOf(folder)
 
 const feed = (process: Process, records: ReadonlyArray<unknown>) =>
   fetch(`${process.platformUrl}/platform/v1/records`, {
