@@ -92,14 +92,7 @@ export class Sender extends Effect.Service<Sender>()("custody/Sender", {
               trust,
               startedAt,
               wanted: sending.wanted,
-              headers: {
-                "content-type": "application/json",
-                "user-agent": "custody-data-service-webhooks/1",
-                ...signature,
-                "x-service-delivery-id": sending.deliveryId,
-                "x-service-attempt": String(sending.attempt),
-                "x-service-event-kind": sending.kind
-              }
+              headers: { ...sign.descriptive(sending), ...signature }
             })
           }).pipe(
             Effect.catchTag("NoAddress", ({ result }) =>

@@ -36,3 +36,20 @@ export const headers = ({ body, id, secrets, timestamp }: Signed) => {
     "webhook-signature": standard.join(" ")
   }
 }
+
+/** What a delivery's request says of itself beside its signatures. */
+export const descriptive = ({
+  attempt,
+  deliveryId,
+  kind
+}: {
+  readonly deliveryId: string
+  readonly attempt: number
+  readonly kind: string
+}) => ({
+  "content-type": "application/json",
+  "user-agent": "custody-data-service-webhooks/1",
+  "x-service-delivery-id": deliveryId,
+  "x-service-attempt": String(attempt),
+  "x-service-event-kind": kind
+})

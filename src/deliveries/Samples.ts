@@ -1,0 +1,61 @@
+/**
+ * A delivery's request as it would leave now, for people who write the code that verifies it: headers with signatures
+ * of the live secrets, and the body. Nothing is sent. Who may ask is who may redeliver. Decision D-24.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { dieOnSql } from "../database/sql.ts"
+import { MasterKey } from "../http/MasterKey.ts"
+import { notFound } from "../http/Problem.ts"
+import * as Secret from "../webhooks/Secret.ts"
+import { DeliveriesRepo } from "./DeliveriesRepo.ts"
+import * as sign from "./sign.ts"
+
+/** A request that is not sent. */
+export interface Sample {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export class Samples extends Effect.Service<Samples>()("custody/Samples", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const master = yield* MasterKey
+    const deliveries = yield* DeliveriesRepo
+
+    return {
+      /** The request of a delivery's next attempt, signed for this second. */
+      signed: (principal: PrincipalState, deliveryId: string) =>
+        Effect.gen(function* () {
+          yield* deliveries.requireRedeliverable(principal, deliveryId)
+          const [row] = yield* sql<{
+            eventId: string
+            webhookId: string
+            kind: string
+            url: string
+            body: string
+            attempts: number
+            secrets: ReadonlyArray<Buffer>
+          }>`
+          SELECT d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, w.url, e.payload AS body,
+            (SELECT count(*) FROM delivery_attempts t WHERE t.delivery_id = d.id) AS attempts,
+            ARRAY(SELECT s.ciphertext FROM webhook_secrets s WHERE s.webhook_id = d.webhook_id
+              AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp()) ORDER BY s.id DESC) AS secrets
+          FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id WHERE d.id = ${deliveryId}`
+          if (row === undefined) return yield* notFound()
+          const { attempts, body, eventId, kind, secrets, url, webhookId } = row
+          const headers = sign.headers({
+            id: eventId,
+            timestamp: Math.floor(Date.now() / 1_000),
+            body,
+            secrets: secrets.flatMap((ciphertext) => Secret.open(master, webhookId, ciphertext) ?? [])
+          })
+          return { url, headers: { ...sign.descriptive({ deliveryId, attempt: attempts + 1, kind }), ...headers }, body } satisfies Sample
+        }).pipe(dieOnSql)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}
