@@ -30,6 +30,7 @@ import { ListenError, listen } from "./http/listen.ts"
 import { MasterKey, sealing } from "./http/MasterKey.ts"
 import { Ledger } from "./ledger/Ledger.ts"
 import { feedRoutes, MAX_BYTES, platformApp } from "./ledger/platformApp.ts"
+import * as PortalPool from "./portal/pool.ts"
 import { readiness } from "./readiness.ts"
 import * as Server from "./Server.ts"
 import { InvalidSettings, Settings } from "./settings/Settings.ts"
@@ -129,7 +130,10 @@ const dispatchLayer = Dispatcher.layer.pipe(Layer.provide([Sweeper.layer, Teller
 /** What the public API and the record feed stand on, each with connections of its own. */
 const apiLayer = (url: Redacted.Redacted, connection: Context.Context<TemporalConnection>) =>
   Layer.merge(
-    Layer.provideMerge(Authentication.layer, Layer.merge(Layer.succeedContext(connection), Database.layer(url, Database.pools.api))),
+    Layer.provideMerge(
+      Authentication.layer,
+      Layer.mergeAll(Layer.succeedContext(connection), Database.layer(url, Database.pools.api), PortalPool.layer(url))
+    ),
     Layer.provide(Ledger.layer, Database.layer(url, Database.pools.ledger))
   )
 

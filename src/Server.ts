@@ -1,6 +1,6 @@
 /**
  * The public API as an HTTP listener: the contract's routes behind the one door, the document that describes
- * them, and nothing else. Spec: Endpoints.
+ * them, the web portal beside them, and nothing else. Spec: Endpoints.
  */
 import { RateLimiter } from "@effect/experimental"
 import { HttpApi, HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
@@ -22,6 +22,7 @@ import { express } from "./http/express.ts"
 import { listen } from "./http/listen.ts"
 import { Pages } from "./http/Page.ts"
 import { document } from "./OpenApi.ts"
+import * as Portal from "./portal/Portal.ts"
 import { Settings } from "./settings/Settings.ts"
 import * as vaults from "./vaults/handlers.ts"
 import { Transactions } from "./vaults/Transactions.ts"
@@ -150,7 +151,7 @@ export const serve = Effect.gen(function* () {
       maxBody: MAX_BODY * 2,
       onAnswer: observer(settings.logLevel === "debug", yield* Effect.runtime<never>())
     },
-    hot(through)(app)
+    Portal.withPortal(hot(through)(app))
   )
 }).pipe(
   Effect.provide(
@@ -158,6 +159,7 @@ export const serve = Effect.gen(function* () {
       Layer.provide(groups),
       Layer.merge(documents),
       Layer.merge(reads),
+      Layer.merge(Portal.layer),
       Layer.provideMerge(Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer)),
       Layer.provide(
         HttpRouter.setRouterConfig({

@@ -11,6 +11,7 @@ import { ending, exitCodes } from "./commands/exit.ts"
 import { keys } from "./commands/keys.ts"
 import { load } from "./commands/load.ts"
 import { migrate, start } from "./commands/service.ts"
+import { users } from "./commands/users.ts"
 
 // Settings are read by the command that runs and not before, so that --help and doctor work whatever they are.
 const custody = Command.make("custody").pipe(
@@ -20,6 +21,7 @@ const custody = Command.make("custody").pipe(
     Command.provide(migrate, base),
     Command.provide(load, base),
     Command.provide(keys, base),
+    Command.provide(users, base),
     Command.provide(demo, base)
   ])
 )

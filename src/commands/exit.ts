@@ -8,6 +8,7 @@ import { DemoFailed } from "../demo/data.ts"
 import { EmbeddedServerError } from "../embedded/Process.ts"
 import { ListenError } from "../http/listen.ts"
 import { InvalidRecords } from "../ledger/Ledger.ts"
+import { InvalidInvitation } from "../portal/Invitations.ts"
 import { InvalidSettings } from "../settings/Settings.ts"
 
 /** What the exit codes mean. */
@@ -34,7 +35,9 @@ export const ending = (exit: Exit.Exit<unknown, unknown>): { readonly code: numb
   const error = Cause.squash(exit.cause)
   // @effect/cli has printed what is wrong with the command line.
   if (ValidationError.isValidationError(error)) return { code: 2, message: "" }
-  if (error instanceof Usage || error instanceof InvalidKey || error instanceof UnknownKey) return { code: 2, message: error.message }
+  if (error instanceof Usage || error instanceof InvalidKey || error instanceof UnknownKey || error instanceof InvalidInvitation) {
+    return { code: 2, message: error.message }
+  }
   if (error instanceof DemoFailed) return { code: 1, message: error.message }
   if (error instanceof InvalidSettings) return { code: 3, message: error.message }
   if (error instanceof InvalidRecords || error instanceof InvalidInput) return { code: 4, message: error.message }

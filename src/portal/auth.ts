@@ -9,6 +9,7 @@ import { setSessionCookie } from "better-auth/cookies"
 import { genericOAuth } from "better-auth/plugins/generic-oauth"
 import { Schema } from "effect"
 import type pg from "pg"
+import { PASSWORD_MAX, PASSWORD_MIN } from "./limits.ts"
 
 /** Where the library's paths would be; only the identity provider's redirect is served there. */
 export const BASE_PATH = "/portal/api/auth"
@@ -16,10 +17,6 @@ export const BASE_PATH = "/portal/api/auth"
 export const PROVIDER = "oidc"
 /** Longest life of a session, in seconds, however busy it is. */
 export const SESSION_SECONDS = 12 * 3_600
-/** Shortest password. */
-export const PASSWORD_MIN = 12
-/** Longest password. */
-export const PASSWORD_MAX = 200
 /** The header in which the portal tells the library who is calling. */
 export const CLIENT_HEADER = "x-portal-client"
 

@@ -7,6 +7,22 @@ import { Effect } from "effect"
 import { problem } from "../http/Problem.ts"
 import { isLoopback } from "../settings/readers.ts"
 import { Settings } from "../settings/Settings.ts"
+import type { Values } from "../settings/table.ts"
+
+/** The portal's own path on the public listener. */
+export const PATH = "/portal"
+
+/**
+ * The portal's address, for links: under `PORTAL_BASE_URL`, or under `localhost` where the
+ * service listens on the loopback or everywhere (passkeys need a name, no bare address does); otherwise it names the
+ * host that is set, under which the portal answers once `PORTAL_BASE_URL` says so.
+ */
+export const addressOf = ({ host, port, portalBaseUrl, tlsCertFile }: Values, portInUse = port): string => {
+  // Where the port is taken when the service starts, only a path can be told.
+  if (portalBaseUrl === undefined && portInUse === 0) return PATH
+  const name = ["127.0.0.1", "::1", "0.0.0.0", "::"].includes(host) ? "localhost" : host.includes(":") ? `[${host}]` : host
+  return `${portalBaseUrl ?? `${tlsCertFile === undefined ? "http" : "https"}://${name}:${portInUse}`}${PATH}`
+}
 
 /** The portal's origin for this request; undefined when it was asked for under a name that no setting vouches for. */
 export const originOf = Effect.gen(function* () {

@@ -11,7 +11,7 @@ import { Schema } from "effect"
 import { TypeID } from "typeid-js"
 
 /** The kinds of thing that carry an id of ours or of the custody platform. */
-export type Prefix = "org" | "entity" | "vault" | "user" | "key" | "whs" | "evt" | "del" | "req" | "ntc"
+export type Prefix = "org" | "entity" | "vault" | "user" | "key" | "whs" | "evt" | "del" | "req" | "ntc" | "inv" | "acc" | "psk"
 
 /** A new id; later ids of the same process sort after earlier ones. */
 export const make = (prefix: Prefix): string => TypeID.fromUUIDBytes(prefix, uuid7(Date.now())).toString()

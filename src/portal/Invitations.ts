@@ -1,0 +1,108 @@
+/**
+ * Invitations: the one way to an account. Each is for one user of the feed, works once and not for long, and is known
+ * to the service by its hash only. With `reset` it takes away what the account had: password, authenticator, passkeys,
+ * sessions; that is how somebody who lost the second factor comes back.
+ */
+import { createHash, randomBytes } from "node:crypto"
+import { SqlClient } from "@effect/sql"
+import { Data, Duration, Effect, Redacted } from "effect"
+import { dieOnSql } from "../database/sql.ts"
+import { problem } from "../http/Problem.ts"
+import * as Id from "../values/Id.ts"
+
+/** How long an invitation works. */
+export const VALIDITY = Duration.hours(72)
+
+/** There is nobody to invite, or nothing to invite to. */
+export class InvalidInvitation extends Data.TaggedError("InvalidInvitation")<{ readonly message: string }> {}
+
+/** A fresh invitation; the token is shown this once. */
+export interface Invitation {
+  readonly userId: string
+  readonly name: string
+  readonly email: string
+  readonly token: Redacted.Redacted
+  readonly expiresAt: string
+}
+
+/** Whom an invitation is for. */
+export interface Invited {
+  readonly userId: string
+  readonly name: string
+  readonly email: string
+  readonly organizationName: string
+  readonly reset: boolean
+  readonly expiresAt: string
+}
+
+const hash = (token: string): Buffer => createHash("sha256").update(token).digest()
+const invalid = () =>
+  problem("invitation_invalid", "The invitation was used already, has expired, or is not one of ours. Ask for a new one.")
+
+export class Invitations extends Effect.Service<Invitations>()("custody/portal/Invitations", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const find = (token: string, lock: boolean) => sql<Invited & { readonly id: string }>`
+      SELECT i.id, u.id AS "userId", u.name, lower(u.email) AS email, o.name AS "organizationName", i.reset, i.expires_at AS "expiresAt"
+      FROM portal_invitations i JOIN users u ON u.id = i.user_id JOIN organizations o ON o.id = u.organization_id
+      WHERE i.token_hash = ${hash(token)} AND i.used_at IS NULL AND i.expires_at > clock_timestamp() AND u.status = 'active'
+      ${lock ? sql`FOR UPDATE OF i` : sql``}`
+
+    return {
+      /** Invites a user of the feed; an earlier invitation that was not used works no longer. */
+      create: Effect.fn("Invitations.create")(function* (
+        userId: string,
+        options: { readonly reset: boolean; readonly validity: Duration.Duration }
+      ) {
+        const refuse = (message: string) => new InvalidInvitation({ message })
+        const [user] = yield* sql<{ name: string; email: string; status: string; known: boolean; taken: boolean }>`
+          SELECT u.name, u.email, u.status, EXISTS (SELECT 1 FROM portal_users p WHERE p.id = u.id) AS known,
+            EXISTS (SELECT 1 FROM portal_users p WHERE p.email = lower(u.email) AND p.id <> u.id) AS taken
+          FROM users u WHERE u.id = ${userId}`
+        if (user === undefined) return yield* refuse(`There is no user ${userId}.`)
+        if (user.status !== "active") return yield* refuse(`The user ${userId} is deactivated.`)
+        if (user.taken) return yield* refuse(`Another account signs in as ${user.email}; each needs an address of its own.`)
+        if (user.known && !options.reset) {
+          return yield* refuse(`The user ${userId} has an account. Use --reset to let them set a new password and a new second factor.`)
+        }
+        const token = randomBytes(32).toString("base64url")
+        const expiresAt = new Date(Date.now() + Duration.toMillis(options.validity)).toISOString()
+        yield* sql`DELETE FROM portal_invitations WHERE user_id = ${userId} AND used_at IS NULL`
+        yield* sql`
+          INSERT INTO portal_invitations (id, user_id, token_hash, reset, expires_at)
+          VALUES (${Id.make("inv")}, ${userId}, ${hash(token)}, ${options.reset}, ${expiresAt}::timestamptz)`
+        return { userId, name: user.name, email: user.email, token: Redacted.make(token), expiresAt } satisfies Invitation
+      }, sql.withTransaction),
+
+      /** Whom an invitation is for, while it works. */
+      look: (token: string) =>
+        Effect.flatMap(Effect.orDie(find(token, false)), ([invited]) => (invited === undefined ? invalid() : Effect.succeed(invited))),
+
+      /** Makes the account, once. Without a password it can be signed in to at the identity provider only. */
+      accept: Effect.fn("Invitations.accept")(function* (token: string, passwordHash: string | null) {
+        return yield* sql.withTransaction(
+          Effect.gen(function* () {
+            const [invited] = yield* find(token, true)
+            if (invited === undefined) return yield* invalid()
+            const { email, id, name, userId } = invited
+            if (invited.reset) yield* sql`DELETE FROM portal_users WHERE id = ${userId}`
+            const made = yield* sql`
+              INSERT INTO portal_users (id, name, email, email_verified) VALUES (${userId}, ${name}, ${email}, true)
+              ON CONFLICT DO NOTHING RETURNING id`
+            if (made.length === 0) return yield* invalid()
+            if (passwordHash !== null) {
+              yield* sql`
+                INSERT INTO portal_accounts (id, user_id, account_id, provider_id, password)
+                VALUES (${Id.make("acc")}, ${userId}, ${userId}, 'credential', ${passwordHash})`
+            }
+            yield* sql`UPDATE portal_invitations SET used_at = clock_timestamp() WHERE id = ${id}`
+            return invited
+          })
+        )
+      }, dieOnSql)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,184 @@
+/**
+ * Passkeys (WebAuthn). One that has verified its user (a fingerprint, a PIN) is something that the user has and
+ * something that the user is or knows, so it signs in by itself and confirms like a code does; one that has not is
+ * refused. A challenge is kept until it is answered, once, or for five minutes.
+ */
+import { randomBytes } from "node:crypto"
+import { SqlClient } from "@effect/sql"
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server"
+import { Effect, Schema } from "effect"
+import { notFound, problem } from "../http/Problem.ts"
+import * as Id from "../values/Id.ts"
+import { requireOrigin } from "./origin.ts"
+
+/** A passkey as its owner sees it. */
+export interface Passkey {
+  readonly id: string
+  readonly name: string
+  readonly createdAt: string
+  readonly lastUsedAt: string | null
+}
+
+/** What a challenge is for; an answer to one is no answer to another. */
+export type Ceremony = "register" | "sign-in" | "confirm"
+
+interface Stored extends Passkey {
+  readonly userId: string
+  readonly credentialId: string
+  readonly publicKey: Buffer
+  readonly counter: number
+  readonly transports: ReadonlyArray<string>
+}
+
+/** A browser's answer to a challenge; the library judges what is inside. */
+const Given = Schema.Struct({
+  challengeId: Schema.String,
+  response: Schema.Struct({ id: Schema.String }, { key: Schema.String, value: Schema.Unknown })
+})
+
+const refused = () => problem("second_factor_failed", "The passkey was not accepted.")
+
+// Loaded when the first passkey is used.
+const webauthn = Effect.promise(() => import("@simplewebauthn/server"))
+
+export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkeys", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const columns = sql.literal(`k.id, k.user_id AS "userId", k.name, k.credential_id AS "credentialId", k.public_key AS "publicKey",
+      k.counter, k.transports, k.created_at AS "createdAt", k.last_used_at AS "lastUsedAt"`)
+    const ofUser = (userId: string) =>
+      Effect.orDie(sql<Stored>`SELECT ${columns} FROM portal_passkeys k WHERE k.user_id = ${userId} ORDER BY k.created_at, k.id LIMIT 50`)
+
+    const keep = (ceremony: Ceremony, challenge: string, userId: string) =>
+      Effect.gen(function* () {
+        const challengeId = randomBytes(16).toString("base64url")
+        yield* sql`DELETE FROM portal_verifications WHERE expires_at < clock_timestamp() - interval '1 day'`
+        yield* sql`
+          INSERT INTO portal_verifications (id, identifier, value, expires_at)
+          VALUES (${challengeId}, ${`passkey/${ceremony}/${challengeId}`}, ${JSON.stringify([challenge, userId])}, clock_timestamp() + interval '5 minutes')`
+        return challengeId
+      }).pipe(Effect.orDie)
+
+    /** The challenge and the user that it was for, empty for anybody; taken away, so that it is answered once. */
+    const answerTo = (ceremony: Ceremony, challengeId: string) =>
+      Effect.gen(function* () {
+        const [kept] = yield* Effect.orDie(sql<{ value: string }>`
+          DELETE FROM portal_verifications WHERE identifier = ${`passkey/${ceremony}/${challengeId}`} AND expires_at > clock_timestamp() RETURNING value`)
+        if (kept === undefined) return yield* refused()
+        return yield* Effect.orDie(Schema.decodeUnknown(Schema.parseJson(Schema.Tuple(Schema.String, Schema.String)))(kept.value))
+      })
+
+    const options = (ceremony: Ceremony, userId: string) =>
+      Effect.gen(function* () {
+        const origin = yield* requireOrigin
+        const library = yield* webauthn
+        const known = userId === "" ? [] : yield* ofUser(userId)
+        const made = yield* Effect.promise(() =>
+          library.generateAuthenticationOptions({
+            rpID: new URL(origin).hostname,
+            userVerification: "required",
+            allowCredentials: known.map(({ credentialId }) => ({ id: credentialId }))
+          })
+        )
+        return { challengeId: yield* keep(ceremony, made.challenge, userId), options: made }
+      })
+
+    return {
+      list: (userId: string): Effect.Effect<ReadonlyArray<Passkey>> =>
+        Effect.map(ofUser(userId), (found) => found.map(({ createdAt, id, lastUsedAt, name }) => ({ id, name, createdAt, lastUsedAt }))),
+
+      /** What a browser asks its authenticator with, for whoever it knows. */
+      signInOptions: options("sign-in", ""),
+      /** The same, for a user's own passkeys. */
+      confirmOptions: (userId: string) => options("confirm", userId),
+
+      /** What a browser makes a passkey with. */
+      registerOptions: (userId: string, email: string) =>
+        Effect.gen(function* () {
+          const origin = yield* requireOrigin
+          const library = yield* webauthn
+          const known = yield* ofUser(userId)
+          const made = yield* Effect.promise(() =>
+            library.generateRegistrationOptions({
+              rpName: "Custody",
+              rpID: new URL(origin).hostname,
+              userName: email,
+              userID: new TextEncoder().encode(userId),
+              attestationType: "none",
+              excludeCredentials: known.map(({ credentialId }) => ({ id: credentialId })),
+              authenticatorSelection: { residentKey: "required", userVerification: "required" }
+            })
+          )
+          return { challengeId: yield* keep("register", made.challenge, userId), options: made }
+        }),
+
+      /** Keeps a passkey that the user's browser made. */
+      register: (userId: string, name: string, given: unknown) =>
+        Effect.gen(function* () {
+          const origin = yield* requireOrigin
+          const { challengeId, response } = yield* Effect.mapError(Schema.decodeUnknown(Given)(given), refused)
+          const [challenge, owner] = yield* answerTo("register", challengeId)
+          if (owner !== userId) return yield* refused()
+          const library = yield* webauthn
+          const { registrationInfo, verified } = yield* Effect.tryPromise({
+            try: () =>
+              library.verifyRegistrationResponse({
+                // The library judges every part of what the browser sent.
+                response: response as unknown as RegistrationResponseJSON,
+                expectedChallenge: challenge,
+                expectedOrigin: origin,
+                expectedRPID: new URL(origin).hostname,
+                requireUserVerification: true
+              }),
+            catch: refused
+          })
+          if (!verified) return yield* refused()
+          const { counter, id: credentialId, publicKey, transports } = registrationInfo.credential
+          const kept = yield* Effect.orDie(sql`
+            INSERT INTO portal_passkeys (id, user_id, name, credential_id, public_key, counter, transports)
+            VALUES (${Id.make("psk")}, ${userId}, ${name}, ${credentialId}, ${Buffer.from(publicKey)}, ${counter}, ${[...(transports ?? [])]}::text[])
+            ON CONFLICT (credential_id) DO NOTHING RETURNING id`)
+          if (kept.length === 0) return yield* refused()
+        }),
+
+      /** The active user whose passkey answered the challenge. For "confirm" it is the user that was asked. */
+      verify: (given: unknown, ceremony: "sign-in" | "confirm", userId?: string) =>
+        Effect.gen(function* () {
+          const origin = yield* requireOrigin
+          const { challengeId, response } = yield* Effect.mapError(Schema.decodeUnknown(Given)(given), refused)
+          const [challenge, asked] = yield* answerTo(ceremony, challengeId)
+          const [known] = yield* Effect.orDie(sql<Stored>`
+            SELECT ${columns} FROM portal_passkeys k JOIN users u ON u.id = k.user_id
+            WHERE k.credential_id = ${response.id} AND u.status = 'active'`)
+          if (known === undefined || (ceremony === "confirm" && (known.userId !== userId || asked !== userId))) return yield* refused()
+          const library = yield* webauthn
+          const { authenticationInfo, verified } = yield* Effect.tryPromise({
+            try: () =>
+              library.verifyAuthenticationResponse({
+                response: response as unknown as AuthenticationResponseJSON,
+                expectedChallenge: challenge,
+                expectedOrigin: origin,
+                expectedRPID: new URL(origin).hostname,
+                credential: { id: known.credentialId, publicKey: Uint8Array.from(known.publicKey), counter: known.counter },
+                requireUserVerification: true
+              }),
+            catch: refused
+          })
+          if (!verified) return yield* refused()
+          yield* Effect.orDie(sql`
+            UPDATE portal_passkeys SET counter = ${authenticationInfo.newCounter}, last_used_at = clock_timestamp() WHERE id = ${known.id}`)
+          return known.userId
+        }),
+
+      /** Takes a passkey away. */
+      remove: (userId: string, id: string) =>
+        Effect.gen(function* () {
+          const removed = yield* Effect.orDie(sql`DELETE FROM portal_passkeys WHERE id = ${id} AND user_id = ${userId} RETURNING id`)
+          if (removed.length === 0) return yield* notFound()
+        })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

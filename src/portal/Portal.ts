@@ -1,0 +1,96 @@
+/**
+ * The web portal, under `/portal` of the public listener. Its pages read custody data, webhooks, events and deliveries
+ * through the API itself: `/portal/api/v1/…` is the API's own app, handlers and access rules, with a session in the
+ * place of a key. Beside it are the portal's own paths: signing in, keys, accounts, what lists show in addition. A
+ * request that changes something is taken from the portal's own pages only; everything else that is asked for is the
+ * pages themselves.
+ */
+import { type HttpApp, HttpRouter, HttpServerRequest } from "@effect/platform"
+import { Chunk, Effect, Layer } from "effect"
+import { ApiKeys } from "../credentials/ApiKeys.ts"
+import { SignedIn } from "../credentials/Principal.ts"
+import { DeliveriesRepo } from "../deliveries/DeliveriesRepo.ts"
+import { Nudges } from "../deliveries/Nudges.ts"
+import { Samples } from "../deliveries/Samples.ts"
+import { EventsRepo } from "../events/EventsRepo.ts"
+import { door } from "../http/door.ts"
+import { currentExchange } from "../http/Exchange.ts"
+import { notFound } from "../http/Problem.ts"
+import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
+import { accountRoutes } from "./accountRoutes.ts"
+import { Identity } from "./Identity.ts"
+import { Invitations } from "./Invitations.ts"
+import { keyRoutes } from "./keyRoutes.ts"
+import { Overview } from "./Overview.ts"
+import { PATH, requireOrigin, requireOwnPage } from "./origin.ts"
+import { Passkeys } from "./Passkeys.ts"
+import { SecondFactor } from "./SecondFactor.ts"
+import { principalOf, Sessions } from "./Sessions.ts"
+import { SignIn } from "./SignIn.ts"
+import { signInRoutes } from "./signInRoutes.ts"
+import { workRoutes } from "./workRoutes.ts"
+
+const API = `${PATH}/api`
+const THROUGH = `${API}/v1/`
+
+const pathOf = (url: string) => url.split("?", 1)[0] ?? url
+const isPortal = (url: string) => /^\/portal(?:[/?]|$)/.test(url)
+
+/** On every answer of the portal: nothing is kept, framed, guessed at or told to other sites. */
+const guards = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY"
+}
+
+const own = HttpRouter.concatAll(signInRoutes, keyRoutes, accountRoutes, workRoutes).pipe(HttpRouter.prefixAll(API))
+
+/** The portal's own paths as patterns with their methods, for 405 answers. */
+const patterns = Chunk.toReadonlyArray(own.routes).map(({ method, path }) => ({
+  pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`),
+  method
+}))
+const methodsOf = (path: string) => patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+
+const isRead = (method: string) => method === "GET" || method === "HEAD"
+
+/** The API's app with the session in the place of a key. */
+const through = <E, R>(api: HttpApp.Default<E, R>) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const session = yield* (yield* Sessions).complete
+    return yield* Effect.provideService(api, SignedIn, principalOf(session)).pipe(
+      Effect.provideService(HttpServerRequest.HttpServerRequest, request.modify({ url: request.url.slice(API.length) }))
+    )
+  })
+
+/** Takes the requests under {@link PATH} and hands every other one to the API. */
+export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
+  const asked = Effect.gen(function* () {
+    const { method, url } = yield* HttpServerRequest.HttpServerRequest
+    const origin = yield* requireOrigin
+    if (!isRead(method)) yield* requireOwnPage(origin)
+    if (url.startsWith(THROUGH)) return yield* through(api)
+    if (pathOf(url).startsWith(`${API}/`) || pathOf(url) === API) return yield* own
+    return yield* notFound()
+  })
+  const guarded = door({ isPublic: () => true, methods: methodsOf, authenticate: Effect.void })(asked)
+  const portal = Effect.zipRight(
+    Effect.map(currentExchange, ({ headers }) => Object.assign(headers, guards)),
+    guarded
+  )
+  return Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) =>
+    Effect.if(isPortal(url), { onTrue: () => portal, onFalse: () => api })
+  )
+}
+
+/** The rooms that the portal's paths ask. */
+export const layer = Layer.mergeAll(SignIn.layer, Overview.layer, Nudges.layer, Samples.layer, ApiKeys.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(Sessions.layer, SecondFactor.layer, Passkeys.layer, Invitations.layer)),
+  Layer.provideMerge(Identity.layer),
+  Layer.provide([WebhooksRepo.layer, EventsRepo.layer, DeliveriesRepo.layer])
+)

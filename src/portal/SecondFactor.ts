@@ -1,0 +1,184 @@
+/**
+ * The second factor: an authenticator app (TOTP, RFC 6238) with backup codes beside it. A code is taken once: the step
+ * that it belongs to is kept, and no code of that step or an earlier one is taken again, so what somebody reads over a
+ * shoulder at sign-in creates no key. Five wrong ones lock the factor for a quarter of an hour, whichever path they
+ * came by.
+ */
+import { createHash, randomInt } from "node:crypto"
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import * as OTPAuth from "otpauth"
+import { fieldIssue } from "../http/Body.ts"
+import { MasterKey } from "../http/MasterKey.ts"
+import { type Problem, problem } from "../http/Problem.ts"
+
+/** Wrong codes in a row after which none is taken for a while. */
+export const FAILURES = 5
+const LOCK_MINUTES = 15
+const STEP_SECONDS = 30
+/** Steps to either side of now whose codes are taken: clocks differ. */
+const WINDOW = 1
+const BACKUP_CODES = 10
+// Without letters and digits that look alike.
+const ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+
+/** An authenticator that is being set up: what is shown this once. */
+export interface Enrolment {
+  /** For a QR code: otpauth://… */
+  readonly uri: string
+  /** The same secret to type in, base32. */
+  readonly secret: string
+  readonly backupCodes: ReadonlyArray<string>
+}
+
+interface Row {
+  readonly secret: Buffer
+  readonly verified: boolean
+  readonly failures: number
+  readonly locked: boolean
+  readonly lastStep: number
+}
+
+type Outcome = "taken" | "wrong" | "locked"
+
+const totp = (secret: OTPAuth.Secret, label: string) =>
+  new OTPAuth.TOTP({ issuer: "Custody", label, algorithm: "SHA1", digits: 6, period: STEP_SECONDS, secret })
+
+const backupCode = (): string => {
+  const letters = Array.from({ length: 15 }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join("")
+  return `${letters.slice(0, 5)}-${letters.slice(5, 10)}-${letters.slice(10)}`
+}
+
+const hashOf = (code: string): Buffer =>
+  createHash("sha256")
+    .update(code.toLowerCase().replaceAll(/[^a-z0-9]/g, ""))
+    .digest()
+
+const failed = (outcome: "wrong" | "locked"): Problem<"second_factor_failed" | "rate_limited"> =>
+  outcome === "locked"
+    ? problem("rate_limited", `Too many wrong codes. Try again in ${LOCK_MINUTES} minutes.`, {
+        headers: { "retry-after": String(LOCK_MINUTES * 60) }
+      })
+    : problem("second_factor_failed", "The code is not valid, or was used already. Wait for the next one.", {
+        fields: [fieldIssue("code", "is not valid, or was used already; wait for the next one")]
+      })
+
+export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal/SecondFactor", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const master = yield* MasterKey
+
+    /** The step of a code, when it is one of now; undefined otherwise. */
+    const stepOf = (row: Row, userId: string, code: string): number | undefined => {
+      const secret = master.open("portal-second-factor", row.secret, userId)
+      if (secret === undefined || !/^\d{6}$/.test(code)) return undefined
+      const now = Date.now()
+      const delta = totp(new OTPAuth.Secret({ buffer: Uint8Array.from(secret).buffer }), "").validate({
+        token: code,
+        timestamp: now,
+        window: WINDOW
+      })
+      return delta === null ? undefined : Math.floor(now / 1_000 / STEP_SECONDS) + delta
+    }
+
+    /** Takes a code in one transaction, so that of two requests with the same code one is refused. */
+    const take = (userId: string, given: string, enrolling: boolean) =>
+      sql.withTransaction(
+        Effect.gen(function* () {
+          const code = given.replaceAll(/\s/g, "")
+          const [row] = yield* sql<Row>`
+            SELECT secret, verified_at IS NOT NULL AS verified, failures, last_step AS "lastStep",
+              coalesce(locked_until > clock_timestamp(), false) AS locked
+            FROM portal_second_factors WHERE user_id = ${userId} FOR UPDATE`
+          if (row === undefined || row.verified === enrolling) return "wrong" as Outcome
+          if (row.locked) return "locked" as Outcome
+          const step = stepOf(row, userId, code)
+          if (step !== undefined && step > row.lastStep) {
+            yield* sql`
+              UPDATE portal_second_factors SET last_step = ${step}, failures = 0, locked_until = NULL,
+                verified_at = coalesce(verified_at, clock_timestamp()) WHERE user_id = ${userId}`
+            return "taken" as Outcome
+          }
+          if (!enrolling && step === undefined) {
+            const spent = yield* sql`
+              UPDATE portal_second_factors SET backup_codes = array_remove(backup_codes, ${hashOf(code)}::bytea), failures = 0, locked_until = NULL
+              WHERE user_id = ${userId} AND ${hashOf(code)}::bytea = ANY(backup_codes) RETURNING user_id`
+            if (spent.length > 0) return "taken" as Outcome
+          }
+          const locks = row.failures + 1 >= FAILURES
+          yield* sql`
+            UPDATE portal_second_factors SET failures = ${locks ? 0 : row.failures + 1},
+              locked_until = CASE WHEN ${locks} THEN clock_timestamp() + make_interval(mins => ${LOCK_MINUTES}) END
+            WHERE user_id = ${userId}`
+          return "wrong" as Outcome
+        })
+      )
+
+    // Refused after the transaction, which has to keep the count.
+    const taken = (userId: string, code: string, enrolling: boolean) =>
+      Effect.flatMap(Effect.orDie(take(userId, code, enrolling)), (outcome) => (outcome === "taken" ? Effect.void : failed(outcome)))
+
+    return {
+      /** Begins to set up an authenticator; one that was not finished is forgotten. Fails when there is one already. */
+      begin: (userId: string, email: string) =>
+        Effect.gen(function* () {
+          const secret = new OTPAuth.Secret({ size: 20 })
+          const backupCodes = Array.from({ length: BACKUP_CODES }, backupCode)
+          const sealed = master.seal("portal-second-factor", Buffer.from(secret.bytes), userId)
+          const kept = yield* Effect.orDie(sql`
+            INSERT INTO portal_second_factors AS f (user_id, secret, backup_codes)
+            VALUES (${userId}, ${sealed}, ${backupCodes.map(hashOf)}::bytea[])
+            ON CONFLICT (user_id) DO UPDATE SET secret = excluded.secret, backup_codes = excluded.backup_codes, last_step = 0
+            WHERE f.verified_at IS NULL RETURNING user_id`)
+          if (kept.length === 0) return yield* problem("second_factor_failed", "An authenticator is set up already.")
+          return { uri: totp(secret, email).toString(), secret: secret.base32, backupCodes } satisfies Enrolment
+        }),
+
+      /** Finishes the set-up with the authenticator's first code. */
+      confirm: (userId: string, code: string) => taken(userId, code, true),
+
+      /** Takes a code of the authenticator, or a backup code, for one act: a sign-in, the creation of one key. */
+      take: (userId: string, code: string) => taken(userId, code, false),
+
+      /** New backup codes in the place of the ones before. */
+      renewBackupCodes: (userId: string) =>
+        Effect.gen(function* () {
+          const backupCodes = Array.from({ length: BACKUP_CODES }, backupCode)
+          yield* Effect.orDie(
+            sql`UPDATE portal_second_factors SET backup_codes = ${backupCodes.map(hashOf)}::bytea[] WHERE user_id = ${userId}`
+          )
+          return backupCodes
+        }),
+
+      /** How many backup codes are left. */
+      backupCodesLeft: (userId: string): Effect.Effect<number> =>
+        Effect.map(
+          Effect.orDie(
+            sql<{ left: number }>`SELECT cardinality(backup_codes) AS left FROM portal_second_factors WHERE user_id = ${userId}`
+          ),
+          ([row]) => row?.left ?? 0
+        ),
+
+      /** Seals with the current master key what an earlier one sealed; returns how many. For `custody secrets reencrypt`. */
+      reencrypt: sql.withTransaction(
+        Effect.gen(function* () {
+          const rows = yield* sql<{
+            userId: string
+            secret: Buffer
+          }>`SELECT user_id AS "userId", secret FROM portal_second_factors FOR UPDATE`
+          let moved = 0
+          for (const { secret, userId } of rows) {
+            if (master.isCurrent("portal-second-factor", secret, userId)) continue
+            const plain = master.open("portal-second-factor", secret, userId)
+            if (plain === undefined) continue
+            yield* sql`UPDATE portal_second_factors SET secret = ${master.seal("portal-second-factor", plain, userId)} WHERE user_id = ${userId}`
+            moved++
+          }
+          return moved
+        })
+      )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,131 @@
+/**
+ * Signing in: password, passkey, identity provider, invitation. Each path here is open to anybody, so each counts against
+ * the caller's address, and a password also against the account that it is tried on. What is wrong is never said:
+ * an unknown address, a wrong password and a deactivated user are one answer, after the same work.
+ */
+import { RateLimiter } from "@effect/experimental"
+import { SqlClient } from "@effect/sql"
+import { Duration, Effect, Layer } from "effect"
+import { currentExchange } from "../http/Exchange.ts"
+import { problem } from "../http/Problem.ts"
+import { Settings } from "../settings/Settings.ts"
+import { type Answer, Identity } from "./Identity.ts"
+import { Invitations } from "./Invitations.ts"
+import { Passkeys } from "./Passkeys.ts"
+import { Sessions } from "./Sessions.ts"
+
+/** Attempts of one address, and on one account from anywhere, within {@link WINDOW}. */
+export const PER_ADDRESS = 30
+export const PER_ACCOUNT = 10
+export const WINDOW = Duration.minutes(15)
+
+const failed = () => problem("sign_in_failed", "The e-mail address or the password is not right.")
+
+/** The cookies of an answer that signed somebody in. */
+const cookiesOf = ({ cookies, status }: Answer) => (status === 200 && cookies.length > 0 ? Effect.succeed(cookies) : failed())
+
+/** An IPv6 caller has a whole /64 to call from, so the /64 is what counts. */
+const prefix = (address: { kind(): string; toString(): string; toByteArray(): Array<number> }) =>
+  address.kind() === "ipv4" ? address.toString() : address.toByteArray().slice(0, 8).join(".")
+
+export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const identity = yield* Identity
+    const invitations = yield* Invitations
+    const passkeys = yield* Passkeys
+    const sessions = yield* Sessions
+    const limiter = yield* RateLimiter.RateLimiter
+    const { rateLimit } = yield* Settings
+
+    const spend = (key: string, limit: number) =>
+      rateLimit === null
+        ? Effect.void
+        : Effect.mapError(limiter.consume({ algorithm: "fixed-window", onExceeded: "fail", limit, window: WINDOW, key }), (failure) => {
+            const wait = failure.reason === "Exceeded" ? Math.max(1, Math.ceil(Duration.toSeconds(failure.retryAfter))) : 1
+            return problem("rate_limited", `Too many attempts. Try again in ${Math.ceil(wait / 60)} minutes.`, {
+              headers: { "retry-after": String(wait) }
+            })
+          })
+    const spendOfAddress = Effect.flatMap(currentExchange, ({ client }) =>
+      spend(`address/${client === undefined ? "unknown" : prefix(client)}`, PER_ADDRESS)
+    )
+
+    /** The address that an account signs in with follows the feed's, unless another account has it. */
+    const follow = (email: string) => sql`
+      UPDATE portal_users p SET email = lower(u.email), name = u.name, updated_at = now() FROM users u
+      WHERE u.id = p.id AND p.email <> lower(u.email) AND lower(u.email) = lower(${email})
+        AND NOT EXISTS (SELECT 1 FROM portal_users o WHERE o.email = lower(u.email))`
+
+    const byPassword = (email: string, password: string) =>
+      Effect.gen(function* () {
+        yield* Effect.orDie(follow(email))
+        const [account] = yield* Effect.orDie(sql<{ id: string }>`
+          SELECT p.id FROM portal_users p JOIN users u ON u.id = p.id WHERE p.email = lower(${email}) AND u.status = 'active'`)
+        // The library does the same work for an address that nobody has.
+        const asked = account === undefined ? `nobody-${crypto.randomUUID()}@invalid.example` : email.toLowerCase()
+        const answer = yield* identity.ask("/sign-in/email", { email: asked, password })
+        const cookies = yield* cookiesOf(answer)
+        yield* Effect.logInfo("portal: signed in with a password").pipe(Effect.annotateLogs({ userId: account?.id ?? "" }))
+        return cookies
+      })
+
+    return {
+      /** A session whose second factor is still to be shown, by its cookies. */
+      password: (email: string, password: string) =>
+        Effect.gen(function* () {
+          yield* spendOfAddress
+          yield* spend(`account/${email.toLowerCase()}`, PER_ACCOUNT)
+          return yield* byPassword(email, password)
+        }),
+
+      /** What a browser asks its authenticator with. */
+      passkeyOptions: Effect.zipRight(spendOfAddress, passkeys.signInOptions),
+
+      /** A complete session: a passkey that verified its user is both factors. */
+      passkey: (given: unknown) =>
+        Effect.gen(function* () {
+          yield* spendOfAddress
+          const userId = yield* passkeys.verify(given, "sign-in")
+          const answer = yield* identity.startSession(userId)
+          const token = answer.body["token"]
+          if (typeof token !== "string") return yield* failed()
+          yield* sessions.completeToken(token)
+          yield* Effect.logInfo("portal: signed in with a passkey").pipe(Effect.annotateLogs({ userId }))
+          return yield* cookiesOf(answer)
+        }),
+
+      /** Where to send the browser to sign in at the identity provider, with the cookie that it brings back. */
+      provider: Effect.gen(function* () {
+        yield* spendOfAddress
+        const answer = yield* identity.ask("/sign-in/social", {
+          provider: "oidc",
+          callbackURL: "/portal/",
+          errorCallbackURL: "/portal/sign-in",
+          disableRedirect: true
+        })
+        const url = answer.body["url"]
+        return typeof url === "string"
+          ? { url, cookies: answer.cookies }
+          : yield* problem("service_unavailable", "The identity provider does not answer. Try again.", { headers: { "retry-after": "5" } })
+      }),
+
+      /** Whom an invitation is for. */
+      invitation: (token: string) => Effect.zipRight(spendOfAddress, invitations.look(token)),
+
+      /** Makes the account of an invitation, and signs in to it when it has a password. */
+      accept: (token: string, password: string | null) =>
+        Effect.gen(function* () {
+          yield* spendOfAddress
+          yield* invitations.look(token)
+          const { hashPassword } = yield* Effect.promise(() => import("./auth.ts"))
+          const hash = password === null ? null : yield* Effect.promise(() => hashPassword(password))
+          const { email, userId } = yield* invitations.accept(token, hash)
+          yield* Effect.logInfo("portal: an invitation was accepted").pipe(Effect.annotateLogs({ userId }))
+          return password === null ? [] : yield* byPassword(email, password)
+        })
+    }
+  })
+}) {
+  static readonly layer = Layer.provide(this.Default, Layer.provide(RateLimiter.layer, RateLimiter.layerStoreMemory))
+}

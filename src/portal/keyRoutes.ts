@@ -1,0 +1,89 @@
+/**
+ * The portal's paths of API keys: the signed-in user's own, through the same service as the command line's. A key is
+ * created in the request that confirms the second factor, and in no other. Spec: Authentication 2 to 9.
+ */
+import { HttpRouter } from "@effect/platform"
+import { Duration, Effect, Redacted, Schema } from "effect"
+import { ApiKeys, DEFAULT_EXPIRY } from "../credentials/ApiKeys.ts"
+import * as Body from "../http/Body.ts"
+import { notFound } from "../http/Problem.ts"
+import { TimestampParam } from "../values/Timestamp.ts"
+import { confirm } from "./confirm.ts"
+import { Confirmation, json, pathId, text } from "./respond.ts"
+import { Sessions } from "./Sessions.ts"
+
+const ids = Schema.Array(text(100)).pipe(Schema.maxItems(1_000))
+
+const fields = {
+  label: text(200),
+  scopes: Schema.Array(text(40)).pipe(Schema.maxItems(10)),
+  /** null allows every vault that the user's role reaches. */
+  vaultIds: Schema.NullOr(ids),
+  ipAllowlist: Schema.Array(text(60)).pipe(Schema.maxItems(100)),
+  /** null: no expiry. */
+  expiresAt: Schema.NullOr(TimestampParam)
+}
+
+const Creation = Schema.Struct({ ...fields, expiresAt: Schema.optional(fields.expiresAt), confirmation: Confirmation })
+const Edit = Schema.partialWith(Schema.Struct(fields), { exact: true })
+
+/** A field of a choice that cannot be, as the error envelope tells it. */
+const told = Effect.catchTags({
+  InvalidKey: ({ field, message }: { readonly field: string; readonly message: string }) =>
+    Body.invalidFields([Body.fieldIssue(field, message)]),
+  UnknownKey: () => notFound()
+})
+
+/** One of the user's own keys; somebody else's is as absent as one that never was. */
+const own = (userId: string, id: string) =>
+  Effect.gen(function* () {
+    const keys = yield* ApiKeys
+    const found = (yield* keys.list(userId)).find((key) => key.id === id)
+    return found === undefined ? yield* notFound() : found
+  })
+
+export const keyRoutes = HttpRouter.empty.pipe(
+  HttpRouter.get(
+    "/keys",
+    Effect.gen(function* () {
+      const { userId } = yield* (yield* Sessions).complete
+      return json({ data: yield* (yield* ApiKeys).list(userId) })
+    })
+  ),
+  HttpRouter.post(
+    "/keys",
+    Effect.gen(function* () {
+      const { userId } = yield* (yield* Sessions).complete
+      const { confirmation, expiresAt, ...choice } = yield* Body.json(Creation)
+      const keys = yield* ApiKeys
+      const until = expiresAt === undefined ? new Date(Date.now() + Duration.toMillis(DEFAULT_EXPIRY)).toISOString() : expiresAt
+      // What cannot be is told before a code is used up for it.
+      yield* keys.check(userId, { ...choice, expiresAt: until })
+      yield* confirm(userId, confirmation)
+      const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until })
+      yield* Effect.logInfo("portal: a key was created").pipe(Effect.annotateLogs({ userId, keyId: key.id }))
+      return json({ ...key, secret: Redacted.value(secret) })
+    }).pipe(told)
+  ),
+  HttpRouter.patch(
+    "/keys/:id",
+    Effect.gen(function* () {
+      const { userId } = yield* (yield* Sessions).complete
+      const { id } = yield* own(userId, yield* pathId)
+      const change = yield* Body.json(Edit)
+      const key = yield* (yield* ApiKeys).update(id, change)
+      yield* Effect.logInfo("portal: a key was edited").pipe(Effect.annotateLogs({ userId, keyId: id }))
+      return json(key)
+    }).pipe(told)
+  ),
+  HttpRouter.post(
+    "/keys/:id/revoke",
+    Effect.gen(function* () {
+      const { userId } = yield* (yield* Sessions).complete
+      const { id } = yield* own(userId, yield* pathId)
+      const key = yield* (yield* ApiKeys).revoke(id)
+      yield* Effect.logInfo("portal: a key was revoked").pipe(Effect.annotateLogs({ userId, keyId: id }))
+      return json(key)
+    }).pipe(told)
+  )
+)

@@ -1,0 +1,35 @@
+/** Answers and bodies of the portal's own paths. */
+import { Cookies, HttpRouter, HttpServerResponse } from "@effect/platform"
+import { Effect, Schema } from "effect"
+import { notFound } from "../http/Problem.ts"
+import { PASSWORD_MAX, PASSWORD_MIN } from "./limits.ts"
+
+/** A JSON answer, with the cookies of the sign-in library where it set some. */
+export const json = (body: unknown, cookies: ReadonlyArray<string> = []): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.mergeCookies(HttpServerResponse.unsafeJson(body), Cookies.fromSetCookie([...cookies]))
+
+/** The answer of a change that has nothing to tell. */
+export const done = (cookies: ReadonlyArray<string> = []) => json({ done: true }, cookies)
+
+/** The `id` in a path. */
+export const pathId = Effect.flatMap(HttpRouter.params, ({ id }) =>
+  id === undefined || id.includes("\u0000") ? notFound() : Effect.succeed(id)
+)
+
+/** Text of a body, at most `max` characters. Postgres takes no NUL. */
+export const text = (max: number) =>
+  Schema.String.pipe(
+    Schema.filter((value) => (value.length <= max && !value.includes("\u0000")) || `must have at most ${max} characters and no NUL`)
+  )
+
+/** A password that somebody chooses. */
+export const NewPassword = text(PASSWORD_MAX).pipe(
+  Schema.filter((value) => value.length >= PASSWORD_MIN || `must have at least ${PASSWORD_MIN} characters`)
+)
+
+/** A fresh proof of the second factor, for one act: a code, or the answer of a passkey. */
+export const Confirmation = Schema.Struct({
+  code: Schema.optional(text(40)),
+  passkey: Schema.optional(Schema.Unknown)
+})
+export type Confirmation = typeof Confirmation.Type

@@ -1,0 +1,197 @@
+import { beforeAll, describe, expect, test } from "bun:test"
+import { useApp } from "../support/app.ts"
+import { balance, entity, organization, smallest, transaction, user, vault } from "../support/records.ts"
+import { create } from "../webhooks/verbs.ts"
+import { signedIn, Visitor } from "./client.ts"
+
+const app = useApp()
+let owner: Visitor, member: Visitor, stranger: Visitor
+let ownerKey = "",
+  memberKey = "",
+  webhookId = "",
+  eventId = ""
+
+const people = (more: { readonly [field: string]: unknown } = {}) => [
+  user("user_a", "org_a", ["vault_a", "vault_b"], { organizationRole: "owner" }),
+  user("user_m", "org_a", ["vault_a"], more)
+]
+
+beforeAll(async () => {
+  await app.feed([
+    ...smallest(),
+    entity("entity_b", "org_a"),
+    vault("vault_b", "entity_b"),
+    organization("org_z", ["ethereum"]),
+    entity("entity_z", "org_z"),
+    vault("vault_z", "entity_z"),
+    user("user_z", "org_z", ["vault_z"], { organizationRole: "owner" }),
+    ...people(),
+    balance("vault_a", "ethereum/native", "123456789.123456789123456789"),
+    transaction("vault_a", 1),
+    transaction("vault_b", 2)
+  ])
+  ;[owner, member, stranger] = await Promise.all([signedIn(app, "user_a"), signedIn(app, "user_m"), signedIn(app, "user_z")])
+  ownerKey = (await app.key("user_a")).secret
+  memberKey = (await app.key("user_m")).secret
+  webhookId = (await create(app, ownerKey, { entityIds: ["entity_b"] })).id
+  const { data } = (await app.get("/v1/webhook-events?vaultId=vault_b", ownerKey)).json
+  eventId = data[0].id
+}, 60_000)
+
+describe("the portal reads through the API's rules", () => {
+  test("every read answers a session what it answers a key of the same user, to the byte", async () => {
+    const paths = [
+      "/v1/vaults",
+      "/v1/vaults?limit=1",
+      "/v1/vaults?nonsense=1",
+      ...["vault_a", "vault_b", "vault_z", "vault_none"].flatMap((id) => [
+        `/v1/vaults/${id}`,
+        `/v1/vaults/${id}/balances`,
+        `/v1/vaults/${id}/transactions`,
+        `/v1/vaults/${id}/addresses`
+      ]),
+      "/v1/assets",
+      "/v1/networks",
+      "/v1/webhooks",
+      `/v1/webhooks/${webhookId}`,
+      `/v1/webhooks/${webhookId}/deliveries`,
+      "/v1/webhook-events",
+      `/v1/webhook-events/${eventId}`,
+      `/v1/webhook-events/${eventId}/deliveries`,
+      "/v1/nothing"
+    ]
+    const plain = (text: string) => text.replaceAll(/"(requestId|nextCursor)":"[^"]*"/g, "")
+    for (const [visitor, key] of [
+      [owner, ownerKey],
+      [member, memberKey]
+    ] as const) {
+      for (const path of paths) {
+        const [seen, answered] = [await visitor.get(`/api${path}`), await app.get(path, key)]
+        expect([path, seen.status, plain(seen.text)]).toEqual([path, answered.status, plain(answered.text)])
+      }
+    }
+  })
+
+  test("what another organization or another role owns is absent, and what only owners may do is refused", async () => {
+    const codes = async (visitor: Visitor, method: string, path: string, body?: unknown) => {
+      const { json, status } = await visitor.request(method, path, body)
+      return status < 300 ? status : `${status} ${json.code}`
+    }
+    for (const visitor of [member, stranger]) {
+      expect(await codes(visitor, "GET", `/api/v1/webhooks/${webhookId}`)).toBe("404 not_found")
+      expect(await codes(visitor, "POST", `/api/v1/webhooks/${webhookId}/rotate-secret`)).toBe("404 not_found")
+      expect(await codes(visitor, "DELETE", `/api/v1/webhooks/${webhookId}`)).toBe("404 not_found")
+      expect(await codes(visitor, "GET", `/api/events/${eventId}/payload`)).toBe("404 not_found")
+      expect((await visitor.get(`/api/event-counts?ids=${eventId}`)).text).toBe("{}")
+      expect((await visitor.get(`/api/webhook-health?ids=${webhookId}`)).text).toBe("{}")
+      const context = (await visitor.get("/api/context")).text
+      expect(context).not.toContain("vault_b")
+    }
+    expect((await stranger.get("/api/context")).text).not.toContain("vault_a")
+    expect((await owner.get(`/api/event-counts?ids=${eventId}`)).json[eventId]).toMatchObject({ matchedCount: 0 })
+    expect((await owner.get(`/api/webhook-health?ids=${webhookId}`)).json[webhookId].state).toBe("HEALTHY")
+    const body = {
+      url: "https://hooks.example.com/x",
+      entityIds: ["entity_a"],
+      eventKinds: ["vault.updated"],
+      notificationEmail: "a@example.com"
+    }
+    expect(await codes(member, "POST", "/api/v1/webhooks", body)).toBe("403 owner_required")
+    expect(await codes(owner, "POST", "/api/v1/webhooks", body)).toBe(201)
+    expect(await codes(stranger, "POST", "/api/v1/webhooks", body)).toBe("400 invalid_body")
+    const payload = await owner.get(`/api/events/${eventId}/payload`)
+    expect(JSON.parse(payload.text)).toEqual((await app.get(`/v1/webhook-events/${eventId}`, ownerKey)).json.payload)
+  })
+
+  test("a session is worth nothing to the API itself, and a key nothing to the portal", async () => {
+    const cookie = [...owner.cookies].map(([name, value]) => `${name}=${value}`).join("; ")
+    expect((await app.get("/v1/vaults", undefined, { cookie })).status).toBe(401)
+    const keyed = await new Visitor(app).request("GET", "/api/v1/vaults", undefined, { authorization: `Bearer ${ownerKey}` })
+    expect([keyed.status, keyed.json.code]).toEqual([401, "signed_out"])
+  })
+})
+
+describe("changes come from the portal's own pages only", () => {
+  const foreign: ReadonlyArray<readonly [string, Readonly<Record<string, string>>]> = [
+    ["another origin", { origin: "https://evil.example" }],
+    ["no origin", { origin: "" }],
+    ["another site", { "sec-fetch-site": "cross-site" }],
+    ["the same site, another origin", { "sec-fetch-site": "same-site" }],
+    ["a plain form", { "x-portal": "" }]
+  ]
+  test("whichever path it is", async () => {
+    for (const [what, headers] of foreign) {
+      for (const [method, path] of [
+        ["POST", "/api/keys"],
+        ["POST", "/api/sign-in"],
+        ["POST", "/api/sign-out"],
+        ["POST", "/api/sessions/end-all"],
+        ["POST", `/api/v1/webhooks/${webhookId}/rotate-secret`],
+        ["PATCH", `/api/v1/webhooks/${webhookId}`],
+        ["DELETE", `/api/v1/webhooks/${webhookId}`]
+      ] as const) {
+        const refused = await owner.request(method, path, {}, headers)
+        expect([what, path, refused.status, refused.json.code]).toEqual([what, path, 403, "foreign_origin"])
+      }
+    }
+    expect(await owner.state()).toBe("signed_in")
+  })
+
+  test("under another name the portal is not there", async () => {
+    const refused = await owner.request("GET", "/api/session", undefined, { host: "custody.evil.example" })
+    expect([refused.status, refused.json.code]).toEqual([421, "misdirected_request"])
+  })
+
+  test("answers are kept by nobody and framed by nobody, and unknown paths and methods are told", async () => {
+    const { headers } = await owner.get("/api/session")
+    expect(headers.get("cache-control")).toBe("no-store")
+    expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'")
+    expect((await owner.get("/api/nothing")).json.code).toBe("not_found")
+    const wrong = await owner.request("DELETE", "/api/keys", {})
+    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, expect.stringContaining("POST")])
+  })
+})
+
+describe("a session", () => {
+  test("stands in a cookie that scripts and other sites cannot have", async () => {
+    const visitor = new Visitor(app)
+    await visitor.request("POST", "/api/sign-in", { email: "user_z@example.com", password: "wrong password" })
+    expect(visitor.cookies.size).toBe(0)
+    await app.feed([user("user_n", "org_a", ["vault_a"])])
+    const fresh = new Visitor(app)
+    const { invite, PASSWORD } = await import("./client.ts")
+    const accepted = await fresh.request("POST", "/api/invitation/accept", { token: await invite(app, "user_n"), password: PASSWORD })
+    const [cookie = ""] = fresh.setCookies.filter((one) => one.startsWith("custody.session_token="))
+    expect(cookie).toMatch(/HttpOnly/i)
+    expect(cookie).toMatch(/SameSite=Strict/i)
+    expect(cookie).toMatch(/Path=\/portal/i)
+    expect(accepted.text).toBe('{"done":true}')
+  })
+
+  test("is listed, ends one by one, and ends everywhere", async () => {
+    const elsewhere = [new Visitor(app), new Visitor(app)] as const
+    const { authenticator } = stranger
+    if (authenticator === undefined) throw new Error("no authenticator")
+    for (const one of elsewhere) await one.signIn("user_z@example.com", authenticator)
+    const { data } = (await stranger.get("/api/sessions")).json
+    expect(data).toHaveLength(3)
+    const others = data.filter(({ current }: { current: boolean }) => !current)
+    expect(others).toHaveLength(2)
+    expect((await owner.request("DELETE", `/api/sessions/${others[0].id}`, {})).status).toBe(404)
+    expect((await stranger.request("DELETE", `/api/sessions/${others[0].id}`, {})).status).toBe(200)
+    expect((await Promise.all(elsewhere.map((one) => one.state()))).sort()).toEqual(["signed_in", "signed_out"])
+    expect((await stranger.request("POST", "/api/sessions/end-all", {})).status).toBe(200)
+    for (const one of [stranger, ...elsewhere]) expect(await one.state()).toBe("signed_out")
+  }, 120_000)
+
+  test("ends with the role at once, and with the user's deactivation at the next request", async () => {
+    expect((await member.get("/api/v1/vaults")).json.data).toHaveLength(1)
+    await app.feed([user("user_m", "org_a", [])])
+    expect((await member.get("/api/v1/vaults")).json.data).toHaveLength(0)
+    await app.feed([user("user_m", "org_a", ["vault_a"], { status: "deactivated" })])
+    const out = await member.get("/api/v1/vaults")
+    expect([out.status, out.json.code]).toEqual([401, "signed_out"])
+    await app.feed([user("user_m", "org_a", ["vault_a"])])
+    expect(await member.state()).toBe("signed_out")
+  })
+})

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { Webhook as StandardWebhook } from "standardwebhooks"
+import { App } from "../support/app.ts"
+import { Receiver, receiverEnv, until } from "../support/receiver.ts"
+import { smallest, transaction, user } from "../support/records.ts"
+import { create } from "../webhooks/verbs.ts"
+import { signedIn, type Visitor } from "./client.ts"
+
+const app = new App()
+const receiver = new Receiver()
+let owner: Visitor, member: Visitor
+let key = ""
+
+beforeAll(async () => {
+  await receiver.open()
+  await app.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1h,1h" })
+  await app.feed([...smallest(), user("user_m", "org_a", ["vault_a"])])
+  ;[owner, member] = await Promise.all([signedIn(app, "user_a"), signedIn(app, "user_m")])
+  key = (await app.key("user_a")).secret
+}, 120_000)
+afterAll(async () => {
+  await app.close()
+  await receiver.close()
+}, 60_000)
+
+/** A delivery of a new event that has failed once and waits for an hour. */
+const waiting = async (path: string, number: number) => {
+  receiver.on(path, (_, count) => new Response("no", { status: count === 1 ? 500 : 200 }))
+  const webhook = await create(app, key, { url: receiver.url(path) })
+  await app.feed([transaction("vault_a", number)])
+  const delivery = await until(
+    "the first attempt",
+    async () => {
+      const { data } = (await owner.get(`/api/v1/webhooks/${webhook.id}/deliveries`)).json
+      return data[0]?.status === "RETRYING" ? data[0] : undefined
+    },
+    60
+  )
+  return { webhook, delivery }
+}
+
+const statusOf = async (visitor: Visitor, webhookId: string, deliveryId: string) => {
+  const { data } = (await visitor.get(`/api/v1/webhooks/${webhookId}/deliveries`)).json
+  return data.find(({ id }: { id: string }) => id === deliveryId)
+}
+
+describe("a delivery that waits", () => {
+  test("is attempted now when an owner asks, and counts it as one of the schedule", async () => {
+    const { delivery, webhook } = await waiting("/now", 1)
+    const refused = await member.request("POST", `/api/deliveries/${delivery.id}/retry-now`, {})
+    expect([refused.status, refused.json.code]).toEqual([403, "owner_required"])
+    expect((await owner.request("POST", `/api/deliveries/${delivery.id}/retry-now`, {})).status).toBe(200)
+    const delivered = await until(
+      "the second attempt",
+      async () => {
+        const found = await statusOf(owner, webhook.id, delivery.id)
+        return found.status === "DELIVERED" ? found : undefined
+      },
+      60
+    )
+    expect(delivered.attempts.map(({ result }: { result: string }) => result)).toEqual(["5xx", "2xx"])
+    const ended = await owner.request("POST", `/api/deliveries/${delivery.id}/retry-now`, {})
+    expect([ended.status, ended.json.code]).toEqual([409, "delivery_ended"])
+  }, 120_000)
+
+  test("is canceled when an owner asks, and stays so", async () => {
+    const { delivery, webhook } = await waiting("/cancel", 2)
+    expect((await member.request("POST", `/api/deliveries/${delivery.id}/cancel`, {})).status).toBe(403)
+    expect((await owner.request("POST", `/api/deliveries/${delivery.id}/cancel`, {})).status).toBe(200)
+    expect(await statusOf(owner, webhook.id, delivery.id)).toMatchObject({
+      status: "CANCELED",
+      failureReason: "MANUAL",
+      nextAttemptAt: null
+    })
+    await until("the workflow is told", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0, 60)
+    expect(await statusOf(owner, webhook.id, delivery.id)).toMatchObject({ status: "CANCELED" })
+    expect(receiver.to("/cancel")).toHaveLength(1)
+    expect((await owner.request("POST", `/api/deliveries/${delivery.id}/cancel`, {})).status).toBe(409)
+  }, 120_000)
+})
+
+describe("a sample", () => {
+  test("is the request as it would leave now, and is verified by the libraries that verify deliveries", async () => {
+    const { delivery, webhook } = await waiting("/sample", 3)
+    expect((await member.request("POST", `/api/deliveries/${delivery.id}/sample`, {})).status).toBe(403)
+    const sample = (await owner.request("POST", `/api/deliveries/${delivery.id}/sample`, {})).json
+    const [sent] = receiver.to("/sample")
+    expect([sample.url, sample.body]).toEqual([receiver.url("/sample"), sent?.body])
+    expect(sample.headers["x-service-attempt"]).toBe("2")
+    for (const name of Object.keys(sample.headers)) expect(sent?.headers[name]).toBeDefined()
+    expect(() => new StandardWebhook(webhook.secret).verify(sample.body, sample.headers)).not.toThrow()
+    expect(JSON.stringify(sample)).not.toContain("whsec_")
+  }, 120_000)
+})

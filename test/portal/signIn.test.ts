@@ -1,0 +1,116 @@
+import { beforeAll, describe, expect, test } from "bun:test"
+import { useApp } from "../support/app.ts"
+import { smallest, user } from "../support/records.ts"
+import { PASSWORD, signedIn, Visitor } from "./client.ts"
+
+// With the limits of production, and a proxy that tells where each visitor comes from.
+const app = useApp(["api"], { RATE_LIMIT: "1000/1s burst 1000", TRUSTED_PROXIES: "127.0.0.0/8" })
+const from = (address: string) => ({ "x-forwarded-for": address })
+
+let known: Visitor
+beforeAll(async () => {
+  await app.feed([...smallest(), user("user_b", "org_a", ["vault_a"]), user("user_c", "org_a", ["vault_a"])])
+  known = await signedIn(app, "user_b")
+}, 60_000)
+
+const signIn = (email: string, password: string, address: string) =>
+  new Visitor(app).request("POST", "/api/sign-in", { email, password }, from(address))
+
+describe("signing in", () => {
+  test("an unknown address, a wrong password and a deactivated user are one answer", async () => {
+    const plain = (text: string) => text.replace(/"requestId":"[^"]*"/, "")
+    const unknown = await signIn("nobody@example.com", PASSWORD, "198.51.100.1")
+    const wrong = await signIn("user_b@example.com", "not the password", "198.51.100.1")
+    expect([unknown.status, unknown.json.code]).toEqual([401, "sign_in_failed"])
+    expect(plain(wrong.text)).toBe(plain(unknown.text))
+    const leaver = await signedIn(app, "user_c")
+    await app.feed([user("user_c", "org_a", ["vault_a"], { status: "deactivated" })])
+    expect(await leaver.state()).toBe("signed_out")
+    expect(plain((await signIn("user_c@example.com", PASSWORD, "198.51.100.1")).text)).toBe(plain(unknown.text))
+  }, 60_000)
+
+  test("follows the address that the feed last said", async () => {
+    await app.feed([user("user_b", "org_a", ["vault_a"], { email: "New.Name@example.com" })])
+    expect((await signIn("new.name@example.com", PASSWORD, "198.51.100.2")).status).toBe(200)
+    expect((await signIn("user_b@example.com", PASSWORD, "198.51.100.2")).status).toBe(401)
+    await app.feed([user("user_b", "org_a", ["vault_a"])])
+  }, 60_000)
+
+  test("guessing a password is slowed for the account, wherever it comes from, and for the address", async () => {
+    let last = 0
+    for (let number = 1; number <= 11; number++) last = (await signIn("user_a@example.com", "a wrong guess", `203.0.113.${number}`)).status
+    const refused = await signIn("user_a@example.com", "a wrong guess", "203.0.113.99")
+    expect([last, refused.status, refused.json.code]).toEqual([429, 429, "rate_limited"])
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
+    const token = { token: "none" }
+    const look = (address: string) => new Visitor(app).request("POST", "/api/invitation", token, from(address))
+    for (let number = 1; number <= 30; number++) expect((await look("203.0.113.200")).status).toBe(410)
+    expect((await look("203.0.113.200")).status).toBe(429)
+    expect((await look("203.0.113.201")).status).toBe(410)
+  }, 120_000)
+})
+
+describe("the second factor", () => {
+  test("locks after five wrong codes, for every path that asks for it", async () => {
+    const half = new Visitor(app)
+    await half.request("POST", "/api/sign-in", { email: "user_b@example.com", password: PASSWORD }, from("198.51.100.9"))
+    expect(await half.state()).toBe("second_factor")
+    const right = await known.code()
+    for (let number = 1; number <= 5; number++) {
+      const wrong = await half.request("POST", "/api/sign-in/second-factor", { code: "not one" })
+      expect([wrong.status, wrong.json.code]).toEqual([403, "second_factor_failed"])
+    }
+    const locked = await half.request("POST", "/api/sign-in/second-factor", { code: right })
+    expect([locked.status, locked.json.code]).toEqual([429, "rate_limited"])
+    const key = { label: "", scopes: ["vault:read"], vaultIds: null, ipAllowlist: [], confirmation: { code: right } }
+    expect((await known.request("POST", "/api/keys", key)).status).toBe(429)
+    expect(await half.state()).toBe("second_factor")
+    await app.sql("UPDATE portal_second_factors SET locked_until = NULL")
+    expect((await half.request("POST", "/api/sign-in/second-factor", { code: right })).status).toBe(200)
+    expect(await half.state()).toBe("signed_in")
+  }, 60_000)
+
+  test("backup codes work once each, and new ones replace them", async () => {
+    const renewed = await known.request("POST", "/api/backup-codes", { confirmation: { code: await known.code() } })
+    const [one, two] = renewed.json.backupCodes
+    const enter = async (code: string) => {
+      const half = new Visitor(app)
+      await half.request("POST", "/api/sign-in", { email: "user_b@example.com", password: PASSWORD }, from("198.51.100.10"))
+      return (await half.request("POST", "/api/sign-in/second-factor", { code })).status
+    }
+    expect(await enter(one.toUpperCase())).toBe(200)
+    expect(await enter(one)).toBe(403)
+    expect((await known.get("/api/backup-codes")).json.left).toBe(9)
+    await known.request("POST", "/api/backup-codes", { confirmation: { code: two } })
+    expect(await enter(renewed.json.backupCodes[2])).toBe(403)
+  }, 60_000)
+})
+
+describe("a password", () => {
+  test("changes with the current one and a fresh confirmation, and ends every other session", async () => {
+    const other = new Visitor(app)
+    await app.sql("UPDATE portal_second_factors SET last_step = 0, failures = 0, locked_until = NULL")
+    const { authenticator } = known
+    if (authenticator === undefined) throw new Error("no authenticator")
+    const renewed = await known.request("POST", "/api/backup-codes", { confirmation: { code: await known.code() } })
+    const [one, two, three] = renewed.json.backupCodes
+    await other.request("POST", "/api/sign-in", { email: "user_b@example.com", password: PASSWORD }, from("198.51.100.11"))
+    await other.request("POST", "/api/sign-in/second-factor", { code: one })
+    const change = (current: string, code: string) =>
+      known.request("POST", "/api/password", { current, next: "a wholly new password", confirmation: { code } })
+    const wrong = await change("not the password", two)
+    expect([wrong.status, wrong.json.errors[0].field]).toEqual([400, "current"])
+    expect((await change(PASSWORD, three)).status).toBe(200)
+    expect([await known.state(), await other.state()]).toEqual(["signed_in", "signed_out"])
+    expect((await signIn("user_b@example.com", "a wholly new password", "198.51.100.12")).status).toBe(200)
+  }, 90_000)
+})
+
+describe("an idle session", () => {
+  test("ends after an hour without its user, whatever its pages ask for by themselves", async () => {
+    await app.sql("UPDATE portal_sessions SET last_seen_at = now() - interval '59 minutes' WHERE user_id = 'user_b'")
+    expect(await known.state()).toBe("signed_in")
+    await app.sql("UPDATE portal_sessions SET last_seen_at = now() - interval '61 minutes' WHERE user_id = 'user_b'")
+    expect(await known.state()).toBe("signed_out")
+  })
+})
