@@ -7,6 +7,7 @@ import packageJson from "../package.json" with { type: "json" }
 import { base } from "./App.ts"
 import { plainly } from "./commands/console.ts"
 import { demo } from "./commands/demo.ts"
+import { doctor } from "./commands/doctor.ts"
 import { ending, exitCodes } from "./commands/exit.ts"
 import { keys } from "./commands/keys.ts"
 import { load } from "./commands/load.ts"
@@ -22,7 +23,9 @@ const custody = Command.make("custody").pipe(
     Command.provide(load, base),
     Command.provide(keys, base),
     Command.provide(users, base),
-    Command.provide(demo, base)
+    Command.provide(demo, base),
+    // The doctor reads the settings itself: those that do not fit are what it is asked about.
+    doctor
   ])
 )
 

@@ -23,7 +23,7 @@ const floors = [
   ["portal"],
   ["Server", "readiness"],
   ["App"],
-  ["demo"],
+  ["demo", "doctor"],
   ["commands"],
   ["main"]
 ]

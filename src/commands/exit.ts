@@ -28,6 +28,9 @@ export class Usage extends Data.TaggedError("Usage")<{ readonly message: string 
 /** Input could not be read or does not fit. */
 export class InvalidInput extends Data.TaggedError("InvalidInput")<{ readonly message: string }> {}
 
+/** The doctor found faults, and has told them; `code` is what the gravest of them stands for. */
+export class Unwell extends Data.TaggedError("Unwell")<{ readonly code: 1 | 3 | 5 }> {}
+
 /** A command's end in words for standard error (empty when it said everything itself), and its exit code. */
 export const ending = (exit: Exit.Exit<unknown, unknown>): { readonly code: number; readonly message: string } => {
   if (Exit.isSuccess(exit)) return { code: 0, message: "" }
@@ -38,6 +41,7 @@ export const ending = (exit: Exit.Exit<unknown, unknown>): { readonly code: numb
   if (error instanceof Usage || error instanceof InvalidKey || error instanceof UnknownKey || error instanceof InvalidInvitation) {
     return { code: 2, message: error.message }
   }
+  if (error instanceof Unwell) return { code: error.code, message: "" }
   if (error instanceof DemoFailed) return { code: 1, message: error.message }
   if (error instanceof InvalidSettings) return { code: 3, message: error.message }
   if (error instanceof InvalidRecords || error instanceof InvalidInput) return { code: 4, message: error.message }

@@ -39,7 +39,7 @@ const readOne = (one: Setting<unknown>) =>
 /** A setting as it is found: its effective text or what is wrong with it. */
 export interface Inspected {
   readonly name: string
-  /** Undefined where it does not fit. */
+  /** As it was read, or the default as the table shows it; hidden where it is a secret, undefined where it does not fit. */
   readonly value: string | undefined
   readonly fault: string | undefined
   /** Whether the environment sets it. */
@@ -57,7 +57,7 @@ export const inspect = Effect.gen(function* () {
     if (Either.isLeft(value)) inspected.push({ name: one.name, value: undefined, fault: value.left, given })
     else {
       entries.push([key, value.right])
-      inspected.push({ name: one.name, value: shown(one, value.right), fault: undefined, given })
+      inspected.push({ name: one.name, value: given ? shown(one, value.right) : fallbackOf(one), fault: undefined, given })
     }
   }
   const faults = inspected.flatMap(({ fault }) => fault ?? [])
@@ -94,8 +94,7 @@ const pairFaults = (values: Values): ReadonlyArray<string> => {
 /** The default of a setting, as it is shown. */
 export const fallbackOf = ({ fallback, shown }: Setting<unknown>): string => shown ?? (fallback === "" ? "none" : (fallback ?? "none"))
 
-const shown = (one: Setting<unknown>, value: unknown): string =>
-  value === undefined ? "not set" : one.secret ? "set (hidden)" : render(value)
+const shown = (one: Setting<unknown>, value: unknown): string => (one.secret ? "set (hidden)" : render(value))
 
 const render = (value: unknown): string => {
   if (value === null) return "off"

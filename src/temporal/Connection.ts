@@ -67,24 +67,25 @@ const quiet = () => {
 
 const describe = (meta: Readonly<Record<string, unknown>> | undefined) => (meta?.error instanceof Error ? { cause: meta.error.stack } : {})
 
+/** One connection to the server at this address, as the settings say; its failure's cause is what the SDK says. */
+export const connectTo = (settings: Values, address: string) =>
+  Effect.tryPromise(async (): Promise<Connected> => {
+    quiet()
+    const connection = await NativeConnection.connect({
+      address,
+      ...tlsOf(settings),
+      ...(settings.temporalApiKey === undefined ? {} : { apiKey: Redacted.value(settings.temporalApiKey) })
+    })
+    return { connection, client: new Client({ connection, namespace: settings.temporalNamespace }) }
+  })
+
 export class TemporalConnection extends Effect.Service<TemporalConnection>()("custody/TemporalConnection", {
   scoped: Effect.gen(function* () {
     const settings = yield* Settings
     const { address, ui } = yield* TemporalAddress
     const state = yield* SubscriptionRef.make(Option.none<Connected>())
-    quiet()
 
-    const connect = Effect.gen(function* () {
-      const connection = yield* Effect.tryPromise(() =>
-        NativeConnection.connect({
-          address,
-          ...tlsOf(settings),
-          ...(settings.temporalApiKey === undefined ? {} : { apiKey: Redacted.value(settings.temporalApiKey) })
-        })
-      )
-      const client = new Client({ connection, namespace: settings.temporalNamespace })
-      yield* SubscriptionRef.set(state, Option.some({ connection, client }))
-    })
+    const connect = Effect.flatMap(connectTo(settings, address), (connected) => SubscriptionRef.set(state, Option.some(connected)))
 
     yield* Effect.forkScoped(
       connect.pipe(

@@ -1,0 +1,46 @@
+/**
+ * The doctor: looks at every setting and at everything that the service stands on, changes nothing and starts nothing,
+ * and says of each how it is and what to do. Where settings do not fit, nothing else is looked at: it would be looked
+ * at in the wrong place.
+ */
+import { Effect, Layer } from "effect"
+import { DataDir } from "../embedded/DataDir.ts"
+import { type Inspected, inspect, Settings } from "../settings/Settings.ts"
+import { type Finding, fault } from "./Finding.ts"
+import { certificates, dataDirectory, ports, surroundings } from "./machine.ts"
+import { outside } from "./outside.ts"
+import { postgres } from "./postgres.ts"
+import { temporal } from "./temporal.ts"
+
+/** All that was found. */
+export interface Report {
+  /** Every setting with its effective value; secrets are not shown. */
+  readonly settings: ReadonlyArray<Inspected>
+  readonly findings: ReadonlyArray<Finding>
+}
+
+const settingFault = (text: string): Finding => {
+  const [name = "", ...rest] = text.split(": ")
+  return fault(name, rest.join(": "), `Set ${name} as expected, or leave it out.`, 3)
+}
+
+/** Where a database is not the embedded one, its master key has to be given, as a start would demand. */
+const missingKey = Effect.map(
+  Settings,
+  ({ databaseUrl, masterKey }): ReadonlyArray<Finding> =>
+    databaseUrl !== undefined && masterKey === undefined
+      ? [fault("MASTER_KEY", "It is not set, and DATABASE_URL is.", "Set it to what `openssl rand -base64 32` prints, and keep it.", 3)]
+      : []
+)
+
+/** Looks at everything. */
+export const examine = Effect.gen(function* () {
+  const { faults, inspected, values } = yield* inspect
+  if (values === undefined) return { settings: inspected, findings: faults.map(settingFault) }
+  const looks = [missingKey, dataDirectory, ports, certificates, postgres, temporal, outside, surroundings]
+  const findings = yield* Effect.all(looks, { concurrency: "unbounded" }).pipe(
+    Effect.provide(Layer.provideMerge(DataDir.layer, Layer.succeed(Settings, values)))
+  )
+  const report: Report = { settings: inspected, findings: findings.flat() }
+  return report
+})

@@ -1,0 +1,138 @@
+/** What the doctor looks at in Postgres: whether it answers, its version, its clock, the schema, and whether the master key opens what is sealed there. */
+import * as fs from "node:fs"
+import { SqlClient } from "@effect/sql"
+import { Cause, Duration, Effect, Exit, Redacted } from "effect"
+import * as Database from "../database/Database.ts"
+import * as Migrations from "../database/Migrations.ts"
+import { DataDir } from "../embedded/DataDir.ts"
+import { livePid } from "../embedded/Process.ts"
+import { sealing } from "../http/MasterKey.ts"
+import { Settings } from "../settings/Settings.ts"
+import { open } from "../webhooks/Secret.ts"
+import { type Finding, fault, notice, well, why } from "./Finding.ts"
+
+/** Oldest version of Postgres that the statements work on. */
+const OLDEST = 15
+/** Difference of clocks, in seconds, above which times of events and signatures become misleading. */
+const SKEW = 5
+/** Sealed secrets that are tried. */
+const TRIED = 100
+
+const causeOf = (error: unknown): unknown =>
+  typeof error === "object" && error !== null && "cause" in error && error.cause instanceof Error ? error.cause : error
+
+const version = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ number: number; name: string; skew: number; readOnly: boolean }>`
+    SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS name,
+      extract(epoch FROM clock_timestamp())::float8 - ${Date.now() / 1_000}::float8 AS skew, pg_is_in_recovery() AS "readOnly"`
+  const skew = Math.round((row?.skew ?? 0) * 10) / 10
+  const findings: Array<Finding> = []
+  if ((row?.number ?? 0) < OLDEST * 10_000)
+    findings.push(fault("Postgres", `It is version ${row?.name}.`, `Use Postgres ${OLDEST} or newer.`, 5))
+  else if (row?.readOnly === true)
+    findings.push(fault("Postgres", "It is a standby and takes no writes.", "Point DATABASE_URL to the primary.", 5))
+  else findings.push(well("Postgres", `version ${row?.name} answers`))
+  findings.push(
+    Math.abs(skew) > SKEW
+      ? fault(
+          "Clock",
+          `This machine is ${Math.abs(skew)} s ${skew > 0 ? "behind" : "ahead of"} Postgres.`,
+          "Set both by NTP: signatures carry the time.",
+          1
+        )
+      : well("Clock", `within ${SKEW} s of Postgres`)
+  )
+  return findings
+})
+
+const schema = Effect.map(Migrations.pending, (missing) =>
+  missing.length === 0
+    ? { finding: well("Migrations", `all ${Object.keys(Migrations.steps).length} are applied`), complete: true }
+    : {
+        finding: notice(
+          "Migrations",
+          `${missing.join(", ")} ${missing.length === 1 ? "is" : "are"} missing.`,
+          "`custody migrate` applies them, and so does a start."
+        ),
+        complete: false
+      }
+)
+
+/** The master key as a start would find it; nothing is generated here. */
+const masterKey = Effect.gen(function* () {
+  const settings = yield* Settings
+  const dataDir = yield* DataDir
+  const previous = settings.masterKeyPrevious === undefined ? undefined : Redacted.value(settings.masterKeyPrevious)
+  if (settings.masterKey !== undefined) return sealing(Redacted.value(settings.masterKey), previous)
+  const file = dataDir.at("master-key")
+  return fs.existsSync(file) ? sealing(Buffer.from(fs.readFileSync(file, "utf8").trim(), "base64"), previous) : undefined
+})
+
+const sealed = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const master = yield* masterKey
+  const rows = yield* sql<{ webhookId: string; ciphertext: Buffer }>`
+    SELECT webhook_id AS "webhookId", ciphertext FROM webhook_secrets ORDER BY id DESC LIMIT ${TRIED}`
+  if (master === undefined) {
+    return rows.length === 0
+      ? well("Master key", "the first start makes one")
+      : fault("Master key", "There are sealed secrets, and no key.", "Set MASTER_KEY to the key that they were sealed under.", 3)
+  }
+  if (rows.length === 0) return well("Master key", "nothing is sealed yet")
+  const opened = rows.filter(({ ciphertext, webhookId }) => open(master, webhookId, ciphertext) !== undefined)
+  const old = opened.filter(({ ciphertext, webhookId }) => !master.isCurrent("webhook-secret", ciphertext, webhookId)).length
+  if (opened.length < rows.length) {
+    return fault(
+      "Master key",
+      `${rows.length - opened.length} of the last ${rows.length} webhook secrets were sealed under another key: their deliveries cannot be signed.`,
+      "Set MASTER_KEY, or MASTER_KEY_PREVIOUS, to the key that they were sealed under.",
+      3
+    )
+  }
+  return old === 0
+    ? well("Master key", `opens the last ${rows.length} webhook secrets`)
+    : notice(
+        "Master key",
+        `${old} of the last ${rows.length} webhook secrets are sealed under MASTER_KEY_PREVIOUS.`,
+        "Run `custody secrets reencrypt` before MASTER_KEY_PREVIOUS goes."
+      )
+})
+
+const answering = Effect.gen(function* () {
+  const found = yield* version
+  const { complete, finding } = yield* schema
+  return [...found, finding, ...(complete ? [yield* sealed] : [])]
+})
+
+/** Where Postgres is now; undefined when the embedded one does not run. */
+const url = Effect.gen(function* () {
+  const { databaseUrl } = yield* Settings
+  const dataDir = yield* DataDir
+  if (databaseUrl !== undefined) return databaseUrl
+  const known = livePid(dataDir.at("run", "postgres.pid"), dataDir.at("postgres")) === undefined ? undefined : dataDir.servers().databaseUrl
+  return known === undefined ? undefined : Redacted.make(known)
+})
+
+/** Everything about Postgres. */
+export const postgres = Effect.gen(function* () {
+  const settings = yield* Settings
+  const dataDir = yield* DataDir
+  const at = yield* url
+  if (at === undefined) {
+    const kept = fs.existsSync(dataDir.at("postgres", "PG_VERSION"))
+    return [well("Postgres", `the embedded one does not run now; a start ${kept ? "starts it on its data" : "creates it"}`)]
+  }
+  const exit = yield* Effect.exit(
+    answering.pipe(
+      Effect.provide(Database.layer(at, { ...Database.pools.command, acquire: Duration.seconds(5) })),
+      Effect.timeout("15 seconds")
+    )
+  )
+  if (Exit.isSuccess(exit)) return exit.value
+  const advice =
+    settings.databaseUrl === undefined
+      ? `Look into ${dataDir.at("log", "postgres.log")}; a start takes the embedded server over or starts it anew.`
+      : "Check DATABASE_URL: host, port, user, password, database and, where Postgres wants it, ?sslmode=require."
+  return [fault("Postgres", `It cannot be reached: ${why(causeOf(Cause.squash(exit.cause)))}.`, advice, 5)]
+})

@@ -1,0 +1,121 @@
+/** What the doctor looks at in Temporal: whether it answers, the namespace, the search attributes, and whether a worker polls. */
+import { temporal as proto } from "@temporalio/proto"
+import { Cause, Effect, Exit } from "effect"
+import { searchKeys } from "../../workflows/contract.ts"
+import { DataDir } from "../embedded/DataDir.ts"
+import { livePid } from "../embedded/Process.ts"
+import { Settings } from "../settings/Settings.ts"
+import { type Connected, connectTo } from "../temporal/Connection.ts"
+import { type Finding, fault, notice, well, why } from "./Finding.ts"
+
+const { TASK_QUEUE_TYPE_WORKFLOW } = proto.api.enums.v1.TaskQueueType
+/** gRPC status of what is not there, and of what this caller may not see. */
+const NOT_FOUND = 5,
+  PERMISSION_DENIED = 7
+
+const statusOf = (error: unknown): number | undefined =>
+  typeof error === "object" && error !== null && "code" in error && typeof error.code === "number" ? error.code : undefined
+
+const attempt = <A>(call: () => Promise<A>) => Effect.tryPromise({ try: call, catch: (error) => error })
+
+const server = ({ client }: Connected) =>
+  Effect.map(
+    attempt(() => client.workflowService.getSystemInfo({})),
+    ({ serverVersion }) => well("Temporal", `server ${serverVersion} answers`)
+  )
+
+const namespaceOf = ({ client }: Connected, namespace: string): Effect.Effect<Finding, unknown> =>
+  attempt(() => client.workflowService.describeNamespace({ namespace })).pipe(
+    Effect.as(well("Namespace", namespace)),
+    Effect.catchIf(
+      (error) => statusOf(error) === NOT_FOUND,
+      () =>
+        Effect.succeed(
+          fault(
+            "Namespace",
+            `There is no namespace ${namespace}.`,
+            `Make it (\`temporal operator namespace create --namespace ${namespace}\`), or set TEMPORAL_NAMESPACE.`,
+            5
+          )
+        )
+    )
+  )
+
+const searchAttributes = ({ client }: Connected, namespace: string): Effect.Effect<Finding, unknown> =>
+  attempt(() => client.connection.operatorService.listSearchAttributes({ namespace })).pipe(
+    Effect.map(({ customAttributes }) => {
+      const missing = Object.values(searchKeys).flatMap(({ name }) => (customAttributes?.[name] === undefined ? [name] : []))
+      return missing.length === 0
+        ? well(
+            "Search attributes",
+            Object.values(searchKeys)
+              .map(({ name }) => name)
+              .join(", ")
+          )
+        : notice(
+            "Search attributes",
+            `${missing.join(", ")} ${missing.length === 1 ? "is" : "are"} not registered.`,
+            `A worker registers them where it may; otherwise \`temporal operator search-attribute create --namespace ${namespace} ${missing.map((name) => `--name ${name} --type Keyword`).join(" ")}\`.`
+          )
+    }),
+    Effect.catchIf(
+      (error) => statusOf(error) === PERMISSION_DENIED,
+      () =>
+        Effect.succeed(
+          notice(
+            "Search attributes",
+            "This cluster does not let us look.",
+            `Make sure that the namespace has ${Object.values(searchKeys)
+              .map(({ name }) => name)
+              .join(", ")} as Keyword.`
+          )
+        )
+    )
+  )
+
+const worker = ({ client }: Connected, namespace: string, taskQueue: string): Effect.Effect<Finding, unknown> =>
+  Effect.map(
+    attempt(() =>
+      client.workflowService.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType: TASK_QUEUE_TYPE_WORKFLOW })
+    ),
+    ({ pollers }) => {
+      const count = new Set(pollers?.map(({ identity }) => identity)).size
+      return count > 0
+        ? well("Workers", `${count} took work from ${taskQueue} in the last five minutes`)
+        : notice(
+            "Workers",
+            `None took work from ${taskQueue} in the last five minutes.`,
+            "Deliveries wait until `custody start` runs with the worker role."
+          )
+    }
+  )
+
+/** Everything about Temporal. */
+export const temporal = Effect.gen(function* () {
+  const settings = yield* Settings
+  const dataDir = yield* DataDir
+  const runs = livePid(dataDir.at("run", "temporal.pid"), dataDir.at("temporal.db")) !== undefined
+  const address = settings.temporalAddress ?? (runs ? dataDir.servers().temporalAddress : undefined)
+  if (address === undefined) return [well("Temporal", "the embedded server does not run now; a start starts it")]
+  const { temporalNamespace: namespace, temporalTaskQueue: taskQueue } = settings
+  const exit = yield* Effect.exit(
+    Effect.acquireUseRelease(
+      connectTo(settings, address),
+      (connected) =>
+        Effect.gen(function* () {
+          const first = [yield* server(connected), yield* namespaceOf(connected, namespace)]
+          if (first.some(({ state }) => state === "fault")) return first
+          return [...first, yield* searchAttributes(connected, namespace), yield* worker(connected, namespace, taskQueue)]
+        }),
+      ({ connection }) => Effect.ignore(Effect.tryPromise(() => connection.close()))
+    ).pipe(Effect.timeout("15 seconds"))
+  )
+  if (Exit.isSuccess(exit)) return exit.value
+  const error = Cause.squash(exit.cause)
+  const cause = error instanceof Cause.UnknownException ? error.error : error
+  const advice =
+    settings.temporalAddress === undefined
+      ? `Look into ${dataDir.at("log", "temporal.log")}; a start takes the embedded server over or starts it anew.`
+      : "Check TEMPORAL_ADDRESS and TEMPORAL_TLS_* or TEMPORAL_API_KEY. Reads go on without Temporal, deliveries wait."
+  return [fault("Temporal", `${address} cannot be reached: ${why(cause)}.`, advice, 5)]
+})

@@ -1,0 +1,226 @@
+/** custody doctor: each thing that can be wrong is told in words that say what to do, with an exit code that says what kind it is. */
+import { beforeAll, describe, expect, test } from "bun:test"
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs"
+import * as net from "node:net"
+import * as os from "node:os"
+import * as path from "node:path"
+import { cli, useApp } from "../support/app.ts"
+import { authority, receiverEnv, useReceiver } from "../support/receiver.ts"
+import { smallest } from "../support/records.ts"
+import { servers } from "../support/servers.ts"
+
+const receiver = useReceiver()
+const app = useApp([])
+let env: { readonly [name: string]: string } = {}
+
+beforeAll(async () => {
+  env = { ...app.env, ...receiverEnv(receiver) }
+  app.main = await app.start(["api", "worker", "dispatcher"], receiverEnv(receiver))
+  await app.feed(smallest())
+  const { secret } = await app.key("user_a")
+  const body = {
+    url: receiver.url("/hook"),
+    entityIds: ["entity_a"],
+    eventKinds: ["vault.updated"],
+    notificationEmail: "ops@example.com"
+  }
+  expect((await app.request("POST", "/v1/webhooks", { key: secret, body })).status).toBe(201)
+}, 60_000)
+
+interface Found {
+  readonly subject: string
+  readonly state: string
+  readonly says: string
+  readonly advice?: string
+}
+
+/** What the doctor says with these settings changed. */
+const doctor = async (changed: { readonly [name: string]: string } = {}) => {
+  const { code, stderr, stdout } = await cli(["doctor", "--json"], { ...env, ...changed })
+  expect(stderr).toBe("")
+  const report = JSON.parse(stdout)
+  const findings: ReadonlyArray<Found> = report.findings
+  return {
+    code,
+    stdout,
+    settings: report.settings as ReadonlyArray<{ name: string; value?: string; fault?: string; given: boolean }>,
+    findings,
+    /** The finding about a subject that is not well. */
+    about: (subject: string) => findings.find((one) => one.subject === subject && one.state !== "well") ?? findings,
+    wellOf: (subject: string) => findings.find((one) => one.subject === subject && one.state === "well")?.says ?? findings
+  }
+}
+
+/** A loopback port that something listens on while `use` runs. */
+const occupied = async <A>(use: (port: number) => Promise<A>): Promise<A> => {
+  const server = net.createServer()
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done))
+  const address = server.address()
+  try {
+    return await use(typeof address === "object" && address !== null ? address.port : 0)
+  } finally {
+    server.close()
+  }
+}
+/** A loopback port that nothing listens on. */
+const vacant = () => occupied(async (port) => port)
+
+const file = (name: string, text: string) => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-doctor-"))
+  fs.writeFileSync(path.join(folder, name), text)
+  return path.join(folder, name)
+}
+
+describe("custody doctor", () => {
+  test("of a service that runs: everything is well, exit code 0", async () => {
+    const { code, findings, wellOf } = await doctor()
+    expect([code, findings.filter(({ state }) => state === "fault")]).toEqual([0, []])
+    expect(wellOf("Postgres")).toMatch(/^version 1[5-9][\d.]* answers$/)
+    expect(wellOf("Migrations")).toMatch(/^all \d+ are applied$/)
+    expect(wellOf("Clock")).toBe("within 5 s of Postgres")
+    expect(wellOf("Temporal")).toMatch(/^server [\d.]+ answers$/)
+    expect(wellOf("Namespace")).toBe("default")
+    expect(wellOf("Search attributes")).toContain("WebhookId")
+    expect(wellOf("Workers")).toMatch(/^1 took work from /)
+    expect(wellOf("Master key")).toBe("opens the last 1 webhook secrets")
+    expect(wellOf("Public API")).toContain(`in use by this service (process ${app.main?.child.pid})`)
+    expect(wellOf("WEBHOOK_EXTRA_CA")).toMatch(/^valid for \d+ days more$/)
+  })
+
+  test("for people: every setting with its value or default, then the checks, no secret anywhere", async () => {
+    const secrets = { DATABASE_URL: app.databaseUrl, MASTER_KEY: env.MASTER_KEY ?? "", PLATFORM_TOKEN: env.PLATFORM_TOKEN ?? "" }
+    const { code, stdout } = await cli(["doctor"], env)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^Settings\n {2}HOST +127\.0\.0\.1\n/)
+    expect(stdout).toMatch(/\n {2}DATABASE_URL +set \(hidden\)\n/)
+    expect(stdout).toMatch(/\n {2}WEBHOOK_RETRY_SCHEDULE +0s,5s,5m,30m,2h,5h,10h,14h,20h,24h\n/)
+    expect(stdout).toMatch(/\nChecks\n✓ /)
+    expect(stdout).toMatch(/\n0 faults, \d notices?\.\n$/)
+    const password = new URL(app.databaseUrl).password
+    for (const text of [stdout, (await doctor()).stdout]) {
+      for (const value of [...Object.values(secrets), password]) expect(text).not.toContain(value)
+    }
+  })
+
+  test("settings that do not fit are named, all of them, and nothing is looked at in the wrong place: exit code 3", async () => {
+    const { code, findings, settings } = await doctor({ PORT: "eighty", RATE_LIMIT: "fast" })
+    expect(code).toBe(3)
+    expect(findings.map(({ subject }) => subject)).toEqual(["PORT", "RATE_LIMIT"])
+    expect(findings[0]?.says).toBe("read “eighty”, expected a whole number from 0 to 65535.")
+    expect(settings.filter(({ fault }) => fault !== undefined).map(({ name }) => name)).toEqual(["PORT", "RATE_LIMIT"])
+    expect(settings.find(({ name }) => name === "DATABASE_URL")).toEqual({ name: "DATABASE_URL", value: "set (hidden)", given: true })
+    const pair = await doctor({ TLS_CERT_FILE: "/etc/ssl/cert.pem" })
+    expect([pair.code, pair.findings.map(({ subject }) => subject)]).toEqual([3, ["TLS_KEY_FILE"]])
+    const { about, code: keyCode } = await doctor({ MASTER_KEY: "" })
+    expect([keyCode, about("MASTER_KEY")]).toMatchObject([3, { says: "It is not set, and DATABASE_URL is." }])
+  })
+
+  test("a Postgres that cannot be reached: exit code 5, without the password", async () => {
+    const { about, code, stdout } = await doctor({ DATABASE_URL: `postgres://someone:hunter2hunter2@127.0.0.1:${await vacant()}/custody` })
+    expect([code, about("Postgres")]).toMatchObject([
+      5,
+      { state: "fault", says: expect.stringContaining("ECONNREFUSED"), advice: expect.stringContaining("DATABASE_URL") }
+    ])
+    expect(stdout).not.toContain("hunter2")
+  })
+
+  test("a schema that lacks steps: what is missing and which command applies it", async () => {
+    const url = new URL((await servers()).postgres)
+    url.pathname = "/postgres"
+    const { about, code } = await doctor({ DATABASE_URL: url.toString() })
+    expect([code, about("Migrations")]).toMatchObject([
+      0,
+      { says: expect.stringMatching(/^0001_custody, .* are missing\.$/), advice: expect.stringContaining("custody migrate") }
+    ])
+  })
+
+  test("a master key that does not open what is sealed is a fault, one that is half rotated is told", async () => {
+    const another = randomBytes(32).toString("base64")
+    const wrong = await doctor({ MASTER_KEY: another })
+    expect([wrong.code, wrong.about("Master key")]).toMatchObject([
+      3,
+      { says: expect.stringContaining("1 of the last 1 webhook secrets were sealed under another key") }
+    ])
+    const rotating = await doctor({ MASTER_KEY: another, MASTER_KEY_PREVIOUS: env.MASTER_KEY ?? "" })
+    expect([rotating.code, rotating.about("Master key")]).toMatchObject([
+      0,
+      { state: "notice", advice: expect.stringContaining("custody secrets reencrypt") }
+    ])
+  })
+
+  test("a Temporal that cannot be reached, a namespace that is not there, a queue without workers", async () => {
+    const port = await vacant()
+    const away = await doctor({ TEMPORAL_ADDRESS: `127.0.0.1:${port}` })
+    expect([away.code, away.about("Temporal")]).toMatchObject([5, { says: expect.stringContaining(`127.0.0.1:${port} cannot be reached`) }])
+    const nowhere = await doctor({ TEMPORAL_NAMESPACE: "nowhere" })
+    expect([nowhere.code, nowhere.about("Namespace")]).toMatchObject([
+      5,
+      { says: "There is no namespace nowhere.", advice: expect.stringContaining("temporal operator namespace create") }
+    ])
+    const idle = await doctor({ TEMPORAL_TASK_QUEUE: `idle-${process.pid}` })
+    expect([idle.code, idle.about("Workers")]).toMatchObject([0, { state: "notice" }])
+  }, 60_000)
+
+  test("a port in use is named with its setting: exit code 5", async () => {
+    await occupied(async (port) => {
+      const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-doctor-"))
+      const { about, code } = await doctor({ DATA_DIR: folder, PORT: String(port) })
+      expect([code, about("Public API")]).toMatchObject([
+        5,
+        { says: `Port ${port} is in use by another program.`, advice: expect.stringContaining("set PORT") }
+      ])
+    })
+    const foreign = await doctor({ DATA_DIR: path.join(os.tmpdir(), "custody-none"), HOST: "192.0.2.1", PORT: "18080" })
+    expect([foreign.code, foreign.about("Public API")]).toMatchObject([3, { advice: "Set HOST to an address of this machine." }])
+  })
+
+  test("certificates: not there, none at all, expired, and with a key that belongs to another", async () => {
+    const signer = await authority()
+    const [good, other] = [await signer.sign({ names: ["localhost"] }), await signer.sign({ names: ["localhost"] })]
+    const expired = await signer.sign({ names: ["localhost"], expired: true })
+    const tls = (cert: string, key: string) => doctor({ TLS_CERT_FILE: file("cert.pem", cert), TLS_KEY_FILE: file("key.pem", key) })
+    expect((await tls(good.cert, good.key)).wellOf("TLS_CERT_FILE")).toMatch(/^valid for/)
+    const mixed = await tls(good.cert, other.key)
+    expect([mixed.code, mixed.about("TLS_KEY_FILE")]).toMatchObject([
+      3,
+      { says: "The key does not belong to the certificate of TLS_CERT_FILE." }
+    ])
+    expect((await tls(expired.cert, expired.key)).about("TLS_CERT_FILE")).toMatchObject({ says: expect.stringContaining("expired on") })
+    const none = await doctor({ WEBHOOK_EXTRA_CA: file("ca.pem", "nothing") })
+    expect([none.code, none.about("WEBHOOK_EXTRA_CA")]).toMatchObject([3, { says: expect.stringContaining("holds no certificate") }])
+    expect((await doctor({ WEBHOOK_EXTRA_CA: "/nowhere/ca.pem" })).about("WEBHOOK_EXTRA_CA")).toMatchObject({
+      says: expect.stringContaining("cannot be read")
+    })
+  }, 60_000)
+
+  test("mail server, resolver and collector that do not answer: exit code 5", async () => {
+    const port = await vacant()
+    const { about, code } = await doctor({
+      SMTP_URL: `smtp://user:hunter2hunter2@127.0.0.1:${port}`,
+      WEBHOOK_DNS_SERVERS: `127.0.0.1:${port}`,
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`
+    })
+    expect(code).toBe(5)
+    for (const subject of ["Mail server", `Resolver 127.0.0.1:${port}`, "Collector"]) {
+      expect([subject, about(subject)]).toMatchObject([subject, { state: "fault" }])
+    }
+    expect(JSON.stringify(about("Mail server"))).not.toContain("hunter2")
+  })
+
+  test("what is no fault and should be known: a proxy variable, clear text, no rate limit, no mail server", async () => {
+    const { about, code } = await doctor({ HTTPS_PROXY: "http://proxy.example:3128", HOST: "0.0.0.0" })
+    expect(code).toBe(0)
+    expect(about("Proxy")).toMatchObject({ says: "HTTPS_PROXY is set.", advice: expect.stringContaining("Deliveries ignore it") })
+    for (const subject of ["Clear text", "Rate limit", "Mail server"])
+      expect([subject, about(subject)]).toMatchObject([subject, { state: "notice" }])
+  })
+
+  test("on a machine where nothing was started it starts and writes nothing", async () => {
+    const folder = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "custody-doctor-")), "data")
+    const { code, wellOf } = await doctor({ DATABASE_URL: "", TEMPORAL_ADDRESS: "", MASTER_KEY: "", DATA_DIR: folder })
+    expect(wellOf("Postgres")).toBe("the embedded one does not run now; a start creates it")
+    expect(wellOf("Temporal")).toBe("the embedded server does not run now; a start starts it")
+    expect([code === 0 || code === 5, fs.existsSync(folder)]).toEqual([true, false])
+  })
+})
