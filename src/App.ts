@@ -59,7 +59,7 @@ export const temporal = Effect.flatMap(Settings, ({ temporalAddress, temporalUiU
 )
 
 /** The master key: as set, or generated into the data directory beside the embedded Postgres. */
-const masterKey = Layer.effect(
+export const masterKey = Layer.effect(
   MasterKey,
   Effect.gen(function* () {
     const settings = yield* Settings

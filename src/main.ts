@@ -11,6 +11,7 @@ import { doctor } from "./commands/doctor.ts"
 import { ending, exitCodes } from "./commands/exit.ts"
 import { keys } from "./commands/keys.ts"
 import { load } from "./commands/load.ts"
+import { secrets } from "./commands/secrets.ts"
 import { migrate, start } from "./commands/service.ts"
 import { users } from "./commands/users.ts"
 
@@ -22,6 +23,7 @@ const custody = Command.make("custody").pipe(
     Command.provide(migrate, base),
     Command.provide(load, base),
     Command.provide(keys, base),
+    Command.provide(secrets, base),
     Command.provide(users, base),
     Command.provide(demo, base),
     // The doctor reads the settings itself: those that do not fit are what it is asked about.

@@ -31,6 +31,9 @@ export class InvalidInput extends Data.TaggedError("InvalidInput")<{ readonly me
 /** The doctor found faults, and has told them; `code` is what the gravest of them stands for. */
 export class Unwell extends Data.TaggedError("Unwell")<{ readonly code: 1 | 3 | 5 }> {}
 
+/** Not everything that is sealed at rest is under the current key. */
+export class NotReencrypted extends Data.TaggedError("NotReencrypted")<{ readonly message: string }> {}
+
 /** A command's end in words for standard error (empty when it said everything itself), and its exit code. */
 export const ending = (exit: Exit.Exit<unknown, unknown>): { readonly code: number; readonly message: string } => {
   if (Exit.isSuccess(exit)) return { code: 0, message: "" }
@@ -42,7 +45,7 @@ export const ending = (exit: Exit.Exit<unknown, unknown>): { readonly code: numb
     return { code: 2, message: error.message }
   }
   if (error instanceof Unwell) return { code: error.code, message: "" }
-  if (error instanceof DemoFailed) return { code: 1, message: error.message }
+  if (error instanceof DemoFailed || error instanceof NotReencrypted) return { code: 1, message: error.message }
   if (error instanceof InvalidSettings) return { code: 3, message: error.message }
   if (error instanceof InvalidRecords || error instanceof InvalidInput) return { code: 4, message: error.message }
   if (error instanceof EmbeddedServerError || error instanceof ListenError) return { code: 5, message: error.message }

@@ -12,6 +12,7 @@ import { transaction } from "../database/sql.ts"
 import { MAX_BODY } from "./Body.ts"
 import { MasterKey } from "./MasterKey.ts"
 import { type ProblemOf, problem, problems } from "./Problem.ts"
+import type { SealedColumn } from "./reseal.ts"
 
 /** 409 of mutations that take the header. */
 export const IdempotencyInProgress = problems("IdempotencyInProgress", "idempotency_in_progress")
@@ -33,6 +34,21 @@ export const IdempotencyHeaders = Schema.Struct({
 export interface Kept {
   readonly status: number
   readonly body: unknown
+}
+
+/** What an answer is bound to: the caller and its key. */
+const contextOf = (caller: string, key: string) => `${caller}\n${key}`
+
+/** Where kept answers are at rest. */
+export const sealedAnswers: SealedColumn = {
+  purpose: "idempotent-answer",
+  table: "idempotency_keys",
+  column: "answer",
+  key: [
+    ["key_id", "text"],
+    ["idempotency_key", "text"]
+  ],
+  context: "key_id || E'\\n' || idempotency_key"
 }
 
 const form = /^[!-~]{1,255}$/
@@ -99,7 +115,7 @@ const guarded = <E, R>(
 ) =>
   Effect.gen(function* () {
     const master = yield* MasterKey
-    const context = `${caller}\n${key}`
+    const context = contextOf(caller, key)
     const [lock] = yield* sql<{ free: boolean }>`SELECT pg_try_advisory_xact_lock(hashtextextended(${context}, 0)) AS free`
     if (lock?.free !== true) {
       return yield* problem("idempotency_in_progress", "A request with this Idempotency-Key is still running.", {

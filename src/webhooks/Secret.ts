@@ -7,6 +7,7 @@
 import { randomBytes } from "node:crypto"
 import { Redacted } from "effect"
 import type { Sealing } from "../http/MasterKey.ts"
+import type { SealedColumn } from "../http/reseal.ts"
 
 /** A new secret. */
 export const make = (): Redacted.Redacted => Redacted.make(`whsec_${randomBytes(32).toString("base64")}`)
@@ -19,4 +20,13 @@ export const seal = (master: Sealing, webhookId: string, secret: Redacted.Redact
 export const open = (master: Sealing, webhookId: string, ciphertext: Buffer): Redacted.Redacted | undefined => {
   const plain = master.open("webhook-secret", ciphertext, webhookId)
   return plain === undefined ? undefined : Redacted.make(plain.toString())
+}
+
+/** Where they are at rest. */
+export const sealedSecrets: SealedColumn = {
+  purpose: "webhook-secret",
+  table: "webhook_secrets",
+  column: "ciphertext",
+  key: [["id", "bigint"]],
+  context: "webhook_id"
 }
