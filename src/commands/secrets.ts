@@ -9,18 +9,10 @@ import { Console, Effect, Layer } from "effect"
 import { commandDatabase, masterKey } from "../App.ts"
 import { sealedAnswers } from "../http/Idempotency.ts"
 import { MasterKey } from "../http/MasterKey.ts"
-import { type Resealed, reseal, type SealedColumn } from "../http/reseal.ts"
+import { type Resealed, reseal } from "../http/reseal.ts"
+import { sealedSecondFactors } from "../portal/SecondFactor.ts"
 import { sealedSecrets } from "../webhooks/Secret.ts"
 import { NotReencrypted } from "./exit.ts"
-
-/** Secrets of authenticator apps, of the web portal. */
-const sealedSecondFactors: SealedColumn = {
-  purpose: "portal-second-factor",
-  table: "portal_second_factors",
-  column: "secret",
-  key: [["user_id", "text"]],
-  context: "user_id"
-}
 
 /** Everything that is sealed at rest, by the name under which the command tells of it. */
 export const sealedColumns = {

@@ -11,6 +11,16 @@ import * as OTPAuth from "otpauth"
 import { fieldIssue } from "../http/Body.ts"
 import { MasterKey } from "../http/MasterKey.ts"
 import { type Problem, problem } from "../http/Problem.ts"
+import type { SealedColumn } from "../http/reseal.ts"
+
+/** Where the secrets of authenticator apps are at rest. */
+export const sealedSecondFactors: SealedColumn = {
+  purpose: "portal-second-factor",
+  table: "portal_second_factors",
+  column: "secret",
+  key: [["user_id", "text"]],
+  context: "user_id"
+}
 
 /** Wrong codes in a row after which none is taken for a while. */
 export const FAILURES = 5
@@ -157,26 +167,7 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
             sql<{ left: number }>`SELECT cardinality(backup_codes) AS left FROM portal_second_factors WHERE user_id = ${userId}`
           ),
           ([row]) => row?.left ?? 0
-        ),
-
-      /** Seals with the current master key what an earlier one sealed; returns how many. For `custody secrets reencrypt`. */
-      reencrypt: sql.withTransaction(
-        Effect.gen(function* () {
-          const rows = yield* sql<{
-            userId: string
-            secret: Buffer
-          }>`SELECT user_id AS "userId", secret FROM portal_second_factors FOR UPDATE`
-          let moved = 0
-          for (const { secret, userId } of rows) {
-            if (master.isCurrent("portal-second-factor", secret, userId)) continue
-            const plain = master.open("portal-second-factor", secret, userId)
-            if (plain === undefined) continue
-            yield* sql`UPDATE portal_second_factors SET secret = ${master.seal("portal-second-factor", plain, userId)} WHERE user_id = ${userId}`
-            moved++
-          }
-          return moved
-        })
-      )
+        )
     }
   })
 }) {
