@@ -97,7 +97,12 @@ export const end = async (): Promise<void> => {
       (child) =>
         new Promise<void>((resolve) => {
           if (child.exitCode !== null || child.signalCode !== null) return resolve()
-          child.once("exit", () => resolve())
+          // The service ends by itself within its grace; a floor knows nothing of the kind.
+          const hard = setTimeout(() => child.kill("SIGKILL"), 20_000)
+          child.once("exit", () => {
+            clearTimeout(hard)
+            resolve()
+          })
           child.kill("SIGTERM")
         })
     )

@@ -1,0 +1,88 @@
+/**
+ * `bun run bench backlog`: 10,000 deliveries that waited, drained by a worker and dispatcher beside the API, against the
+ * steady rate of the same processes; and what API clients feel of it.
+ */
+import { delivering, now, percentile, receiver, service, transactions } from "./support/deliveries.ts"
+import { end, start } from "./support/servers.ts"
+
+const BACKLOG = 10_000,
+  STEADY = 1_000,
+  ROUNDS = 3
+/** Time between two reads of the API client whose latencies are compared. */
+const PACE_MS = 20
+
+try {
+  const target = await receiver()
+  const env = delivering(target)
+  const api = await service(env, "api", target.url)
+  const reader = () => {
+    const latencies: Array<number> = []
+    let over = false
+    const reading = (async () => {
+      while (!over) {
+        const startedAt = performance.now()
+        const answer = await fetch(`http://127.0.0.1:${api.port}/v1/vaults/vault_bench/transactions?limit=20`, {
+          headers: { authorization: `Bearer ${api.key}` }
+        })
+        await answer.text()
+        if (answer.status !== 200) throw new Error(`a read was answered ${answer.status}`)
+        latencies.push(performance.now() - startedAt)
+        await Bun.sleep(PACE_MS)
+      }
+    })()
+    return async () => {
+      over = true
+      await reading
+      return latencies
+    }
+  }
+  const feedAll = async (count: number) => {
+    for (let left = count; left > 0; left -= 1_000) await api.feed(transactions(Math.min(1_000, left)).map(({ line }) => line))
+    return now()
+  }
+  const rate = (seen: ReadonlyArray<readonly [string, number]>, from: number) =>
+    Math.round(seen.length / ((Math.max(...seen.map(([, at]) => at)) - from) / 1_000))
+
+  await feedAll(BACKLOG)
+  const warm = reader()
+  await Bun.sleep(5_000)
+  await warm()
+
+  await start("src/main.ts", ["start", "--roles", "worker,dispatcher"], env, (line) =>
+    line.includes('"message":"ready"') ? {} : undefined
+  )
+  const begun = now()
+  const during = reader()
+  await target.reaches(BACKLOG, 600)
+  const busy = await during()
+  const drained = await target.seen()
+  const backlogPerSecond = rate(drained, begun)
+
+  // The steady rate, and what a client feels of it: a load of the same kind that never piles up.
+  const steady: Array<number> = []
+  const beside = reader()
+  for (let round = 0; round < ROUNDS; round++) {
+    const from = await feedAll(STEADY)
+    await target.reaches(STEADY)
+    steady.push(rate(await target.seen(), from))
+  }
+  const steadyLatencies = await beside()
+  await Bun.sleep(3_000)
+  const alone = reader()
+  await Bun.sleep(15_000)
+  const idle = await alone()
+
+  const results = {
+    backlog: drained.length,
+    backlogPerSecond,
+    steadyPerSecond: Math.round(steady.reduce((a, b) => a + b, 0) / steady.length),
+    ratio: Math.round((backlogPerSecond / (steady.reduce((a, b) => a + b, 0) / steady.length)) * 100) / 100,
+    apiP99IdleMs: percentile(idle, 0.99),
+    apiP99SteadyMs: percentile(steadyLatencies, 0.99),
+    apiP99BacklogMs: percentile(busy, 0.99)
+  }
+  console.log(JSON.stringify({ bench: "backlog", steady, results }, null, 2))
+  console.table(results)
+} finally {
+  await end()
+}

@@ -1,0 +1,47 @@
+/**
+ * `bun run bench startup`: from `custody start` on a prepared data directory to ready, with the embedded servers started
+ * on the way and with them running already; and what the process holds in memory at rest.
+ */
+import { residentMb } from "./support/cpu.ts"
+import { announced, end, environment, median, start } from "./support/servers.ts"
+
+const ROUNDS = 5
+const REST_MS = 10_000
+
+const once = async () => {
+  const startedAt = performance.now()
+  const { process } = await start("src/main.ts", ["start"], environment(), announced)
+  return { process, ms: Math.round(performance.now() - startedAt) }
+}
+const stop = (process: Awaited<ReturnType<typeof once>>["process"]) =>
+  new Promise<number>((resolve) => {
+    const startedAt = performance.now()
+    process.once("exit", () => resolve(Math.round(performance.now() - startedAt)))
+    process.kill("SIGTERM")
+  })
+
+try {
+  const first = await once()
+  await stop(first.process)
+  const cold: Array<number> = [],
+    stops: Array<number> = [],
+    memory: Array<number> = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const { ms, process } = await once()
+    cold.push(ms)
+    await Bun.sleep(REST_MS)
+    memory.push(residentMb(process.pid ?? 0))
+    stops.push(await stop(process))
+  }
+  const results = {
+    firstStartMs: first.ms,
+    preparedStartMs: median(cold),
+    slowestPreparedStartMs: Math.max(...cold),
+    stopMs: median(stops),
+    restMb: median(memory)
+  }
+  console.log(JSON.stringify({ bench: "startup", rounds: ROUNDS, cold, stops, memory, results }, null, 2))
+  console.table(results)
+} finally {
+  await end()
+}

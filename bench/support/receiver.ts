@@ -1,0 +1,38 @@
+/**
+ * A fast local HTTPS receiver in a process of its own. It answers 200 at once and remembers when it saw each body's
+ * transaction. `GET /seen` on the control port returns and forgets what it saw: `[[hash, epochMs], …]`.
+ *
+ * `bun bench/support/receiver.ts <folder>` writes `ca.pem` there and prints `{ port, control }`.
+ */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { authority } from "../../test/support/receiver.ts"
+
+const folder = process.argv[2] ?? "."
+const trusted = await authority()
+fs.writeFileSync(path.join(folder, "ca.pem"), trusted.ca)
+const { cert, key } = await trusted.sign({ names: ["localhost", "127.0.0.1"] })
+
+let seen: Array<[string, number]> = []
+const now = () => performance.timeOrigin + performance.now()
+const server = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  tls: { cert, key },
+  async fetch(request) {
+    const at = now()
+    seen.push([/"hash":"([^"]+)"/.exec(await request.text())?.[1] ?? "", at])
+    return new Response("ok")
+  }
+})
+const control = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  fetch(request) {
+    if (new URL(request.url).pathname === "/count") return Response.json(seen.length)
+    const answer = Response.json(seen)
+    seen = []
+    return answer
+  }
+})
+console.log(JSON.stringify({ port: server.port, control: control.port }))

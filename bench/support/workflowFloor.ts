@@ -1,0 +1,87 @@
+/**
+ * The floor of deliveries: the least that Temporal asks for the same outcome. A bare workflow, started eagerly, with one
+ * local activity that posts an envelope of the same size; no database, no signature, no guard.
+ *
+ * `bun bench/support/workflowFloor.ts` prints `{ port }` and, per `POST /?count=N`, starts N of them; the receiver
+ * knows when each has arrived.
+ */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { Client } from "@temporalio/client"
+import { bundleWorkflowCode, NativeConnection, Runtime, Worker } from "@temporalio/worker"
+
+const { FLOOR_TEMPORAL = "", FLOOR_URL = "", FLOOR_CA = "" } = process.env
+/** Starts in flight, as many as the dispatcher has. */
+const STARTS = 24
+const taskQueue = `floor-${process.pid}`
+
+const ca = fs.readFileSync(FLOOR_CA, "utf8")
+const address = "0x52908400098527886E0F7030069857D2E4169EE7"
+const envelope = (hash: string) =>
+  JSON.stringify({
+    id: "evt_01jd2m6w8tf8c9c2m5v7k0x3qa",
+    kind: "transaction.confirmed",
+    date: "2026-01-01T00:00:00.000Z",
+    organizationId: "org_bench",
+    entityId: "entity_bench",
+    schemaVersion: 1,
+    data: {
+      vaultId: "vault_bench",
+      transaction: {
+        hash,
+        network: "ethereum",
+        status: "confirmed",
+        direction: "inbound",
+        asset: "ethereum/native",
+        amount: "1.5",
+        from: address,
+        to: address,
+        timestamp: "2026-01-01T00:00:00.000Z"
+      }
+    }
+  })
+
+Runtime.install({ shutdownSignals: [] })
+process.on("SIGTERM", () => process.exit(0))
+const connection = await NativeConnection.connect({ address: FLOOR_TEMPORAL })
+const worker = await Worker.create({
+  connection,
+  taskQueue,
+  workflowBundle: await bundleWorkflowCode({ workflowsPath: path.join(import.meta.dir, "floorWorkflow.ts") }),
+  activities: {
+    post: async (hash: string) => {
+      const response = await fetch(FLOOR_URL, {
+        method: "POST",
+        body: envelope(hash),
+        headers: { "content-type": "application/json" },
+        tls: { ca }
+      })
+      await response.text()
+      return response.status
+    }
+  },
+  maxConcurrentWorkflowTaskExecutions: 400,
+  maxConcurrentLocalActivityExecutions: 500
+})
+void worker.run()
+const client = new Client({ connection })
+
+const server = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  idleTimeout: 255,
+  async fetch(request) {
+    const count = Number(new URL(request.url).searchParams.get("count"))
+    const startedAt = performance.now()
+    let next = 0
+    const starter = async () => {
+      while (next < count) {
+        const id = `floor-${process.pid}-${startedAt}-${next++}`
+        await client.workflow.start("floor", { workflowId: id, taskQueue, args: [id], requestEagerStart: true })
+      }
+    }
+    await Promise.all(Array.from({ length: STARTS }, starter))
+    return Response.json({ started: count })
+  }
+})
+console.log(JSON.stringify({ port: server.port }))
