@@ -1,14 +1,15 @@
 #!/usr/bin/env bun
 /** The program: `bun run custody <command>`. Commands are declared in commands/, composed in App.ts, and end here. */
-import { CliConfig, Command, HelpDoc } from "@effect/cli"
+import { CliConfig, Command } from "@effect/cli"
 import { BunContext } from "@effect/platform-bun"
-import { Effect, type Exit, Fiber, Layer } from "effect"
+import { Console, Effect, type Exit, Fiber, Layer } from "effect"
 import packageJson from "../package.json" with { type: "json" }
 import { base } from "./App.ts"
 import { plainly } from "./commands/console.ts"
 import { demo } from "./commands/demo.ts"
 import { doctor } from "./commands/doctor.ts"
-import { ending, exitCodes } from "./commands/exit.ts"
+import { ending } from "./commands/exit.ts"
+import { asksForHelp, helpText, program } from "./commands/help.ts"
 import { keys } from "./commands/keys.ts"
 import { load } from "./commands/load.ts"
 import { secrets } from "./commands/secrets.ts"
@@ -16,42 +17,38 @@ import { migrate, start } from "./commands/service.ts"
 import { users } from "./commands/users.ts"
 
 // Settings are read by the command that runs and not before, so that --help and doctor work whatever they are.
-const custody = Command.make("custody").pipe(
-  Command.withDescription("Read-only custody data with signed webhooks."),
-  Command.withSubcommands([
-    Command.provide(start, base),
-    Command.provide(migrate, base),
-    Command.provide(load, base),
-    Command.provide(keys, base),
-    Command.provide(secrets, base),
-    Command.provide(users, base),
-    Command.provide(demo, base),
-    // The doctor reads the settings itself: those that do not fit are what it is asked about.
-    doctor
-  ])
+const commands = [
+  Command.provide(start, base),
+  Command.provide(migrate, base),
+  Command.provide(load, base),
+  Command.provide(keys, base),
+  Command.provide(secrets, base),
+  Command.provide(users, base),
+  Command.provide(demo, base),
+  // The doctor reads the settings itself: those that do not fit are what it is asked about.
+  doctor
+] as const
+const SAID = "Read-only custody data with signed webhooks."
+const custody = Command.make("custody").pipe(Command.withDescription(SAID), Command.withSubcommands(commands))
+const shown = program(
+  SAID,
+  commands.map(({ descriptor }) => descriptor)
 )
 
-const footer = HelpDoc.sequence(
-  HelpDoc.h1("MORE"),
-  HelpDoc.blocks([
-    HelpDoc.p("Every command takes --help. Settings are environment variables: custody doctor shows and checks them."),
-    HelpDoc.p("Shell completions: custody --completions bash, zsh or fish."),
-    HelpDoc.p(
-      `Exit codes: ${Object.entries(exitCodes)
-        .map(([code, meaning]) => `${code} ${meaning}`)
-        .join("; ")}.`
-    )
-  ])
-)
+const run = Command.run(custody, { name: "custody", version: packageJson.version })
+const words = process.argv.slice(2)
 
-const run = Command.run(custody, { name: "custody", version: packageJson.version, footer })
+const help = Effect.sync(() => {
+  const { columns = 100, isTTY = false } = process.stdout
+  return helpText(shown, words, { columns: Math.min(columns, 100), coloured: isTTY && process.env.NO_COLOR === undefined })
+})
 
-const program = run(process.argv).pipe(
+const main = (asksForHelp(shown, words) ? Effect.flatMap(help, Console.log) : run(process.argv)).pipe(
   plainly,
   Effect.provide(Layer.merge(BunContext.layer, CliConfig.layer({ showBuiltIns: false, showTypes: false })))
 )
 
-const fiber = Effect.runFork(program)
+const fiber = Effect.runFork(main)
 let askedAt: number | undefined
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {

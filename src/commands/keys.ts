@@ -126,6 +126,6 @@ const revoke = Command.make("revoke", { id }, ({ id }) => withKeys((keys) => Eff
 )
 
 export const keys = Command.make("keys").pipe(
-  Command.withDescription("API keys: create, list, update, revoke"),
+  Command.withDescription("API keys: create, list, edit and revoke them."),
   Command.withSubcommands([create, listed, update, revoke])
 )

@@ -10,7 +10,9 @@ import { Usage } from "./exit.ts"
 const isRole = (text: string): text is Role => roles.some((role) => role === text)
 
 const wanted = Options.text("roles").pipe(
-  Options.withDescription("comma-separated: api, worker, dispatcher; roles can run on different machines"),
+  Options.withDescription(
+    "what this process does: api, worker, dispatcher, comma-separated; all of them by default. Roles can run on different machines"
+  ),
   Options.withDefault(roles.join(","))
 )
 

@@ -39,6 +39,6 @@ const invite = Command.make(
 ).pipe(Command.withDescription("Invite a user of the feed to the web portal; the link works once and is shown this once."))
 
 export const users = Command.make("users").pipe(
-  Command.withDescription("People who may sign in to the web portal: invite"),
+  Command.withDescription("People who may sign in to the web portal: invite them."),
   Command.withSubcommands([invite])
 )

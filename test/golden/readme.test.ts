@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import packageJson from "../../package.json" with { type: "json" }
+import { exitCodes } from "../../src/commands/exit.ts"
 import type { Setting } from "../../src/settings/readers.ts"
 import { fallbackOf } from "../../src/settings/Settings.ts"
 import { table } from "../../src/settings/table.ts"
@@ -34,6 +35,11 @@ describe("README.md", () => {
         settings.map((one) => [`\`${one.name}\``, shownDefault(one), one.meaning])
       )}\n`
     )
+  })
+
+  test("its exit codes are those of the program", () => {
+    const codes = Object.entries(exitCodes).map(([code, meaning]) => [code, meaning])
+    documentPart("README.md", "exit codes", `\n${markdownTable(["code", "meaning"], codes)}\n`)
   })
 
   test("its dependencies are those of package.json, each named once", () => {
