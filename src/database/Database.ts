@@ -21,14 +21,22 @@ export interface PoolShape {
   readonly statement: Duration.Duration
   /** Longest a caller waits for a connection. */
   readonly acquire: Duration.Duration
+  /** Settings of Postgres's planner. */
+  readonly planner: ReadonlyArray<string>
 }
+
+// A prepared statement keeps its plan until its tables are analyzed, and a plan that was made for empty tables reads them
+// whole, which takes minutes by the time that a hundred thousand rows are there. What finds rows by their keys is
+// therefore planned for keys, and the large statements of the ledger are planned each time for the tables as they are.
+const byKeys = ["enable_seqscan=off", "enable_hashjoin=off", "enable_mergejoin=off"],
+  eachTime = ["plan_cache_mode=force_custom_plan", ...byKeys]
 
 /** The pools of the program. Reliability: pool and timeouts. */
 export const pools = {
-  api: { name: "api", connections: 10, statement: Duration.seconds(2), acquire: Duration.seconds(1) },
-  ledger: { name: "ledger", connections: 4, statement: Duration.seconds(30), acquire: Duration.seconds(5) },
-  worker: { name: "worker", connections: 12, statement: Duration.seconds(10), acquire: Duration.seconds(5) },
-  command: { name: "command", connections: 2, statement: Duration.minutes(10), acquire: Duration.seconds(10) }
+  api: { name: "api", connections: 10, statement: Duration.seconds(2), acquire: Duration.seconds(1), planner: ["enable_seqscan=off"] },
+  ledger: { name: "ledger", connections: 4, statement: Duration.seconds(30), acquire: Duration.seconds(5), planner: eachTime },
+  worker: { name: "worker", connections: 12, statement: Duration.seconds(10), acquire: Duration.seconds(5), planner: byKeys },
+  command: { name: "command", connections: 2, statement: Duration.minutes(10), acquire: Duration.seconds(10), planner: eachTime }
 } as const satisfies Record<string, PoolShape>
 
 const TIMESTAMPTZ = 1184
@@ -151,7 +159,8 @@ const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
       "-c timezone=UTC",
       `-c statement_timeout=${Duration.toMillis(shape.statement)}`,
       "-c idle_in_transaction_session_timeout=5000",
-      `-c lock_timeout=${Math.min(5_000, Duration.toMillis(shape.statement))}`
+      `-c lock_timeout=${Math.min(5_000, Duration.toMillis(shape.statement))}`,
+      ...shape.planner.map((setting) => `-c ${setting}`)
     ].join(" ")
   })
   // A connection that breaks while idle is replaced by the pool; the next statement reports what is wrong.

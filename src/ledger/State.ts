@@ -211,6 +211,8 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
     state.addresses.load(keyOf.address(row), row)
 
   const transactions = records.filter((record) => record.type === "transaction")
+  // Only the hash is left to look up by: on a table that was never analyzed Postgres would take a vault's index instead,
+  // and read the vault's whole history for each record.
   for (const row of yield* unlessEmpty(
     transactions,
     sql<Transaction>`
@@ -219,7 +221,8 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
     FROM unnest(${transactions.map((_) => _.hash)}::text[], ${transactions.map((_) => _.vaultId)}::text[],
       ${transactions.map((_) => _.network)}::text[], ${transactions.map((_) => _.index)}::int[],
       ${transactions.map((_) => _.direction)}::text[]) AS k (hash, vault_id, network, index, direction)
-    JOIN transactions t USING (hash, vault_id, network, index, direction)`
+    JOIN transactions t ON t.hash = k.hash AND t.vault_id IS NOT DISTINCT FROM k.vault_id AND t.network IS NOT DISTINCT FROM k.network
+      AND t.index IS NOT DISTINCT FROM k.index AND t.direction IS NOT DISTINCT FROM k.direction`
   ))
     state.transactions.load(keyOf.transaction(row), row)
 
