@@ -136,7 +136,8 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
         break
       case "busy":
         // Thousands of deliveries may wait for a dead endpoint for days; a step of a fresh run knows when it is due.
-        if (workflowInfo().continueAsNewSuggested && !cancel) await continueAsNew<typeof deliver>(input)
+        if (workflowInfo().continueAsNewSuggested && !cancel && !CancellationScope.current().consideredCancelled)
+          await continueAsNew<typeof deliver>(input)
         await pause(outcome.waitMs)
         break
       case "elsewhere":

@@ -9,7 +9,9 @@ const once = proxyActivities<Activities>({
 })
 // As long as the sweeper looks for notices that were not sent: a mail server that is away for longer is not waited for.
 const patient = proxyActivities<Activities>({
-  startToCloseTimeout: "1 minute",
+  // A message that a slow mail server is still taking is not sent a second time; a dead worker shows in its heartbeats.
+  startToCloseTimeout: "10 minutes",
+  heartbeatTimeout: "20 seconds",
   scheduleToCloseTimeout: "3 days",
   retry: { initialInterval: "2 seconds", backoffCoefficient: 2, maximumInterval: "15 minutes" }
 })

@@ -17,6 +17,9 @@ import * as Id from "../values/Id.ts"
 import { type Attempt, type Delivery, statuses } from "./Delivery.ts"
 import type { ToStart } from "./Starter.ts"
 
+/** After this an attempt without an outcome lost its sender: it is shown as interrupted, also before the next one closes it. */
+const UNFINISHED = "1 minute"
+
 /** Filters of a webhook's deliveries. */
 export interface DeliveryFilter {
   readonly status?: ReadonlyArray<string> | undefined
@@ -35,15 +38,15 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** The deliveries with their attempts; one that is still under way is not shown yet. */
+    /** The deliveries with their attempts; one that may still be under way is not shown yet. */
     const withAttempts = Effect.fnUntraced(function* (rows: ReadonlyArray<DeliveryRow>) {
       if (rows.length === 0) return []
       const ids = rows.map(({ id }) => id).sort()
       // The bounds tell which days' partitions hold the attempts; the list of ids alone would have all of them searched.
       const attempts = yield* sql<Attempt & { readonly deliveryId: string }>`
-        SELECT t.delivery_id AS "deliveryId", t.at, t.result, t.http_status AS "httpStatus", t.latency_ms AS "latencyMs", t.body_snippet AS "bodySnippet"
+        SELECT t.delivery_id AS "deliveryId", t.at, coalesce(t.result, 'interrupted') AS result, t.http_status AS "httpStatus", t.latency_ms AS "latencyMs", t.body_snippet AS "bodySnippet"
         FROM delivery_attempts t WHERE t.delivery_id = ANY(${ids}) AND t.delivery_id >= ${ids[0]} AND t.delivery_id <= ${ids.at(-1)}
-          AND t.result IS NOT NULL
+          AND (t.result IS NOT NULL OR t.at < clock_timestamp() - ${UNFINISHED}::interval)
         ORDER BY t.delivery_id, t.number`
       const byDelivery = new Map<string, Array<Attempt>>()
       for (const { deliveryId, ...attempt } of attempts) {

@@ -13,6 +13,8 @@ import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
 import type { Recorded } from "./Attempts.ts"
 import { type Facts, noticeTexts } from "./noticeTexts.ts"
 
+/** Longest that one statement of a disable may take: it cancels all that waits. */
+const PATIENCE = "60s"
 /** Time between two 410 answers after which an endpoint counts as gone, in minutes. */
 const GONE_MINUTES = 5
 
@@ -54,6 +56,12 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
         const [now] = moved.length > 0 ? moved : yield* sql<{ status: string }>`SELECT status FROM deliveries WHERE id = ${deliveryId}`
         return { first: attempts.length > 0, moved: moved.length > 0, status: now?.status ?? "CANCELED" }
       })
+
+    /**
+     * Takes the webhook's turn. Taken before any delivery is touched: a disable, which holds the turn, cancels every
+     * delivery that waits, and would meet another failure that holds one of them and waits for the turn.
+     */
+    const takeTurn = (webhookId: string) => sql`SELECT 1 FROM webhook_health WHERE webhook_id = ${webhookId} FOR UPDATE`
 
     /** Counts the failure and returns the streak as it is now. */
     const count = ({ answer, deliveryId, webhookId }: Recorded) =>
@@ -107,6 +115,7 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
       if (row === undefined) return undefined
       const [waiting] = yield* sql<{ count: number }>`
         SELECT count(*) AS count FROM deliveries WHERE webhook_id = ${webhookId} AND status IN ('PENDING', 'RETRYING')`
+      yield* sql`SET LOCAL statement_timeout = ${sql.literal(`'${PATIENCE}'`)}`
       yield* cancelWaiting(sql, webhookId, "WEBHOOK_DISABLED")
       yield* EventLog.record(
         sql,
@@ -181,6 +190,7 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
       record: (recorded: Recorded, waitMs: number | undefined) =>
         sql.withTransaction(
           Effect.gen(function* () {
+            yield* takeTurn(recorded.webhookId)
             const { first, moved, status } = yield* finish(recorded, waitMs)
             if (!first) return { status, ...nothing } satisfies Consequence
             const exhausted = moved && status === "FAILED"
@@ -196,6 +206,7 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
       exhaust: (deliveryId: string, webhookId: string) =>
         sql.withTransaction(
           Effect.gen(function* () {
+            yield* takeTurn(webhookId)
             const rows = yield* sql`
               UPDATE deliveries SET status = 'FAILED', failure_reason = 'EXHAUSTED', next_attempt_at = NULL
               WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') RETURNING id`
@@ -204,7 +215,7 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
             const target = yield* targetOf(webhookId)
             if (target === undefined) return []
             const [health] = yield* sql<{ since: string | null; failures: number }>`
-              SELECT failing_since AS since, consecutive_failures AS failures FROM webhook_health WHERE webhook_id = ${webhookId} FOR UPDATE`
+              SELECT failing_since AS since, consecutive_failures AS failures FROM webhook_health WHERE webhook_id = ${webhookId}`
             const facts = {
               webhookId,
               host: new URL(target.url).hostname,
