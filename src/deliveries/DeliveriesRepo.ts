@@ -14,7 +14,7 @@ import { seesEvent, seesWebhook } from "../events/visibility.ts"
 import type { Key } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import * as Id from "../values/Id.ts"
-import { type Attempt, type Delivery, statuses } from "./Delivery.ts"
+import { type Delivery, statuses } from "./Delivery.ts"
 import type { ToStart } from "./Starter.ts"
 
 /** After this an attempt without an outcome lost its sender: it is shown as interrupted, also before the next one closes it. */
@@ -29,7 +29,8 @@ export interface DeliveryFilter {
   readonly createdBefore?: string | undefined
 }
 
-type DeliveryRow = Omit<Delivery, "attempts">
+/** A timestamp inside JSON, as all others are answered. */
+const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
 
 const columns = `d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, d.status, d.next_attempt_at AS "nextAttemptAt",
   d.failure_reason AS "failureReason", d.replayed_from AS "replayedFromDeliveryId", d.delivered_at AS "deliveredAt", d.created_at AS "createdAt"`
@@ -38,34 +39,33 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** The deliveries with their attempts; one that may still be under way is not shown yet. */
-    const withAttempts = Effect.fnUntraced(function* (rows: ReadonlyArray<DeliveryRow>) {
-      if (rows.length === 0) return []
-      const ids = rows.map(({ id }) => id).sort()
-      // The bounds tell which days' partitions hold the attempts; the list of ids alone would have all of them searched.
-      const attempts = yield* sql<Attempt & { readonly deliveryId: string }>`
-        SELECT t.delivery_id AS "deliveryId", t.at, coalesce(t.result, 'interrupted') AS result, t.http_status AS "httpStatus", t.latency_ms AS "latencyMs", t.body_snippet AS "bodySnippet"
-        FROM delivery_attempts t WHERE t.delivery_id = ANY(${ids}) AND t.delivery_id >= ${ids[0]} AND t.delivery_id <= ${ids.at(-1)}
-          AND (t.result IS NOT NULL OR t.at < clock_timestamp() - ${UNFINISHED}::interval)
-        ORDER BY t.delivery_id, t.number`
-      const byDelivery = new Map<string, Array<Attempt>>()
-      for (const { deliveryId, ...attempt } of attempts) {
-        const known = byDelivery.get(deliveryId)
-        if (known === undefined) byDelivery.set(deliveryId, [attempt])
-        else known.push(attempt)
-      }
-      return rows.map(
-        ({ createdAt, deliveredAt, failureReason, nextAttemptAt, replayedFromDeliveryId, ...row }): Delivery => ({
-          ...row,
-          attempts: byDelivery.get(row.id) ?? [],
-          nextAttemptAt,
-          failureReason,
-          replayedFromDeliveryId,
-          deliveredAt,
-          createdAt
-        })
+    /**
+     * The deliveries of a query with their attempts, newest first; one that may still be under way is not shown yet.
+     * One statement, so that a delivery and its attempts are always of the same moment.
+     */
+    const withAttempts = (rows: Statement.Fragment) =>
+      Effect.map(
+        sql<Delivery>`
+          SELECT d.*, (
+            SELECT coalesce(json_agg(json_build_object('at', to_char(t.at AT TIME ZONE 'UTC', ${ISO}),
+              'result', coalesce(t.result, 'interrupted'), 'httpStatus', t.http_status, 'latencyMs', t.latency_ms, 'bodySnippet', t.body_snippet)
+              ORDER BY t.number), '[]')
+            FROM delivery_attempts t WHERE t.delivery_id = d.id
+              AND (t.result IS NOT NULL OR t.at < clock_timestamp() - ${UNFINISHED}::interval)) AS attempts
+          FROM (${rows}) d ORDER BY d."createdAt" DESC, d.id DESC`,
+        (found) =>
+          found.map(
+            ({ attempts, createdAt, deliveredAt, failureReason, nextAttemptAt, replayedFromDeliveryId, ...row }): Delivery => ({
+              ...row,
+              attempts,
+              nextAttemptAt,
+              failureReason,
+              replayedFromDeliveryId,
+              deliveredAt,
+              createdAt
+            })
+          )
       )
-    })
 
     const page = (where: Statement.Fragment, take: number) => sql`
       SELECT ${sql.literal(columns)} FROM deliveries d WHERE ${where} ORDER BY d.created_at DESC, d.id DESC LIMIT ${take}`
@@ -82,10 +82,10 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       const { eventId, kind, status } = filter
       if (eventId !== undefined) {
         const rest = and(sql, status !== undefined && sql`d.status = ANY(${status}::text[])`, kind !== undefined && sql`d.kind = ${kind}`)
-        return sql<DeliveryRow>`${page(sql`d.event_id = ${eventId} AND d.webhook_id = ${webhookId} ${common} ${rest}`, take)}`
+        return page(sql`d.event_id = ${eventId} AND d.webhook_id = ${webhookId} ${common} ${rest}`, take)
       }
-      if (status === undefined && kind === undefined) return sql<DeliveryRow>`${page(sql`d.webhook_id = ${webhookId} ${common}`, take)}`
-      return sql<DeliveryRow>`
+      if (status === undefined && kind === undefined) return page(sql`d.webhook_id = ${webhookId} ${common}`, take)
+      return sql`
         SELECT found.* FROM unnest(${[...new Set(status ?? statuses)]}::text[]) s (status)
         CROSS JOIN unnest(${kind === undefined ? kinds : [kind]}::text[]) k (kind)
         CROSS JOIN LATERAL (${page(sql`d.webhook_id = ${webhookId} AND d.status = s.status AND d.kind = k.kind ${common}`, take)}) found
@@ -105,18 +105,14 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         // Postgres takes no NUL in a text, and no event's id has one.
         filter.eventId?.includes("\u0000") === true
           ? Effect.succeed([])
-          : Effect.orDie(Effect.flatMap(filtered(webhookId, filter, after, take), withAttempts)),
+          : Effect.orDie(withAttempts(filtered(webhookId, filter, after, take))),
 
       /** Every delivery of an event to webhooks that the caller sees, deleted ones included, newest first. */
       ofEvent: (principal: PrincipalState, eventId: string): Effect.Effect<ReadonlyArray<Delivery>> =>
         Effect.orDie(
-          Effect.flatMap(
-            sql<DeliveryRow>`
-              SELECT ${sql.literal(columns)} FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
-              WHERE d.event_id = ${eventId} AND d.id >= ${oldestId("del")} AND ${seesWebhook(sql, principal)}
-              ORDER BY d.created_at DESC, d.id DESC`,
-            withAttempts
-          )
+          withAttempts(sql`
+            SELECT ${sql.literal(columns)} FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
+            WHERE d.event_id = ${eventId} AND d.id >= ${oldestId("del")} AND ${seesWebhook(sql, principal)}`)
         ),
 
       /** Refuses callers who do not see the delivery's webhook and event, then those who may not manage webhooks. */
@@ -138,10 +134,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         yield* sql`
           INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at, replayed_from)
           VALUES (${id}, ${found.eventId}, ${found.webhookId}, ${found.kind}, 'PENDING', now(), ${deliveryId})`
-        const [made] = yield* Effect.flatMap(
-          sql<DeliveryRow>`SELECT ${sql.literal(columns)} FROM deliveries d WHERE d.id = ${id}`,
-          withAttempts
-        )
+        const [made] = yield* withAttempts(sql`SELECT ${sql.literal(columns)} FROM deliveries d WHERE d.id = ${id}`)
         return made === undefined ? yield* Effect.die(new Error(`the delivery ${id} is gone within its transaction`)) : made
       }),
 

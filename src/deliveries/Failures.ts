@@ -9,6 +9,7 @@ import * as EventLog from "../events/EventLog.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { cancelWaiting } from "../webhooks/cancelWaiting.ts"
+import { hostOf } from "../webhooks/url.ts"
 import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
 import type { Recorded } from "./Attempts.ts"
 import { type Facts, noticeTexts } from "./noticeTexts.ts"
@@ -160,7 +161,7 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
       if (target === undefined) return nothing
       const facts = {
         webhookId,
-        host: new URL(target.url).hostname,
+        host: hostOf(target.url),
         since: streak.failingSince,
         failures: streak.consecutiveFailures,
         lastResult: answer.httpStatus === 0 ? answer.result : `${answer.result} (${answer.httpStatus})`,
@@ -218,7 +219,7 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
               SELECT failing_since AS since, consecutive_failures AS failures FROM webhook_health WHERE webhook_id = ${webhookId}`
             const facts = {
               webhookId,
-              host: new URL(target.url).hostname,
+              host: hostOf(target.url),
               since: health?.since ?? "not failing",
               failures: health?.failures ?? 0,
               lastResult: "interrupted",

@@ -10,6 +10,7 @@ import { type DeliverInput, searchKeys, signals, workflows } from "../../workflo
 import { Settings } from "../settings/Settings.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import { register } from "../temporal/searchAttributes.ts"
+import { hostOf } from "../webhooks/url.ts"
 
 /** Status of a gRPC call that is at fault itself. */
 const INVALID_ARGUMENT = 3
@@ -80,7 +81,7 @@ export class Starter extends Effect.Service<Starter>()("custody/Starter", {
                 requestEagerStart: true,
                 // A worker that is killed inside a task is noticed after this.
                 workflowTaskTimeout: "5 seconds",
-                staticSummary: `${kind} → ${new URL(url).hostname}`,
+                staticSummary: `${kind} → ${hostOf(url)}`,
                 priority: { fairnessKey: webhookId },
                 ...(asIndexed
                   ? {

@@ -41,6 +41,9 @@ const allowedHost = (hostname: string, { cidrs }: Allowed): boolean => {
   return hostname === "localhost" && LOOPBACK.some((address) => Format.holds(cidrs, address))
 }
 
+/** The host of a stored URL, for people to read; a URL that is older than the rules may have none. */
+export const hostOf = (text: string): string => (URL.canParse(text) ? new URL(text).hostname : "a URL without a host")
+
 /** The URL as it is stored, or why it is refused. */
 export const check = (text: string, allowed: Allowed): Either.Either<string, RefusedUrl> => {
   if (text.length > MAX_LENGTH) return malformed(`must have at most ${MAX_LENGTH} characters`)

@@ -80,9 +80,9 @@ export class Receiver {
   #folder = ""
   authority: Authority | undefined
 
-  async open(host = "127.0.0.1"): Promise<void> {
+  async open(host = "127.0.0.1", names: ReadonlyArray<string> = []): Promise<void> {
     this.authority = await authority()
-    const { cert, key } = await this.authority.sign({ names: ["localhost", host] })
+    const { cert, key } = await this.authority.sign({ names: ["localhost", host, ...names] })
     this.#folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-receiver-"))
     fs.writeFileSync(this.caFile, this.authority.ca)
     this.#server = Bun.serve({
