@@ -1,0 +1,193 @@
+/**
+ * The README's consumers in Node, Python and Go, taken from it as they stand and run against real deliveries of the
+ * service: they accept what it signed, also with either secret of a rotation, and refuse everything else.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as net from "node:net"
+import * as os from "node:os"
+import * as path from "node:path"
+import { useApp } from "../support/app.ts"
+import { codeBlocks, documentText } from "../support/document.ts"
+import { type Received, receiverEnv, until, useReceiver } from "../support/receiver.ts"
+import { smallest } from "../support/records.ts"
+import { cache } from "../support/servers.ts"
+
+const root = path.resolve(import.meta.dir, "../..")
+const section = documentText("README.md").split("\n## Verify a delivery\n")[1]?.split("\n## ")[0] ?? ""
+const [node = ""] = codeBlocks(section, "js")
+const [python = "", stripe = ""] = codeBlocks(section, "python")
+const [go = ""] = codeBlocks(section, "go")
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-verify-"))
+const children: Array<ReturnType<typeof Bun.spawn>> = []
+
+const receiver = useReceiver()
+const app = useApp([])
+let secret = "",
+  newer = ""
+let delivery: Received, rotated: Received
+
+/** Runs a command to its end; fails the test with what it said. */
+const run = async (command: ReadonlyArray<string>, cwd: string, env: { readonly [name: string]: string } = {}) => {
+  const child = Bun.spawn([...command], { cwd, env: { ...process.env, ...env }, stdout: "pipe", stderr: "pipe" })
+  const [out, error] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  if ((await child.exited) !== 0) throw new Error(`${command.join(" ")}:\n${out}${error}`)
+}
+
+/** A virtual environment with the libraries, kept between runs. */
+const virtualEnvironment = async () => {
+  const at = path.join(cache, "verify-python")
+  const made = path.join(at, "complete")
+  if (!fs.existsSync(made)) {
+    fs.rmSync(at, { recursive: true, force: true })
+    await run(["python3", "-m", "venv", at], root)
+    await run([path.join(at, "bin", "pip"), "install", "--quiet", "standardwebhooks==1.1.0", "stripe==16.1.0"], root)
+    fs.writeFileSync(made, "")
+  }
+  return path.join(at, "bin", "python")
+}
+
+const freePort = () =>
+  new Promise<string>((resolve) => {
+    const server = net.createServer().listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      server.close(() => resolve(String(typeof address === "object" && address !== null ? address.port : 0)))
+    })
+  })
+
+/** Starts a consumer that trusts a secret; returns what it answers to a request. */
+const consumer = async (command: ReadonlyArray<string>, cwd: string, trusted: string) => {
+  const port = await freePort()
+  const env = { ...process.env, WEBHOOK_SECRET: trusted, PORT: port }
+  children.push(Bun.spawn([...command], { cwd, env, stdout: "ignore", stderr: "ignore" }))
+  const answer = async ({ body, headers }: Pick<Received, "body" | "headers">) => {
+    const sent = Object.fromEntries(Object.entries(headers).filter(([name]) => !["host", "content-length", "connection"].includes(name)))
+    return (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body, headers: sent })).status
+  }
+  await until("the consumer", () => answer({ body: "", headers: {} }).catch(() => undefined), 60)
+  return answer
+}
+
+beforeAll(async () => {
+  app.main = await app.start(["api", "worker", "dispatcher"], receiverEnv(receiver))
+  await app.feed(smallest())
+  const key = (await app.key("user_a")).secret
+  const created = await app.request("POST", "/v1/webhooks", {
+    key,
+    body: { url: receiver.url("/hook"), entityIds: ["entity_a"], eventKinds: ["vault.updated"], notificationEmail: "ops@example.com" }
+  })
+  secret = created.json.secret
+  const ping = () => app.request("POST", `/v1/webhooks/${created.json.id}/ping`, { key })
+  expect((await ping()).json.success).toBe(true)
+  newer = (await app.request("POST", `/v1/webhooks/${created.json.id}/rotate-secret`, { key })).json.secret
+  expect((await ping()).json.success).toBe(true)
+  const [first, second] = receiver.to("/hook")
+  if (first === undefined || second === undefined) throw new Error("the pings did not arrive")
+  delivery = first
+  rotated = second
+}, 60_000)
+
+afterAll(async () => {
+  for (const child of children) {
+    child.kill("SIGKILL")
+    await child.exited
+  }
+  fs.rmSync(folder, { recursive: true, force: true })
+})
+
+/** What every consumer has to answer. */
+const holds = async (start: (trusted: string) => ReturnType<typeof consumer>) => {
+  const [old, fresh] = [await start(secret), await start(newer)]
+  const changed = { ...delivery, body: delivery.body.replace("webhook.ping", "webhook.pong") }
+  const elsewhere = { ...delivery, headers: { ...delivery.headers, "webhook-id": "evt_another" } }
+  const late = { ...delivery, headers: { ...delivery.headers, "webhook-timestamp": String(Math.floor(Date.now() / 1_000) - 3_600) } }
+  expect(changed.body).not.toBe(delivery.body)
+  expect({
+    "the secret that signed": await old(delivery),
+    "the old secret in a rotation": await old(rotated),
+    "the new secret in a rotation": await fresh(rotated),
+    "another secret": await fresh(delivery),
+    "another body": await old(changed),
+    "another event": await old(elsewhere),
+    "another time": await old(late),
+    "no signature": await old({ body: delivery.body, headers: {} })
+  }).toEqual({
+    "the secret that signed": 204,
+    "the old secret in a rotation": 204,
+    "the new secret in a rotation": 204,
+    "another secret": 400,
+    "another body": 400,
+    "another event": 400,
+    "another time": 400,
+    "no signature": 400
+  })
+}
+
+const lacks = (program: string) => Bun.which(program) === null
+const unless = (program: string) => (lacks(program) ? ` (skipped: there is no ${program} on PATH)` : "")
+
+describe("the README's consumers verify real deliveries", () => {
+  test.skipIf(lacks("node"))(
+    `in Node.js${unless("node")}`,
+    async () => {
+      const home = path.join(folder, "node")
+      fs.mkdirSync(home)
+      fs.writeFileSync(path.join(home, "consumer.mjs"), node)
+      fs.symlinkSync(path.join(root, "node_modules"), path.join(home, "node_modules"))
+      await holds((trusted) => consumer(["node", "consumer.mjs"], home, trusted))
+    },
+    60_000
+  )
+
+  test.skipIf(lacks("python3"))(
+    `in Python${unless("python3")}`,
+    async () => {
+      const interpreter = await virtualEnvironment()
+      fs.writeFileSync(path.join(folder, "consumer.py"), python)
+      await holds((trusted) => consumer([interpreter, "consumer.py"], folder, trusted))
+    },
+    180_000
+  )
+
+  test.skipIf(lacks("python3"))(
+    `X-Service-Signature, by Stripe's library${unless("python3")}`,
+    async () => {
+      const interpreter = await virtualEnvironment()
+      fs.writeFileSync(path.join(folder, "stripe_header.py"), stripe)
+      const verify = async (trusted: string, { body, headers }: Received) => {
+        const child = Bun.spawn([interpreter, "stripe_header.py"], {
+          cwd: folder,
+          stdin: new Blob([body]),
+          stdout: "ignore",
+          stderr: "ignore",
+          env: { ...process.env, WEBHOOK_SECRET: trusted, X_SERVICE_SIGNATURE: headers["x-service-signature"] ?? "" }
+        })
+        return (await child.exited) === 0
+      }
+      expect([
+        await verify(secret, delivery),
+        await verify(secret, rotated),
+        await verify(newer, rotated),
+        await verify(newer, delivery),
+        await verify(secret, { ...delivery, body: `${delivery.body} ` })
+      ]).toEqual([true, true, true, false, false])
+    },
+    180_000
+  )
+
+  test.skipIf(lacks("go"))(
+    `in Go${unless("go")}`,
+    async () => {
+      const home = path.join(folder, "go")
+      fs.mkdirSync(home)
+      fs.writeFileSync(path.join(home, "main.go"), go)
+      const env = { GOFLAGS: "-mod=mod", GOWORK: "off" }
+      await run(["go", "mod", "init", "consumer"], home, env)
+      await run(["go", "get", "github.com/standard-webhooks/standard-webhooks/libraries@v0.0.1"], home, env)
+      await run(["go", "build", "-o", "consumer", "."], home, env)
+      await holds((trusted) => consumer([path.join(home, "consumer")], home, trusted))
+    },
+    180_000
+  )
+})
