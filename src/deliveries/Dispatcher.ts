@@ -27,6 +27,7 @@ const LEFT = 1_000
 const POLL = "100 millis"
 /** Time between two sweeps, and between two looks for what workflows are to be told. */
 const SWEEP = "30 seconds",
+  FIRST_AGAIN = "4 seconds",
   TELL = "500 millis"
 
 interface Match {
@@ -81,6 +82,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         yield* sql`
           UPDATE events e SET dispatched_at = now(), matched_count = c.matched
           FROM unnest(${eventIds}::text[], ${eventIds.map((id) => counts.get(id) ?? 0)}::int[]) AS c (id, matched) WHERE e.id = c.id`
+        // failpoint: dispatch-written
         return { events: eventIds.length, deliveries }
       })
     )
@@ -97,6 +99,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         const startOne = (delivery: ToStart) =>
           Effect.suspend(() => (away ? keep(delivery) : Effect.asVoid(starter.start(delivery)))).pipe(
             Effect.tap(() => {
+              // failpoint: started
               if (!away) left.delete(delivery.id)
             }),
             Effect.catchAll((error) => {
@@ -117,6 +120,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     const next = Effect.uninterruptible(
       Effect.gen(function* () {
         const { deliveries, events } = yield* claim
+        // failpoint: dispatched
         return (yield* startAll(deliveries)) && events === BATCH
       })
     )
@@ -147,8 +151,10 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         const look = Effect.zipRight(surviving("dispatching", drain), Effect.raceFirst(Queue.take(wake), Effect.sleep(POLL)))
         yield* Effect.forkScoped(Effect.forever(look))
         yield* Effect.forkScoped(Effect.schedule(surviving("telling workflows", teller.tell), Schedule.spaced(TELL)))
-        // What a dispatcher left that was killed is not waited for: the first sweep looks at all that is due.
-        yield* surviving("the first sweep", sweeper.first)
+        // What a dispatcher left that was killed is not waited for: the first sweeps look at all that is due, and again
+        // at what was just being started.
+        const first = surviving("the first sweep", sweeper.first)
+        yield* Effect.zipRight(first, Effect.delay(first, FIRST_AGAIN))
         return yield* Effect.schedule(sweeps, Schedule.spaced(SWEEP))
       }).pipe(Effect.scoped)
     }

@@ -193,6 +193,7 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
           Effect.gen(function* () {
             yield* takeTurn(recorded.webhookId)
             const { first, moved, status } = yield* finish(recorded, waitMs)
+            // failpoint: failure-written
             if (!first) return { status, ...nothing } satisfies Consequence
             const exhausted = moved && status === "FAILED"
             if (exhausted) yield* countExhausted(recorded.webhookId)

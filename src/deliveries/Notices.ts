@@ -46,6 +46,7 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
               catch: (error) => new MailRefused({ message: error instanceof Error ? error.message : String(error) })
             })
           }
+          // failpoint: notice-sent
           yield* sql`UPDATE notices SET sent_at = now(), channel = ${channel} WHERE id = ${noticeId} AND sent_at IS NULL`
           return { channel }
         }),

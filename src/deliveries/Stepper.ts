@@ -109,6 +109,7 @@ export class Stepper extends Effect.Service<Stepper>()("custody/Stepper", {
         secrets,
         wanted: wanted(begun.id, readAt)
       })
+      // failpoint: answered
       Metric.tagged(attemptCount, "result", answer.result).unsafeUpdate(1, [])
       attemptSeconds.unsafeUpdate(answer.latencyMs / 1_000, [])
       const recorded = { deliveryId: begun.id, webhookId: begun.webhookId, number }
@@ -162,8 +163,10 @@ export class Stepper extends Effect.Service<Stepper>()("custody/Stepper", {
       return yield* Effect.gen(function* () {
         const readAt = performance.now()
         const begun = yield* attempts.begin({ id: input.deliveryId, limit: input.waitsMs.length, after: input.after })
+        // failpoint: begun
         const done = yield* proceed(begun, readAt, input)
         latencyMs = done.latencyMs
+        // failpoint: recorded
         return done.outcome
       }).pipe(Effect.ensuring(Effect.sync(() => room.release(latencyMs))))
     })

@@ -36,6 +36,7 @@ export class Teller extends Effect.Service<Teller>()("custody/Teller", {
         },
         { concurrency: AT_ONCE }
       )
+      // failpoint: told
       yield* sql`DELETE FROM delivery_signals WHERE id = ANY(${told.flat()}::bigint[])`
       return rows.length === BATCH && told.flat().length > 0
     })

@@ -162,8 +162,9 @@ export const post = ({ address, body, headers, startedAt, trust, url, wanted }: 
           if (!samePeer(socket.remoteAddress, address)) return failed("blocked_address")
           Runtime.runFork(runtime)(wanted).addObserver((exit) => {
             if (done) return
-            if (Exit.isSuccess(exit) && exit.value) request.end(body)
-            else end(new Withdrawn())
+            if (!Exit.isSuccess(exit) || !exit.value) return end(new Withdrawn())
+            request.end(body)
+            // failpoint: sent
           })
         })
       })

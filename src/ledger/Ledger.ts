@@ -70,6 +70,7 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
         }
         yield* write(sql, state)
         if (events) yield* EventLog.record(sql, folded.occurrences)
+        // failpoint: feed-written
         return {
           received: lines.length,
           changed: folded.changed,

@@ -39,10 +39,14 @@ export interface Process {
   readonly end: (signal?: NodeJS.Signals) => Promise<number | null>
 }
 
-/** Starts `custody start` and waits until it is ready; fails with its output when it ends before. */
+/**
+ * Starts `custody start` and waits until it is ready; fails with its output when it ends before. With `FAIL_AT` in the
+ * environment it is a test build (failpoints.ts).
+ */
 export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name: string]: string }): Promise<Process> =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ["src/main.ts", "start", ...args], {
+    const build = env["FAIL_AT"] === undefined ? [] : ["--preload", "./test/support/failpoints.ts"]
+    const child = spawn(process.execPath, [...build, "src/main.ts", "start", ...args], {
       cwd: root,
       env: { ...baseEnv(), ...env },
       stdio: ["ignore", "pipe", "pipe"]

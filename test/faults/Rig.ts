@@ -1,0 +1,190 @@
+/**
+ * What every fault is provoked on: the real program, a platform that feeds it and repeats what was not acknowledged, a
+ * receiver that remembers each request, and the history check that ends every fault. Reliability, fault matrix.
+ */
+import { afterAll, beforeAll } from "bun:test"
+import { webhookOf, world } from "../deliveries/verbs.ts"
+import { type Answer, App, type Process } from "../support/app.ts"
+import { type Received, Receiver, receiverEnv, until } from "../support/receiver.ts"
+import { hash, transaction } from "../support/records.ts"
+
+/** Whether this is the long run of `bun run faults`, and not the short one among the tests. */
+export const long = process.env["CUSTODY_FAULTS"] === "long"
+
+/** What a history came to. All but `events`, `deliveries`, `requests` and `repeated` must be 0. */
+export interface History {
+  readonly events: number
+  readonly deliveries: number
+  readonly requests: number
+  /** Acknowledged records of which no receiver got the event, by webhook that matches. */
+  readonly lost: number
+  /** Events, deliveries or requests that nothing caused, or twice what happened once. */
+  readonly unexpected: number
+  /** Deliveries that are in another state than DELIVERED. */
+  readonly unfinished: number
+  /** Requests without an attempt of their own, and answered attempts without a request. */
+  readonly unmatched: number
+  /** Requests of a delivery beyond the first that was answered 2xx: what at-least-once allows when a sender is killed. */
+  readonly repeated: number
+}
+
+/** A history without a fault in it: what `expect` compares with. */
+export const sound = { lost: 0, unexpected: 0, unfinished: 0, unmatched: 0 }
+
+const ALL = ["api", "worker", "dispatcher"] as const
+/** Records of one request of the feed. */
+const BATCH = 5
+
+/** Webhooks by the path of the receiver that they send to, each with its entity. */
+const webhooks = { "/one": 0, "/two": 0, "/three": 1 } as const
+
+const attemptOf = ({ headers }: Received) => `${headers["x-service-delivery-id"]} ${headers["x-service-attempt"]}`
+
+export class Rig {
+  readonly app = new App()
+  readonly receiver = new Receiver()
+  key = ""
+  /** Hashes of the transactions that were acknowledged. */
+  readonly acknowledged = new Set<string>()
+  /** Status that each request was answered, by delivery and attempt. */
+  readonly #answered = new Map<string, number>()
+  #ids = new Map<string, string>()
+  #next = 0
+
+  /** Opens it; `roles` is what the first process does. */
+  async open(env: { readonly [name: string]: string } = {}, roles: ReadonlyArray<string> = ALL): Promise<void> {
+    await this.receiver.open()
+    await this.app.open(roles, {
+      ...receiverEnv(this.receiver),
+      WEBHOOK_RETRY_SCHEDULE: `0s${",1s".repeat(14)}`,
+      ...env
+    })
+    await this.app.feed(world(2), { "x-record-events": "none" })
+    this.key = (await this.app.key("user_a")).secret
+    for (const [path, entity] of Object.entries(webhooks)) {
+      this.#ids.set(path, (await webhookOf(this.app, this.key, entity, this.receiver.url(path))).id)
+      this.answer(path, () => 200)
+    }
+  }
+
+  /** What a path answers, after how many ms. */
+  answer(path: string, status: (request: Received, count: number) => number, delay: () => number = () => Math.random() * 20): void {
+    this.receiver.on(path, async (request, count) => {
+      const code = status(request, count)
+      await Bun.sleep(delay())
+      this.#answered.set(attemptOf(request), code)
+      return new Response("", { status: code })
+    })
+  }
+
+  get paths(): ReadonlyArray<string> {
+    return Object.keys(webhooks)
+  }
+
+  idOf(path: string): string {
+    return this.#ids.get(path) ?? ""
+  }
+
+  /** The process that has the API, started anew. */
+  async restart(env: { readonly [name: string]: string } = {}, roles: ReadonlyArray<string> = ALL): Promise<Process> {
+    this.app.main = await this.app.start(roles, env)
+    return this.app.main
+  }
+
+  /** Feeds this many transactions and repeats what was not acknowledged; `pace` is the pause between requests in ms. */
+  async feed(count: number, pace = 0): Promise<void> {
+    for (let fed = 0; fed < count; fed += BATCH) {
+      const hashes = Array.from({ length: Math.min(BATCH, count - fed) }, () => hash(++this.#next))
+      const records = hashes.map((text, index) => transaction(`vault_${(fed + index) % 2}`, 0, { hash: text }))
+      await until(
+        "the feed's acknowledgement",
+        async () => (await this.app.records(records).catch(() => undefined))?.status === 200 || Bun.sleep(100).then(() => false),
+        120
+      )
+      for (const text of hashes) this.acknowledged.add(text)
+      await Bun.sleep(pace)
+    }
+  }
+
+  /** Waits until nothing waits any more. */
+  async settle(seconds = 150): Promise<void> {
+    await until(
+      "the end of every delivery",
+      async () => {
+        const [row] = await this.app.sql(`
+          SELECT (SELECT count(*) FROM events WHERE dispatched_at IS NULL)
+            + (SELECT count(*) FROM deliveries WHERE status IN ('PENDING', 'RETRYING')) AS waiting`)
+        return Number(row?.["waiting"]) === 0 || Bun.sleep(200).then(() => false)
+      },
+      seconds
+    )
+  }
+
+  /** Compares what was acknowledged, what the API shows and what the receiver saw. */
+  async history(): Promise<History> {
+    const events = await this.app.walk("/v1/webhook-events?kind=transaction.confirmed", this.key, 500)
+    const eventOf = new Map<string, Answer["json"]>()
+    let unexpected = 0,
+      lost = 0,
+      unfinished = 0,
+      unmatched = 0,
+      repeated = 0,
+      deliveries = 0
+    for (const event of events) {
+      const { hash: text } = event.payload.data.transaction
+      if (eventOf.has(text)) unexpected++
+      eventOf.set(text, event)
+    }
+    const attempts = new Map<string, string>()
+    for (const [path, entity] of Object.entries(webhooks)) {
+      const rows = await this.app.walk(`/v1/webhooks/${this.idOf(path)}/deliveries`, this.key, 500)
+      const byEvent = new Map<string, Answer["json"]>()
+      deliveries += rows.length
+      for (const row of rows) {
+        if (byEvent.has(row.eventId)) unexpected++
+        byEvent.set(row.eventId, row)
+        if (row.status !== "DELIVERED") unfinished++
+        row.attempts.forEach(({ result }: { result: string }, index: number) => {
+          attempts.set(`${row.id} ${index + 1}`, result)
+        })
+      }
+      const received = new Map<string, number>()
+      for (const request of this.receiver.to(path)) {
+        const id = request.headers["webhook-id"] ?? ""
+        if (this.#answered.get(attemptOf(request)) === 200) received.set(id, (received.get(id) ?? 0) + 1)
+        if (!byEvent.has(id)) unexpected++
+      }
+      for (const count of received.values()) repeated += count - 1
+      for (const text of this.acknowledged) {
+        const event = eventOf.get(text)
+        if (event === undefined) lost++
+        else if (event.entityId === `entity_${entity}` && !received.has(event.id)) lost++
+      }
+    }
+    const requests = this.receiver.requests.map(attemptOf)
+    // A number is used once, each request has its row, and whatever was answered was asked.
+    unmatched += requests.length - new Set(requests).size
+    for (const one of new Set(requests)) if (!attempts.has(one)) unmatched++
+    const seen = new Set(requests)
+    for (const [one, result] of attempts) if (/^[2-5]xx$/.test(result) && !seen.has(one)) unmatched++
+    return { events: events.length, deliveries, requests: requests.length, lost, unexpected, unfinished, unmatched, repeated }
+  }
+
+  async close(): Promise<void> {
+    await this.app.close()
+    await this.receiver.close()
+  }
+}
+
+/** A rig for the test file that calls this. */
+export const useRig = (env: { readonly [name: string]: string } = {}, roles: ReadonlyArray<string> = ALL): Rig => {
+  const rig = new Rig()
+  beforeAll(() => rig.open(env, roles), 60_000)
+  afterAll(() => rig.close(), 60_000)
+  return rig
+}
+
+/** Says what a fault came to, for the report of the long run. */
+export const report = (fault: string, figures: object): void => {
+  if (long) console.log(`${fault}: ${JSON.stringify(figures)}`)
+}

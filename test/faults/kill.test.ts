@@ -1,0 +1,60 @@
+/**
+ * kill -9 of the whole program while events flow: at random moments, and at each place where it hurts most. Nothing
+ * is lost, every delivery ends as it should, and each request that the receiver saw has its attempt.
+ * Reliability F1, F2, F3, F5.
+ */
+import { describe, expect, test } from "bun:test"
+import { until } from "../support/receiver.ts"
+import { long, report, sound, useRig } from "./Rig.ts"
+
+const rig = useRig()
+const exit = (child: { exitCode: number | null; signalCode: string | null }) => child.exitCode !== null || child.signalCode !== null
+
+describe("Architecture, What must hold 1: a process may die between any two statements", () => {
+  const kills = long ? 10 : 3,
+    events = long ? 500 : 120
+  test(`killed ${kills} times at random while ${events} events flow (F1, F5)`, async () => {
+    // One in ten is refused at first, so that retries are under way as well.
+    for (const path of rig.paths)
+      rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && Math.random() < 0.1 ? 500 : 200))
+    let fed = false
+    const feeding = rig.feed(events, long ? 150 : 60).then(() => {
+      fed = true
+    })
+    for (let kill = 0; kill < kills; kill++) {
+      await Bun.sleep(300 + Math.random() * 1_500)
+      if (rig.app.main !== undefined) await rig.app.main.end("SIGKILL")
+      await rig.restart()
+    }
+    expect(fed || !long).toBe(true)
+    await feeding
+    await rig.settle()
+    const history = await rig.history()
+    report("F1 F5 killed at random", { kills, ...history })
+    expect(history).toMatchObject({ ...sound, events, deliveries: events * 1.5 })
+    // At most what was in flight: 8 for each webhook and kill.
+    expect(history.repeated).toBeLessThanOrEqual(kills * 8 * rig.paths.length)
+  }, 600_000)
+
+  const places = ["feed-written", "dispatch-written", "dispatched", "started", "begun", "sent", "answered", "recorded", "failure-written"]
+  for (const place of places) {
+    if (!long && !["dispatched", "sent", "answered"].includes(place)) continue
+    for (const nth of long ? [1, 7] : [3])
+      test(`killed where it has ${place.replace("-", " ")}, the ${nth}th time (F1, F2, F3)`, async () => {
+        if (rig.app.main !== undefined) await rig.app.main.end("SIGKILL")
+        for (const path of rig.paths)
+          rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && place === "failure-written" ? 500 : 200))
+        const { child } = await rig.restart({ FAIL_AT: `${place}:${nth}` })
+        const before = rig.acknowledged.size
+        const feeding = rig.feed(40)
+        await until("its end", () => exit(child), 60)
+        expect(child.signalCode).toBe("SIGKILL")
+        await rig.restart()
+        await feeding
+        await rig.settle()
+        const history = await rig.history()
+        report(`F1-F3 killed at ${place}:${nth}`, history)
+        expect(history).toMatchObject({ ...sound, events: before + 40 })
+      }, 120_000)
+  }
+})
