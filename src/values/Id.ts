@@ -8,13 +8,13 @@
 
 import { createHash } from "node:crypto"
 import { Schema } from "effect"
-import { TypeID } from "typeid-js"
+import { fromUUIDBytes, TypeID } from "typeid-js"
 
 /** The kinds of thing that carry an id of ours or of the custody platform. */
 export type Prefix = "org" | "entity" | "vault" | "user" | "key" | "whs" | "evt" | "del" | "req" | "ntc" | "inv" | "acc" | "psk"
 
 /** A new id; later ids of the same process sort after earlier ones. */
-export const make = (prefix: Prefix): string => TypeID.fromUUIDBytes(prefix, uuid7(Date.now())).toString()
+export const make = (prefix: Prefix): string => fromUUIDBytes(prefix, uuid7(Date.now()))
 
 let last = { millis: 0, sequence: 0 }
 
@@ -45,14 +45,14 @@ export const derived = (prefix: Prefix, at: number, ...parts: ReadonlyArray<stri
   writeTime(bytes, at)
   bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f)
   bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
-  return TypeID.fromUUIDBytes(prefix, bytes).toString()
+  return fromUUIDBytes(prefix, bytes)
 }
 
 /** The least id of a prefix at a time (ms since the epoch): the lower bound of a day's partition. */
 export const floor = (prefix: Prefix, at: number): string => {
   const bytes = new Uint8Array(16)
   writeTime(bytes, Math.max(0, at))
-  return TypeID.fromUUIDBytes(prefix, bytes).toString()
+  return fromUUIDBytes(prefix, bytes)
 }
 
 /** When an id of ours was made, in ms since the epoch; undefined for text of another form. */
