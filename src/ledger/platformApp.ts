@@ -5,7 +5,7 @@
 
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Headers, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Cause, Effect, Either, Redacted } from "effect"
+import { Cause, Effect, Either, Metric, Redacted } from "effect"
 import { isUnavailable } from "../database/Database.ts"
 import { currentExchange } from "../http/Exchange.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "../http/Problem.ts"
@@ -126,6 +126,21 @@ const invalid = ({ faults }: InvalidRecords) =>
 /** The record feed. `token` is the platform token. */
 export const feedRoutes = (token: Redacted.Redacted) => HttpRouter.empty.pipe(HttpRouter.post("/platform/v1/records", feed(token)))
 
+const dependencyUp = (dependency: string) =>
+  Metric.gauge("custody_dependency_up", { description: "Whether a dependency answers: 1 or 0" }).pipe(
+    Metric.tagged("dependency", dependency)
+  )
+const oldestUndispatched = Metric.gauge("custody_oldest_undispatched_event_seconds", {
+  description: "Age of the oldest event that waits for its deliveries; NaN while Postgres does not answer"
+})
+
+/** Keeps what readiness says for the scraper. */
+const measure = ({ dependencies, oldestUndispatchedSeconds }: Readiness) =>
+  Effect.zipRight(
+    Effect.forEach(Object.entries(dependencies), ([name, fault]) => Metric.set(dependencyUp(name), fault === null ? 1 : 0)),
+    Metric.set(oldestUndispatched, oldestUndispatchedSeconds ?? Number.NaN)
+  )
+
 /** The listener's routes: health, metrics and what is given besides. `readiness` says how the process is. */
 export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness: Effect.Effect<Readiness>) =>
   routes.pipe(
@@ -136,7 +151,9 @@ export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness
     ),
     HttpRouter.get(
       "/metrics",
-      Effect.sync(() => HttpServerResponse.text(render(), { contentType: "text/plain; version=0.0.4; charset=utf-8" }))
+      Effect.map(Effect.flatMap(readiness, measure), () =>
+        HttpServerResponse.text(render(), { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+      )
     ),
     Effect.catchAllCause((cause) =>
       Effect.gen(function* () {

@@ -26,7 +26,9 @@ const base: ReadonlyArray<Record> = [
 
 beforeAll(async () => {
   await receiver.open()
-  await app.open(["api", "worker", "dispatcher"], receiverEnv(receiver))
+  // A proxy that nobody is at: whoever went through it would reach nothing.
+  const proxy = "http://127.0.0.1:9"
+  await app.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), HTTPS_PROXY: proxy, https_proxy: proxy, ALL_PROXY: proxy })
   await app.feed(base, { "x-record-events": "none" })
   key = (await app.key("user_a")).secret
 }, 60_000)
@@ -35,7 +37,7 @@ afterAll(async () => {
   await receiver.close()
 })
 
-test("a record becomes a signed request at the receiver and a delivered delivery in the API", async () => {
+test("a record becomes a signed request at the receiver and a delivered delivery in the API, past any proxy variable (reliability T4)", async () => {
   const created = await app.request("POST", "/v1/webhooks", {
     key,
     body: { url: receiver.url("/hook"), entityIds: ["entity_a"], eventKinds: ["transaction.confirmed"], notificationEmail: "a@example.com" }
@@ -79,3 +81,21 @@ test("a record becomes a signed request at the receiver and a delivered delivery
     "x-service-event-kind": "transaction.confirmed"
   })
 }, 30_000)
+
+test("a delivery carries the headers that the contract names and no other: nothing tells of the inside (reliability T22)", () => {
+  const sent = Object.keys(receiver.to("/hook")[0]?.headers ?? {})
+  expect(sent.sort()).toEqual([
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "user-agent",
+    "webhook-id",
+    "webhook-signature",
+    "webhook-timestamp",
+    "x-service-attempt",
+    "x-service-delivery-id",
+    "x-service-event-kind",
+    "x-service-signature"
+  ])
+})

