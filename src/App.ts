@@ -30,6 +30,7 @@ import { ListenError, listen } from "./http/listen.ts"
 import { MasterKey, sealing } from "./http/MasterKey.ts"
 import { Ledger } from "./ledger/Ledger.ts"
 import { feedRoutes, MAX_BYTES, platformApp } from "./ledger/platformApp.ts"
+import * as Portal from "./portal/origin.ts"
 import * as PortalPool from "./portal/pool.ts"
 import { readiness } from "./readiness.ts"
 import * as Server from "./Server.ts"
@@ -225,6 +226,7 @@ const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 export interface Addresses {
   readonly api?: string
   readonly docs?: string
+  readonly portal?: string
   readonly platform?: string
   readonly temporalUi: string
 }
@@ -239,7 +241,7 @@ interface Ports {
 const addresses = (settings: typeof Settings.Service, { platformPort, port, temporalUi }: Ports): Addresses => {
   const base = `${settings.tlsCertFile === undefined ? "http" : "https"}://${settings.host}:${port}`
   return {
-    ...(port === undefined ? {} : { api: base, docs: `${base}/v1/docs` }),
+    ...(port === undefined ? {} : { api: base, docs: `${base}/v1/docs`, portal: Portal.addressOf(settings, port) }),
     ...(platformPort === 0 ? {} : { platform: `http://${settings.platformHost}:${platformPort}` }),
     temporalUi
   }

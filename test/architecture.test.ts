@@ -110,7 +110,7 @@ describe("architecture", () => {
   })
 
   test("the environment is read in the settings and nowhere else, but for what a terminal says of itself", () => {
-    const readers = sources.filter((file) => /(?:process|Bun)\.env(?!\.(?:NO_COLOR|TERM)\b)/.test(text(file)))
+    const readers = sources.filter((file) => /(?<!")(?:process|Bun)\.env(?!\.(?:NO_COLOR|TERM)\b)/.test(text(file)))
     expect(readers.filter((file) => !["settings", "embedded"].includes(roomOf(file)))).toEqual([])
   })
 

@@ -16,7 +16,7 @@ export class KeyUse extends Effect.Service<KeyUse>()("custody/KeyUse", {
       seen = new Map()
       return sql`
         UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, seen.at)
-        FROM unnest(${ids}::text[], ${times}::timestamptz[]) AS seen (id, at) WHERE k.id = seen.id`
+        FROM unnest(${ids}::text[], ${times}::timestamptz[]) AS seen (id, at) WHERE k.id = seen.id`.pipe(Effect.asVoid)
     }).pipe(Effect.catchAllCause((cause) => Effect.logDebug("the last use of keys could not be written", cause)))
 
     yield* Effect.addFinalizer(() => write)

@@ -15,7 +15,6 @@ import { Samples } from "../deliveries/Samples.ts"
 import { EventsRepo } from "../events/EventsRepo.ts"
 import { door } from "../http/door.ts"
 import { currentExchange } from "../http/Exchange.ts"
-import { notFound } from "../http/Problem.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { accountRoutes } from "./accountRoutes.ts"
 import { Identity } from "./Identity.ts"
@@ -23,6 +22,7 @@ import { Invitations } from "./Invitations.ts"
 import { keyRoutes } from "./keyRoutes.ts"
 import { Overview } from "./Overview.ts"
 import { PATH, requireOrigin, requireOwnPage } from "./origin.ts"
+import { Pages } from "./Pages.ts"
 import { Passkeys } from "./Passkeys.ts"
 import { SecondFactor } from "./SecondFactor.ts"
 import { principalOf, Sessions } from "./Sessions.ts"
@@ -76,7 +76,7 @@ export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
     if (!isRead(method)) yield* requireOwnPage(origin)
     if (url.startsWith(THROUGH)) return yield* through(api)
     if (pathOf(url).startsWith(`${API}/`) || pathOf(url) === API) return yield* own
-    return yield* notFound()
+    return yield* (yield* Pages).answer(method, pathOf(url))
   })
   const guarded = door({ isPublic: () => true, methods: methodsOf, authenticate: Effect.void })(asked)
   const portal = Effect.zipRight(
@@ -89,7 +89,7 @@ export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
 }
 
 /** The rooms that the portal's paths ask. */
-export const layer = Layer.mergeAll(SignIn.layer, Overview.layer, Nudges.layer, Samples.layer, ApiKeys.layer).pipe(
+export const layer = Layer.mergeAll(SignIn.layer, Overview.layer, Nudges.layer, Samples.layer, ApiKeys.layer, Pages.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Sessions.layer, SecondFactor.layer, Passkeys.layer, Invitations.layer)),
   Layer.provideMerge(Identity.layer),
   Layer.provide([WebhooksRepo.layer, EventsRepo.layer, DeliveriesRepo.layer])

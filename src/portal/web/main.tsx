@@ -1,0 +1,38 @@
+/** The portal in a browser. */
+import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query"
+import { createRoot } from "react-dom/client"
+import { BrowserRouter } from "react-router"
+import { App } from "./App.tsx"
+import { ApiProblem } from "./api.ts"
+import { SESSION, worthwhile } from "./data.ts"
+import { Notices } from "./parts/Notices.tsx"
+import "./style/base.css"
+import "./style/layout.css"
+import "./style/parts.css"
+import "./style/pages.css"
+
+// Style elements that a dialog makes carry the nonce that the document's policy names; the library looks for it here.
+Object.assign(globalThis, { __webpack_nonce__: document.querySelector<HTMLMetaElement>('meta[name="nonce"]')?.content })
+
+const client: QueryClient = new QueryClient({
+  queryCache: new QueryCache({
+    onError: (error, { queryKey }) => {
+      // A session that has ended is noticed by whatever asks first.
+      const ended = error instanceof ApiProblem && ["signed_out", "second_factor_required"].includes(error.code)
+      if (ended && queryKey[0] !== SESSION[0]) void client.invalidateQueries({ queryKey: SESSION })
+    }
+  }),
+  defaultOptions: { queries: { retry: worthwhile, staleTime: 2_000 } }
+})
+
+const place = document.getElementById("portal")
+if (place !== null) {
+  createRoot(place).render(
+    <QueryClientProvider client={client}>
+      <BrowserRouter basename="/portal">
+        <App />
+      </BrowserRouter>
+      <Notices />
+    </QueryClientProvider>
+  )
+}

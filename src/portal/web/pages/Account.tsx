@@ -1,0 +1,123 @@
+/** The account: who one is, sessions, password, second factor, passkeys. */
+import type { ListedSession } from "../../Sessions.ts"
+import { post, remove } from "../api.ts"
+import { useOne, useUser } from "../data.ts"
+import { Button } from "../parts/Button.tsx"
+import { Ask } from "../parts/Dialog.tsx"
+import { notify } from "../parts/Notices.tsx"
+import { Facts, Page, Section } from "../parts/Page.tsx"
+import { Failure, Loading } from "../parts/States.tsx"
+import { Status } from "../parts/Status.tsx"
+import { Time } from "../parts/Time.tsx"
+import { BackupCodesSection, PasskeysSection, PasswordSection } from "./Security.tsx"
+
+export const AccountPage = () => {
+  const user = useUser()
+  const leave = async () => {
+    await post("/sign-out")
+    // Begun anew, the page holds nothing of what it showed.
+    location.reload()
+  }
+  return (
+    <Page title="Account" actions={<Button onClick={() => void leave()}>Sign out</Button>}>
+      <Facts
+        rows={[
+          ["Name", user.name],
+          ["E-mail address", user.email],
+          ["Organization", user.organization.name],
+          ["Role", user.isOwner ? "Owner: manages webhooks" : "Member"]
+        ]}
+      />
+      <SessionsSection />
+      {user.hasPassword ? <PasswordSection /> : null}
+      <BackupCodesSection />
+      <PasskeysSection />
+    </Page>
+  )
+}
+
+/** “Firefox on Linux”, as far as a user agent's text tells. */
+const browserOf = (agent: string | null): string => {
+  const text = agent ?? ""
+  const browser = [
+    ["Edg/", "Edge"],
+    ["OPR/", "Opera"],
+    ["Firefox/", "Firefox"],
+    ["Chrome/", "Chrome"],
+    ["Safari/", "Safari"]
+  ].find(([mark = ""]) => text.includes(mark))?.[1]
+  const system = [
+    ["Android", "Android"],
+    ["iPhone", "iPhone"],
+    ["iPad", "iPad"],
+    ["Windows", "Windows"],
+    ["Mac OS", "macOS"],
+    ["Linux", "Linux"]
+  ].find(([mark = ""]) => text.includes(mark))?.[1]
+  return browser === undefined
+    ? text === ""
+      ? "Unknown browser"
+      : text.slice(0, 60)
+    : `${browser}${system === undefined ? "" : ` on ${system}`}`
+}
+
+const SessionsSection = () => {
+  const sessions = useOne<{ readonly data: ReadonlyArray<ListedSession> }>("/sessions", { every: 30_000 })
+  const everywhere = async () => {
+    await post("/sessions/end-all")
+    // Begun anew, the page holds nothing of what it showed.
+    location.reload()
+  }
+  const end = async (id: string) => {
+    await remove(`/sessions/${id}`)
+    await sessions.refetch()
+    notify("Signed out there")
+  }
+  return (
+    <Section
+      title="Sessions"
+      lead="Where you are signed in. A session ends after an hour without you, and after twelve hours in any case."
+      actions={
+        <Ask
+          trigger={<Button kind="danger">Sign out everywhere</Button>}
+          title="Sign out everywhere?"
+          text="Every session ends, this one too. API keys go on working."
+          yes="Sign out everywhere"
+          danger
+          act={everywhere}
+        />
+      }
+    >
+      {sessions.data === undefined ? (
+        sessions.error === null ? (
+          <Loading lines={2} />
+        ) : (
+          <Failure error={sessions.error} retry={() => void sessions.refetch()} />
+        )
+      ) : (
+        <ul className="rows" aria-label="Sessions">
+          {sessions.data.data.map(({ createdAt, current, id, ipAddress, lastSeenAt, userAgent }) => (
+            <li key={id}>
+              <article className="row session">
+                <div className="what">
+                  <h3>{browserOf(userAgent)}</h3>
+                  <p className="under">
+                    From {ipAddress ?? "an unknown address"}, since <Time at={createdAt} />
+                  </p>
+                </div>
+                {current ? (
+                  <Status tone="good">This one</Status>
+                ) : (
+                  <p className="under">
+                    Seen <Time at={lastSeenAt} as="ago" />
+                  </p>
+                )}
+                <div className="actions">{current ? null : <Button onClick={() => void end(id)}>Sign out</Button>}</div>
+              </article>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  )
+}

@@ -1,0 +1,124 @@
+/**
+ * Accepting an invitation. The token stands after the # of the address, which browsers send to nobody; it is taken out
+ * of the address as soon as the invitation is accepted.
+ */
+import { useQuery, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import { useLocation, useNavigate } from "react-router"
+import { post } from "../api.ts"
+import { SESSION, type Standing } from "../data.ts"
+import { useForm } from "../form.ts"
+import { Alone } from "../parts/Alone.tsx"
+import { Button, LinkButton } from "../parts/Button.tsx"
+import { TextField } from "../parts/Field.tsx"
+import { Failure, Loading, Trouble } from "../parts/States.tsx"
+import { Time } from "../parts/Time.tsx"
+
+interface Invitation {
+  readonly name: string
+  readonly email: string
+  readonly organizationName: string
+  readonly reset: boolean
+  readonly expiresAt: string
+}
+
+export const InvitationPage = ({ standing }: { readonly standing: Standing }) => {
+  const { hash } = useLocation()
+  const token = hash.slice(1)
+  const { data, error, refetch } = useQuery({
+    queryKey: ["invitation", token],
+    queryFn: () => post<Invitation>("/invitation", { token }),
+    staleTime: Number.POSITIVE_INFINITY
+  })
+  if (data === undefined) {
+    return (
+      <Alone title="Invitation">
+        {error === null ? <Loading /> : <Failure error={error} retry={() => void refetch()} />}
+        {error === null ? null : <LinkButton to="/sign-in">To the sign-in</LinkButton>}
+      </Alone>
+    )
+  }
+  return <Accept invitation={data} token={token} standing={standing} />
+}
+
+const Accept = ({
+  invitation,
+  standing,
+  token
+}: {
+  readonly invitation: Invitation
+  readonly token: string
+  readonly standing: Standing
+}) => {
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const [password, setPassword] = useState("")
+  const [again, setAgain] = useState("")
+  const [differs, setDiffers] = useState(false)
+  const accept = async (chosen: string | null) => {
+    await post("/invitation/accept", { token, password: chosen })
+    await client.invalidateQueries({ queryKey: SESSION })
+    await navigate(chosen === null ? "/sign-in" : "/", { replace: true })
+  }
+  const form = useForm(async () => {
+    setDiffers(password !== again)
+    if (password === again) await accept(password)
+  })
+  const { email, expiresAt, name, organizationName, reset } = invitation
+  return (
+    <Alone
+      title={`Welcome, ${name}`}
+      lead={
+        <>
+          You are invited to the custody portal of <b>{organizationName}</b>. You sign in as <b>{email}</b>.
+        </>
+      }
+    >
+      {reset ? (
+        <p className="note">
+          Your account starts anew: the password, authenticator and passkeys that it had work no longer once you go on.
+        </p>
+      ) : null}
+      {standing.state === "signed_in" ? (
+        <p className="note">
+          In this browser you are signed in as {standing.user?.email}. Going on signs you in as {email}.
+        </p>
+      ) : null}
+      <form className="form" onSubmit={form.submit}>
+        <input type="text" name="username" autoComplete="username" value={email} readOnly hidden />
+        <TextField
+          label="Choose a password"
+          hint={`At least ${standing.passwordMin} characters. A few unrelated words make a good one.`}
+          type="password"
+          autoComplete="new-password"
+          minLength={standing.passwordMin}
+          required
+          value={password}
+          onValue={setPassword}
+          error={form.wrong["password"]}
+        />
+        <TextField
+          label="The same once more"
+          type="password"
+          autoComplete="new-password"
+          required
+          value={again}
+          onValue={setAgain}
+          error={differs && password !== again ? "The two are not the same." : undefined}
+        />
+        {Object.keys(form.wrong).length === 0 ? <Trouble error={form.error} /> : null}
+        <Button kind="main" type="submit" busy={form.busy}>
+          Create my account
+        </Button>
+        {standing.provider === null ? null : (
+          <Button kind="quiet" onClick={() => void accept(null)}>
+            Without a password: I sign in at {standing.provider}
+          </Button>
+        )}
+      </form>
+      <p className="hint">
+        The invitation works once, until <Time at={expiresAt} />. Next you set up a second factor.
+      </p>
+    </Alone>
+  )
+}

@@ -1,0 +1,140 @@
+/** What can be chosen for a key. */
+import type { ApiKey } from "../../../credentials/ApiKeys.ts"
+import { type Surroundings, useUser } from "../data.ts"
+import { Choices, Select, TextArea, TextField } from "../parts/Field.tsx"
+import { VaultChoice } from "../parts/VaultChoice.tsx"
+
+/** A key as it is being filled in. */
+export interface Draft {
+  readonly label: string
+  readonly scopes: ReadonlyArray<string>
+  readonly vaultIds: ReadonlyArray<string> | null
+  readonly ips: string
+  /** Days from now, `never`, `date` for the day in `until`, or `kept` for what it was. */
+  readonly expiry: string
+  /** yyyy-mm-dd, as the browser's date field has it. */
+  readonly until: string
+  readonly kept: string | null
+}
+
+const DAY = 86_400_000
+const dateOf = (ms: number) => new Date(ms).toISOString().slice(0, 10)
+
+export const emptyDraft = (): Draft => ({
+  label: "",
+  scopes: ["vault:read"],
+  vaultIds: null,
+  ips: "",
+  expiry: "365",
+  until: dateOf(Date.now() + 365 * DAY),
+  kept: null
+})
+
+export const draftOf = (key: ApiKey): Draft => ({
+  label: key.label,
+  scopes: key.scopes,
+  vaultIds: key.vaultIds,
+  ips: key.ipAllowlist.join("\n"),
+  expiry: key.expiresAt === null ? "never" : "kept",
+  until: dateOf(key.expiresAt === null ? Date.now() + 365 * DAY : Date.parse(key.expiresAt)),
+  kept: key.expiresAt
+})
+
+const expiryOf = ({ expiry, kept, until }: Draft): string | null =>
+  expiry === "never"
+    ? null
+    : expiry === "kept"
+      ? kept
+      : expiry === "date"
+        ? `${until}T23:59:59.000Z`
+        : new Date(Date.now() + Number(expiry) * DAY).toISOString()
+
+/** The draft as the service takes it. */
+export const bodyOf = (draft: Draft) => ({
+  label: draft.label.trim(),
+  scopes: draft.scopes,
+  vaultIds: draft.vaultIds,
+  ipAllowlist: draft.ips.split(/[\s,]+/).filter((one) => one !== ""),
+  expiresAt: expiryOf(draft)
+})
+
+const about: Readonly<Record<string, string>> = {
+  "vault:read": "Read vaults, balances, transactions and addresses",
+  "webhook:read": "Read webhooks, events and deliveries",
+  "webhook:manage": "Create and change webhooks, rotate secrets, ping, redeliver; for owners"
+}
+
+export interface KeyFieldsProps {
+  readonly draft: Draft
+  readonly onDraft: (draft: Draft) => void
+  readonly around: Surroundings
+  readonly wrong: Readonly<Record<string, string>>
+}
+
+export const KeyFields = ({ around, draft, onDraft, wrong }: KeyFieldsProps) => {
+  const { isOwner } = useUser()
+  const set = (change: Partial<Draft>) => onDraft({ ...draft, ...change })
+  return (
+    <>
+      <TextField
+        label="Label"
+        hint="What the key is for, in your words."
+        maxLength={200}
+        value={draft.label}
+        onValue={(label) => set({ label })}
+        error={wrong["label"]}
+      />
+      <Choices
+        legend="Scopes"
+        error={wrong["scopes"]}
+        choices={around.scopes.map((scope) => ({
+          value: scope,
+          label: scope,
+          hint: `${about[scope] ?? ""}${scope === "webhook:manage" && !isOwner ? ". You are not an owner, so it would do nothing now" : ""}`
+        }))}
+        chosen={draft.scopes}
+        onChosen={(scopes) => set({ scopes })}
+      />
+      {around.vaults.length === 0 ? (
+        <p className="note">You have the Developer role on no vault, so a key of yours reads none for now.</p>
+      ) : (
+        <VaultChoice
+          legend="Vaults"
+          all="Every vault that my Developer role reaches, now and later"
+          some="Only these"
+          vaults={around.vaults}
+          chosen={draft.vaultIds}
+          onChosen={(vaultIds) => set({ vaultIds })}
+          error={wrong["vaultIds"]}
+        />
+      )}
+      <TextArea
+        label="Allowed addresses"
+        hint="IP ranges such as 203.0.113.0/24 or 2001:db8::/32, one a line. Empty: from everywhere."
+        rows={3}
+        spellCheck={false}
+        value={draft.ips}
+        onValue={(ips) => set({ ips })}
+        error={wrong["ipAllowlist"]}
+      />
+      <Select label="Expiry" value={draft.expiry} onValue={(expiry) => set({ expiry })} error={wrong["expiresAt"]}>
+        {draft.kept === null ? null : <option value="kept">As it is: {dateOf(Date.parse(draft.kept))}</option>}
+        <option value="30">30 days from now</option>
+        <option value="90">90 days from now</option>
+        <option value="365">365 days from now</option>
+        <option value="date">On a day</option>
+        <option value="never">No expiry</option>
+      </Select>
+      {draft.expiry === "date" ? (
+        <TextField
+          label="Last day (UTC)"
+          type="date"
+          required
+          min={dateOf(Date.now())}
+          value={draft.until}
+          onValue={(until) => set({ until })}
+        />
+      ) : null}
+    </>
+  )
+}

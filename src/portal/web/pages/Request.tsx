@@ -1,0 +1,70 @@
+/** A delivery's request as it would leave now, and code that verifies it. */
+import { useQuery } from "@tanstack/react-query"
+import { Tabs } from "radix-ui"
+import type { Sample } from "../../../deliveries/Samples.ts"
+import { post } from "../api.ts"
+import { Code, laidOut } from "../parts/Code.tsx"
+import { Dialog } from "../parts/Dialog.tsx"
+import { Failure, Loading } from "../parts/States.tsx"
+import { samples } from "./samples.ts"
+
+export const RequestDialog = ({
+  deliveryId,
+  onClose,
+  open
+}: {
+  readonly deliveryId: string
+  readonly open: boolean
+  readonly onClose: () => void
+}) => {
+  const { data, error, refetch } = useQuery({
+    queryKey: ["sample", deliveryId],
+    queryFn: () => post<Sample>(`/deliveries/${deliveryId}/sample`),
+    enabled: open,
+    gcTime: 0
+  })
+  return (
+    <Dialog
+      title="Request and verification"
+      lead="The request as it would leave now: the same body, signed for this second with your live secrets. Nothing is sent."
+      open={open}
+      onClose={onClose}
+      wide
+    >
+      {data === undefined ? error === null ? <Loading /> : <Failure error={error} retry={() => void refetch()} /> : <Shown sample={data} />}
+    </Dialog>
+  )
+}
+
+const Shown = ({ sample: { body, headers, url } }: { readonly sample: Sample }) => (
+  <Tabs.Root defaultValue="request" className="tabs">
+    <Tabs.List aria-label="What to show">
+      <Tabs.Trigger value="request">Request</Tabs.Trigger>
+      {samples.map(({ name }) => (
+        <Tabs.Trigger key={name} value={name}>
+          {name}
+        </Tabs.Trigger>
+      ))}
+    </Tabs.List>
+    <Tabs.Content value="request">
+      <Code
+        title="Headers"
+        text={[
+          `POST ${new URL(url).pathname}${new URL(url).search}`,
+          `host: ${new URL(url).host}`,
+          ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+        ].join("\n")}
+      />
+      <Code title="Body, byte for byte" text={body} />
+      <Code title="Body, laid out to read" text={laidOut(body)} />
+    </Tabs.Content>
+    {samples.map(({ name, text }) => (
+      <Tabs.Content key={name} value={name}>
+        <p className="hint">
+          Verify the raw body before it is parsed. During a rotation more than one signature is sent; one that fits is enough.
+        </p>
+        <Code title={name} text={text} />
+      </Tabs.Content>
+    ))}
+  </Tabs.Root>
+)

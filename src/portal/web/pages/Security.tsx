@@ -1,0 +1,209 @@
+/** What signs the user in: the password, backup codes, passkeys. Every change is confirmed with the second factor. */
+import { startRegistration } from "@simplewebauthn/browser"
+import { useState } from "react"
+import type { Passkey } from "../../Passkeys.ts"
+import { post, remove } from "../api.ts"
+import { useOne, useStanding } from "../data.ts"
+import { Button } from "../parts/Button.tsx"
+import { Confirm, type Confirmation, passkeyProblem, passkeysPossible } from "../parts/Confirm.tsx"
+import { Ask, Dialog } from "../parts/Dialog.tsx"
+import { TextField } from "../parts/Field.tsx"
+import { notify } from "../parts/Notices.tsx"
+import { Section } from "../parts/Page.tsx"
+import { Failure, Loading } from "../parts/States.tsx"
+import { Time } from "../parts/Time.tsx"
+import { BackupCodes } from "./Enrolment.tsx"
+
+export const PasswordSection = () => {
+  const { data: standing } = useStanding()
+  const [current, setCurrent] = useState("")
+  const [next, setNext] = useState("")
+  const [confirming, setConfirming] = useState(false)
+  const minimum = standing?.passwordMin ?? 12
+  const change = async (confirmation: Confirmation) => {
+    await post("/password", { current, next, confirmation })
+    setCurrent("")
+    setNext("")
+    notify("Password changed. Your other sessions have ended.")
+  }
+  return (
+    <Section title="Password">
+      <form
+        className="form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          setConfirming(true)
+        }}
+      >
+        <TextField label="Current password" type="password" autoComplete="current-password" required value={current} onValue={setCurrent} />
+        <TextField
+          label="New password"
+          hint={`At least ${minimum} characters.`}
+          type="password"
+          autoComplete="new-password"
+          minLength={minimum}
+          required
+          value={next}
+          onValue={setNext}
+        />
+        <div className="actions">
+          <Button type="submit">Change the password</Button>
+        </div>
+      </form>
+      <Confirm
+        title="Confirm that it is you"
+        text="Your second factor is asked for before the password changes. Every other session of yours ends then."
+        yes="Change the password"
+        open={confirming}
+        onClose={() => setConfirming(false)}
+        act={change}
+      />
+    </Section>
+  )
+}
+
+export const BackupCodesSection = () => {
+  const left = useOne<{ readonly left: number }>("/backup-codes")
+  const [confirming, setConfirming] = useState(false)
+  const [codes, setCodes] = useState<ReadonlyArray<string> | null>(null)
+  const renew = async (confirmation: Confirmation) => {
+    const { backupCodes } = await post<{ readonly backupCodes: ReadonlyArray<string> }>("/backup-codes", { confirmation })
+    setCodes(backupCodes)
+    await left.refetch()
+  }
+  return (
+    <Section
+      title="Backup codes"
+      lead={
+        left.data === undefined
+          ? "Each works once in the place of a code of your authenticator."
+          : `${left.data.left} left. Each works once in the place of a code of your authenticator.`
+      }
+      actions={<Button onClick={() => setConfirming(true)}>New backup codes</Button>}
+    >
+      <Confirm
+        title="Confirm that it is you"
+        text="The new codes take the place of those that you have."
+        yes="Show new codes"
+        open={confirming}
+        onClose={() => setConfirming(false)}
+        act={renew}
+      />
+      <Dialog
+        title="Your new backup codes"
+        lead="They are shown this once. The ones before work no longer."
+        open={codes !== null}
+        onClose={() => setCodes(null)}
+      >
+        <BackupCodes codes={codes ?? []} />
+        <div className="actions end">
+          <Button kind="main" onClick={() => setCodes(null)}>
+            I have kept them
+          </Button>
+        </div>
+      </Dialog>
+    </Section>
+  )
+}
+
+interface Registration {
+  readonly challengeId: string
+  readonly options: Parameters<typeof startRegistration>[0]["optionsJSON"]
+}
+
+export const PasskeysSection = () => {
+  const passkeys = useOne<{ readonly data: ReadonlyArray<Passkey> }>("/passkeys")
+  const [name, setName] = useState("")
+  const [confirming, setConfirming] = useState(false)
+  const add = async (confirmation: Confirmation) => {
+    const { challengeId, options } = await post<Registration>("/passkeys/options", { confirmation })
+    const response = await startRegistration({ optionsJSON: options }).catch((error) => {
+      throw passkeyProblem(error)
+    })
+    await post("/passkeys", { name, answer: { challengeId, response } })
+    setName("")
+    await passkeys.refetch()
+    notify("Passkey added")
+  }
+  const take = (id: string) => async () => {
+    await remove(`/passkeys/${id}`)
+    await passkeys.refetch()
+    notify("Passkey removed")
+  }
+  return (
+    <Section title="Passkeys" lead="A passkey signs you in without password and code, and confirms in the place of a code.">
+      {passkeys.data === undefined ? (
+        passkeys.error === null ? (
+          <Loading lines={2} />
+        ) : (
+          <Failure error={passkeys.error} retry={() => void passkeys.refetch()} />
+        )
+      ) : passkeys.data.data.length === 0 ? null : (
+        <ul className="rows" aria-label="Passkeys">
+          {passkeys.data.data.map((one) => (
+            <li key={one.id}>
+              <article className="row session">
+                <div className="what">
+                  <h3>{one.name}</h3>
+                  <p className="under">
+                    Added <Time at={one.createdAt} as="day" />
+                  </p>
+                </div>
+                <p className="under">
+                  {one.lastUsedAt === null ? (
+                    "Not used yet"
+                  ) : (
+                    <>
+                      Used <Time at={one.lastUsedAt} as="ago" />
+                    </>
+                  )}
+                </p>
+                <div className="actions">
+                  <Ask
+                    trigger={<Button kind="danger">Remove</Button>}
+                    title={`Remove ${one.name}?`}
+                    text="It signs you in no longer. Remove it from your device, too."
+                    yes="Remove the passkey"
+                    danger
+                    act={take(one.id)}
+                  />
+                </div>
+              </article>
+            </li>
+          ))}
+        </ul>
+      )}
+      {passkeysPossible() ? (
+        <form
+          className="form"
+          onSubmit={(event) => {
+            event.preventDefault()
+            setConfirming(true)
+          }}
+        >
+          <TextField
+            label="Name of a new passkey"
+            hint="Such as the device that it is on."
+            maxLength={100}
+            required
+            value={name}
+            onValue={setName}
+          />
+          <div className="actions">
+            <Button type="submit">Add a passkey</Button>
+          </div>
+        </form>
+      ) : (
+        <p className="hint">This browser cannot use passkeys under this address.</p>
+      )}
+      <Confirm
+        title="Confirm that it is you"
+        text="Your second factor is asked for before a passkey is added."
+        yes="Go on"
+        open={confirming}
+        onClose={() => setConfirming(false)}
+        act={add}
+      />
+    </Section>
+  )
+}

@@ -1,0 +1,31 @@
+/** Buttons, and links that look like them. */
+import type { ButtonHTMLAttributes, ReactNode } from "react"
+import { Link } from "react-router"
+
+type Kind = "plain" | "main" | "danger" | "quiet"
+
+export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
+  readonly kind?: Kind
+  /** Under way: it cannot be pressed again, and says so. */
+  readonly busy?: boolean
+}
+
+export const Button = ({ busy = false, children, className = "", disabled, kind = "plain", type = "button", ...rest }: ButtonProps) => (
+  <button {...rest} type={type} className={`button ${kind} ${className}`} disabled={disabled === true || busy} aria-busy={busy}>
+    {children}
+  </button>
+)
+
+export const LinkButton = ({
+  children,
+  kind = "plain",
+  to
+}: {
+  readonly to: string
+  readonly kind?: Kind
+  readonly children: ReactNode
+}) => (
+  <Link className={`button ${kind}`} to={to}>
+    {children}
+  </Link>
+)

@@ -1,0 +1,102 @@
+/** Confirming the second factor again, for one act: a code of the authenticator, a backup code, or a passkey. */
+import { startAuthentication } from "@simplewebauthn/browser"
+import { useQuery } from "@tanstack/react-query"
+import { Fingerprint } from "lucide-react"
+import { type FormEvent, useState } from "react"
+import { ApiProblem, get, post } from "../api.ts"
+import { Button } from "./Button.tsx"
+import { Dialog } from "./Dialog.tsx"
+import { TextField } from "./Field.tsx"
+import { Trouble } from "./States.tsx"
+
+/** What an act sends along. */
+export interface Confirmation {
+  readonly code?: string
+  readonly passkey?: unknown
+}
+
+/** What a browser asks its authenticator with. */
+export interface PasskeyOptions {
+  readonly challengeId: string
+  readonly options: Parameters<typeof startAuthentication>[0]["optionsJSON"]
+}
+
+/** Passkeys are bound to a name; under a bare address a browser has none. */
+export const passkeysPossible = (): boolean => "credentials" in navigator && !/^[\d.]+$|^\[/.test(location.hostname)
+
+/** What went wrong with a browser's passkey, in words. */
+export const passkeyProblem = (error: unknown): unknown =>
+  error instanceof ApiProblem ? error : new Error("The browser did not use a passkey. Try again, or use a code.")
+
+export interface ConfirmProps {
+  readonly title: string
+  readonly text: string
+  readonly yes: string
+  readonly open: boolean
+  readonly onClose: () => void
+  /** Does what was confirmed; what it throws is shown, unless it is not about the confirmation. */
+  readonly act: (confirmation: Confirmation) => Promise<unknown>
+}
+
+export const Confirm = ({ act, onClose, open, text, title, yes }: ConfirmProps) => {
+  const [code, setCode] = useState("")
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>(null)
+  const { data: passkeys } = useQuery({
+    queryKey: ["/passkeys"],
+    queryFn: () => get<{ readonly data: ReadonlyArray<unknown> }>("/passkeys"),
+    enabled: open && passkeysPossible()
+  })
+  const run = async (confirm: () => Promise<Confirmation>) => {
+    setBusy(true)
+    setError(null)
+    try {
+      await act(await confirm())
+      onClose()
+    } catch (failure) {
+      setError(failure)
+    } finally {
+      setCode("")
+      setBusy(false)
+    }
+  }
+  const withCode = (event: FormEvent) => {
+    event.preventDefault()
+    void run(async () => ({ code }))
+  }
+  const withPasskey = () =>
+    run(async () => {
+      const { challengeId, options } = await post<PasskeyOptions>("/confirmation/passkey")
+      const response = await startAuthentication({ optionsJSON: options }).catch((failure) => {
+        throw passkeyProblem(failure)
+      })
+      return { passkey: { challengeId, response } }
+    })
+  return (
+    <Dialog title={title} lead={text} open={open} onClose={onClose}>
+      <form onSubmit={withCode} className="form">
+        <TextField
+          label="Code of your authenticator"
+          hint="Six digits that you have not used before, or a backup code."
+          value={code}
+          onValue={setCode}
+          autoComplete="one-time-code"
+          inputMode="numeric"
+          className="code"
+          required
+        />
+        <Trouble error={error} />
+        <div className="actions end">
+          {(passkeys?.data.length ?? 0) > 0 ? (
+            <Button onClick={withPasskey} disabled={busy}>
+              <Fingerprint aria-hidden size={16} /> Use a passkey
+            </Button>
+          ) : null}
+          <Button kind="main" type="submit" busy={busy} disabled={code.trim() === ""}>
+            {yes}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

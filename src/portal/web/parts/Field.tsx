@@ -1,0 +1,136 @@
+/** Fields of forms: a label, the control, a hint, and what is wrong with it. */
+import { type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes, type TextareaHTMLAttributes, useId } from "react"
+
+interface Common {
+  readonly label: string
+  readonly hint?: ReactNode
+  readonly error?: string | undefined
+}
+
+interface Described {
+  readonly id: string
+  readonly "aria-describedby": string | undefined
+  readonly "aria-invalid": boolean | undefined
+}
+
+const Field = ({ children, error, hint, label }: Common & { readonly children: (described: Described) => ReactNode }) => {
+  const id = useId()
+  const about = [hint === undefined ? "" : `${id}-hint`, error === undefined ? "" : `${id}-error`].filter((one) => one !== "").join(" ")
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {children({ id, "aria-describedby": about === "" ? undefined : about, "aria-invalid": error === undefined ? undefined : true })}
+      {hint === undefined ? null : (
+        <p className="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {error === undefined ? null : (
+        <p className="wrong" id={`${id}-error`}>
+          {error}
+        </p>
+      )}
+    </div>
+  )
+}
+
+type Change = { readonly value: string; readonly onValue: (value: string) => void }
+
+export const TextField = ({
+  error,
+  hint,
+  label,
+  onValue,
+  ...rest
+}: Common & Change & Omit<InputHTMLAttributes<HTMLInputElement>, "onChange" | "value">) => (
+  <Field label={label} hint={hint} error={error}>
+    {(described) => <input {...rest} {...described} onChange={({ target }) => onValue(target.value)} />}
+  </Field>
+)
+
+export const TextArea = ({
+  error,
+  hint,
+  label,
+  onValue,
+  ...rest
+}: Common & Change & Omit<TextareaHTMLAttributes<HTMLTextAreaElement>, "onChange" | "value">) => (
+  <Field label={label} hint={hint} error={error}>
+    {(described) => <textarea {...rest} {...described} onChange={({ target }) => onValue(target.value)} />}
+  </Field>
+)
+
+export const Select = ({
+  children,
+  error,
+  hint,
+  label,
+  onValue,
+  ...rest
+}: Common & Change & Omit<SelectHTMLAttributes<HTMLSelectElement>, "onChange" | "value"> & { readonly children: ReactNode }) => (
+  <Field label={label} hint={hint} error={error}>
+    {(described) => (
+      <select {...rest} {...described} onChange={({ target }) => onValue(target.value)}>
+        {children}
+      </select>
+    )}
+  </Field>
+)
+
+export interface Choice {
+  readonly value: string
+  readonly label: string
+  readonly hint?: ReactNode
+}
+
+export interface ChoicesProps {
+  readonly legend: string
+  readonly hint?: ReactNode
+  readonly error?: string | undefined
+  readonly choices: ReadonlyArray<Choice>
+  readonly chosen: ReadonlyArray<string>
+  readonly onChosen: (chosen: ReadonlyArray<string>) => void
+  readonly type?: "checkbox" | "radio"
+  readonly disabled?: boolean
+  readonly children?: ReactNode
+}
+
+/** Boxes to tick, or one of several. `children` stands before them. */
+export const Choices = ({
+  children,
+  chosen,
+  choices,
+  disabled = false,
+  error,
+  hint,
+  legend,
+  onChosen,
+  type = "checkbox"
+}: ChoicesProps) => {
+  const id = useId()
+  const toggle = (value: string) =>
+    onChosen(type === "radio" ? [value] : chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value])
+  return (
+    <fieldset className="field" aria-describedby={hint === undefined ? undefined : `${id}-hint`} disabled={disabled}>
+      <legend>{legend}</legend>
+      {hint === undefined ? null : (
+        <p className="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {error === undefined ? null : <p className="wrong">{error}</p>}
+      {children}
+      <div className="choices">
+        {choices.map(({ hint, label, value }) => (
+          <label key={value} className="choice">
+            <input type={type} name={id} value={value} checked={chosen.includes(value)} onChange={() => toggle(value)} />
+            <span>
+              {label}
+              {hint === undefined ? null : <small>{hint}</small>}
+            </span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  )
+}

@@ -1,0 +1,39 @@
+/** Short notices of what was done, read out and shown for a few seconds. */
+import { useSyncExternalStore } from "react"
+
+interface Notice {
+  readonly id: number
+  readonly text: string
+}
+
+let notices: ReadonlyArray<Notice> = []
+let next = 1
+const listeners = new Set<() => void>()
+const set = (value: ReadonlyArray<Notice>) => {
+  notices = value
+  for (const listener of listeners) listener()
+}
+
+/** Says what was done. */
+export const notify = (text: string): void => {
+  const id = next++
+  set([...notices.slice(-2), { id, text }])
+  setTimeout(() => set(notices.filter((one) => one.id !== id)), 4_000)
+}
+
+export const Notices = () => {
+  const shown = useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    () => notices
+  )
+  return (
+    <div className="notices" role="status" aria-live="polite">
+      {shown.map(({ id, text }) => (
+        <p key={id}>{text}</p>
+      ))}
+    </div>
+  )
+}

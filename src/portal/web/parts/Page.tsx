@@ -1,0 +1,77 @@
+/** The head of a page: where it is, what it is, and what can be done with it. Sets the document's title. */
+import { ChevronLeft } from "lucide-react"
+import { type ReactNode, useEffect } from "react"
+import { Link } from "react-router"
+
+export interface PageProps {
+  readonly title: string
+  /** Shown in the place of the title where it needs more than text. */
+  readonly heading?: ReactNode
+  readonly lead?: ReactNode
+  readonly back?: readonly [to: string, label: string]
+  readonly actions?: ReactNode
+  readonly children: ReactNode
+}
+
+export const useTitle = (title: string) =>
+  useEffect(() => {
+    document.title = `${title} · Custody portal`
+  }, [title])
+
+export const Page = ({ actions, back, children, heading, lead, title }: PageProps) => {
+  useTitle(title)
+  return (
+    <div className="page">
+      {back === undefined ? null : (
+        <Link className="back" to={back[0]}>
+          <ChevronLeft aria-hidden size={16} />
+          {back[1]}
+        </Link>
+      )}
+      <div className="head">
+        <div>
+          <h1>{heading ?? title}</h1>
+          {lead === undefined ? null : <p className="lead">{lead}</p>}
+        </div>
+        {actions === undefined ? null : <div className="actions">{actions}</div>}
+      </div>
+      {children}
+    </div>
+  )
+}
+
+/** A part of a page under a heading of its own. */
+export const Section = ({
+  actions,
+  children,
+  lead,
+  title
+}: {
+  readonly title: string
+  readonly lead?: ReactNode
+  readonly actions?: ReactNode
+  readonly children: ReactNode
+}) => (
+  <section className="section">
+    <div className="head">
+      <div>
+        <h2>{title}</h2>
+        {lead === undefined ? null : <p className="lead">{lead}</p>}
+      </div>
+      {actions === undefined ? null : <div className="actions">{actions}</div>}
+    </div>
+    {children}
+  </section>
+)
+
+/** Names with values. */
+export const Facts = ({ rows }: { readonly rows: ReadonlyArray<readonly [name: string, value: ReactNode]> }) => (
+  <dl className="facts">
+    {rows.map(([name, value]) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+)

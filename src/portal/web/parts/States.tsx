@@ -1,0 +1,52 @@
+/** What a page shows while it has nothing to show: loading, empty, failed. */
+import { CircleAlert, type LucideIcon } from "lucide-react"
+import type { ReactNode } from "react"
+import { ApiProblem, saidOf } from "../api.ts"
+import { Button } from "./Button.tsx"
+
+/** Grey lines in the place of what is on its way. */
+export const Loading = ({ lines = 4 }: { readonly lines?: number }) => (
+  <div className="loading" role="status">
+    <span className="unseen">Loading…</span>
+    {Array.from({ length: lines }, (_, line) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike
+      <span key={line} className="bone" aria-hidden />
+    ))}
+  </div>
+)
+
+/** There is nothing here, and what to do about it. */
+export const Empty = ({
+  children,
+  icon: Icon,
+  title
+}: {
+  readonly icon: LucideIcon
+  readonly title: string
+  readonly children?: ReactNode
+}) => (
+  <div className="empty">
+    <Icon aria-hidden size={28} strokeWidth={1.5} />
+    <h2>{title}</h2>
+    {children}
+  </div>
+)
+
+/** It could not be shown, why, and another try. */
+export const Failure = ({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) => (
+  <div className="empty" role="alert">
+    <CircleAlert aria-hidden size={28} strokeWidth={1.5} />
+    <h2>{error instanceof ApiProblem && error.status === 404 ? "Not found" : "This could not be shown"}</h2>
+    <p>{saidOf(error)}</p>
+    {retry === undefined ? null : <Button onClick={retry}>Try again</Button>}
+  </div>
+)
+
+/** A failure beside what it is about. */
+export const Trouble = ({ error }: { readonly error: unknown }) =>
+  error == null ? null : (
+    <p className="trouble" role="alert">
+      <CircleAlert aria-hidden size={16} />
+      <span>{saidOf(error)}</span>
+    </p>
+  )

@@ -1,0 +1,35 @@
+/** A state as a word with a colour of its kind; the colour alone says nothing. */
+export type Tone = "good" | "bad" | "wait" | "idle"
+
+export const Status = ({ children, tone }: { readonly tone: Tone; readonly children: string }) => (
+  <span className={`status ${tone}`}>{children}</span>
+)
+
+const tones: Readonly<Record<string, Tone>> = {
+  DELIVERED: "good",
+  ACTIVE: "good",
+  HEALTHY: "good",
+  confirmed: "good",
+  "2xx": "good",
+  PENDING: "wait",
+  RETRYING: "wait",
+  DEGRADED: "wait",
+  pending: "wait",
+  FAILED: "bad",
+  FAILING: "bad",
+  failed: "bad",
+  CANCELED: "idle",
+  DISABLED: "idle",
+  replaced: "idle",
+  dropped: "idle"
+}
+
+/** A state as the API names it: `DELIVERED` reads “Delivered”. */
+export const State = ({ value }: { readonly value: string }) => (
+  <Status tone={tones[value] ?? "idle"}>{value.charAt(0).toUpperCase() + value.slice(1).toLowerCase()}</Status>
+)
+
+/** How an attempt ended: the answer's status where there was one, otherwise what went wrong. */
+export const Result = ({ httpStatus, result }: { readonly result: string; readonly httpStatus: number }) => (
+  <Status tone={result === "2xx" ? "good" : "bad"}>{httpStatus > 0 ? `HTTP ${httpStatus}` : result.replaceAll("_", " ")}</Status>
+)
