@@ -1,6 +1,7 @@
 /**
  * The floor of deliveries: the least that Temporal asks for the same outcome. A bare workflow, started eagerly, with one
- * local activity that posts an envelope of the same size; no database, no signature, no guard.
+ * local activity that posts an envelope of the same size over a connection of its own, as every attempt does; no database,
+ * no signature, no guard.
  *
  * `bun bench/support/workflowFloor.ts` prints `{ port }` and, per `POST /?count=N`, starts N of them; the receiver
  * knows when each has arrived.
@@ -54,6 +55,7 @@ const worker = await Worker.create({
         method: "POST",
         body: envelope(hash),
         headers: { "content-type": "application/json" },
+        keepalive: false,
         tls: { ca }
       })
       await response.text()

@@ -40,7 +40,9 @@ const ownAddresses = (hosts: ReadonlyArray<string>) =>
 const interfaces = () => Object.values(os.networkInterfaces()).flatMap((list) => list ?? [])
 
 /** Whether this machine can reach IPv6 hosts at all: an interface has an address that is not of the link or the loopback. */
-const speaks6 = () => interfaces().some(({ address, family, internal }) => family === "IPv6" && !internal && !/^fe[89ab]/i.test(address))
+const speaks6 = Effect.sync(() =>
+  interfaces().some(({ address, family, internal }) => family === "IPv6" && !internal && !/^fe[89ab]/i.test(address))
+)
 
 const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).hostname : url.replace(/:\d+$/, ""))
 
@@ -55,7 +57,8 @@ export class Sender extends Effect.Service<Sender>()("custody/Sender", {
         ...(settings.temporalAddress === undefined ? [] : [hostOf(settings.temporalAddress)])
       ].filter((host) => host !== "" && host !== "0.0.0.0" && host !== "::")
     )
-    const policy: address.Policy = { allow: settings.webhookAllowCidrs, own, speaks6 }
+    // Asking the system for its interfaces takes longer than signing.
+    const policy: address.Policy = { allow: settings.webhookAllowCidrs, own, speaks6: yield* Effect.cachedWithTTL(speaks6, "10 seconds") }
     const allowed: webhookUrl.Allowed = { cidrs: settings.webhookAllowCidrs, ports: settings.webhookAllowPorts }
     const lookup = address.lookup(settings.webhookDnsServers)
     const trust = yield* Effect.try({

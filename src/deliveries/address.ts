@@ -46,7 +46,7 @@ export interface Policy {
   readonly allow: ReadonlyArray<Format.Cidr>
   readonly own: ReadonlySet<string>
   /** Whether IPv6 hosts can be reached; where they cannot, a name's IPv4 addresses are preferred. */
-  readonly speaks6: () => boolean
+  readonly speaks6: Effect.Effect<boolean>
 }
 
 /** Whether a delivery may connect to the address. */
@@ -95,7 +95,7 @@ export const choose = (hostname: string, policy: Policy, { resolve }: Lookup, tu
     const judged = answers.map(Format.address)
     if (!judged.every((address) => address !== undefined && isAllowed(address, policy)))
       return yield* new NoAddress({ result: "blocked_address" })
-    const four = policy.speaks6() ? [] : answers.filter((text) => !text.includes(":"))
+    const four = (yield* policy.speaks6) ? [] : answers.filter((text) => !text.includes(":"))
     const candidates = four.length > 0 ? four : answers
     return candidates[turn % candidates.length] ?? (yield* new NoAddress({ result: "dns_error" }))
   })
