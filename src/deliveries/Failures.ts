@@ -74,7 +74,7 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
           ON CONFLICT (webhook_id) DO UPDATE SET consecutive_failures = h.consecutive_failures + 1,
             failing_since = coalesce(h.failing_since, clock_timestamp()),
             first_failed_delivery = coalesce(h.first_failed_delivery, excluded.first_failed_delivery),
-            several_deliveries = h.several_deliveries OR h.first_failed_delivery <> excluded.first_failed_delivery,
+            several_deliveries = h.several_deliveries OR coalesce(h.first_failed_delivery <> excluded.first_failed_delivery, false),
             gone_at = coalesce(h.gone_at, excluded.gone_at), last_failure_at = clock_timestamp(), last_failure_result = excluded.last_failure_result
           RETURNING consecutive_failures AS "consecutiveFailures", failing_since AS "failingSince", several_deliveries AS "severalDeliveries",
             failing_since <= clock_timestamp() - ${Duration.toMillis(webhookDisableAfter)} * interval '1 millisecond' AS "disableDue",

@@ -17,16 +17,12 @@ describe("Architecture, What must hold 1: a process may die between any two stat
     // One in ten is refused at first, so that retries are under way as well.
     for (const path of rig.paths)
       rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && Math.random() < 0.1 ? 500 : 200))
-    let fed = false
-    const feeding = rig.feed(events, long ? 150 : 60).then(() => {
-      fed = true
-    })
+    const feeding = rig.feed(events, long ? 150 : 60)
     for (let kill = 0; kill < kills; kill++) {
       await Bun.sleep(300 + Math.random() * 1_500)
       if (rig.app.main !== undefined) await rig.app.main.end("SIGKILL")
       await rig.restart()
     }
-    expect(fed || !long).toBe(true)
     await feeding
     await rig.settle()
     const history = await rig.history()
@@ -39,14 +35,14 @@ describe("Architecture, What must hold 1: a process may die between any two stat
   const places = ["feed-written", "dispatch-written", "dispatched", "started", "begun", "sent", "answered", "recorded", "failure-written"]
   for (const place of places) {
     if (!long && !["dispatched", "sent", "answered"].includes(place)) continue
-    for (const nth of long ? [1, 7] : [3])
+    for (const nth of long ? [1, 4] : [3])
       test(`killed where it has ${place.replace("-", " ")}, the ${nth}th time (F1, F2, F3)`, async () => {
         if (rig.app.main !== undefined) await rig.app.main.end("SIGKILL")
         for (const path of rig.paths)
           rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && place === "failure-written" ? 500 : 200))
         const { child } = await rig.restart({ FAIL_AT: `${place}:${nth}` })
         const before = rig.acknowledged.size
-        const feeding = rig.feed(40)
+        const feeding = rig.feed(40, 40)
         await until("its end", () => exit(child), 60)
         expect(child.signalCode).toBe("SIGKILL")
         await rig.restart()

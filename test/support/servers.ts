@@ -32,7 +32,8 @@ export interface Servers {
   readonly temporalUi: string
 }
 
-const settingsOf = (folder: string) =>
+/** Settings of embedded servers in a folder, on free ports unless said otherwise. */
+export const settingsOf = (folder: string, more: ReadonlyArray<readonly [string, string]> = []) =>
   Layer.provide(
     Settings.layer,
     Layer.setConfigProvider(
@@ -41,19 +42,27 @@ const settingsOf = (folder: string) =>
           ["DATA_DIR", folder],
           ["EMBEDDED_POSTGRES_PORT", "0"],
           ["EMBEDDED_TEMPORAL_PORT", "0"],
-          ["EMBEDDED_TEMPORAL_UI_PORT", "0"]
+          ["EMBEDDED_TEMPORAL_UI_PORT", "0"],
+          ...more
         ])
       )
     )
   )
 
-/** Starts both servers in a fresh folder. `close` stops them and removes it. */
-export const startServers = async (): Promise<Servers & { readonly close: () => Promise<void> }> => {
+/** The Temporal server is built once and kept for later runs. */
+const kept = path.join(cache, "bin", "temporal")
+
+/** A fresh data folder that has the kept Temporal server where the program looks for it. */
+export const serverFolder = (): string => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-test-"))
   fs.mkdirSync(path.join(folder, "bin"))
-  // The Temporal server is built once and kept for later runs; DATA_DIR/bin is where the program looks for it.
-  const kept = path.join(cache, "bin", "temporal")
   if (fs.existsSync(kept)) fs.symlinkSync(kept, path.join(folder, "bin", "temporal"))
+  return folder
+}
+
+/** Starts both servers in a fresh folder. `close` stops them and removes it. */
+export const startServers = async (): Promise<Servers & { readonly close: () => Promise<void> }> => {
+  const folder = serverFolder()
   const scope = await Effect.runPromise(Scope.make())
   const close = async () => {
     await Effect.runPromise(Scope.close(scope, Exit.void))

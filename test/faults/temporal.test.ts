@@ -1,0 +1,77 @@
+/**
+ * Temporal away, and Temporal without its memory. Reads and management go on, events are recorded and wait; when it is
+ * back everything is delivered, also what it has forgotten. Reliability F9, F10. Architecture, What must hold 1, 6.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { until } from "../support/receiver.ts"
+import { TemporalServer } from "../support/temporal.ts"
+import { long, Rig, report, sound } from "./Rig.ts"
+
+const server = new TemporalServer()
+const rig = new Rig()
+
+beforeAll(async () => {
+  await server.start()
+  await rig.open({ TEMPORAL_ADDRESS: server.address })
+}, 120_000)
+afterAll(async () => {
+  await rig.close()
+  await server.close()
+}, 60_000)
+
+const readiness = async () =>
+  (await fetch(`${rig.app.main?.platformUrl}/health/ready`)).json() as Promise<{ dependencies: { temporal: string | null } }>
+
+describe("Architecture, What must hold 6: Temporal down", () => {
+  test("events are recorded and wait, reads and management go on, and all is delivered when it is back (F9)", async () => {
+    await rig.feed(20)
+    await rig.settle()
+    await server.kill("kept")
+    await rig.feed(30)
+    expect((await rig.app.get("/v1/vaults", rig.key)).status).toBe(200)
+    const { id } = (await rig.app.get("/v1/webhooks", rig.key)).json.data[0]
+    expect((await rig.app.request("PATCH", `/v1/webhooks/${id}`, { key: rig.key, body: { description: "while away" } })).status).toBe(200)
+    expect((await readiness()).dependencies.temporal).toContain("Temporal does not answer")
+    await Bun.sleep(long ? 300_000 : 3_000)
+    const waiting = await rig.app.walk("/v1/webhook-events?kind=transaction.confirmed", rig.key, 500)
+    expect(waiting.filter(({ dispatchedAt }) => dispatchedAt === null)).toHaveLength(30)
+    const before = rig.receiver.requests.length
+    await server.start()
+    const back = Date.now()
+    await until("the first delivery", () => rig.receiver.requests.length > before, 60)
+    const firstAfter = (Date.now() - back) / 1_000
+    await rig.settle()
+    const history = await rig.history()
+    report("F9 Temporal away", { firstDeliverySeconds: firstAfter, ...history })
+    expect(firstAfter).toBeLessThan(20)
+    expect(history).toMatchObject({ ...sound, events: 50, repeated: 0 })
+  }, 600_000)
+
+  test("what waits for a retry goes on when Temporal has lost all its state (F10)", async () => {
+    let open = false
+    for (const path of rig.paths) rig.answer(path, () => (open ? 200 : 503))
+    await rig.feed(20)
+    await until(
+      "a refused attempt of each",
+      async () => {
+        const [row] = await rig.app.sql("SELECT count(*)::int AS count FROM deliveries WHERE status = 'RETRYING'")
+        return row?.["count"] === 30
+      },
+      60
+    )
+    await server.kill("lost")
+    await rig.feed(10)
+    open = true
+    await server.start()
+    const back = Date.now()
+    // A dispatcher that starts looks at once; one that runs looks every half minute at what has been due for a minute.
+    if (!long) {
+      await rig.app.main?.end("SIGKILL")
+      await rig.restart()
+    }
+    await rig.settle(180)
+    const history = await rig.history()
+    report("F10 Temporal lost its state", { seconds: (Date.now() - back) / 1_000, ...history })
+    expect(history).toMatchObject({ ...sound, events: 80, repeated: 0 })
+  }, 600_000)
+})

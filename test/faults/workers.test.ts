@@ -1,0 +1,89 @@
+/**
+ * Several processes, and those that come and go: no delivery twice however many dispatchers there are, none interrupted
+ * by a stop in good order, and a killed sender's attempt made again within seconds by another. Reliability F2, F3, F11.
+ */
+import { describe, expect, test } from "bun:test"
+import type { Process } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
+import { long, report, sound, useRig } from "./Rig.ts"
+
+const rig = useRig({}, ["api"])
+const SENDING = ["worker", "dispatcher"] as const
+
+describe("Architecture, What must hold 1: several processes", () => {
+  test("three workers and three dispatchers deliver everything once (F2)", async () => {
+    const processes = await Promise.all([1, 2, 3].map(() => rig.app.start(SENDING)))
+    await rig.feed(long ? 500 : 100)
+    await rig.settle()
+    const history = await rig.history()
+    report("F2 three dispatchers", history)
+    expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
+    await Promise.all(processes.map((one) => one.end()))
+  }, 300_000)
+
+  test("a stop finishes the attempts that are in flight: nothing is interrupted, nothing repeated (F11)", async () => {
+    for (const path of rig.paths)
+      rig.answer(
+        path,
+        () => 200,
+        () => 1_500
+      )
+    let current: Process = await rig.app.start(SENDING)
+    const feeding = rig.feed(long ? 200 : 30, 150)
+    for (let restart = 0; restart < (long ? 20 : 2); restart++) {
+      await Bun.sleep(1_000)
+      const next = rig.app.start(SENDING)
+      const begun = Date.now()
+      expect(await current.end()).toBe(0)
+      expect(Date.now() - begun).toBeLessThan(20_000)
+      current = await next
+    }
+    await feeding
+    await rig.settle()
+    const history = await rig.history()
+    const [row] = await rig.app.sql("SELECT count(*)::int AS count FROM delivery_attempts WHERE result = 'interrupted'")
+    report("F11 rolling restarts", history)
+    expect(row?.["count"]).toBe(0)
+    expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
+    await current.end()
+  }, 300_000)
+
+  test("an attempt whose sender is killed is made again by another worker within seconds, under the next number (F3)", async () => {
+    for (const path of rig.paths) rig.answer(path, () => 200)
+    // Only one of them is there when the request goes out.
+    const first = await rig.app.start(SENDING)
+    let held = true
+    rig.answer(
+      "/three",
+      () => 200,
+      () => (held ? 8_000 : 0)
+    )
+    const sent = rig.receiver.to("/three").length
+    await rig.feed(2)
+    await until("the request", () => rig.receiver.to("/three").length === sent + 1, 30)
+    held = false
+    const second = await rig.app.start(["worker"])
+    const killed = Date.now()
+    await first.end("SIGKILL")
+    await until("the next attempt", () => rig.receiver.to("/three").length === sent + 2, 60)
+    const seconds = (Date.now() - killed) / 1_000
+    const [one, two] = rig.receiver.to("/three").slice(sent)
+    expect(two?.headers).toMatchObject({
+      "webhook-id": one?.headers["webhook-id"] ?? "",
+      "x-service-attempt": "2",
+      "x-service-delivery-id": one?.headers["x-service-delivery-id"] ?? ""
+    })
+    await rig.settle()
+    const rows = await rig.app.sql("SELECT number, result FROM delivery_attempts WHERE delivery_id = $1 ORDER BY number", [
+      one?.headers["x-service-delivery-id"]
+    ])
+    expect(rows).toEqual([
+      { number: 1, result: "interrupted" },
+      { number: 2, result: "2xx" }
+    ])
+    report("F3 sender killed", { nextAttemptSeconds: seconds })
+    expect(seconds).toBeLessThan(15)
+    expect(await rig.history()).toMatchObject(sound)
+    await second.end()
+  }, 120_000)
+})

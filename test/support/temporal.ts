@@ -1,0 +1,57 @@
+/** Temporal as an operator sees it, and a server that a test may take away. */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { Client, Connection } from "@temporalio/client"
+import { Effect, Exit, Layer, Scope } from "effect"
+import { DataDir } from "../../src/embedded/DataDir.ts"
+import * as EmbeddedTemporal from "../../src/embedded/Temporal.ts"
+import { serverFolder, servers, settingsOf } from "./servers.ts"
+
+/** A client of the run's server, or of the one at `address`. */
+export const operator = async (address?: string) => {
+  const connection = await Connection.connect({ address: address ?? (await servers()).temporal })
+  return { client: new Client({ connection }), close: () => connection.close() }
+}
+
+/** A Temporal server of one's own, to kill, to empty and to start again at the same address. */
+export class TemporalServer {
+  readonly #folder = serverFolder()
+  #scope: Scope.CloseableScope | undefined
+  #ports: ReadonlyArray<readonly [string, string]> = []
+  address = ""
+
+  async start(): Promise<void> {
+    const scope = await Effect.runPromise(Scope.make())
+    this.#scope = scope
+    const { address, ui } = await Effect.runPromise(
+      EmbeddedTemporal.acquire.pipe(
+        Effect.provide(Layer.provideMerge(DataDir.layer, settingsOf(this.#folder, this.#ports))),
+        Scope.extend(scope)
+      )
+    )
+    this.address = address
+    this.#ports = [
+      ["EMBEDDED_TEMPORAL_PORT", address.split(":")[1] ?? ""],
+      ["EMBEDDED_TEMPORAL_UI_PORT", new URL(ui).port]
+    ]
+  }
+
+  /** Kills it at once; with `state` gone as well, all that it knew is lost. */
+  async kill(state: "kept" | "lost"): Promise<void> {
+    const pid = Number(fs.readFileSync(path.join(this.#folder, "run", "temporal.pid"), "utf8"))
+    process.kill(pid, "SIGKILL")
+    await this.#release()
+    if (state === "lost")
+      for (const name of fs.readdirSync(this.#folder)) if (name.startsWith("temporal.db")) fs.rmSync(path.join(this.#folder, name))
+  }
+
+  async #release(): Promise<void> {
+    if (this.#scope !== undefined) await Effect.runPromise(Scope.close(this.#scope, Exit.void))
+    this.#scope = undefined
+  }
+
+  async close(): Promise<void> {
+    await this.#release()
+    fs.rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
