@@ -24,10 +24,17 @@ export type IdempotencyProblem = ProblemOf<"idempotency_in_progress" | "idempote
 
 /** The header, as the contract names it; what it holds is judged here and not by the contract. */
 export const IdempotencyHeaders = Schema.Struct({
-  "idempotency-key": Schema.optional(Schema.String).annotations({
-    description: "1 to 255 printable characters. The same key and body within 24 hours give the same answer and do nothing again.",
-    jsonSchema: { type: "string", minLength: 1, maxLength: 255 }
-  })
+  "idempotency-key": Schema.optional(
+    Schema.String.annotations({
+      jsonSchema: {
+        type: "string",
+        minLength: 1,
+        maxLength: 255,
+        pattern: "^[!-~]{1,255}$",
+        description: "1 to 255 printable characters. The same key and body within 24 hours give the same answer and do nothing again."
+      }
+    })
+  )
 })
 
 /** An answer as it is kept: status and JSON. */

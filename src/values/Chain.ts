@@ -47,7 +47,9 @@ export const parseAssetId = (text: string): AssetId | undefined => {
 /** An asset identifier; an EVM contract becomes lower-case. */
 export const AssetIdInput = Schema.transform(
   Schema.String.pipe(
-    Schema.filter((text) => parseAssetId(text) !== undefined || "must be an asset id such as ethereum/native or ethereum/erc20:0x…")
+    Schema.filter((text) => parseAssetId(text) !== undefined || "must be an asset id such as ethereum/native or ethereum/erc20:0x…", {
+      jsonSchema: { maxLength: MAX_ASSET_ID, pattern: `^${word}/(?:native|${word}:[!#-[\\]-~]+)$` }
+    })
   ),
   Schema.String,
   { strict: true, decode: (text) => parseAssetId(text)?.id ?? text, encode: (id) => id }

@@ -34,7 +34,7 @@ export const parse = (text: string): string | undefined => {
 const offsetMinutes = (zone: string): number | undefined => {
   const hours = Number(zone.slice(1, 3)),
     minutes = Number(zone.slice(4, 6))
-  if (hours > 14 || minutes > 59) return undefined
+  if (hours > 23 || minutes > 59) return undefined
   return (zone.startsWith("-") ? -1 : 1) * (hours * 60 + minutes)
 }
 

@@ -90,26 +90,51 @@ export type PingResult = typeof PingResult.Type
 const message = (text: string) => ({ message: () => text })
 const unique = <A>(values: ReadonlyArray<A>) => new Set(values).size === values.length
 
-const Url = Schema.String.annotations({ ...message("must be a URL"), description: "https, a public host name, port 443 or 8443" })
+const Url = Schema.String.annotations({
+  ...message("must be a URL"),
+  jsonSchema: {
+    type: "string",
+    format: "uri",
+    pattern: "^[Hh][Tt][Tt][Pp][Ss]://",
+    maxLength: 2_048,
+    description: "https, a public host name, port 443 or 8443",
+    examples: ["https://hooks.example.com/custody"]
+  }
+})
 const Description = Schema.String.pipe(
   Schema.filter(
-    (value) => (value.length <= 1_000 && value.isWellFormed() && !value.includes("\u0000")) || "must have at most 1000 characters"
+    // Characters as JSON Schema counts them: code points.
+    (value) => ([...value].length <= 1_000 && value.isWellFormed() && !value.includes("\u0000")) || "must have at most 1000 characters",
+    { jsonSchema: { maxLength: 1_000, pattern: "^[^\\u0000]*$" }, description: "For people" }
   )
 )
 const Kinds = Schema.Array(KindName.annotations(message(`must be one of ${KindName.literals.join(", ")}`))).pipe(
-  Schema.filter((kinds) => (kinds.length > 0 && unique(kinds)) || "must list at least one kind, each once")
+  Schema.filter((kinds) => (kinds.length > 0 && unique(kinds)) || "must list at least one kind, each once", {
+    jsonSchema: { minItems: 1, uniqueItems: true },
+    description: "Kinds of event that it receives"
+  })
 )
 const Entities = Schema.Array(Schema.String).pipe(
-  Schema.filter((ids) => (ids.length > 0 && ids.length <= 100 && unique(ids)) || "must list 1 to 100 entities, each once")
+  Schema.filter((ids) => (ids.length > 0 && ids.length <= 100 && unique(ids)) || "must list 1 to 100 entities, each once", {
+    jsonSchema: { minItems: 1, maxItems: 100, uniqueItems: true }
+  })
 )
 const Vaults = Schema.NullOr(
   Schema.Array(Schema.String).pipe(
-    Schema.filter((ids) => (ids.length > 0 && ids.length <= 1_000 && unique(ids)) || "must list 1 to 1000 vaults, each once, or be null")
+    Schema.filter((ids) => (ids.length > 0 && ids.length <= 1_000 && unique(ids)) || "must list 1 to 1000 vaults, each once, or be null", {
+      jsonSchema: { minItems: 1, maxItems: 1_000, uniqueItems: true }
+    })
   )
-)
+).annotations({ description: "Vaults whose events it receives; null: all of its entities" })
 const email = /^[^\s@<>(),;:"\\[\]\p{Cc}\p{Cs}]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,63}$/u
 // One plain address: what a mail header would take for two, or for a name, is none.
-const Email = Schema.String.pipe(Schema.filter((value) => (value.length <= 254 && email.test(value)) || "must be an e-mail address"))
+const Email = Schema.String.pipe(
+  Schema.filter((value) => (value.length <= 254 && email.test(value)) || "must be an e-mail address", {
+    jsonSchema: { format: "email", maxLength: 254 },
+    description: "Where operational notices go",
+    examples: ["ops@example.com"]
+  })
+)
 
 /** Body of a creation. Decision D-19. */
 export const CreateWebhook = Schema.Struct({

@@ -87,7 +87,9 @@ test("no file of the repository holds a key, a signing secret or a private key",
   const root = path.resolve(import.meta.dir, "../..")
   const files = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).trim().split("\n")
   expect(files.length).toBeGreaterThan(50)
+  // The test vectors of signatures are published with their secrets, which sign nothing else.
   const found = files.filter((file) => {
+    if (file === "src/client/vectors.json") return false
     const full = path.join(root, file)
     return (
       fs.existsSync(full) &&

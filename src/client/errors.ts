@@ -1,0 +1,68 @@
+/** How a call fails: the API's problems by their codes, and what keeps an answer from coming at all. */
+import type { FieldIssue } from "./custody.ts"
+import type { ErrorCode, OperationErrors } from "./operations.ts"
+
+/** What the error of a code carries: the API's problem (RFC 9457). */
+export interface Problem<Code extends string = string> {
+  readonly code: Code
+  readonly status: number
+  readonly title: string
+  readonly detail: string
+  /** Names the request in the service's log: give it to support. */
+  readonly requestId: string
+  /** The fields at fault, where fields are. */
+  readonly errors: ReadonlyArray<FieldIssue>
+}
+
+/** The API refused or failed. `code` says why; {@link isCustodyError} narrows it. */
+export class CustodyError<Code extends string = ErrorCode> extends Error implements Problem<Code> {
+  override readonly name = "CustodyError"
+  readonly code: Code
+  readonly status: number
+  readonly title: string
+  readonly detail: string
+  readonly requestId: string
+  readonly errors: ReadonlyArray<FieldIssue>
+  /** Seconds after which the API asks to be tried again, where it says so. */
+  readonly retryAfter: number | undefined
+
+  constructor(problem: Problem<Code>, retryAfter?: number) {
+    super(`${problem.code}: ${problem.detail} (request ${problem.requestId})`)
+    this.code = problem.code
+    this.status = problem.status
+    this.title = problem.title
+    this.detail = problem.detail
+    this.requestId = problem.requestId
+    this.errors = problem.errors
+    this.retryAfter = retryAfter
+  }
+}
+
+/**
+ * No answer of the API: `network` when there was no connection or it broke, `timeout` when none came in time, `aborted`
+ * when the caller gave up, `unexpected_answer` when what came is not the API's, such as a proxy's page.
+ */
+export class NoAnswerError extends Error {
+  override readonly name = "NoAnswerError"
+  readonly reason: "network" | "timeout" | "aborted" | "unexpected_answer"
+  /** Status of an unexpected answer. */
+  readonly status: number | undefined
+
+  constructor(reason: NoAnswerError["reason"], message: string, options: { readonly cause?: unknown; readonly status?: number } = {}) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause })
+    this.reason = reason
+    this.status = options.status
+  }
+}
+
+/** Whether an error is the API's, with one of these codes when codes are given. */
+export const isCustodyError = <Code extends ErrorCode = ErrorCode>(
+  error: unknown,
+  ...codes: ReadonlyArray<Code>
+): error is CustodyError<Code> => error instanceof CustodyError && (codes.length === 0 || codes.some((code) => code === error.code))
+
+/** Whether an error is the API's answer to an operation: `code` is narrowed to those that it can fail with. */
+export const isErrorOf = <Name extends keyof OperationErrors>(
+  error: unknown,
+  _operation: Name
+): error is CustodyError<OperationErrors[Name]> => error instanceof CustodyError

@@ -1,0 +1,119 @@
+// Made from the contract by `bun run golden`; not to be edited.
+
+import type { Balance, DepositAddress, Transaction, Vault } from "./custody.ts"
+
+/** What the event of each kind carries in its `data`. */
+export interface EventData {
+  /** A transaction was seen before it is in a block */
+  readonly "transaction.pending": {
+    /** The vault it happened in */
+    readonly vaultId: string
+    readonly transaction: Transaction
+  }
+  /** A transaction settled */
+  readonly "transaction.confirmed": {
+    /** The vault it happened in */
+    readonly vaultId: string
+    readonly transaction: Transaction
+  }
+  /** A transaction is in a block but reverted */
+  readonly "transaction.failed": {
+    /** The vault it happened in */
+    readonly vaultId: string
+    readonly transaction: Transaction
+  }
+  /** A pending transaction was replaced by another */
+  readonly "transaction.replaced": {
+    /** The vault it happened in */
+    readonly vaultId: string
+    readonly transaction: Transaction
+  }
+  /** A pending transaction will not settle */
+  readonly "transaction.dropped": {
+    /** The vault it happened in */
+    readonly vaultId: string
+    readonly transaction: Transaction
+  }
+  /** A confirmed transaction is pending again after a re-organization of the chain */
+  readonly "transaction.reorged": {
+    /** The vault it happened in */
+    readonly vaultId: string
+    readonly transaction: Transaction
+  }
+  /** A vault has a new deposit address */
+  readonly "deposit_address.created": {
+    /** The vault it happened in */
+    readonly vaultId: string
+    readonly depositAddress: DepositAddress
+  }
+  /** A settled balance changed */
+  readonly "balance.updated": {
+    /** The vault it happened in */
+    readonly vaultId: string
+    readonly balance: Balance
+  }
+  /** A vault was created */
+  readonly "vault.created": {
+    /** The vault it happened in */
+    readonly vaultId: string
+    readonly vault: Vault
+  }
+  /** A vault's label or networks changed */
+  readonly "vault.updated": {
+    /** The vault it happened in */
+    readonly vaultId: string
+    readonly vault: Vault
+  }
+  /** A webhook was disabled automatically */
+  readonly "webhook.disabled": {
+    /** The webhook it happened to */
+    readonly webhookId: string
+    readonly webhook: {
+      /** The webhook it happened to */
+      readonly id: string
+      readonly status: "DISABLED"
+      readonly disabledReason: "FAILING" | "GONE"
+      readonly disabledAt: string
+    }
+  }
+  /** A webhook has a new signing secret */
+  readonly "webhook.secret_rotated": {
+    /** The webhook it happened to */
+    readonly webhookId: string
+    readonly webhook: {
+      /** The webhook it happened to */
+      readonly id: string
+      readonly previousSecretExpiresAt: string
+    }
+  }
+  /** A test, sent by a ping and not in the log */
+  readonly "webhook.ping": { readonly webhookId: string }
+}
+
+/** Kinds whose events name the vault that they happened in. */
+export type VaultEventKind =
+  | "transaction.pending"
+  | "transaction.confirmed"
+  | "transaction.failed"
+  | "transaction.replaced"
+  | "transaction.dropped"
+  | "transaction.reorged"
+  | "deposit_address.created"
+  | "balance.updated"
+  | "vault.created"
+  | "vault.updated"
+
+/** What a webhook receives: the body of a delivery, by its kind. */
+export type ReceivedEvent<K extends keyof EventData = keyof EventData> = {
+  readonly [Kind in K]: {
+    /** The event's id: deduplicate on it */
+    readonly id: string
+    readonly kind: Kind
+    readonly schemaVersion: 1
+    /** When it occurred: order by it */
+    readonly date: string
+    readonly entityId: string
+    readonly vaultIds: Kind extends VaultEventKind ? ReadonlyArray<string> : null
+    readonly data: EventData[Kind]
+  }
+}[K]

@@ -1,0 +1,78 @@
+/**
+ * The client of the custody API for TypeScript and JavaScript: plain promises, no library. Its types and operations are
+ * made from the contract that serves the requests. Lists page by themselves, errors are told apart by their codes, and
+ * what webhooks receive is verified and typed by {@link verifySignature}.
+ *
+ * ```ts
+ * const custody = createClient({ baseUrl: "https://custody.example.com", apiKey: "cds_…" })
+ * for await (const transaction of custody.listTransactions(vaultId, { status: "confirmed" })) …
+ * ```
+ */
+import type { Page } from "./custody.ts"
+import { type Operations, type Route, routes } from "./operations.ts"
+import { type Call, type ClientOptions, caller, type Pages } from "./request.ts"
+
+export type * from "./custody.ts"
+export { CustodyError, isCustodyError, isErrorOf, NoAnswerError, type Problem } from "./errors.ts"
+export type * from "./events.ts"
+export type * from "./operations.ts"
+export type { ClientOptions, OnceOptions, Pages, RequestOptions } from "./request.ts"
+export { SignatureError, type SignatureOptions, verifySignature } from "./signature.ts"
+export type * from "./webhooks.ts"
+
+/** A client: every operation of the API. */
+export type CustodyClient = Operations
+
+type Record = Readonly<{ [name: string]: unknown }>
+const isRecord = (value: unknown): value is Record => typeof value === "object" && value !== null
+
+/** The arguments of an operation, in the order that its route says: path, query or body, options. */
+const callOf = (route: Route, given: ReadonlyArray<unknown>): Call => {
+  const rest = [...given]
+  const path = route.path.replaceAll(/\{\w+\}/g, (name) => {
+    const id = rest.shift()
+    // An empty id would ask for the list.
+    if (typeof id !== "string" || id === "") throw new TypeError(`${name.slice(1, -1)} must be an id`)
+    return encodeURIComponent(id)
+  })
+  const query = route.pages ? rest.shift() : undefined
+  const body = route.body ? rest.shift() : undefined
+  const options = rest.shift()
+  return { route, path, query: isRecord(query) ? query : {}, body, options: isRecord(options) ? options : {} }
+}
+
+/** A list that is asked for when it is awaited or walked, and not before. */
+const pagesOf = (call: Call, send: (call: Call) => Promise<unknown>): Pages<unknown> => {
+  // What a list answers is a page: the contract says so, and the golden files and tests hold it to that.
+  const page = (cursor?: string) =>
+    send(cursor === undefined ? call : { ...call, query: { ...call.query, cursor } }) as Promise<Page<unknown>>
+  async function* pages() {
+    for (let cursor: string | undefined; ; ) {
+      const found = await page(cursor)
+      yield found
+      if (found.pagination.nextCursor === null) return
+      cursor = found.pagination.nextCursor
+    }
+  }
+  return {
+    // biome-ignore lint/suspicious/noThenProperty: awaiting a list gives its first page
+    then: (onPage, onError) => page().then(onPage, onError),
+    pages,
+    async *[Symbol.asyncIterator]() {
+      for await (const { data } of pages()) yield* data
+    }
+  }
+}
+
+/** A client of the service at `baseUrl` with an API key. */
+export const createClient = (options: ClientOptions): CustodyClient => {
+  const send = caller(options)
+  const operations = Object.entries(routes).map(([name, route]) => [
+    name,
+    route.pages
+      ? (...given: ReadonlyArray<unknown>) => pagesOf(callOf(route, given), send)
+      : async (...given: ReadonlyArray<unknown>) => send(callOf(route, given))
+  ])
+  // Made for each of the contract's operations from its own route; the contract's types say what each takes and answers.
+  return Object.fromEntries(operations) as CustodyClient
+}

@@ -1,0 +1,169 @@
+/** One call over HTTP: its request, its retries, and its answer or error. */
+
+import type { Page } from "./custody.ts"
+import { CustodyError, NoAnswerError } from "./errors.ts"
+import type { Route } from "./operations.ts"
+
+/** How a client is made. */
+export interface ClientOptions {
+  /** Where the service is, such as `https://custody.example.com`. */
+  readonly baseUrl: string
+  /** `cds_…` */
+  readonly apiKey: string
+  /** Milliseconds that one try may take; 30,000 when absent. */
+  readonly timeout?: number | undefined
+  /** Tries after the first, for what can be tried again without doing anything twice; 2 when absent. */
+  readonly retries?: number | undefined
+  /** Instead of the platform's own. */
+  readonly fetch?: ((request: Request) => Promise<Response>) | undefined
+}
+
+/** What can be said about one call. */
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Your own id of the request, 8 to 64 of `A-Z a-z 0-9 _ -`: it stands in the service's log. */
+  readonly requestId?: string | undefined
+}
+
+/** What can be said about a call that is done at most once for each key. */
+export interface OnceOptions extends RequestOptions {
+  /** The same key and body within 24 hours give the same answer and do nothing again. A fresh one when absent. */
+  readonly idempotencyKey?: string | undefined
+}
+
+/** A list: `await` gives its first page, `for await` every item of every page, `pages()` page after page. */
+export interface Pages<A> extends PromiseLike<Page<A>>, AsyncIterable<A> {
+  readonly pages: () => AsyncIterable<Page<A>>
+}
+
+/** A call as it is to be made. */
+export interface Call {
+  readonly route: Route
+  readonly path: string
+  readonly query: Readonly<Record<string, unknown>>
+  readonly body: unknown
+  readonly options: OnceOptions
+}
+
+/** Longest wait before a try, in milliseconds. */
+const LONGEST_WAIT = 30_000
+
+const queryOf = (query: Readonly<Record<string, unknown>>): string => {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined && one !== null) parameters.append(name, String(one))
+  }
+  const text = parameters.toString()
+  return text === "" ? "" : `?${text}`
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === "object" && value !== null
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
+
+/** The error that an answer stands for. */
+const errorOf = (response: Response, text: string): Error => {
+  let problem: unknown
+  try {
+    problem = JSON.parse(text)
+  } catch {
+    problem = undefined
+  }
+  if (!isRecord(problem) || typeof problem["code"] !== "string" || typeof problem["requestId"] !== "string") {
+    const message = `${response.url} answered ${response.status}, and not as the API does`
+    return new NoAnswerError("unexpected_answer", message, { status: response.status })
+  }
+  const after = Number(response.headers.get("retry-after") ?? Number.NaN)
+  return new CustodyError(
+    {
+      code: problem["code"],
+      status: response.status,
+      title: textOf(problem["title"]),
+      detail: textOf(problem["detail"]),
+      requestId: problem["requestId"],
+      errors: Array.isArray(problem["errors"]) ? problem["errors"] : []
+    },
+    Number.isFinite(after) ? after : undefined
+  )
+}
+
+/** Whether a failure passes by itself, and nothing was done or it is not done twice. */
+const passes = (error: unknown): boolean =>
+  error instanceof CustodyError
+    ? error.status === 429 || error.status === 503 || error.code === "idempotency_in_progress"
+    : error instanceof NoAnswerError && (error.reason === "network" || error.reason === "timeout" || (error.status ?? 0) >= 502)
+
+const waitBefore = (attempt: number, error: unknown): number => {
+  const asked = error instanceof CustodyError ? error.retryAfter : undefined
+  return asked === undefined ? Math.random() * 250 * 2 ** attempt : asked * 1_000
+}
+
+const pause = (millis: number, signal: AbortSignal | undefined): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      reject(new NoAnswerError("aborted", "The call was given up.", { cause: signal?.reason }))
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop)
+      resolve()
+    }, millis)
+    if (signal?.aborted === true) stop()
+    else signal?.addEventListener("abort", stop, { once: true })
+  })
+
+/** Makes calls with a client's options. Resolves with what the API answered; rejects with one of the errors of errors.ts. */
+export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(request), retries = 2, timeout = 30_000 }: ClientOptions) => {
+  const origin = baseUrl.replace(/\/+$/, "")
+
+  const once = async ({ body, options, path, query, route }: Call, idempotencyKey: string | undefined): Promise<unknown> => {
+    const deadline = AbortSignal.timeout(timeout)
+    const request = new Request(`${origin}${path}${queryOf(query)}`, {
+      method: route.method,
+      redirect: "error",
+      headers: {
+        accept: "application/json, application/problem+json",
+        authorization: `Bearer ${apiKey}`,
+        ...(route.body ? { "content-type": "application/json" } : {}),
+        ...(options.requestId === undefined ? {} : { "x-request-id": options.requestId }),
+        ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey })
+      },
+      ...(route.body ? { body: JSON.stringify(body) } : {}),
+      signal: options.signal === undefined ? deadline : AbortSignal.any([options.signal, deadline])
+    })
+    let response: Response, text: string
+    try {
+      response = await send(request)
+      text = await response.text()
+    } catch (cause) {
+      if (options.signal?.aborted === true) throw new NoAnswerError("aborted", "The call was given up.", { cause })
+      if (deadline.aborted) throw new NoAnswerError("timeout", `No answer within ${timeout} ms.`, { cause })
+      throw new NoAnswerError("network", `${origin} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`, {
+        cause
+      })
+    }
+    if (!response.ok) throw errorOf(response, text)
+    if (response.status === 204) return undefined
+    try {
+      return JSON.parse(text)
+    } catch (cause) {
+      throw new NoAnswerError("unexpected_answer", `${response.url} answered what is no JSON`, { cause, status: response.status })
+    }
+  }
+
+  return async (call: Call): Promise<unknown> => {
+    const key = call.route.once ? (call.options.idempotencyKey ?? crypto.randomUUID()) : undefined
+    // A ping sends one request each time, a patch or a delete may have been carried out: those are the caller's to repeat.
+    const again = call.route.method === "GET" || key !== undefined
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await once(call, key)
+      } catch (error) {
+        const limited = error instanceof CustodyError && error.status === 429
+        const wait = waitBefore(attempt, error)
+        if (attempt >= retries || !passes(error) || !(again || limited) || wait > LONGEST_WAIT) throw error
+        await pause(wait, call.options.signal)
+      }
+    }
+  }
+}

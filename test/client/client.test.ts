@@ -1,0 +1,192 @@
+/** The TypeScript client against the running service: lists that page by themselves, errors by their codes, retries. */
+import { beforeAll, describe, expect, test } from "bun:test"
+import { createClient, isCustodyError, isErrorOf, NoAnswerError } from "../../src/client/index.ts"
+import { routes } from "../../src/client/operations.ts"
+import { useApp } from "../support/app.ts"
+import { smallest, transaction } from "../support/records.ts"
+
+const app = useApp()
+let key = ""
+const client = (more: Partial<Parameters<typeof createClient>[0]> = {}) =>
+  createClient({ baseUrl: app.main?.baseUrl ?? "", apiKey: key, ...more })
+
+beforeAll(async () => {
+  await app.feed([...smallest(), ...Array.from({ length: 250 }, (_, index) => transaction("vault_a", index, { amount: String(index) }))])
+  key = (await app.key("user_a")).secret
+}, 60_000)
+
+/** The rejection of a promise. */
+const failure = async (call: PromiseLike<unknown>): Promise<unknown> => {
+  try {
+    await call
+  } catch (error) {
+    return error
+  }
+  throw new Error("it did not fail")
+}
+
+const body = {
+  url: "https://hooks.example.com/custody",
+  entityIds: ["entity_a"],
+  eventKinds: ["transaction.confirmed"],
+  notificationEmail: "ops@example.com"
+} as const
+
+/** Every answer as the given status and text, counting the requests. */
+const scripted = (...answers: ReadonlyArray<Response | "broken">) => {
+  const seen: Array<Request> = []
+  const send = async (request: Request): Promise<Response> => {
+    seen.push(request)
+    const answer = answers[Math.min(seen.length, answers.length) - 1]
+    if (answer === undefined || answer === "broken") throw new TypeError("connection reset")
+    return new Response(await answer.clone().text(), { status: answer.status, headers: answer.headers })
+  }
+  return { seen, send }
+}
+const problem = (status: number, code: string, headers: { readonly [name: string]: string } = {}) =>
+  new Response(JSON.stringify({ type: "", title: "T", status, detail: "D.", code, requestId: "req_1" }), { status, headers })
+
+describe("lists", () => {
+  test("awaited, a list is its first page; walked, it is every item of every page", async () => {
+    const page = await client().listTransactions("vault_a", { limit: 100 })
+    expect([page.data.length, page.pagination.limit, page.pagination.nextCursor === null]).toEqual([100, 100, false])
+    const amounts: Array<string> = []
+    for await (const { amount } of client().listTransactions("vault_a", { limit: 100 })) amounts.push(amount)
+    expect(amounts.map(Number).sort((a, b) => a - b)).toEqual(Array.from({ length: 250 }, (_, index) => index))
+    const sizes: Array<number> = []
+    for await (const { data } of client().listTransactions("vault_a", { limit: 100 }).pages()) sizes.push(data.length)
+    expect(sizes).toEqual([100, 100, 50])
+    const rest = await client().listTransactions("vault_a", { limit: 500, cursor: page.pagination.nextCursor ?? "" })
+    expect([rest.data.length, rest.pagination.nextCursor]).toEqual([150, null])
+  })
+
+  test("nothing is asked before it is needed, and no page after the walk was left", async () => {
+    const { seen, send } = scripted(new Response(JSON.stringify({ data: [1, 2], pagination: { limit: 2, nextCursor: "c" } })))
+    const list = client({ fetch: send }).listVaults()
+    await Bun.sleep(5)
+    expect(seen.length).toBe(0)
+    for await (const _ of list) break
+    expect(seen.length).toBe(1)
+  })
+
+  test("filters go into the query, repeatable ones several times, absent ones not at all", async () => {
+    const { seen, send } = scripted(new Response(JSON.stringify({ data: [], pagination: { limit: 2, nextCursor: null } })))
+    await client({ fetch: send }).listWebhookDeliveries("whs_1", { status: ["PENDING", "FAILED"], kind: undefined, limit: 2 })
+    expect(new URL(seen[0]?.url ?? "").search).toBe("?status=PENDING&status=FAILED&limit=2")
+  })
+})
+
+describe("every operation", () => {
+  test("reads and manages, with what the contract says each answers", async () => {
+    const custody = client()
+    expect(await custody.getVault("vault_a")).toMatchObject({ id: "vault_a", networks: ["ethereum"] })
+    expect((await custody.listVaults()).data.map(({ id }) => id)).toEqual(["vault_a"])
+    expect((await custody.listNetworks()).data).toEqual([{ name: "ethereum", kind: "mainnet" }])
+    expect((await custody.listAssets({ symbol: "ETH" })).data.length).toBe(1)
+    expect((await custody.listBalances("vault_a")).data).toEqual([])
+    expect((await custody.listAddresses("vault_a")).data).toEqual([])
+    const created = await custody.createWebhook(body)
+    expect(created.secret).toStartWith("whsec_")
+    expect((await custody.getWebhook(created.id)).health.state).toBe("HEALTHY")
+    expect((await custody.updateWebhook(created.id, { description: "Ledger", vaultIds: ["vault_a"] })).vaultIds).toEqual(["vault_a"])
+    expect((await custody.listWebhooks({ status: "ACTIVE" })).data.length).toBe(1)
+    expect((await custody.rotateSecret(created.id)).secret).not.toBe(created.secret)
+    const [event] = (await custody.listEvents({ kind: "transaction.confirmed", limit: 1 })).data
+    expect(await custody.getEvent(event?.id ?? "")).toMatchObject({ matchedCount: 0 })
+    expect(await custody.listEventDeliveries(event?.id ?? "")).toEqual({ data: [] })
+    expect((await custody.listWebhookDeliveries(created.id)).data).toEqual([])
+    expect(isErrorOf(await failure(custody.redeliver("del_absent")), "redeliver")).toBe(true)
+    expect(await custody.deleteWebhook(created.id)).toBeUndefined()
+    expect(Object.keys(custody).sort()).toEqual(Object.keys(routes).sort())
+  })
+
+  test("an id is sent as one segment of the path, and an empty one not at all", async () => {
+    expect(isCustodyError(await failure(client().getVault("../webhooks?limit=1")), "not_found")).toBe(true)
+    expect(await failure(client().getVault(""))).toBeInstanceOf(TypeError)
+  })
+})
+
+describe("errors", () => {
+  test("the API's refusals carry code, status, request id and the fields at fault", async () => {
+    const error = await failure(client().createWebhook({ ...body, eventKinds: [], url: "http://x" }, { requestId: "my-request-1" }))
+    if (!isErrorOf(error, "createWebhook")) throw error
+    expect([error.code, error.status, error.requestId, error.retryAfter]).toEqual(["invalid_body", 400, "my-request-1", undefined])
+    expect(error.errors.map(({ field }) => field)).toContain("eventKinds")
+    expect(isCustodyError(error, "invalid_body", "malformed_json")).toBe(true)
+    expect(isCustodyError(error, "not_found")).toBe(false)
+    const refused = await failure(client({ apiKey: "cds_nonsense" }).getVault("vault_a"))
+    expect(isCustodyError(refused, "invalid_api_key")).toBe(true)
+  })
+
+  test("no connection, no answer in time, a call given up, and an answer of something else are told apart", async () => {
+    const reason = async (call: PromiseLike<unknown>) => {
+      const error = await failure(call)
+      return error instanceof NoAnswerError ? error.reason : error
+    }
+    expect(await reason(client({ baseUrl: "http://127.0.0.1:9", retries: 0 }).getVault("vault_a"))).toBe("network")
+    const silent = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Promise<Response>(() => {}) })
+    const baseUrl = `http://127.0.0.1:${silent.port}`
+    expect(await reason(client({ baseUrl, retries: 0, timeout: 50 }).getVault("vault_a"))).toBe("timeout")
+    expect(await reason(client({ baseUrl }).getVault("vault_a", { signal: AbortSignal.timeout(50) }))).toBe("aborted")
+    await silent.stop(true)
+    const page = () => new Response("<html>", { status: 502 })
+    expect(await reason(client({ fetch: async () => page(), retries: 0 }).getVault("vault_a"))).toBe("unexpected_answer")
+    expect(await reason(client({ fetch: async () => new Response("<html>") }).getVault("vault_a"))).toBe("unexpected_answer")
+  })
+
+  test("the key is in no error", async () => {
+    const errors = [
+      await failure(client({ baseUrl: "http://127.0.0.1:9", retries: 0 }).getVault("vault_a")),
+      await failure(client().getVault("vault_absent"))
+    ]
+    expect(Bun.inspect(errors, { depth: 10 })).not.toContain(key.slice(4, 30))
+  })
+})
+
+describe("retries", () => {
+  test("a read is tried again when the service was away or asked for patience", async () => {
+    const found = new Response(JSON.stringify({ id: "vault_a" }))
+    const { seen, send } = scripted("broken", problem(503, "service_unavailable", { "retry-after": "0" }), found)
+    expect(await client({ fetch: send }).getVault("vault_a")).toMatchObject({ id: "vault_a" })
+    expect(seen.length).toBe(3)
+  })
+
+  test("a refusal is not tried again, nor is anything beyond the tries that were allowed", async () => {
+    const refused = scripted(problem(404, "not_found"))
+    await failure(client({ fetch: refused.send }).getVault("vault_a"))
+    expect(refused.seen.length).toBe(1)
+    const away = scripted("broken")
+    await failure(client({ fetch: away.send, retries: 1 }).getVault("vault_a"))
+    expect(away.seen.length).toBe(2)
+  })
+
+  test("a creation is tried again under one key, so that it is done once", async () => {
+    // The first request is carried out and its answer lost.
+    let lost = false
+    const keys: Array<string | null> = []
+    const send = async (request: Request) => {
+      keys.push(request.headers.get("idempotency-key"))
+      const response = await fetch(request)
+      if (lost) return response
+      lost = true
+      await response.text()
+      throw new TypeError("connection reset")
+    }
+    const before = (await client().listWebhooks()).data.length
+    const created = await client({ fetch: send }).createWebhook(body)
+    expect(created.secret).toStartWith("whsec_")
+    expect([keys.length, keys[0], (await client().listWebhooks()).data.length]).toEqual([2, keys[1] ?? "", before + 1])
+  })
+
+  test("a patch, a delete or a ping that may have been carried out is the caller's to repeat, one that was held back is not", async () => {
+    const broken = scripted("broken")
+    const custody = client({ fetch: broken.send })
+    await failure(custody.updateWebhook("whs_1", {}))
+    await failure(custody.deleteWebhook("whs_1"))
+    await failure(custody.pingWebhook("whs_1"))
+    expect(broken.seen.length).toBe(3)
+    const limited = scripted(problem(429, "rate_limited", { "retry-after": "0" }), new Response(null, { status: 204 }))
+    await client({ fetch: limited.send }).deleteWebhook("whs_1")
+    expect(limited.seen.length).toBe(2)
+  })
+})

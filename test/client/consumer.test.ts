@@ -1,0 +1,76 @@
+/** The package as a consumer has it: built, installed, compiled against with other settings, and run by Node. */
+import { afterAll, beforeAll, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { useApp } from "../support/app.ts"
+import { smallest, transaction } from "../support/records.ts"
+
+const app = useApp()
+const root = path.resolve(import.meta.dir, "../..")
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-consumer-"))
+const installed = path.join(folder, "node_modules", "custody-data-service")
+let key = ""
+
+const run = async (command: ReadonlyArray<string>, cwd: string, env: { readonly [name: string]: string } = {}) => {
+  const child = Bun.spawn([...command], { cwd, env: { ...process.env, ...env }, stdout: "pipe", stderr: "pipe" })
+  const [out, errors, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited])
+  return { code, out, errors }
+}
+const tsc = [process.execPath, path.join(root, "node_modules/typescript/bin/tsc")]
+
+beforeAll(async () => {
+  await app.feed([...smallest(), ...Array.from({ length: 5 }, (_, index) => transaction("vault_a", index))])
+  key = (await app.key("user_a")).secret
+  fs.mkdirSync(path.join(installed, "src"), { recursive: true })
+  fs.copyFileSync(path.join(root, "package.json"), path.join(installed, "package.json"))
+  fs.cpSync(path.join(root, "src/client"), path.join(installed, "src/client"), { recursive: true })
+  const built = await run([...tsc, "-p", "src/client/tsconfig.json", "--outDir", path.join(installed, "dist/client")], root)
+  expect(built).toEqual({ code: 0, out: "", errors: "" })
+  fs.symlinkSync(path.join(root, "node_modules/@types"), path.join(folder, "node_modules/@types"))
+  fs.symlinkSync(path.join(root, "node_modules/undici-types"), path.join(folder, "node_modules/undici-types"))
+  fs.copyFileSync(path.join(import.meta.dir, "consumer/consumer.ts"), path.join(folder, "consumer.ts"))
+  fs.writeFileSync(path.join(folder, "package.json"), JSON.stringify({ type: "module" }))
+}, 60_000)
+afterAll(() => fs.rmSync(folder, { recursive: true, force: true }))
+
+for (const [name, options] of [
+  ["NodeNext", { module: "NodeNext", moduleResolution: "NodeNext" }],
+  ["a bundler", { module: "ESNext", moduleResolution: "bundler" }]
+] as const) {
+  test(`compiles strictly for ${name}, library files checked too, with the errors that it should have`, async () => {
+    const compilerOptions = {
+      ...options,
+      target: "ES2022",
+      lib: ["ES2023"],
+      types: ["node"],
+      strict: true,
+      noUncheckedIndexedAccess: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+      outDir: "out"
+    }
+    fs.writeFileSync(path.join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["consumer.ts"] }))
+    expect(await run([...tsc, "-p", "."], folder)).toEqual({ code: 0, out: "", errors: "" })
+  }, 60_000)
+}
+
+test("depends on nothing: what is installed has no import but node's", () => {
+  const files = fs.readdirSync(path.join(installed, "dist/client"))
+  expect(files.length).toBeGreaterThan(10)
+  for (const file of files) {
+    const text = fs.readFileSync(path.join(installed, "dist/client", file), "utf8")
+    for (const [, from] of text.matchAll(/^(?:import|export)\b[^"\n]* from "([^"]+)"/gm))
+      expect([file, from]).toEqual([file, expect.stringMatching(/^(\.\/|node:)/)])
+  }
+})
+
+test.skipIf(Bun.which("node") === null)(
+  "runs in Node against the service",
+  async () => {
+    const { code, errors, out } = await run(["node", "out/consumer.js"], folder, { BASE_URL: app.main?.baseUrl ?? "", API_KEY: key })
+    expect([code, errors]).toEqual([0, ""])
+    expect(JSON.parse(out)).toEqual({ transactions: 5, secret: true, refused: expect.stringMatching(/^not found: /), received: "missing" })
+  },
+  60_000
+)

@@ -1,0 +1,114 @@
+/** Delivery contract 3: the payload is signed and consumers verify the signature on the raw body before trusting it. */
+import { describe, expect, test } from "bun:test"
+import { Redacted } from "effect"
+import fc from "fast-check"
+import { Webhook } from "standardwebhooks"
+import { SignatureError, verifySignature } from "../../src/client/index.ts"
+import published from "../../src/client/vectors.json" with { type: "json" }
+import * as sign from "../../src/deliveries/sign.ts"
+import * as Secret from "../../src/webhooks/Secret.ts"
+
+const outcome = (verify: () => unknown): string => {
+  try {
+    verify()
+    return "valid"
+  } catch (error) {
+    return error instanceof SignatureError ? error.reason : String(error)
+  }
+}
+
+interface Vector {
+  readonly name: string
+  readonly secrets: ReadonlyArray<string>
+  readonly now: number
+  readonly tolerance: number
+  readonly headers: { readonly [name: string]: string | undefined }
+  readonly body: string
+  readonly valid: boolean
+  readonly reason?: string | undefined
+}
+const vectors: ReadonlyArray<Vector> = published.vectors
+
+describe("the published vectors", () => {
+  for (const { body, headers, name, now, reason, secrets, tolerance, valid } of vectors) {
+    test(`${name}: ${valid ? "valid" : reason}`, () => {
+      const expected = valid ? "valid" : (reason ?? "")
+      expect(outcome(() => verifySignature(body, headers, secrets, { now, tolerance }))).toBe(expected)
+      expect(outcome(() => verifySignature(Buffer.from(body), headers, secrets, { now, tolerance }))).toBe(expected)
+    })
+  }
+
+  test("what is valid has the very headers that the service sends", () => {
+    const whole = vectors.filter(({ headers, secrets, valid }) => valid && secrets.length === 1 && Object.keys(headers).length === 4)
+    const alone = whole.filter(({ headers }) => !String(headers["X-Service-Signature"]).includes(",v1=", 60))
+    expect(alone.length).toBeGreaterThanOrEqual(3)
+    for (const { body, headers, secrets } of alone) {
+      const id = headers["webhook-id"] ?? "",
+        timestamp = Number(headers["webhook-timestamp"])
+      const { "x-service-signature": service, ...standard } = sign.headers({
+        id,
+        timestamp,
+        body,
+        secrets: secrets.map((secret) => Redacted.make(secret))
+      })
+      expect(headers).toEqual({ ...standard, "X-Service-Signature": service })
+    }
+  })
+})
+
+const text = fc.string({ unit: "binary", maxLength: 300 }).map((label) => JSON.stringify({ id: "evt_1", kind: "vault.updated", label }))
+const times = fc.integer({ min: 0, max: 4_000_000_000 })
+const signed = fc.record({ body: text, timestamp: times, count: fc.integer({ min: 1, max: 3 }) }).map(({ body, count, timestamp }) => {
+  const secrets = Array.from({ length: count }, Secret.make)
+  return { body, timestamp, secrets: secrets.map(Redacted.value), headers: sign.headers({ id: "evt_1", timestamp, body, secrets }) }
+})
+
+describe("Delivery contract 3: the payload is signed and consumers verify the signature on the raw body before trusting it", () => {
+  test("each live secret verifies what the service signs, and gives the event", () => {
+    fc.assert(
+      fc.property(signed, ({ body, headers, secrets, timestamp }) => {
+        for (const secret of secrets) expect(verifySignature(body, headers, secret, { now: timestamp })).toEqual(JSON.parse(body))
+        expect(outcome(() => verifySignature(body, headers, Redacted.value(Secret.make()), { now: timestamp }))).toBe("no_match")
+      })
+    )
+  })
+
+  test("any byte of the body, the time or a signature that changes is noticed", () => {
+    fc.assert(
+      fc.property(signed, fc.nat(), fc.integer({ min: 1, max: 255 }), ({ body, headers, secrets, timestamp }, at, change) => {
+        const bytes = Buffer.from(body)
+        bytes.writeUInt8(bytes.readUInt8(at % bytes.length) ^ change, at % bytes.length)
+        expect(outcome(() => verifySignature(bytes, headers, secrets, { now: timestamp }))).toBe("no_match")
+        for (const [name, value] of Object.entries(headers)) {
+          // The last characters of base64 have bits that say nothing.
+          const index = at % (value.length - 2)
+          const changed = value.slice(0, index) + (value[index] === "7" ? "8" : "7") + value.slice(index + 1)
+          const alone = name === "x-service-signature" ? { [name]: changed } : { ...headers, [name]: changed }
+          // With several live secrets another signature may still stand.
+          const result = outcome(() => verifySignature(body, alone, secrets[0] ?? "", { now: timestamp, tolerance: 1e12 }))
+          if (secrets.length === 1 && !/^v1=?$|^[tv1=, ]$/.test(value[index] ?? "")) expect([name, result]).not.toEqual([name, "valid"])
+        }
+      })
+    )
+  })
+
+  test("headers are taken as servers give them: Headers, objects in any letter case, lists of values", () => {
+    const secret = Redacted.value(Secret.make())
+    const now = 1_767_225_600
+    const headers = sign.headers({ id: "evt_1", timestamp: now, body: "{}", secrets: [Redacted.make(secret)] })
+    const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), [value]]))
+    for (const given of [headers, new Headers(headers), upper])
+      expect(outcome(() => verifySignature("{}", given, secret, { now }))).toBe("valid")
+  })
+
+  test("without a secret nothing is verified", () => {
+    for (const none of [[], "", ["whsec_", ""]]) expect(() => verifySignature("{}", {}, none)).toThrow(TypeError)
+  })
+
+  test("the Standard Webhooks library verifies the vectors of today's time, too", () => {
+    const secret = Secret.make()
+    const timestamp = Math.floor(Date.now() / 1_000)
+    const headers = sign.headers({ id: "evt_1", timestamp, body: "{}", secrets: [secret] })
+    expect(new Webhook(Redacted.value(secret)).verify("{}", headers)).toEqual({})
+  })
+})

@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { golden } from "../support/golden.ts"
+import { custody, eventsFile, operationsFile, webhooks } from "./client.ts"
+
+const root = path.resolve(import.meta.dir, "../..")
+
+const formatted = async (file: string, text: string) => {
+  const child = Bun.spawn([path.join(root, "node_modules/.bin/biome"), "check", "--write", `--stdin-file-path=${file}`], {
+    cwd: root,
+    stdin: new Blob([text]),
+    stdout: "pipe",
+    stderr: "pipe"
+  })
+  const [out, errors, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited])
+  expect([code, errors]).toEqual([0, ""])
+  return out
+}
+
+test("the client's types and operations are the contract's", async () => {
+  for (const [file, text] of [
+    ["src/client/custody.ts", custody()],
+    ["src/client/webhooks.ts", webhooks()],
+    ["src/client/events.ts", eventsFile()],
+    ["src/client/operations.ts", operationsFile()]
+  ] as const) {
+    golden(path.relative(path.join(root, "test/golden/files"), path.join(root, file)), await formatted(file, text))
+    expect(fs.existsSync(path.join(root, file))).toBe(true)
+  }
+})
