@@ -55,7 +55,14 @@ export const WebhookDeliveries = ({ webhookId }: { readonly webhookId: string })
             <p>{status === "" && kind === "" ? "The next event that matches shows up here within a second." : "Choose other filters."}</p>
           </Empty>
         }
-        row={(delivery) => <DeliveryRow delivery={delivery} names="event" refresh={() => list.refetch()} />}
+        row={(delivery) => (
+          <DeliveryRow
+            delivery={delivery}
+            title={delivery.kind}
+            link={[`/events/${delivery.eventId}`, "Its event"]}
+            refresh={() => list.refetch()}
+          />
+        )}
       />
     </Section>
   )
@@ -63,8 +70,9 @@ export const WebhookDeliveries = ({ webhookId }: { readonly webhookId: string })
 
 export interface DeliveryRowProps {
   readonly delivery: Delivery
-  /** What it names and links to: its event, or its webhook. */
-  readonly names: "event" | "webhook"
+  /** What tells it from the others of its list. */
+  readonly title: string
+  readonly link: readonly [to: string, label: string]
   readonly refresh: () => Promise<unknown>
 }
 
@@ -75,14 +83,13 @@ const ends: Readonly<Record<string, string>> = {
   MANUAL: "Somebody canceled it."
 }
 
-export const DeliveryRow = ({ delivery, names, refresh }: DeliveryRowProps) => {
-  const { attempts, createdAt, deliveredAt, eventId, failureReason, id, kind, nextAttemptAt, replayedFromDeliveryId, status, webhookId } =
-    delivery
+export const DeliveryRow = ({ delivery, link, refresh, title }: DeliveryRowProps) => {
+  const { attempts, createdAt, deliveredAt, failureReason, id, nextAttemptAt, replayedFromDeliveryId, status } = delivery
   const last = attempts.at(-1)
   return (
     <details className="delivery">
       <summary>
-        <span className="kind">{kind}</span>
+        <span className="kind">{title}</span>
         <State value={status} />
         <span className="under">
           {attempts.length === 1 ? "1 attempt" : `${attempts.length} attempts`}
@@ -133,7 +140,7 @@ export const DeliveryRow = ({ delivery, names, refresh }: DeliveryRowProps) => {
         </p>
         <p className="ids">
           <Id text={id} what="Delivery id" />
-          {names === "event" ? <Link to={`/events/${eventId}`}>Its event</Link> : <Link to={`/webhooks/${webhookId}`}>Its webhook</Link>}
+          <Link to={link[0]}>{link[1]}</Link>
         </p>
         <DeliveryActions delivery={delivery} refresh={refresh} />
       </div>

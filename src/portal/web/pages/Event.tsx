@@ -3,9 +3,10 @@ import { useQuery } from "@tanstack/react-query"
 import { Send } from "lucide-react"
 import { Link, useParams } from "react-router"
 import type { Delivery } from "../../../deliveries/Delivery.ts"
+import type { Webhook } from "../../../webhooks/Webhook.ts"
 import type { EventCounts } from "../../Overview.ts"
 import { getText } from "../api.ts"
-import { useOne, useSurroundings } from "../data.ts"
+import { useList, useOne, useSurroundings } from "../data.ts"
 import { Code, laidOut } from "../parts/Code.tsx"
 import { Id } from "../parts/Copy.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
@@ -26,6 +27,11 @@ export const EventPage = () => {
     staleTime: Number.POSITIVE_INFINITY
   })
   const { data: around } = useSurroundings()
+  const { rows: webhooks } = useList<Webhook>("/v1/webhooks", {}, { limit: 100 })
+  const webhookOf = (webhookId: string) => {
+    const known = webhooks?.find((one) => one.id === webhookId)
+    return known === undefined ? webhookId : known.description === "" ? new URL(known.url).host : known.description
+  }
   const event = found.data
   if (event === undefined) {
     return (
@@ -45,7 +51,7 @@ export const EventPage = () => {
     >
       <Facts
         rows={[
-          ["Id", <Id key="id" text={event.id} what="Event id" />],
+          ["Id", <Id key="id" text={event.id} what="Event id" whole />],
           ["Happened", <Time key="occurred" at={event.occurredAt} />],
           ["Recorded", <Time key="created" at={event.createdAt} />],
           ["Dispatched", event.dispatchedAt === null ? "Not yet" : <Time key="dispatched" at={event.dispatchedAt} />],
@@ -82,7 +88,12 @@ export const EventPage = () => {
           <ul className="rows" aria-label="Deliveries">
             {deliveries.data.data.map((delivery) => (
               <li key={delivery.id}>
-                <DeliveryRow delivery={delivery} names="webhook" refresh={() => deliveries.refetch()} />
+                <DeliveryRow
+                  delivery={delivery}
+                  title={webhookOf(delivery.webhookId)}
+                  link={[`/webhooks/${delivery.webhookId}`, "Its webhook"]}
+                  refresh={() => deliveries.refetch()}
+                />
               </li>
             ))}
           </ul>

@@ -58,7 +58,7 @@ export const EventsPage = () => {
       title="Events"
       lead={`What happened in the last ${around?.retentionDays ?? 31} days, whether or not a webhook wanted it. The list follows what happens.`}
     >
-      <div className="filters">
+      <div className="filters four">
         <Select label="Kind" value={filters.kind} onValue={(kind) => filter({ kind })}>
           <option value="">Any</option>
           {around?.kinds.map(({ name }) => (

@@ -63,7 +63,7 @@ const Shown = ({ sample: { body, headers, url } }: { readonly sample: Sample }) 
         <p className="hint">
           Verify the raw body before it is parsed. During a rotation more than one signature is sent; one that fits is enough.
         </p>
-        <Code title={name} text={text} />
+        <Code title={name} text={text} asItIs />
       </Tabs.Content>
     ))}
   </Tabs.Root>

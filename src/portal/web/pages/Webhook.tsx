@@ -42,7 +42,7 @@ export const WebhookPage = () => {
       <Section title="Settings">
         <Facts
           rows={[
-            ["Id", <Id key="id" text={webhook.id} what="Webhook id" />],
+            ["Id", <Id key="id" text={webhook.id} what="Webhook id" whole />],
             ["Entities", webhook.entityIds.map((one) => entities.get(one) ?? one).join(", ")],
             ["Event kinds", <KindList key="kinds" kinds={webhook.eventKinds} />],
             [

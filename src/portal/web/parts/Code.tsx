@@ -2,10 +2,17 @@
 import { useId } from "react"
 import { CopyButton } from "./Copy.tsx"
 
-export const Code = ({ text, title }: { readonly text: string; readonly title: string }) => {
+export interface CodeProps {
+  readonly text: string
+  readonly title: string
+  /** Lines are not broken: what is too long is scrolled to. */
+  readonly asItIs?: boolean
+}
+
+export const Code = ({ asItIs = false, text, title }: CodeProps) => {
   const id = useId()
   return (
-    <figure className="code-block">
+    <figure className={asItIs ? "code-block as-it-is" : "code-block"}>
       <figcaption>
         <span id={id}>{title}</span>
         <CopyButton text={text} what={title} />
