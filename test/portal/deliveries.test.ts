@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as path from "node:path"
 import { Webhook as StandardWebhook } from "standardwebhooks"
+import { samples } from "../../src/portal/web/pages/samples.ts"
 import { App } from "../support/app.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { smallest, transaction, user } from "../support/records.ts"
@@ -91,4 +94,45 @@ describe("a sample", () => {
     expect(() => new StandardWebhook(webhook.secret).verify(sample.body, sample.headers)).not.toThrow()
     expect(JSON.stringify(sample)).not.toContain("whsec_")
   }, 120_000)
+})
+
+describe("the code that the portal shows for verifying", () => {
+  /** Runs a sample with the webhook's secret on what an endpoint was sent, and returns what it made of it. */
+  const run = async (name: "Library" | "Node.js" | "Python", secret: string, body: string, headers: Readonly<Record<string, string>>) => {
+    const text = samples.find((one) => one.name === name)?.text ?? ""
+    // Inside node_modules, so that the library that the sample imports is found.
+    const folder = path.resolve(import.meta.dir, "../../node_modules/.cache")
+    fs.mkdirSync(folder, { recursive: true })
+    const file = path.join(folder, `sample-${process.pid}.${name === "Python" ? "py" : "mjs"}`)
+    const given = JSON.stringify({ body, headers })
+    const js = `${text}\nconst { body, headers } = JSON.parse(process.argv[2])\nconsole.log(JSON.stringify(verify(body, ${name === "Library" ? "headers" : 'headers["x-service-signature"]'})))\n`
+    const py = `${text}\nimport sys\ngiven = json.loads(sys.argv[1])\nprint(json.dumps(verify(given["body"].encode(), given["headers"]["x-service-signature"])))\n`
+    fs.writeFileSync(file, name === "Python" ? py : js)
+    try {
+      const child = Bun.spawn([name === "Python" ? "python3" : process.execPath, file, given], {
+        env: { PATH: process.env["PATH"], WEBHOOK_SECRET: secret },
+        stdout: "pipe",
+        stderr: "pipe"
+      })
+      const [out, code] = await Promise.all([new Response(child.stdout).text(), child.exited])
+      return code === 0 ? JSON.parse(out).id : "refused"
+    } finally {
+      fs.rmSync(file)
+    }
+  }
+
+  for (const [index, name] of (["Library", "Node.js", "Python"] as const).entries()) {
+    test.skipIf(name === "Python" && Bun.which("python3") === null)(
+      `${name}: takes what the service sent, and nothing else`,
+      async () => {
+        const { webhook } = await waiting(`/verify-${name}`, 10 + index)
+        const [sent] = receiver.to(`/verify-${name}`)
+        if (sent === undefined) throw new Error("nothing was sent")
+        expect(await run(name, webhook.secret, sent.body, sent.headers)).toBe(JSON.parse(sent.body).id)
+        expect(await run(name, webhook.secret, sent.body.replace('"amount":"1"', '"amount":"9"'), sent.headers)).toBe("refused")
+        expect(await run(name, `whsec_${Buffer.alloc(32).toString("base64")}`, sent.body, sent.headers)).toBe("refused")
+      },
+      120_000
+    )
+  }
 })

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as http from "node:http"
+import * as net from "node:net"
+import Provider from "oidc-provider"
+import { App } from "../support/app.ts"
+import { smallest, user } from "../support/records.ts"
+import { Authenticator, invite, Visitor } from "./client.ts"
+
+const freePort = () =>
+  new Promise<number>((resolve) => {
+    const probe = net.createServer().listen(0, "127.0.0.1", () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+    })
+  })
+
+/** Whom the identity provider signs in, without asking. */
+let person = { sub: "p1", email: "user_b@example.com", email_verified: true }
+const app = new App()
+let server: http.Server
+
+beforeAll(async () => {
+  const [providerPort, portalPort] = [await freePort(), await freePort()]
+  const [issuer, base] = [`http://127.0.0.1:${providerPort}`, `http://127.0.0.1:${portalPort}`]
+  const secret = "a-secret-of-the-client-0123456789"
+  const provider = new Provider(issuer, {
+    clients: [{ client_id: "portal", client_secret: secret, redirect_uris: [`${base}/portal/api/auth/callback/oidc`] }],
+    features: { devInteractions: { enabled: false } },
+    cookies: { keys: ["a key of the provider's own cookies"] },
+    claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
+    conformIdTokenClaims: false,
+    findAccount: (_, sub) => ({ accountId: sub, claims: async () => ({ ...person, name: "Somebody", sub }) }),
+    interactions: { url: (_, { uid }) => `/interaction/${uid}` }
+  })
+  const handle = provider.callback()
+  server = http.createServer(async (request, response) => {
+    if (request.url?.startsWith("/interaction/") !== true) return handle(request, response)
+    const { params, prompt } = await provider.interactionDetails(request, response)
+    if (prompt.name === "login") return provider.interactionFinished(request, response, { login: { accountId: person.sub } })
+    const grant = new provider.Grant({ accountId: person.sub, clientId: String(params["client_id"]) })
+    grant.addOIDCScope("openid email profile")
+    return provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } }, { mergeWithLastSubmission: true })
+  })
+  await new Promise<void>((resolve) => server.listen(providerPort, "127.0.0.1", resolve))
+  await app.open(["api"], {
+    PORT: String(portalPort),
+    PORTAL_BASE_URL: base,
+    PORTAL_OIDC_ISSUER: issuer,
+    PORTAL_OIDC_CLIENT_ID: "portal",
+    PORTAL_OIDC_CLIENT_SECRET: secret
+  })
+  await app.feed([...smallest(), user("user_b", "org_a", ["vault_a"]), user("user_c", "org_a", ["vault_a"])])
+}, 120_000)
+afterAll(async () => {
+  await app.close()
+  server?.close()
+}, 60_000)
+
+/** Follows the browser's way to the provider and back, and returns where it ends. */
+const throughProvider = async (visitor: Visitor): Promise<string> => {
+  const begun = await visitor.request("POST", "/api/sign-in/provider", {})
+  if (begun.status !== 200) throw new Error(`the sign-in was refused: ${begun.text}`)
+  const jar = new Map<string, string>()
+  let target: string = begun.json.url
+  while (!target.startsWith(visitor.origin)) {
+    const response = await fetch(target, {
+      redirect: "manual",
+      headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join("; ") }
+    })
+    for (const one of response.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(one) ?? []
+      if (value === "") jar.delete(name)
+      else jar.set(name, value)
+    }
+    const location = response.headers.get("location")
+    if (location === null) throw new Error(`the provider answered ${response.status}: ${await response.text()}`)
+    target = new URL(location, target).toString()
+  }
+  const back = await visitor.request("GET", target.slice(`${visitor.origin}/portal`.length), undefined, {
+    "sec-fetch-site": "cross-site",
+    origin: ""
+  })
+  return back.headers.get("location") ?? `${back.status}`
+}
+
+describe("the identity provider", () => {
+  test("signs in who was invited, and the second factor is still asked for", async () => {
+    const visitor = new Visitor(app)
+    expect((await visitor.get("/api/session")).json.provider).toBe("127.0.0.1")
+    const token = await invite(app, "user_b")
+    expect((await visitor.request("POST", "/api/invitation/accept", { token, password: null })).status).toBe(200)
+    expect(await visitor.state()).toBe("signed_out")
+    expect(await throughProvider(visitor)).toBe("/portal/")
+    expect(await visitor.state()).toBe("enrolment")
+    expect((await visitor.get("/api/v1/vaults")).json.code).toBe("second_factor_required")
+    visitor.authenticator = new Authenticator((await visitor.request("POST", "/api/enrolment", {})).json.uri)
+    expect((await visitor.request("POST", "/api/enrolment/confirm", { code: await visitor.code() })).status).toBe(200)
+    expect((await visitor.get("/api/v1/vaults")).json.data).toHaveLength(1)
+    expect(JSON.stringify(await app.sql("SELECT access_token, refresh_token, id_token FROM portal_accounts"))).not.toMatch(
+      /"[^"]{20,}"\s*[,}]/
+    )
+
+    const again = new Visitor(app)
+    expect(await throughProvider(again)).toBe("/portal/")
+    expect(await again.state()).toBe("second_factor")
+  }, 120_000)
+
+  test("signs in nobody without an invitation, nobody whose address is not verified, and nobody who is deactivated", async () => {
+    const refused = async () => {
+      const visitor = new Visitor(app)
+      const end = await throughProvider(visitor)
+      return [end.startsWith("/portal/sign-in"), await visitor.state()]
+    }
+    person = { sub: "p2", email: "user_c@example.com", email_verified: true }
+    expect(await refused()).toEqual([true, "signed_out"])
+    expect(await app.sql("SELECT id FROM portal_users WHERE id <> 'user_b'")).toEqual([])
+    await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_c"), password: null })
+    person = { sub: "p3", email: "user_c@example.com", email_verified: false }
+    expect(await refused()).toEqual([true, "signed_out"])
+    await app.feed([user("user_b", "org_a", ["vault_a"], { status: "deactivated" })])
+    person = { sub: "p1", email: "user_b@example.com", email_verified: true }
+    const visitor = new Visitor(app)
+    await throughProvider(visitor)
+    expect(await visitor.state()).toBe("signed_out")
+  }, 120_000)
+
+  test("a redirect that nobody began leads nowhere", async () => {
+    const visitor = new Visitor(app)
+    const { headers, status } = await visitor.request("GET", "/api/auth/callback/oidc?code=x&state=y", undefined, { origin: "" })
+    expect([status, headers.get("location")?.startsWith("/portal/sign-in")]).toEqual([302, true])
+    expect(await visitor.state()).toBe("signed_out")
+  })
+})
