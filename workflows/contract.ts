@@ -17,8 +17,8 @@ export const searchKeys = {
 /** Names of the workflow functions. */
 export const workflows = { deliver: "deliver", ping: "ping", notify: "notify", retain: "retain" } as const
 
-/** Names of the signals that a delivery takes. */
-export const signals = { retryNow: "retryNow" } as const
+/** Names of the signals that a delivery takes, from operators and from the service itself. */
+export const signals = { retryNow: "retryNow", cancel: "cancel" } as const
 
 /** Input of a delivery. */
 export interface DeliverInput {

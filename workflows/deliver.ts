@@ -35,6 +35,7 @@ const on = (taskQueue: string) =>
   proxyActivities<Activities>({ taskQueue, startToCloseTimeout: "6 hours", heartbeatTimeout: "4 seconds", retry })
 
 export const retryNow = defineSignal(signals.retryNow)
+export const cancelDelivery = defineSignal(signals.cancel)
 
 /** What the Temporal UI shows of a running delivery. */
 const describe = (outcome: AttemptOutcome, of: number): string => {
@@ -61,9 +62,16 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
   let hurry = false
   let cancel = false
   let status = "PENDING"
-  setHandler(retryNow, () => {
+  const retryNowHandler = () => {
     hurry = true
+  }
+  const cancelHandler = () => {
+    cancel = true
+  }
+  setHandler(retryNow, retryNowHandler, {
+    description: "Ends the wait: the next attempt is made now. Nothing while an attempt is under way."
   })
+  setHandler(cancelDelivery, cancelHandler, { description: "Ends the delivery as CANCELED, unless an attempt under way delivers it." })
 
   const become = (next: string) => {
     if (next === status) return
@@ -75,7 +83,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
   const pause = async (waitMs: number) => {
     hurry = false
     try {
-      if (waitMs > 0) await condition(() => hurry, waitMs)
+      if (waitMs > 0) await condition(() => hurry || cancel, waitMs)
     } catch (error) {
       if (!isCancellation(error)) throw error
       cancel = true
