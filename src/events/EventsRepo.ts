@@ -1,8 +1,8 @@
 /**
  * Reads of the event log. The payload leaves as the text that was recorded; it is never parsed and written again.
- * A list goes along each vault that the caller sees, newest events first, so that it costs the same however long the
- * log and however little of it the caller sees. Whoever sees many vaults probably sees much of the organization's log,
- * so the newest of it are looked through first, a bounded number of them.
+ * The organization's newest events are looked through first, a bounded number of them; when that does not fill the page
+ * the list goes along each vault that the caller sees, so that it costs the same however long the log and however
+ * little of it the caller sees.
  * Spec: List webhook events. Decisions D-2, D-9, D-28, D-31.
  */
 import { SqlClient, type Statement } from "@effect/sql"
@@ -36,10 +36,12 @@ export interface EventRow {
   readonly matchedCount: number
 }
 
-/** Vaults that are looked at one by one from the start; with more of them the organization's newest events are read first. */
+/** Whoever sees more vaults than these probably sees much of the organization's log. */
 const FEW_VAULTS = 32
-/** Events of the organization that are looked through for those that the caller sees, before each vault is asked. */
+/** Events of the organization that are looked through for those that such a caller sees, before each vault is asked. */
 const LOOK = 3_000
+/** The same for callers who see few vaults, for each event that is asked for: little is lost where they see little. */
+const LOOK_FEW = 4
 
 const columns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
   e.occurred_at AS "occurredAt", e.dispatched_at AS "dispatchedAt", e.created_at AS "createdAt", e.matched_count AS "matchedCount"`
@@ -106,14 +108,15 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
 
     /** What the caller sees of the organization's newest events; undefined when there are more events than were looked at. */
     const alongOrganization = Effect.fnUntraced(function* (principal: PrincipalState, common: Statement.Fragment, take: number) {
+      const look = (yield* seesMany(principal)) ? LOOK : LOOK_FEW * take
       const newest = sql`
         SELECT * FROM events e WHERE e.organization_id = ${principal.organizationId} ${common}
-        ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${LOOK}`
+        ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${look}`
       const found = yield* sql<EventRow>`
         SELECT ${sql.literal(columns)} FROM (${newest}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`
       if (found.length === take) return found
       const [looked] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM (${newest}) e`
-      return looked !== undefined && looked.count < LOOK ? found : undefined
+      return looked !== undefined && looked.count < look ? found : undefined
     })
 
     return {
@@ -124,8 +127,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
           // Postgres takes no NUL in a text, and no vault's id has one.
           if (filter.vaultId?.includes("\u0000") === true) return []
           if (filter.vaultId !== undefined) return yield* alongVault(principal, filter.vaultId, common, take)
-          const found = (yield* seesMany(principal)) ? yield* alongOrganization(principal, common, take) : undefined
-          return found ?? (yield* alongVaults(principal, common, take))
+          return (yield* alongOrganization(principal, common, take)) ?? (yield* alongVaults(principal, common, take))
         }).pipe(Effect.orDie),
 
       /** One event that the caller sees. */

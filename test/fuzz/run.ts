@@ -140,6 +140,8 @@ try {
       String(Math.round(minutes * 60)),
       "--request-timeout",
       "20",
+      "--max-response-time",
+      "18",
       "--workers",
       "2",
       "--continue-on-failure",
