@@ -201,6 +201,13 @@ const check = async (address: string, databases: URL, image: Awaited<ReturnType<
     await connection.close()
   })
 
+  await step("documentation and portal are served from the image's files", async () => {
+    for (const page of ["/v1/docs", "/portal"]) {
+      const answer = await fetch(`${base}${page}`)
+      must(`${page} is a page, not ${answer.status}`, answer.ok && (await answer.text()).startsWith("<!doctype html>"))
+    }
+  })
+
   await step("custody doctor finds no fault", async () => {
     const doctor = Bun.spawn([process.execPath, "src/main.ts", "doctor"], {
       cwd: image.workdir,
