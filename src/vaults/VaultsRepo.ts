@@ -8,7 +8,7 @@ import { Effect, Option } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { seesVault } from "../credentials/visibility.ts"
 import { DirectRows } from "../database/Database.ts"
-import { and } from "../database/sql.ts"
+import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import type { DepositAddress, Vault } from "./Vault.ts"
 
@@ -51,8 +51,8 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
       const seen = yield* sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql.literal("v.id"))}`
       return seen.length > 0 ? Option.some(rows) : Option.none()
     })
-    /** The visibility of a vault named in the path, for a statement over its rows. */
-    const sees = (principal: PrincipalState) => seesVault(sql, principal, sql.literal("v.vault_id"))
+    /** The visibility of the vault named in the path, for a statement over its rows: asked once, and not for each row. */
+    const sees = (principal: PrincipalState, vaultId: string) => seesVault(sql, principal, sql`${vaultId}::text`)
 
     return {
       list: (principal: PrincipalState, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Vault>> =>
@@ -60,7 +60,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
           SELECT v.id, v.label, v.networks, v.created_at AS "createdAt" FROM vaults v
           WHERE v.organization_id = ${principal.organizationId} AND ${seesVault(sql, principal, sql.literal("v.id"))}
           ${and(sql, after !== null && sql`(v.created_at, v.id) < (${after[0]}::timestamptz, ${after[1]})`)}
-          ORDER BY v.created_at DESC, v.id DESC LIMIT ${take}`),
+          ORDER BY v.created_at DESC, v.id DESC ${limit(sql, take)}`),
 
       find: (principal: PrincipalState, vaultId: string): Effect.Effect<Option.Option<Vault>> =>
         Effect.orDie(
@@ -87,7 +87,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
               CASE WHEN a.id = a.network || '/native' THEN '0' ELSE '1' END COLLATE "C" AS rank
             FROM balances v JOIN assets a ON a.id = v.asset_id
             WHERE v.vault_id = ${vaultId} ${and(sql, network !== undefined && sql`a.network = ${network}`)}
-          ) v WHERE ${sees(principal)}
+          ) v WHERE ${sees(principal, vaultId)}
           ${and(
             sql,
             after !== null &&
@@ -95,7 +95,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
                 SELECT a.network, CASE WHEN a.id = a.network || '/native' THEN '0' ELSE '1' END COLLATE "C", a.symbol, a.id
                 FROM assets a WHERE a.id = ${after[0]})`
           )}
-          ORDER BY v.network, v.rank, v.symbol, v.asset LIMIT ${take}`,
+          ORDER BY v.network, v.rank, v.symbol, v.asset ${limit(sql, take)}`,
             (rows) => visible(principal, vaultId, rows)
           )
         ),
@@ -111,7 +111,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
           Effect.flatMap(
             direct.query(sql<TransactionRow>`
           SELECT v.id, v.timestamp, v.json FROM transactions v
-          WHERE v.vault_id = ${vaultId} AND ${sees(principal)}
+          WHERE v.vault_id = ${vaultId} AND ${sees(principal, vaultId)}
           ${and(
             sql,
             filter.status !== undefined && sql`v.status = ${sql.literal(`'${filter.status}'`)}`,
@@ -123,7 +123,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
             filter.occurredBefore !== undefined && sql`v.timestamp <= ${filter.occurredBefore}::timestamptz`,
             after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
           )}
-          ORDER BY v.timestamp DESC, v.id DESC LIMIT ${take}`),
+          ORDER BY v.timestamp DESC, v.id DESC ${limit(sql, take)}`),
             (rows) => visible(principal, vaultId, rows)
           )
         ),
@@ -139,13 +139,13 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
           Effect.flatMap(
             sql<DepositAddress & { readonly id: number; readonly createdAt: string }>`
           SELECT v.id, v.address, v.network, v.asset_type AS "assetType", v.created_at AS "createdAt" FROM deposit_addresses v
-          WHERE v.vault_id = ${vaultId} AND ${sees(principal)}
+          WHERE v.vault_id = ${vaultId} AND ${sees(principal, vaultId)}
           ${and(
             sql,
             network !== undefined && sql`v.network = ${network}`,
             after !== null && sql`(v.created_at, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
           )}
-          ORDER BY v.created_at DESC, v.id DESC LIMIT ${take}`,
+          ORDER BY v.created_at DESC, v.id DESC ${limit(sql, take)}`,
             (rows) => visible(principal, vaultId, rows)
           )
         )
