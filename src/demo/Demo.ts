@@ -10,6 +10,7 @@ import { Config, Deferred, Duration, Effect, Fiber, Option, Redacted, Schema } f
 import { type Addresses, commandDatabase, databaseUrl, platformToken, roles, start, temporal } from "../App.ts"
 import { ApiKeys } from "../credentials/ApiKeys.ts"
 import { DataDir } from "../embedded/DataDir.ts"
+import { Invitations } from "../portal/Invitations.ts"
 import * as Format from "../settings/Format.ts"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
@@ -21,6 +22,7 @@ import * as Client from "./Client.ts"
 import { read } from "./data.ts"
 import { ensure, Keys } from "./keys.ts"
 import * as panel from "./panel.ts"
+import { way } from "./portal.ts"
 import { LEDGER, open, type Receiver } from "./Receiver.ts"
 import { Screen } from "./Screen.ts"
 import { createWebhooks, tell } from "./Story.ts"
@@ -171,7 +173,12 @@ export const run = (once: boolean) =>
       webhookId: webhooks.ledger.id
     }
     yield* write(file, content)
-    panel.show(screen, content, file)
+    const portal = yield* way(data.ownerId, where.portal ?? "").pipe(
+      Effect.provide(Invitations.layer),
+      Effect.provide(commandDatabase),
+      Effect.scoped
+    )
+    panel.show(screen, content, { file, portal })
 
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {

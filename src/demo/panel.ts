@@ -1,14 +1,19 @@
 /** What the demo says of itself: addresses, a key, lines to paste. */
 import * as path from "node:path"
 import type { DemoFile } from "./Demo.ts"
+import type { Way } from "./portal.ts"
 import type { Screen } from "./Screen.ts"
 
 type Content = typeof DemoFile.Type
 
 const workflows = ({ temporalUi }: Content) => `${temporalUi}/namespaces/default/workflows`
 
-/** Prints addresses, the owner's key and lines to paste. */
-export const show = ({ line, style }: Screen, content: Content, file: string): void => {
+/** Prints addresses, the owner's key, the way into the portal and lines to paste. */
+export const show = (
+  { line, style }: Screen,
+  content: Content,
+  { file, portal }: { readonly file: string; readonly portal: Way }
+): void => {
   const { baseUrl, keys, webhookId } = content
   const row = (name: string, text: string) => line(`   ${style.dim(name.padEnd(13))}${text}`)
   line()
@@ -17,6 +22,9 @@ export const show = ({ line, style }: Screen, content: Content, file: string): v
   row("Temporal UI", style.link(workflows(content)))
   row("API key", keys.owner)
   row("more", path.relative(process.cwd(), file) || file)
+  const who = portal.invited ? "as the owner: choose a password, set up an authenticator" : "sign in as the owner, as you did before"
+  line(`\n ${style.bold("Portal")}  ${style.dim(who)}`)
+  line(` ${style.link(portal.url)}`)
   line(`\n ${style.bold("Try it")}  ${style.dim("in another terminal, while this runs")}`)
   line(` curl -s ${baseUrl}/v1/vaults -H 'Authorization: Bearer ${keys.owner}'`)
   line(style.dim(" or, shorter:"))

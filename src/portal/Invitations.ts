@@ -66,7 +66,7 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
         if (user.known && !options.reset) {
           return yield* refuse(`The user ${userId} has an account. Use --reset to let them set a new password and a new second factor.`)
         }
-        const token = randomBytes(32).toString("base64url")
+        const token = randomBytes(24).toString("base64url")
         const expiresAt = new Date(Date.now() + Duration.toMillis(options.validity)).toISOString()
         yield* sql`DELETE FROM portal_invitations WHERE user_id = ${userId} AND used_at IS NULL`
         yield* sql`

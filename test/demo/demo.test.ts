@@ -124,6 +124,17 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(bodies[4]).toMatchObject({ success: true, result: "2xx" })
   })
 
+  test("its invitation to the portal is for the owner, and works", async () => {
+    const [, origin = "", token = ""] = /(http:\/\/localhost:\d+)\/portal\/invitation#([\w-]+)/.exec(live.shown()) ?? []
+    expect((await fetch(`${origin}/portal/`)).headers.get("content-type")).toStartWith("text/html")
+    const invited = await fetch(`${origin}/portal/api/invitation`, {
+      method: "POST",
+      headers: { origin, "x-portal": "1", "content-type": "application/json" },
+      body: JSON.stringify({ token })
+    })
+    expect(await invited.json()).toMatchObject({ reset: false, organizationName: expect.any(String) })
+  })
+
   test("its first curl line works as it is printed", async () => {
     const printed = live.shown().replaceAll("\n", "")
     const [line = ""] = /curl -s \S+\/v1\/vaults -H 'Authorization: Bearer cds_\w+'/.exec(printed) ?? []
