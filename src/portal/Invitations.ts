@@ -1,7 +1,7 @@
 /**
  * Invitations: the one way to an account. Each is for one user of the feed, works once and not for long, and is known
  * to the service by its hash only. With `reset` it takes away what the account had: password, authenticator, passkeys,
- * sessions; that is how somebody who lost the second factor comes back.
+ * sessions; that is how somebody who lost the second factor comes back. Decision D-43.
  */
 import { createHash, randomBytes } from "node:crypto"
 import { SqlClient } from "@effect/sql"

@@ -3,7 +3,7 @@
  * through the API itself: `/portal/api/v1/…` is the API's own app, handlers and access rules, with a session in the
  * place of a key. Beside it are the portal's own paths: signing in, keys, accounts, what lists show in addition. A
  * request that changes something is taken from the portal's own pages only; everything else that is asked for is the
- * pages themselves.
+ * pages themselves. Decision D-42.
  */
 import { type HttpApp, HttpRouter, HttpServerRequest } from "@effect/platform"
 import { Chunk, Effect, Layer } from "effect"

@@ -78,6 +78,7 @@ export const accountRoutes = HttpRouter.empty.pipe(
       const { userId } = yield* (yield* Sessions).complete
       const { confirmation } = yield* Body.json(Confirmed)
       yield* confirm(userId, confirmation)
+      yield* Effect.logInfo("portal: backup codes were renewed").pipe(Effect.annotateLogs({ userId }))
       return json({ backupCodes: yield* (yield* SecondFactor).renewBackupCodes(userId) })
     })
   ),

@@ -1,6 +1,6 @@
 /**
  * The portal's paths of API keys: the signed-in user's own, through the same service as the command line's. A key is
- * created in the request that confirms the second factor, and in no other. Spec: Authentication 2 to 9.
+ * created in the request that confirms the second factor, and in no other. Spec: Authentication 2 to 9. Decision D-44.
  */
 import { HttpRouter } from "@effect/platform"
 import { Duration, Effect, Redacted, Schema } from "effect"

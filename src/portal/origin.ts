@@ -1,6 +1,7 @@
 /**
  * Where the portal is, as browsers see it, and whether a request comes from its own pages. Cookies are tied to an
  * origin, so there is exactly one: `PORTAL_BASE_URL`, or on a developer's machine the loopback address that is asked.
+ * Decision D-45.
  */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect } from "effect"

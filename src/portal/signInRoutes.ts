@@ -75,6 +75,7 @@ export const signInRoutes = HttpRouter.empty.pipe(
       const { url } = yield* HttpServerRequest.HttpServerRequest
       const { cookies, location } = yield* (yield* Identity).callback(url.includes("?") ? url.slice(url.indexOf("?")) : "")
       // Only ever back into the portal, whatever the library was told.
+      if (location === "/portal/") yield* Effect.logInfo("portal: signed in at the identity provider")
       const target = location?.startsWith("/portal/") === true ? location : "/portal/sign-in?error=provider"
       return HttpServerResponse.setHeaders(json({}, cookies), { location: target }).pipe(HttpServerResponse.setStatus(302))
     })

@@ -38,7 +38,8 @@ export class Authenticator {
     for (;;) {
       const step = Math.floor(Date.now() / 30_000)
       for (const candidate of [step - 1, step, step + 1]) {
-        if (candidate <= this.#last) continue
+        // A code of the step before is taken until this step ends, which must not be while the request is on its way.
+        if (candidate <= this.#last || (candidate < step && Date.now() % 30_000 > 15_000)) continue
         this.#last = candidate
         return this.#totp.generate({ timestamp: candidate * 30_000 })
       }

@@ -119,7 +119,9 @@ const Transactions = ({ symbols, vaultId }: { readonly vaultId: string; readonly
             <p className="under when">
               <State value={status} />
               <br />
-              {network}, <Time at={timestamp} />
+              {network}
+              <br />
+              <Time at={timestamp} />
             </p>
           </article>
         )
