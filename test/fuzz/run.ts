@@ -15,7 +15,7 @@ const program = path.join(home, "bin", "schemathesis")
 const run = async (command: ReadonlyArray<string>, quiet = true, env: { readonly [name: string]: string } = {}): Promise<boolean> => {
   try {
     const child = Bun.spawn([...command], {
-      cwd: root,
+      cwd: folder,
       env: { ...process.env, ...env },
       stdio: ["ignore", quiet ? "ignore" : "inherit", "inherit"]
     })
