@@ -50,15 +50,22 @@ export class Rig {
   readonly #answered = new Map<string, number>()
   #ids = new Map<string, string>()
   #next = 0
+  #database = ""
 
-  /** Opens it; `roles` is what the first process does. */
-  async open(env: { readonly [name: string]: string } = {}, roles: ReadonlyArray<string> = ALL): Promise<void> {
+  /** Opens it; `roles` is what the first process does, `through` the URL by which it reaches a database. */
+  async open(
+    env: { readonly [name: string]: string } = {},
+    roles: ReadonlyArray<string> = ALL,
+    through: (databaseUrl: string) => Promise<string> = async (url) => url
+  ): Promise<void> {
     await this.receiver.open()
-    await this.app.open(roles, {
+    await this.app.open([], {
       ...receiverEnv(this.receiver),
       WEBHOOK_RETRY_SCHEDULE: `0s${",1s".repeat(14)}`,
       ...env
     })
+    this.#database = await through(this.app.databaseUrl)
+    await this.restart({}, roles)
     await this.app.feed(world(2), { "x-record-events": "none" })
     this.key = (await this.app.key("user_a")).secret
     for (const [path, entity] of Object.entries(webhooks)) {
@@ -87,7 +94,7 @@ export class Rig {
 
   /** The process that has the API, started anew. */
   async restart(env: { readonly [name: string]: string } = {}, roles: ReadonlyArray<string> = ALL): Promise<Process> {
-    this.app.main = await this.app.start(roles, env)
+    this.app.main = await this.app.start(roles, { DATABASE_URL: this.#database, ...env })
     return this.app.main
   }
 

@@ -1,0 +1,84 @@
+/** What hostile endpoints cost: memory when they answer with bombs, CPU when they flood. Reliability F15, F17. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { gzipSync } from "node:zlib"
+import { cpuOf, happen, rssOf, settle, webhookOf } from "../deliveries/verbs.ts"
+import { App } from "../support/app.ts"
+import { temporaryFiles } from "../support/files.ts"
+import { authority, until } from "../support/receiver.ts"
+import { Zoo } from "../support/zoo.ts"
+import { long, report } from "./Rig.ts"
+
+const app = new App()
+const zoo = new Zoo()
+const files = temporaryFiles()
+const BOMBS = long ? 100 : 30,
+  FLOODS = long ? 20 : 5
+let key = ""
+const bomb = gzipSync(Buffer.alloc((long ? 1_024 : 128) * 1_048_576))
+
+beforeAll(async () => {
+  const { ca, sign } = await authority()
+  await zoo.open(await sign({ names: ["localhost"] }))
+  zoo.on("/bomb", ({ end, write }) => {
+    write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`)
+    write(bomb)
+    end()
+  })
+  zoo.on("/flood", ({ forever }) => forever("HTTP/1.1 103 Early Hints\r\n\r\n"))
+  zoo.on("/plain", ({ end, write }) => {
+    write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    end()
+  })
+  await app.open(["api", "worker", "dispatcher"], {
+    WEBHOOK_ALLOW_CIDRS: "127.0.0.0/8",
+    WEBHOOK_ALLOW_PORTS: String(zoo.port),
+    WEBHOOK_EXTRA_CA: files.write("ca.pem", ca),
+    WEBHOOK_RETRY_SCHEDULE: "0s"
+  })
+  key = await settle(app, 3)
+}, 60_000)
+afterAll(async () => {
+  await app.close()
+  zoo.close()
+  files.remove()
+})
+
+/** Sends this many events to an endpoint and returns what that cost the program. */
+const cost = async (entity: number, path: string, count: number) => {
+  const pid = app.main?.child.pid ?? 0
+  const webhook = await webhookOf(app, key, entity, `https://localhost:${zoo.port}${path}`)
+  const [cpu, rss] = [await cpuOf(pid), await rssOf(pid)]
+  let most = rss
+  await happen(
+    app,
+    Array.from({ length: count }, () => entity)
+  )
+  await until(
+    "the end of every delivery",
+    async () => {
+      most = Math.max(most, await rssOf(pid))
+      const [row] = await app.sql(
+        "SELECT count(*)::int AS count FROM deliveries WHERE webhook_id = $1 AND status IN ('DELIVERED', 'FAILED')",
+        [webhook.id]
+      )
+      return row?.["count"] === count
+    },
+    120
+  )
+  await app.request("DELETE", `/v1/webhooks/${webhook.id}`, { key })
+  return { cpuMs: ((await cpuOf(pid)) - cpu) / count, megabytes: most - rss }
+}
+
+describe("Reliability T6: response attacks", () => {
+  test("bombs are not unpacked, and a flood of informational answers is cut off (F15, F17)", async () => {
+    // What a usual delivery costs, and what the first ones take that come once.
+    await cost(0, "/plain", 60)
+    const usual = await cost(0, "/plain", 60)
+    const bombs = await cost(1, "/bomb", BOMBS)
+    const floods = await cost(2, "/flood", FLOODS)
+    report("F15 F17 bombs and floods", { usual, bombs, floods })
+    // Unpacked, each would be 128 MB and more.
+    expect(bombs.megabytes).toBeLessThan(128)
+    expect(floods.cpuMs - usual.cpuMs).toBeLessThan(300)
+  }, 300_000)
+})

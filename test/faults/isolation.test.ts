@@ -1,0 +1,99 @@
+/**
+ * One endpoint that hangs and one that is dead among a hundred: nobody else waits for them, they get no more than their
+ * share, and waiting for room costs no attempt. Reliability F26, F27. Architecture, What must hold 7.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { deliveriesOf, happen, settle, webhookOf } from "../deliveries/verbs.ts"
+import { App } from "../support/app.ts"
+import { Receiver, receiverEnv, until } from "../support/receiver.ts"
+import { long, report } from "./Rig.ts"
+
+const ENDPOINTS = 100
+const HANGS = 0,
+  DEAD = 1,
+  FAILS = 2
+const ROUNDS = long ? 20 : 3
+const receiver = new Receiver()
+const app = new App()
+let key = ""
+const webhooks: Array<string> = []
+const everybody = Array.from({ length: ENDPOINTS }, (_, number) => number)
+const healthy = everybody.slice(3)
+/** Seconds that a round takes without the others. */
+let alone = 0
+
+beforeAll(async () => {
+  await receiver.open()
+  receiver.on(`/${HANGS}`, async () => {
+    await Bun.sleep(30_000)
+    return new Response("")
+  })
+  receiver.on(`/${FAILS}`, () => new Response("", { status: 500 }))
+  const env = receiverEnv(receiver)
+  await app.open(["api", "worker", "dispatcher"], {
+    ...env,
+    WEBHOOK_ALLOW_PORTS: `${env.WEBHOOK_ALLOW_PORTS},1`,
+    WEBHOOK_RETRY_SCHEDULE: `0s${",4s".repeat(29)}`
+  })
+  key = await settle(app, ENDPOINTS)
+  for (const number of everybody)
+    webhooks.push((await webhookOf(app, key, number, number === DEAD ? "https://localhost:1/" : receiver.url(`/${number}`))).id)
+}, 120_000)
+afterAll(async () => {
+  await app.close()
+  await receiver.close()
+}, 60_000)
+
+/** Seconds from the feed to the last of the healthy endpoints' requests, when all of `numbers` get an event. */
+const round = async (numbers: ReadonlyArray<number>) => {
+  const before = new Map(healthy.map((number) => [number, receiver.to(`/${number}`).length]))
+  const begun = Date.now()
+  await happen(app, numbers)
+  await until(
+    "every healthy endpoint's request",
+    () => healthy.every((number) => receiver.to(`/${number}`).length > (before.get(number) ?? 0)),
+    60
+  )
+  return (Date.now() - begun) / 1_000
+}
+
+describe("Architecture, What must hold 7: one slow or dead endpoint delays nobody else", () => {
+  test("a hundred endpoints, one that hangs, one that is dead, one that always fails (F26, F27)", async () => {
+    await round(healthy)
+    alone = await round(healthy)
+    const together: Array<number> = []
+    for (let count = 0; count < ROUNDS; count++) {
+      // The three get ten events each for every one of the others'.
+      for (let more = 0; more < 9; more++) await happen(app, [HANGS, DEAD, FAILS])
+      together.push(await round(everybody))
+    }
+
+    report("F26 one hanging, one dead, one failing among 100", { aloneSeconds: alone, togetherSeconds: together })
+    // An attempt at the hanging endpoint takes ten seconds, and thirty wait for their turns.
+    expect(Math.max(...together)).toBeLessThan(9 + 3 * alone)
+  }, 300_000)
+
+  test("at most 8 attempts at the hanging endpoint are in flight at any time", async () => {
+    await until("the attempts", () => receiver.to(`/${HANGS}`).length >= 8, 30)
+    await Bun.sleep(long ? 30_000 : 3_000)
+    const times = receiver.to(`/${HANGS}`).map(({ at }) => at)
+    for (const time of times) expect(times.filter((other) => other <= time && other > time - 9_000).length).toBeLessThanOrEqual(8)
+  }, 120_000)
+
+  test("a delivery that waits for room uses up no attempt", async () => {
+    const rows = await deliveriesOf(app, key, webhooks[HANGS] ?? "")
+    expect(rows).toHaveLength(ROUNDS * 10)
+    const requests = receiver.to(`/${HANGS}`).length
+    const attempts = rows.reduce((sum, { attempts }) => sum + attempts.length, 0)
+    expect(attempts).toBeLessThanOrEqual(requests)
+    const untouched = rows.filter((row) => row.attempts.length === 0 && row.status === "PENDING")
+    expect(untouched.length).toBeGreaterThanOrEqual(ROUNDS * 10 - requests)
+  })
+
+  test("a first attempt does not queue behind retries", async () => {
+    // The failing endpoint's deliveries are retried every four seconds by now; all the others' are first attempts.
+    const retries = receiver.to(`/${FAILS}`).filter(({ headers }) => headers["x-service-attempt"] !== "1").length
+    expect(retries).toBeGreaterThan(ROUNDS)
+    expect(await round(healthy)).toBeLessThan(9 + 3 * alone)
+  }, 90_000)
+})

@@ -1,0 +1,77 @@
+/**
+ * Postgres away while deliveries are in flight. An outcome is kept until it can be written, so nothing is sent twice
+ * for it; what could not be read is read later. Reliability F6, F7.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { Proxy } from "../support/proxy.ts"
+import { long, Rig, report, sound } from "./Rig.ts"
+
+const rig = new Rig()
+let proxy: Proxy
+
+beforeAll(
+  () =>
+    rig.open({}, undefined, async (url) => {
+      proxy = new Proxy(url)
+      await proxy.open()
+      return proxy.url
+    }),
+  60_000
+)
+afterAll(async () => {
+  await rig.close()
+  await proxy.cut()
+}, 60_000)
+
+describe("Architecture, What must hold 6: Postgres down", () => {
+  test("cut off and back, while attempts are in flight (F6)", async () => {
+    for (const path of rig.paths)
+      rig.answer(
+        path,
+        () => 200,
+        () => 500
+      )
+    const feeding = rig.feed(long ? 300 : 60, 50)
+    for (let cut = 0; cut < (long ? 10 : 2); cut++) {
+      await Bun.sleep(1_200)
+      await proxy.cut()
+      await Bun.sleep(1_500)
+      await proxy.open()
+    }
+    await feeding
+    await rig.settle()
+    const history = await rig.history()
+    report("F6 Postgres cut off", history)
+    expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
+  }, 300_000)
+
+  test("its connections ended again and again, in the middle of statements (F6)", async () => {
+    const feeding = rig.feed(long ? 300 : 60, 50)
+    for (let round = 0; round < (long ? 40 : 8); round++) {
+      await Bun.sleep(400)
+      await rig.app.sql(`
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'custody-%'`)
+    }
+    await feeding
+    await rig.settle()
+    const history = await rig.history()
+    report("F6 connections ended", history)
+    expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
+  }, 300_000)
+
+  if (long)
+    test("silent for half a minute (F7)", async () => {
+      const feeding = rig.feed(100, 50)
+      await Bun.sleep(1_000)
+      proxy.silence()
+      await Bun.sleep(30_000)
+      await proxy.cut()
+      await proxy.open()
+      await feeding
+      await rig.settle()
+      const history = await rig.history()
+      report("F7 Postgres silent", history)
+      expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
+    }, 300_000)
+})
