@@ -1,4 +1,4 @@
-/** What the doctor looks at outside: the mail server, the resolvers and the collector, where settings name them. */
+/** What the doctor looks at outside: the mail server, the resolvers, the collector and the identity provider, where settings name them. */
 import { Resolver } from "node:dns/promises"
 import * as net from "node:net"
 import { Effect, Redacted } from "effect"
@@ -62,8 +62,20 @@ const collector = (endpoint: string) =>
     }
   )
 
+const identityProvider = (issuer: string) =>
+  tried(
+    "Identity provider",
+    `${issuer} describes itself`,
+    "Check PORTAL_OIDC_ISSUER; until then nobody can sign in to the web portal through it.",
+    async () => {
+      const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`
+      const answer = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS), redirect: "error" })
+      if (!answer.ok) throw new Error(`${url} answers ${answer.status}`)
+    }
+  )
+
 /** Everything outside. */
-export const outside = Effect.flatMap(Settings, ({ otlpEndpoint, smtpUrl, webhookDnsServers }) =>
+export const outside = Effect.flatMap(Settings, ({ otlpEndpoint, portalOidcIssuer, smtpUrl, webhookDnsServers }) =>
   Effect.all(
     [
       smtpUrl === undefined
@@ -76,7 +88,8 @@ export const outside = Effect.flatMap(Settings, ({ otlpEndpoint, smtpUrl, webhoo
           )
         : mail(Redacted.value(smtpUrl)),
       ...webhookDnsServers.map(resolver),
-      ...(otlpEndpoint === undefined ? [] : [collector(otlpEndpoint)])
+      ...(otlpEndpoint === undefined ? [] : [collector(otlpEndpoint)]),
+      ...(portalOidcIssuer === undefined ? [] : [identityProvider(portalOidcIssuer)])
     ],
     { concurrency: "unbounded" }
   )

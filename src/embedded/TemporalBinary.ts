@@ -68,7 +68,7 @@ const goInstall = (target: string) =>
       Effect.zipRight(Effect.sync(() => fs.copyFileSync(path.join(folder, "temporal"), target))),
       Effect.ensuring(Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true })))
     )
-  }).pipe(withProgress("Building the Temporal server with Go, which takes about three minutes, once"))
+  }).pipe(withProgress("Building the Temporal server with Go, which takes some minutes, once"))
 
 /** The path of a Temporal server, fetched or built when there is none yet. */
 export const find = Effect.gen(function* () {

@@ -194,15 +194,19 @@ describe("custody doctor", () => {
     })
   }, 60_000)
 
-  test("mail server, resolver and collector that do not answer: exit code 5", async () => {
+  test("mail server, resolver, collector and identity provider that do not answer: exit code 5", async () => {
     const port = await vacant()
     const { about, code } = await doctor({
       SMTP_URL: `smtp://user:hunter2hunter2@127.0.0.1:${port}`,
       WEBHOOK_DNS_SERVERS: `127.0.0.1:${port}`,
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      PORTAL_BASE_URL: "http://127.0.0.1:8080",
+      PORTAL_OIDC_ISSUER: `http://127.0.0.1:${port}`,
+      PORTAL_OIDC_CLIENT_ID: "custody",
+      PORTAL_OIDC_CLIENT_SECRET: "hunter2hunter2"
     })
     expect(code).toBe(5)
-    for (const subject of ["Mail server", `Resolver 127.0.0.1:${port}`, "Collector"]) {
+    for (const subject of ["Mail server", `Resolver 127.0.0.1:${port}`, "Collector", "Identity provider"]) {
       expect([subject, about(subject)]).toMatchObject([subject, { state: "fault" }])
     }
     expect(JSON.stringify(about("Mail server"))).not.toContain("hunter2")
