@@ -29,13 +29,15 @@ export interface PoolShape {
 // whole, which takes minutes by the time that a hundred thousand rows are there. What finds rows by their keys is
 // therefore planned for keys, and the large statements of the ledger are planned each time for the tables as they are.
 const byKeys = ["enable_seqscan=off", "enable_hashjoin=off", "enable_mergejoin=off"],
-  eachTime = ["plan_cache_mode=force_custom_plan", ...byKeys]
+  eachTime = ["plan_cache_mode=force_custom_plan", ...byKeys],
+  // An array of unknown length makes Postgres plan each execution anew, over all the days' partitions.
+  keptByKeys = ["plan_cache_mode=force_generic_plan", ...byKeys]
 
 /** The pools of the program. Reliability: pool and timeouts. */
 export const pools = {
   api: { name: "api", connections: 10, statement: Duration.seconds(2), acquire: Duration.seconds(1), planner: ["enable_seqscan=off"] },
   ledger: { name: "ledger", connections: 4, statement: Duration.seconds(30), acquire: Duration.seconds(5), planner: eachTime },
-  worker: { name: "worker", connections: 12, statement: Duration.seconds(10), acquire: Duration.seconds(5), planner: byKeys },
+  worker: { name: "worker", connections: 12, statement: Duration.seconds(10), acquire: Duration.seconds(5), planner: keptByKeys },
   command: { name: "command", connections: 2, statement: Duration.minutes(10), acquire: Duration.seconds(10), planner: eachTime }
 } as const satisfies Record<string, PoolShape>
 
