@@ -101,6 +101,13 @@ describe("architecture", () => {
     expect(new Set(users).isSubsetOf(new Set(["Stepper.ts", "Pings.ts", "App.ts"]))).toBe(true)
   })
 
+  test("the portal's pages see of the program its types, so that no code of it is sent to browsers", () => {
+    const pages = path.join("src", "portal", "web")
+    const seen = local.filter(({ file, target, typeOnly }) => file.startsWith(pages) && !target.startsWith(pages) && !typeOnly)
+    expect(sources.filter((file) => file.startsWith(pages)).length).toBeGreaterThan(20)
+    expect(seen.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
+  })
+
   test("only the ledger writes custody rows", () => {
     const tables = "vaults|balances|transactions|deposit_addresses|assets|networks|vault_networks|organizations|entities|users|vault_roles"
     const writes = new RegExp(`\\b(?:INSERT INTO|UPDATE|DELETE FROM)\\s+(?:${tables})\\b`, "i")

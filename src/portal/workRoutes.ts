@@ -5,6 +5,7 @@
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option } from "effect"
 import { scopes } from "../credentials/Principal.ts"
+import { statuses } from "../deliveries/Delivery.ts"
 import { Nudges } from "../deliveries/Nudges.ts"
 import { Samples } from "../deliveries/Samples.ts"
 import { RETENTION_DAYS } from "../events/Event.ts"
@@ -36,6 +37,7 @@ export const workRoutes = HttpRouter.empty.pipe(
         ...(yield* (yield* Overview).reach(yield* principal)),
         scopes,
         kinds: names.map((name) => ({ name, when: kinds[name].when, scope: kinds[name].scope })),
+        deliveryStatuses: statuses,
         activePerEntity: ACTIVE_PER_ENTITY,
         liveSecrets: LIVE_SECRETS,
         rotationGraceSeconds: Duration.toSeconds(webhookRotationGrace),

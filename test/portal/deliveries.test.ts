@@ -104,13 +104,12 @@ describe("the code that the portal shows for verifying", () => {
     const folder = path.resolve(import.meta.dir, "../../node_modules/.cache")
     fs.mkdirSync(folder, { recursive: true })
     const file = path.join(folder, `sample-${process.pid}.${name === "Python" ? "py" : "mjs"}`)
-    const given = JSON.stringify({ body, headers })
-    const js = `${text}\nconst { body, headers } = JSON.parse(process.argv[2])\nconsole.log(JSON.stringify(verify(body, ${name === "Library" ? "headers" : 'headers["x-service-signature"]'})))\n`
-    const py = `${text}\nimport sys\ngiven = json.loads(sys.argv[1])\nprint(json.dumps(verify(given["body"].encode(), given["headers"]["x-service-signature"])))\n`
+    const given = JSON.stringify({ body, headers, secret })
+    const js = `${text}\nconst { body, headers, secret } = JSON.parse(process.argv[2])\nconsole.log(JSON.stringify(verify(body, ${name === "Library" ? "headers" : 'headers["x-service-signature"]'}, secret)))\n`
+    const py = `${text}\nimport sys\ngiven = json.loads(sys.argv[1])\nprint(json.dumps(verify(given["body"].encode(), given["headers"]["x-service-signature"], given["secret"])))\n`
     fs.writeFileSync(file, name === "Python" ? py : js)
     try {
       const child = Bun.spawn([name === "Python" ? "python3" : process.execPath, file, given], {
-        env: { PATH: process.env["PATH"], WEBHOOK_SECRET: secret },
         stdout: "pipe",
         stderr: "pipe"
       })

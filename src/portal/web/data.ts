@@ -35,6 +35,7 @@ export const useUser = (): User => {
 export interface Surroundings extends Reach {
   readonly scopes: ReadonlyArray<string>
   readonly kinds: ReadonlyArray<{ readonly name: string; readonly when: string; readonly scope: "vault" | "entity" }>
+  readonly deliveryStatuses: ReadonlyArray<string>
   readonly activePerEntity: number
   readonly liveSecrets: number
   readonly rotationGraceSeconds: number

@@ -2,7 +2,7 @@
 import { Send } from "lucide-react"
 import { useState } from "react"
 import { Link, useSearchParams } from "react-router"
-import { type Delivery, statuses } from "../../../deliveries/Delivery.ts"
+import type { Delivery } from "../../../deliveries/Delivery.ts"
 import { post, postOnce, saidOf } from "../api.ts"
 import { useList, useSurroundings, useUser } from "../data.ts"
 import { Button } from "../parts/Button.tsx"
@@ -33,7 +33,7 @@ export const WebhookDeliveries = ({ webhookId }: { readonly webhookId: string })
       <div className="filters">
         <Select label="Status" value={status} onValue={(value) => filter({ status: value })}>
           <option value="">Any</option>
-          {statuses.map((one) => (
+          {around?.deliveryStatuses.map((one) => (
             <option key={one} value={one}>
               {one.charAt(0) + one.slice(1).toLowerCase()}
             </option>
