@@ -2,7 +2,7 @@
  * The real program as a process of its own, on free ports and a database of its own, driven through HTTP. Ends with
  * the test file.
  */
-import { afterAll, beforeAll } from "bun:test"
+import { afterAll, beforeAll, setDefaultTimeout } from "bun:test"
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
@@ -260,6 +260,8 @@ const answerOf = async (response: Response): Promise<Answer> => {
 /** An app for the test file that calls this: opened before its tests, closed after them. */
 export const useApp = (roles: ReadonlyArray<string> = ["api"], env: { readonly [name: string]: string } = {}): App => {
   const app = new App()
+  // Processes start and stop within tests, and a test that is given up takes the servers with it.
+  setDefaultTimeout(60_000)
   beforeAll(() => app.open(roles, env), 60_000)
   afterAll(() => app.close(), 60_000)
   return app
