@@ -49,14 +49,16 @@ export const settingsOf = (folder: string, more: ReadonlyArray<readonly [string,
     )
   )
 
-/** The Temporal server is built once and kept for later runs. */
+/** The Temporal server is built once and kept for later runs; one that the demo fetched or built before serves as well. */
 const kept = path.join(cache, "bin", "temporal")
+const known = [kept, path.resolve(cache, "../.data/bin/temporal")]
 
 /** A fresh data folder that has the kept Temporal server where the program looks for it. */
 export const serverFolder = (): string => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-test-"))
   fs.mkdirSync(path.join(folder, "bin"))
-  if (fs.existsSync(kept)) fs.symlinkSync(kept, path.join(folder, "bin", "temporal"))
+  const found = known.find((file) => fs.existsSync(file))
+  if (found !== undefined) fs.symlinkSync(found, path.join(folder, "bin", "temporal"))
   return folder
 }
 
