@@ -2,9 +2,10 @@
 import { expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { readLine, types } from "../../src/ledger/Record.ts"
 import { document } from "../../src/OpenApi.ts"
 import { apiDocument } from "../support/apiDocument.ts"
-import { documentPart, documentText, documentWhole, markdownTable } from "../support/document.ts"
+import { codeBlocks, documentPart, documentText, documentWhole, markdownTable } from "../support/document.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
 const sources = [...new Bun.Glob("src/**/*.ts").scanSync({ cwd: root })]
@@ -44,4 +45,21 @@ test("docs/decisions.md has a row for each decision that code or tests cite", ()
   ]
   const cited = texts.flatMap((text) => [...text.matchAll(/\bD-(\d+)\b/g)].map(([, number]) => Number(number)))
   expect([...new Set(cited)].filter((number) => !rows.includes(number))).toEqual([])
+})
+
+test("docs/feed.md names every type of record with its fields, and its examples are records", () => {
+  const feed = documentText("docs/feed.md")
+  const rows = [...feed.matchAll(/^\| `(\w+)` \| (.*) \| .* \|$/gm)].map(([, type = "", fields = ""]) => [
+    type,
+    [...fields.matchAll(/`(\w+)`/g)].map(([, name]) => name)
+  ])
+  const known = Object.entries(types).map(([type, { fields }]) => [
+    type,
+    Object.keys(fields).filter((name) => name !== "type" && name !== "occurredAt")
+  ])
+  expect(rows).toEqual(known)
+  const examples = (codeBlocks(feed, "json")[0] ?? "").trim().split("\n")
+  expect(examples.map((line, index) => [JSON.parse(line).type, readLine(line, index + 1)])).toEqual(
+    Object.keys(types).map((type) => [type, expect.objectContaining({ _tag: "Right" })])
+  )
 })
