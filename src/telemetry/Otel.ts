@@ -1,17 +1,31 @@
-/** Traces and metrics to an OpenTelemetry collector, when one is configured. Setting: OTEL_EXPORTER_OTLP_ENDPOINT. */
+/**
+ * Traces and metrics to an OpenTelemetry collector, when one is configured. What has the form of a secret is hidden
+ * before it leaves: the framework's spans name paths and headers, and a caller may put a secret where it does not
+ * belong. Setting: OTEL_EXPORTER_OTLP_ENDPOINT.
+ */
 
 import * as Otlp from "@effect/opentelemetry/Otlp"
-import { FetchHttpClient } from "@effect/platform"
+import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Settings } from "../settings/Settings.ts"
+import { masked } from "./Log.ts"
+
+/** The request without what has the form of a secret. The exporter sends JSON as bytes; another body would not be looked into, so it is not sent. */
+const withoutSecrets = (request: HttpClientRequest.HttpClientRequest) =>
+  request.body._tag === "Uint8Array"
+    ? HttpClientRequest.setBody(request, HttpBody.text(masked(new TextDecoder().decode(request.body.body)), request.body.contentType))
+    : HttpClientRequest.setBody(request, HttpBody.empty)
+
+const exporter = Layer.provide(
+  Layer.effect(HttpClient.HttpClient, Effect.map(HttpClient.HttpClient, HttpClient.mapRequest(withoutSecrets))),
+  FetchHttpClient.layer
+)
 
 /** Exports when configured; otherwise spans are not even made. */
 export const layer = Layer.unwrapEffect(
   Effect.map(Settings, ({ otlpEndpoint }) =>
     otlpEndpoint === undefined
       ? Layer.setTracerEnabled(false)
-      : Otlp.layerJson({ baseUrl: otlpEndpoint, resource: { serviceName: "custody-data-service" } }).pipe(
-          Layer.provide(FetchHttpClient.layer)
-        )
+      : Otlp.layerJson({ baseUrl: otlpEndpoint, resource: { serviceName: "custody-data-service" } }).pipe(Layer.provide(exporter))
   )
 )
