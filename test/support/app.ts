@@ -217,8 +217,12 @@ export class App {
   async sql(text: string, values: ReadonlyArray<unknown> = []): Promise<ReadonlyArray<{ readonly [column: string]: unknown }>> {
     let [client] = this.#clients
     if (client === undefined) {
-      client = new pg.Client({ connectionString: this.databaseUrl })
-      client.on("error", () => {})
+      const fresh = new pg.Client({ connectionString: this.databaseUrl })
+      client = fresh
+      // A connection that a crash of Postgres ended makes way for another.
+      fresh.on("error", () => {
+        if (this.#clients[0] === fresh) this.#clients.shift()
+      })
       await client.connect()
       this.#clients.push(client)
     }
