@@ -102,7 +102,7 @@ describe("Postgres does not answer", () => {
     proxy.silence()
     const [hung, took] = await timed(() => Promise.all(Array.from({ length: 30 }, () => app.get("/v1/vaults/vault_a/transactions", key))))
     expect(new Set(hung.map(({ json, status }) => `${status} ${json.code}`))).toEqual(new Set(["503 service_unavailable"]))
-    expect(took).toBeLessThan(6_000)
+    expect(took).toBeLessThan(15_000)
     expect((await ready()).status).toBe(503)
     await proxy.cut()
     await proxy.open()
@@ -117,7 +117,7 @@ describe("Postgres does not answer", () => {
       await client.query("LOCK TABLE transactions IN ACCESS EXCLUSIVE MODE")
       const took = await unavailable("/v1/vaults/vault_a/transactions")
       expect(took).toBeGreaterThan(1_500)
-      expect(took).toBeLessThan(3_500)
+      expect(took).toBeLessThan(10_000)
       // Other reads go on meanwhile.
       expect((await app.get("/v1/vaults/vault_a/balances", key)).status).toBe(200)
     } finally {
