@@ -8,11 +8,13 @@ import { until } from "../support/receiver.ts"
 import { long, report, sound, useRig } from "./Rig.ts"
 
 const rig = useRig()
+/** Transactions fed around a kill at one place. */
+const FED = long ? 40 : 20
 const exit = (child: { exitCode: number | null; signalCode: string | null }) => child.exitCode !== null || child.signalCode !== null
 
 describe("Architecture, What must hold 1: a process may die between any two statements", () => {
-  const kills = long ? 10 : 3,
-    events = long ? 500 : 120
+  const kills = long ? 10 : 2,
+    events = long ? 500 : 80
   test(`killed ${kills} times at random while ${events} events flow (F1, F5)`, async () => {
     // One in ten is refused at first, so that retries are under way as well.
     for (const path of rig.paths)
@@ -42,7 +44,7 @@ describe("Architecture, What must hold 1: a process may die between any two stat
           rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && place === "failure-written" ? 500 : 200))
         const { child } = await rig.restart({ FAIL_AT: `${place}:${nth}` })
         const before = rig.acknowledged.size
-        const feeding = rig.feed(40, 40)
+        const feeding = rig.feed(FED, 40)
         await until("its end", () => exit(child), 60)
         expect(child.signalCode).toBe("SIGKILL")
         await rig.restart()
@@ -50,7 +52,7 @@ describe("Architecture, What must hold 1: a process may die between any two stat
         await rig.settle()
         const history = await rig.history()
         report(`F1-F3 killed at ${place}:${nth}`, history)
-        expect(history).toMatchObject({ ...sound, events: before + 40 })
+        expect(history).toMatchObject({ ...sound, events: before + FED })
       }, 120_000)
   }
 })

@@ -31,7 +31,7 @@ describe("Architecture, What must hold 6: Postgres down", () => {
         () => 200,
         () => 500
       )
-    const feeding = rig.feed(long ? 300 : 60, 50)
+    const feeding = rig.feed(long ? 300 : 40, 50)
     for (let cut = 0; cut < (long ? 10 : 2); cut++) {
       await Bun.sleep(1_200)
       await proxy.cut()
@@ -46,8 +46,8 @@ describe("Architecture, What must hold 6: Postgres down", () => {
   }, 300_000)
 
   test("its connections ended again and again, in the middle of statements (F6)", async () => {
-    const feeding = rig.feed(long ? 300 : 60, 50)
-    for (let round = 0; round < (long ? 40 : 8); round++) {
+    const feeding = rig.feed(long ? 300 : 40, 50)
+    for (let round = 0; round < (long ? 40 : 5); round++) {
       await Bun.sleep(400)
       await rig.app.sql(`
         SELECT pg_terminate_backend(pid) FROM pg_stat_activity
