@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import type { BrowserContext, Page } from "playwright-core"
 import { until } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
+import { create } from "../webhooks/verbs.ts"
 import { executable, overflows, sizes, useBrowser, violations } from "./browser.ts"
 import { Authenticator, invite, PASSWORD } from "./client.ts"
 import { useStage } from "./stage.ts"
@@ -233,6 +234,56 @@ describe.skipIf(!found)("the portal in a browser", () => {
     await fine("a vault of others")
     await page.goto(portal("/nowhere"))
     await page.getByText("There is no such page").waitFor()
+  }, 180_000)
+
+  test("everything is reached and left by the keyboard alone", async () => {
+    const focused = () => page.evaluate<string>("document.activeElement.textContent")
+    await page.goto(portal("/vaults"))
+    await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
+    await page.keyboard.press("Tab")
+    expect(await focused()).toBe("Skip to the content")
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Tab")
+    expect(await page.evaluate<boolean>("document.activeElement.closest('.row.vault') !== null")).toBe(true)
+    await page.goto(portal(`/webhooks/${webhookId}`))
+    const disable = page.getByRole("button", { name: "Disable" })
+    await disable.focus()
+    await page.keyboard.press("Enter")
+    await page.getByRole("alertdialog").waitFor()
+    for (let press = 0; press < 4; press++) {
+      await page.keyboard.press("Tab")
+      expect(await page.evaluate<boolean>("document.activeElement.closest('[role=alertdialog]') !== null")).toBe(true)
+    }
+    await page.keyboard.press("Escape")
+    await page.getByRole("alertdialog").waitFor({ state: "detached" })
+    expect(await focused()).toBe("Disable")
+    await page.locator(".delivery summary").first().focus()
+    await page.keyboard.press("Enter")
+    await page.locator(".delivery[open]").waitFor()
+  }, 180_000)
+
+  test("a service that cannot be reached is said to be, and shown again when it can", async () => {
+    await page.goto(portal("/vaults"))
+    await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
+    await context.setOffline(true)
+    await page.getByRole("link", { name: "Exchange hot wallet" }).click()
+    await page.getByText("The service cannot be reached.").first().waitFor()
+    await fine("unreachable")
+    await context.setOffline(false)
+    await page.getByRole("button", { name: "Try again" }).first().click()
+    await heading("Exchange hot wallet").waitFor()
+  }, 180_000)
+
+  test("a webhook is deleted after a question, and is gone", async () => {
+    const { secret } = await app.key("user_a")
+    const { id } = await create(app, secret, { description: "To be deleted" })
+    await page.goto(portal(`/webhooks/${id}`))
+    await page.getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("button", { name: "Delete the webhook" }).click()
+    await heading("Webhooks").waitFor()
+    await page.getByRole("link", { name: "Ledger" }).waitFor()
+    await until("it is gone", async () => (await page.getByText("To be deleted").count()) === 0, 30)
+    expect((await app.get(`/v1/webhooks/${id}`, secret)).status).toBe(404)
   }, 180_000)
 
   test("a passkey is added, signs in by itself, and confirms", async () => {

@@ -30,7 +30,7 @@ export const useBrowser = () => {
     page.on("pageerror", (error) => faults.push(`${page.url()}: ${error.message}`))
     page.on("console", (message) => {
       // Refusals that a page asked for and shows are no faults of it.
-      if (message.type() === "error" && !/status of (401|403|404|409|410|422|429|400)/.test(message.text()))
+      if (message.type() === "error" && !/status of (400|401|403|404|409|410|422|429)|ERR_INTERNET_DISCONNECTED/.test(message.text()))
         faults.push(`${page.url()}: ${message.text()}`)
     })
     page.on("request", (request) => {

@@ -22,7 +22,8 @@ const client: QueryClient = new QueryClient({
       if (ended && queryKey[0] !== SESSION[0]) void client.invalidateQueries({ queryKey: SESSION })
     }
   }),
-  defaultOptions: { queries: { retry: worthwhile, staleTime: 2_000 } }
+  // A browser that believes itself offline may still reach a service on its own machine or network.
+  defaultOptions: { queries: { networkMode: "always", retry: worthwhile, staleTime: 2_000 } }
 })
 
 const place = document.getElementById("portal")
