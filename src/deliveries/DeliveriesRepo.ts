@@ -7,7 +7,7 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { requireManage } from "../credentials/Access.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
-import { and } from "../database/sql.ts"
+import { and, limit } from "../database/sql.ts"
 import { oldestId } from "../events/EventsRepo.ts"
 import { names as kinds } from "../events/Kind.ts"
 import { seesEvent, seesWebhook } from "../events/visibility.ts"
@@ -68,7 +68,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       )
 
     const page = (where: Statement.Fragment, take: number) => sql`
-      SELECT ${sql.literal(columns)} FROM deliveries d WHERE ${where} ORDER BY d.created_at DESC, d.id DESC LIMIT ${take}`
+      SELECT ${sql.literal(columns)} FROM deliveries d WHERE ${where} ORDER BY d.created_at DESC, d.id DESC ${limit(sql, take)}`
 
     /** A page along the index of the webhook, of the event, or of each pair of status and kind. */
     const filtered = (webhookId: string, filter: DeliveryFilter, after: Key | null, take: number) => {
@@ -89,7 +89,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         SELECT found.* FROM unnest(${[...new Set(status ?? statuses)]}::text[]) s (status)
         CROSS JOIN unnest(${kind === undefined ? kinds : [kind]}::text[]) k (kind)
         CROSS JOIN LATERAL (${page(sql`d.webhook_id = ${webhookId} AND d.status = s.status AND d.kind = k.kind ${common}`, take)}) found
-        ORDER BY "createdAt" DESC, id DESC LIMIT ${take}`
+        ORDER BY "createdAt" DESC, id DESC ${limit(sql, take)}`
     }
 
     /** The delivery with what its redelivery is started with, when the caller sees its webhook and its event. */

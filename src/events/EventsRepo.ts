@@ -9,7 +9,7 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { Effect, Option } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { seesVault } from "../credentials/visibility.ts"
-import { and } from "../database/sql.ts"
+import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import * as Id from "../values/Id.ts"
 import { RETENTION_DAYS } from "./Event.ts"
@@ -71,7 +71,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       )
 
     const page = (where: Statement.Fragment, take: number) => sql`
-      SELECT ${sql.literal(columns)} FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`
+      SELECT ${sql.literal(columns)} FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
 
     const ofEntity = (principal: PrincipalState) => reachesEntity(sql, principal, sql.literal("e.entity_id"))
 
@@ -92,7 +92,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     /** The newest events of each vault that the caller sees and of its entities, the newest of all those. Keys first: a payload is long. */
     const alongVaults = (principal: PrincipalState, common: Statement.Fragment, take: number) => {
       const keys = (where: Statement.Fragment) => sql`
-        SELECT e.id, e.occurred_at FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`
+        SELECT e.id, e.occurred_at FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
       return sql<EventRow>`
         SELECT ${sql.literal(columns)} FROM (
           SELECT id, occurred_at FROM (
@@ -102,7 +102,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
               AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
             UNION ALL
             (${keys(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)} ${common}`)})
-          ) seen ORDER BY occurred_at DESC, id DESC LIMIT ${take}
+          ) seen ORDER BY occurred_at DESC, id DESC ${limit(sql, take)}
         ) newest JOIN events e ON e.id = newest.id ORDER BY e.occurred_at DESC, e.id DESC`
     }
 
@@ -113,7 +113,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         SELECT * FROM events e WHERE e.organization_id = ${principal.organizationId} ${common}
         ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${look}`
       const found = yield* sql<EventRow>`
-        SELECT ${sql.literal(columns)} FROM (${newest}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${take}`
+        SELECT ${sql.literal(columns)} FROM (${newest}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
       if (found.length === take) return found
       const [looked] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM (${newest}) e`
       return looked !== undefined && looked.count < look ? found : undefined
