@@ -107,7 +107,8 @@ describe("Decision D-22: how a delivery ends", () => {
     const delivery = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
     expect(delivery.attempts.map(({ result }: Answer["json"]) => result)).toEqual(["5xx", "5xx", "2xx"])
     const [first, second, third] = delivery.attempts.map(({ at }: Answer["json"]) => at)
-    for (const gap of [secondsBetween(first, second), secondsBetween(second, third)]) expect(gap).toBeGreaterThan(0.79)
+    // 1 s less 20 %, and less what a timer may be early on a busy machine.
+    for (const gap of [secondsBetween(first, second), secondsBetween(second, third)]) expect(gap).toBeGreaterThan(0.7)
     expect(delivery).toMatchObject({ nextAttemptAt: null, failureReason: null, deliveredAt: expect.any(String) })
     expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health).toMatchObject({
       state: "HEALTHY",
