@@ -12,11 +12,21 @@ const servers = await startServers()
 const files = process.argv.slice(2)
 const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", "--reporter=junit", `--reporter-outfile=${report}`, ...files], {
   cwd: path.resolve(import.meta.dir, ".."),
+  // A group of its own, so that what tests started can be ended with them.
+  detached: true,
   stdio: ["ignore", "inherit", "inherit"],
   env: { ...process.env, [POSTGRES]: servers.postgres, [TEMPORAL]: servers.temporal, [TEMPORAL_UI]: servers.temporalUi }
 })
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => child.kill(signal))
+const end = (signal: NodeJS.Signals) => {
+  try {
+    process.kill(-child.pid, signal)
+  } catch {
+    // Nobody of the group is left.
+  }
+}
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => end(signal))
 const code = await child.exited
+end("SIGTERM")
 await servers.close()
 
 const count = (name: string) => {
