@@ -14,8 +14,6 @@ import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
 import type { Recorded } from "./Attempts.ts"
 import { type Facts, noticeTexts } from "./noticeTexts.ts"
 
-/** Longest that one statement of a disable may take: it cancels all that waits. */
-const PATIENCE = "60s"
 /** Time between two 410 answers after which an endpoint counts as gone, in minutes. */
 const GONE_MINUTES = 5
 
@@ -114,10 +112,7 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
         UPDATE webhooks SET status = 'DISABLED', disabled_reason = ${reason}, disabled_at = now(), updated_at = now()
         WHERE id = ${webhookId} AND status = 'ACTIVE' RETURNING disabled_at AS at`
       if (row === undefined) return undefined
-      const [waiting] = yield* sql<{ count: number }>`
-        SELECT count(*) AS count FROM deliveries WHERE webhook_id = ${webhookId} AND status IN ('PENDING', 'RETRYING')`
-      yield* sql`SET LOCAL statement_timeout = ${sql.literal(`'${PATIENCE}'`)}`
-      yield* cancelWaiting(sql, webhookId, "WEBHOOK_DISABLED")
+      const canceled = yield* cancelWaiting(sql, webhookId, "WEBHOOK_DISABLED")
       yield* EventLog.record(
         sql,
         entityIds.map((entityId) => ({
@@ -130,7 +125,7 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
           data: { webhookId, webhook: { id: webhookId, status: "DISABLED" as const, disabledReason: reason, disabledAt: row.at } }
         }))
       )
-      return { at: row.at, canceled: waiting?.count ?? 0 }
+      return { at: row.at, canceled }
     })
 
     /** Whether a notice of a delivery that failed for good went out within a day. */

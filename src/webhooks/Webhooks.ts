@@ -27,9 +27,6 @@ import { columns } from "./WebhooksRepo.ts"
 /** Secrets that can be live at once. Decision D-25. */
 export const LIVE_SECRETS = 3
 
-/** Longest that one statement of a change may take: a disable or a delete cancels all that waits. */
-const PATIENCE = "60s"
-
 export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -45,9 +42,6 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             ? Effect.fail(invalidFields([fieldIssue("url", detail)]))
             : Effect.fail(problem("url_not_deliverable", `url ${detail}.`, { fields: [fieldIssue("url", detail, "url_not_deliverable")] }))
       })
-
-    const cancel = (webhookId: string, reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED") =>
-      Effect.zipRight(sql`SET LOCAL statement_timeout = ${sql.literal(`'${PATIENCE}'`)}`, cancelWaiting(sql, webhookId, reason))
 
     const read = Effect.fnUntraced(function* (webhookId: string) {
       const [found] = yield* sql<Webhook>`SELECT ${sql.literal(columns)} FROM webhooks w WHERE w.id = ${webhookId}`
@@ -101,7 +95,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             UPDATE webhook_health SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
               several_deliveries = false, gone_at = NULL WHERE webhook_id = ${webhookId}`
         }
-        if (disabling) yield* cancel(webhookId, "WEBHOOK_DISABLED")
+        if (disabling) yield* cancelWaiting(sql, webhookId, "WEBHOOK_DISABLED")
         const status = patch.status ?? known.status
         yield* sql`
           UPDATE webhooks SET url = ${href}, event_kinds = ${patch.eventKinds ?? known.eventKinds}::text[],
@@ -117,7 +111,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       /** Deletes a webhook; its deliveries stay readable through their events. What waits is canceled. */
       delete: Effect.fn("Webhooks.delete")(function* (principal: PrincipalState, webhookId: string) {
         yield* lock(principal, webhookId)
-        yield* cancel(webhookId, "WEBHOOK_DELETED")
+        yield* cancelWaiting(sql, webhookId, "WEBHOOK_DELETED")
         yield* sql`
           UPDATE webhooks SET deleted_at = now(), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),
             disabled_at = coalesce(disabled_at, now()), updated_at = now() WHERE id = ${webhookId}`

@@ -1,11 +1,32 @@
 import type { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+
+/** Deliveries that one statement ends: few enough for the shortest bound that a pool has on its statements. */
+const AT_ONCE = 500
 
 /**
  * Ends what waits for a webhook that no longer receives, in the transaction of the change; a dispatcher then tells the
- * running workflows. Decision D-22.
+ * running workflows. Returns how many deliveries it were. An endpoint that was away for days leaves more of them than
+ * one statement may take time for, so they are ended a part at a time. Decision D-22.
  */
-export const cancelWaiting = (sql: SqlClient.SqlClient, webhookId: string, reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED") => sql`
-  WITH canceled AS (
-    UPDATE deliveries SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
-    WHERE webhook_id = ${webhookId} AND status IN ('PENDING', 'RETRYING') RETURNING id)
-  INSERT INTO delivery_signals (delivery_id, signal) SELECT id, 'cancel' FROM canceled`
+export const cancelWaiting = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  webhookId: string,
+  reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED"
+) {
+  for (let total = 0; ; ) {
+    // What was found and has ended by the time that it is locked is not canceled; it says nothing of what is left.
+    const [part] = yield* sql<{ found: number; canceled: number }>`
+      WITH waiting AS MATERIALIZED (
+        SELECT id FROM deliveries WHERE webhook_id = ${webhookId} AND status IN ('PENDING', 'RETRYING') LIMIT ${AT_ONCE}
+      ), canceled AS (
+        UPDATE deliveries d SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
+        FROM waiting w WHERE d.id = w.id AND d.status IN ('PENDING', 'RETRYING') RETURNING d.id
+      ), told AS (
+        INSERT INTO delivery_signals (delivery_id, signal) SELECT id, 'cancel' FROM canceled
+      )
+      SELECT (SELECT count(*) FROM waiting) AS found, (SELECT count(*) FROM canceled) AS canceled`
+    total += part?.canceled ?? 0
+    if (part === undefined || part.found < AT_ONCE) return total
+  }
+})

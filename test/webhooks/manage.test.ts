@@ -1,5 +1,6 @@
 /** Reading and deleting webhooks. Spec: Webhook operations. Decisions D-5, D-8, D-19, D-22. */
 import { describe, expect, test } from "bun:test"
+import * as Id from "../../src/values/Id.ts"
 import { useApp } from "../support/app.ts"
 import { entity, organization, transaction, user, vault } from "../support/records.ts"
 import { create, patch, short, useKeys } from "./verbs.ts"
@@ -157,6 +158,31 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
       }
     }
   })
+
+  test("Decision D-22: more may wait than one statement may take time for, and all of it is canceled", async () => {
+    const { id } = await create(app, keys.owner)
+    const [event] = await recorded(821)
+    const ids = Array.from({ length: 4_400 }, () => Id.make("del"))
+    await app.sql(
+      `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at)
+       SELECT d.id, $2, $3, 'transaction.confirmed', 'RETRYING', now() + interval '1 hour' FROM unnest($1::text[]) AS d (id)`,
+      [ids, event.id, id]
+    )
+    // A millisecond and more for every other one, which is more in sum than the API's statements may take.
+    await app.sql("CREATE FUNCTION take_time() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.001); RETURN NEW; END'")
+    await app.sql(
+      "CREATE TRIGGER take_time BEFORE UPDATE ON deliveries FOR EACH ROW WHEN (hashtext(NEW.id) % 2 = 0) EXECUTE FUNCTION take_time()"
+    )
+    const answer = await patch(app, keys.owner, id, { status: "DISABLED" })
+    await app.sql("DROP TRIGGER take_time ON deliveries")
+    expect(short(answer)).toBe("200")
+    expect(await app.sql("SELECT status, count(*)::int AS count FROM deliveries WHERE webhook_id = $1 GROUP BY status", [id])).toEqual([
+      { status: "CANCELED", count: 4_400 }
+    ])
+    expect(await app.sql("SELECT count(*)::int AS count FROM delivery_signals WHERE delivery_id = ANY($1)", [ids])).toEqual([
+      { count: 4_400 }
+    ])
+  }, 60_000)
 
   test("a deleted webhook's signing secrets are gone from the database", async () => {
     const { id } = await create(app, keys.owner)
