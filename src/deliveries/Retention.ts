@@ -23,14 +23,16 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
         const oldest = Partitions.dayOf(Date.now()) - RETENTION_DAYS - 1
         let partitionsDropped = 0
         for (const [table] of Partitions.tables) {
-          const rows = yield* sql<{ name: string; half: boolean }>`
-            SELECT c.relname AS name, i.inhdetachpending AS half FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-            WHERE i.inhparent = ${table}::regclass ORDER BY c.relname`
+          // By their names: a day that was detached before a crash belongs to no table any more, and is to be dropped all the same.
+          const rows = yield* sql<{ name: string; half: boolean | null }>`
+            SELECT c.relname AS name, i.inhdetachpending AS half FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+            WHERE c.relnamespace = (SELECT p.relnamespace FROM pg_class p WHERE p.oid = ${table}::regclass)
+              AND c.relkind = 'r' AND c.relname ~ ${`^${table}_[0-9]{8}$`} AND c.relname < ${Partitions.nameOf(table, oldest)}
+            ORDER BY c.relname`
           for (const { half, name } of rows) {
-            if (name >= Partitions.nameOf(table, oldest)) continue
             // Detached concurrently, so that readers and writers of the other days are not held up; a detach that was
             // cut short by a crash is finished first.
-            yield* sql.unsafe(`ALTER TABLE ${table} DETACH PARTITION ${name} ${half ? "FINALIZE" : "CONCURRENTLY"}`)
+            if (half !== null) yield* sql.unsafe(`ALTER TABLE ${table} DETACH PARTITION ${name} ${half ? "FINALIZE" : "CONCURRENTLY"}`)
             yield* sql.unsafe(`DROP TABLE ${name}`)
             partitionsDropped++
           }
@@ -43,7 +45,8 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
           yield* sql`
             DELETE FROM webhook_counters c WHERE c.slot < now() - interval '25 hours'
               AND EXISTS (SELECT 1 FROM webhook_counters n WHERE n.webhook_id = c.webhook_id AND n.slot > c.slot AND n.last_success_at IS NOT NULL) RETURNING 1`,
-          yield* sql`DELETE FROM notices WHERE sent_at < now() - interval '31 days' RETURNING 1`
+          // One that was never sent was given up long before.
+          yield* sql`DELETE FROM notices WHERE coalesce(sent_at, created_at) < now() - interval '31 days' RETURNING 1`
         ]
         return { partitionsDropped, rowsRemoved: removed.reduce((sum, rows) => sum + rows.length, 0) }
       })

@@ -144,6 +144,14 @@ describe("Spec: every event is recorded in the event log for 31 days", () => {
     expect((await retain()).partitionsDropped).toBe(3)
     expect(await count("pg_class WHERE relname = $1", [name])).toBe(0)
   }, 60_000)
+
+  test("a day that was detached and not dropped before a crash is dropped", async () => {
+    await remember(80)
+    const name = Partitions.nameOf("deliveries", of(80).day)
+    await app.sql(`ALTER TABLE deliveries DETACH PARTITION ${name}`)
+    expect((await retain()).partitionsDropped).toBe(3)
+    expect(await count("pg_class WHERE relname = $1", [name])).toBe(0)
+  }, 60_000)
 })
 
 describe("Limits: what else has had its time", () => {
@@ -161,9 +169,11 @@ describe("Limits: what else has had its time", () => {
       SELECT 'ntc_' || days, '${webhookId}', 'cause' || days, 'a@example.com', 's', 'b', now() - make_interval(days => days), 'log' FROM unnest('{1,40}'::int[]) days`)
     await app.sql(`INSERT INTO webhook_counters (webhook_id, slot, shard, delivered, last_success_at)
       SELECT '${webhookId}', now() - make_interval(hours => hours), 7, 5, now() - make_interval(hours => hours) FROM unnest('{2,40}'::int[]) hours`)
+    await app.sql(`INSERT INTO notices (id, webhook_id, cause, recipient, subject, body, created_at)
+      SELECT 'ntc_unsent' || days, '${webhookId}', 'unsent' || days, 'a@example.com', 's', 'b', now() - make_interval(days => days) FROM unnest('{5,40}'::int[]) days`)
     const { rowsRemoved } = await retain()
-    expect(rowsRemoved).toBe(5)
-    expect([await secrets(), await count("idempotency_keys"), await count("pings"), await count("notices")]).toEqual([1, 0, 0, 1])
+    expect(rowsRemoved).toBe(6)
+    expect([await secrets(), await count("idempotency_keys"), await count("pings"), await count("notices")]).toEqual([1, 0, 0, 2])
     expect((await app.get(`/v1/webhooks/${webhookId}`, key)).json.previousSecretExpiresAt).toBeNull()
   }, 60_000)
 })
