@@ -19,6 +19,15 @@ export const UnsupportedMediaType = problems("UnsupportedMediaType", "unsupporte
 /** How a body can fail to be read. */
 export type BodyProblem = ProblemOf<"malformed_json" | "invalid_body" | "payload_too_large" | "unsupported_media_type">
 
+/** Deepest nesting of a body. Nothing in the contract comes near it. */
+const MAX_DEPTH = 32
+
+const isDeeper = (value: unknown, depth: number): boolean =>
+  typeof value === "object" && value !== null && (depth === 0 || Object.values(value).some((one) => isDeeper(one, depth - 1)))
+
+/** Whether parsed JSON is nested deeper than 32 levels: to decode it, or to say what is wrong with it, would exhaust the stack. */
+export const isTooDeep = (value: unknown): boolean => isDeeper(value, MAX_DEPTH)
+
 const tooLarge = () => problem("payload_too_large", `A body has at most ${MAX_BODY} bytes.`)
 
 /** The text of the request's body. A request without one gives the empty text. */
@@ -57,23 +66,18 @@ export const json = <A, I>(
       try: (): unknown => JSON.parse(source),
       catch: () => problem("malformed_json", "The body is not JSON.")
     })
+    if (isTooDeep(value)) return yield* invalidFields([fieldIssue("", "is nested too deeply")])
     return yield* Effect.mapError(decode(value), invalidBody)
   })
 }
 
 /** A body that does not match its schema, with every field at fault. */
 const invalidBody = (error: ParseResult.ParseError) => {
-  const fields = new Map<string, FieldIssue>()
-  for (const issue of ParseResult.ArrayFormatter.formatErrorSync(error)) {
-    const field = issue.path.map(String).join(".")
-    const known = fields.get(field)
-    const detail = detailOf(issue)
-    // A union reports each of its members; the sentence that was written for people is the one to keep.
-    if (known === undefined || (!/^must /.test(known.detail) && /^must /.test(detail))) {
-      fields.set(field, { in: "body", field, code: codeOf(issue._tag), detail })
-    }
-  }
-  return invalidFields([...fields.values()])
+  const byField = Map.groupBy(ParseResult.ArrayFormatter.formatErrorSync(error), ({ path }) => path.map(String).join("."))
+  const names = [...byField.keys()]
+  // What is wrong inside a list is told of its item; that the list might as well be absent helps nobody.
+  const told = [...byField].filter(([field, issues]) => !names.some((name) => name.startsWith(`${field}.`)) || issues.some(isWritten))
+  return invalidFields(told.map(([field, issues]) => ({ in: "body", field, code: codeOf(issues), detail: detailOf(issues) })))
 }
 
 /** `invalid_body` for fields that are at fault for reasons that a schema cannot know. */
@@ -89,14 +93,36 @@ export const invalidFields = (fields: ReadonlyArray<FieldIssue>) => {
 /** One field of a body that is at fault. */
 export const fieldIssue = (field: string, detail: string, code = "invalid"): FieldIssue => ({ in: "body", field, code, detail })
 
-const codeOf = (tag: string) => (tag === "Unexpected" ? "unknown_field" : tag === "Missing" ? "missing" : "invalid")
+type Issues = ReadonlyArray<ParseResult.ArrayFormatterIssue>
 
-const detailOf = ({ _tag, message }: ParseResult.ArrayFormatterIssue): string => {
-  if (_tag === "Unexpected") return "is not a field of this body"
-  if (_tag === "Missing") return "is missing"
-  if (/^must /.test(message)) return message.slice(0, 300)
-  const expected = /^Expected (.+?), actual/s.exec(message)?.[1]
-  return expected === undefined || expected.length > 200
-    ? "does not fit"
-    : `must be ${expected.replaceAll('"', "").replaceAll(" | ", " or ")}`
+/** Whether an issue has a sentence that was written for people. */
+const isWritten = ({ message }: ParseResult.ArrayFormatterIssue): boolean => /^must /.test(message)
+
+const codeOf = (issues: Issues) =>
+  issues.some(({ _tag }) => _tag === "Unexpected") ? "unknown_field" : issues.some(({ _tag }) => _tag === "Missing") ? "missing" : "invalid"
+
+/** A type of the contract as people call it. */
+const wordOf = (type: string): string =>
+  type === "string"
+    ? "a text"
+    : type === "number"
+      ? "a number"
+      : type === "null"
+        ? "null"
+        : type.startsWith("ReadonlyArray<")
+          ? "a list"
+          : "an object"
+
+/** What is wrong with a field: what was written for people, or what the alternatives of its type come to. */
+const detailOf = (issues: Issues): string => {
+  const code = codeOf(issues)
+  if (code === "unknown_field") return "is not a field of this body"
+  if (code === "missing") return "is missing"
+  const written = issues.find(isWritten)
+  if (written !== undefined) return written.message.slice(0, 300)
+  const expected = issues.flatMap(({ message }) => /^Expected (.+?), actual/s.exec(message)?.[1] ?? [])
+  const literals = expected.flatMap((type) => /^"(.+)"$/.exec(type)?.[1] ?? [])
+  if (literals.length > 0) return `must be one of ${literals.join(", ")}`
+  const words = new Set(expected.filter((type) => type !== "undefined").map(wordOf))
+  return words.size === 0 ? "does not fit" : `must be ${[...words].join(" or ")}`
 }

@@ -4,6 +4,7 @@
  * Source: custody records. Decisions D-15, D-16.
  */
 import { Either, ParseResult, Schema } from "effect"
+import { isTooDeep } from "../http/Body.ts"
 import { AmountInput } from "../values/Amount.ts"
 import { AddressInput, AssetIdInput, HashInput, NetworkName, TokenType } from "../values/Chain.ts"
 import { given } from "../values/Id.ts"
@@ -112,6 +113,7 @@ export const read = (input: unknown, line: number): Either.Either<Record, Readon
   if (!isType(type)) {
     return Either.left([{ line, field: "type", reason: `must be one of ${Object.keys(types).join(", ")}` }])
   }
+  if (isTooDeep(input)) return Either.left([{ line, field: "", reason: "is nested too deeply" }])
   return Either.mapLeft(decoders[type](input), (error) => faultsOf(error, line))
 }
 

@@ -1,8 +1,9 @@
 /** Every read endpoint against every kind of bad request: the right answer in the one envelope, never a 500, never a hint. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import fc from "fast-check"
-import { type Answer, useApp } from "../support/app.ts"
-import { type RawAnswer, rawGet, sendRaw } from "../support/raw.ts"
+import { useApp } from "../support/app.ts"
+import { codeOf, rawCode } from "../support/problem.ts"
+import { rawGet, sendRaw } from "../support/raw.ts"
 import { smallest } from "../support/records.ts"
 
 const app = useApp()
@@ -18,38 +19,6 @@ beforeAll(async () => {
 })
 
 const base = () => app.main?.baseUrl ?? ""
-const statuses: { readonly [code: string]: number } = {
-  invalid_parameter: 400,
-  unknown_parameter: 400,
-  invalid_cursor: 400,
-  missing_credentials: 401,
-  invalid_api_key: 401,
-  not_found: 404,
-  method_not_allowed: 405,
-  not_acceptable: 406,
-  uri_too_long: 414
-}
-
-/** Holds an answer against the envelope and returns its code. */
-const problemOf = (status: number, body: string, header: (name: string) => string | null): string => {
-  const problem = JSON.parse(body)
-  const { code, detail, errors, requestId, title, type, ...rest } = problem
-  expect(rest).toEqual({ status })
-  expect(statuses[code]).toBe(status)
-  expect(type).toBe(`/v1/docs#${code}`)
-  for (const text of [title, detail]) expect(text).toMatch(/^.{3,}$/)
-  expect(header("content-type")).toBe("application/problem+json")
-  expect(requestId).toBe(header("x-request-id"))
-  expect(requestId).toMatch(/^req_[0-9a-z]{26}$|^[A-Za-z0-9_-]{8,64}$/)
-  expect(code.endsWith("parameter") || code === "invalid_cursor").toBe(errors !== undefined)
-  for (const one of errors ?? []) expect(Object.keys(one).sort()).toEqual(["code", "detail", "field", "in"])
-  expect(body).not.toMatch(/SELECT|postgres|node_modules|\.ts|Effect|Error:|undefined/i)
-  if (status === 401) expect(header("www-authenticate")).toStartWith("Bearer")
-  return code
-}
-const codeOf = ({ headers, status, text }: Answer) => problemOf(status, text, (name) => headers.get(name))
-const rawCode = ({ body, headers, status }: RawAnswer) => problemOf(status, body, (name) => headers[name] ?? null)
-
 describe("Errors 1 and Decision D-4: one envelope", () => {
   test("every kind of failure has it, on every path", async () => {
     for (const path of paths) {

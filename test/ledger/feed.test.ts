@@ -189,6 +189,16 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
     ])
   })
 
+  test("a record that is nested without end is refused by its line, in either form of the feed", async () => {
+    const before = await everything()
+    const deep = `{"type":"network","name":${"[".repeat(30_000)}${"]".repeat(30_000)},"kind":"mainnet"}`
+    for (const answer of [await app.records(`\n${deep}`), await app.records(`[[],${deep}]`, { "content-type": "application/json" })]) {
+      expect(outcome(answer)).toEqual([400, "invalid_body"])
+      expect(answer.json.errors.at(-1)).toMatchObject({ line: 2, field: "", reason: "is nested too deeply" })
+    }
+    expect(await everything()).toBe(before)
+  })
+
   test("a batch that fails in the database leaves nothing of it, neither rows nor events", async () => {
     // A constraint that only this test has makes the last of the writes fail, after every other was made.
     await app.sql("ALTER TABLE events ADD CONSTRAINT broken CHECK (payload NOT LIKE '%31337%') NOT VALID")

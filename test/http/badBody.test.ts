@@ -1,0 +1,330 @@
+/**
+ * Every path of webhooks, events and deliveries against every kind of bad request, bodies included: the right answer in
+ * the one envelope, nothing done, never a 500, never a hint. Spec: Errors. Decisions D-1, D-4, D-5; reliability T13, T17.
+ */
+import { beforeAll, describe, expect, test } from "bun:test"
+import * as net from "node:net"
+import fc from "fast-check"
+import { delivery, event, insertDeliveries, insertEvents } from "../events/rows.ts"
+import { type Answer, useApp } from "../support/app.ts"
+import { codeOf, rawCode } from "../support/problem.ts"
+import { rawGet, sendRaw } from "../support/raw.ts"
+import { create, fields, useKeys } from "../webhooks/verbs.ts"
+
+const app = useApp(["api"], { RATE_LIMIT: "1000/1s burst 100000" })
+const keys = useKeys(app)
+const base = () => app.main?.baseUrl ?? ""
+
+interface Operation {
+  readonly method: string
+  readonly path: string
+  /** Methods that the path has. */
+  readonly allow: string
+}
+let operations: ReadonlyArray<Operation> = []
+let webhookId = ""
+const secrets = { expired: "", revoked: "", elsewhere: "", reading: "" }
+
+beforeAll(async () => {
+  webhookId = (await create(app, keys.owner, { status: "DISABLED", description: "kept" })).id
+  const row = event()
+  await insertEvents(app, [row])
+  const sent = delivery({ eventId: row.id, webhookId })
+  await insertDeliveries(app, [sent])
+  const one = `/v1/webhooks/${webhookId}`
+  operations = [
+    { method: "GET", path: "/v1/webhooks", allow: "GET, HEAD, POST" },
+    { method: "POST", path: "/v1/webhooks", allow: "GET, HEAD, POST" },
+    { method: "GET", path: one, allow: "DELETE, GET, HEAD, PATCH" },
+    { method: "PATCH", path: one, allow: "DELETE, GET, HEAD, PATCH" },
+    { method: "DELETE", path: one, allow: "DELETE, GET, HEAD, PATCH" },
+    { method: "POST", path: `${one}/rotate-secret`, allow: "POST" },
+    { method: "POST", path: `${one}/ping`, allow: "POST" },
+    { method: "GET", path: `${one}/deliveries`, allow: "GET, HEAD" },
+    { method: "GET", path: "/v1/webhook-events", allow: "GET, HEAD" },
+    { method: "GET", path: `/v1/webhook-events/${row.id}`, allow: "GET, HEAD" },
+    { method: "GET", path: `/v1/webhook-events/${row.id}/deliveries`, allow: "GET, HEAD" },
+    { method: "POST", path: `/v1/webhook-deliveries/${sent.id}/redeliver`, allow: "POST" }
+  ]
+  secrets.expired = (await app.key("user_a", { expiresAt: "2020-01-01T00:00:00Z" })).secret
+  const revoked = await app.key("user_a")
+  await app.sql("UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = $1", [revoked.key.id])
+  secrets.revoked = revoked.secret
+  secrets.elsewhere = (await app.key("user_a", { ipAllowlist: ["203.0.113.0/24"] })).secret
+  secrets.reading = (await app.key("user_a", { scopes: ["vault:read"] })).secret
+}, 60_000)
+
+/** Everything that a request could have changed. */
+const state = async () => {
+  const [row] = await app.sql(`SELECT (SELECT json_agg(w ORDER BY w.id) FROM webhooks w)::text AS webhooks,
+    (SELECT count(*) FROM webhook_secrets) AS secrets, (SELECT count(*) FROM deliveries) AS deliveries,
+    (SELECT count(*) FROM events) AS events, (SELECT count(*) FROM pings) AS pings, (SELECT count(*) FROM idempotency_keys) AS answers`)
+  return row
+}
+const withBody = ({ method }: Operation) => method === "PATCH" || method === "POST"
+const bodyOf = ({ method, path }: Operation) =>
+  method === "PATCH" ? { body: { description: "changed" } } : path === "/v1/webhooks" && method === "POST" ? { body: fields() } : {}
+
+describe("Errors 1: errors use one envelope shape for all operations", () => {
+  test("whoever may not ask is refused in the one envelope on every path of webhooks, events and deliveries, and nothing is done", async () => {
+    const before = await state()
+    for (const operation of operations) {
+      const { method, path } = operation
+      const collection = path.split("/").length === 3
+      for (const [options, code] of [
+        [{}, "missing_credentials"],
+        [{ key: "garbage" }, "invalid_api_key"],
+        [{ key: secrets.expired }, "expired_api_key"],
+        [{ key: secrets.revoked }, "revoked_api_key"],
+        [{ key: secrets.elsewhere }, "ip_not_allowed"],
+        [{ key: secrets.reading }, collection ? "insufficient_scope" : "not_found"],
+        [{ key: keys.stranger }, collection ? undefined : "not_found"],
+        [{ key: keys.owner, headers: { accept: "text/html" } }, "not_acceptable"]
+      ] as const) {
+        if (code === undefined) continue
+        const answer = await app.request(method, path, { ...bodyOf(operation), ...options })
+        expect([method, path, code, codeOf(answer)]).toEqual([method, path, code, code])
+      }
+    }
+    expect(await state()).toEqual(before)
+  }, 60_000)
+
+  test("a parameter that is not known, a wrong method and a path that is too long are refused on every one of them", async () => {
+    const before = await state()
+    for (const operation of operations) {
+      const { allow, method, path } = operation
+      const ask = async (target: string) => codeOf(await app.request(method, target, { key: keys.owner, ...bodyOf(operation) }))
+      expect([method, path, await ask(`${path}?nonsense=1`)]).toEqual([method, path, "unknown_parameter"])
+      expect([method, path, await ask(`${path}?limt=1&limit=1`)]).toEqual([method, path, "unknown_parameter"])
+      expect([method, path, await ask(`${path}?cursor=${"A".repeat(8_200)}`)]).toEqual([method, path, "uri_too_long"])
+      for (const wrong of ["PUT", "OPTIONS", "GET", "POST", "PATCH", "DELETE"].filter((name) => !allow.includes(name))) {
+        const answer = await app.request(wrong, path, { key: keys.owner })
+        expect([wrong, path, codeOf(answer), answer.headers.get("allow")]).toEqual([wrong, path, "method_not_allowed", allow])
+      }
+    }
+    expect(await state()).toEqual(before)
+  }, 60_000)
+
+  test("an id of another kind, of nobody or of no form at all is the same 404 on every path with an id", async () => {
+    const ids = [
+      "whs_01jz0000000000000000000000",
+      "evt_01jz0000000000000000000000",
+      "vault_a",
+      "%00",
+      "%ff",
+      "..%2f",
+      "'--",
+      "*",
+      "a".repeat(4_000)
+    ]
+    const before = await state()
+    for (const operation of operations) {
+      const { method, path } = operation
+      if (path.split("/").length === 3) continue
+      const answers = new Set<string>()
+      for (const id of ids) {
+        const target = path.replace(/(?:whs|evt|del)_[0-9a-z]{26}/, id)
+        const answer = await rawGet(base(), target, {
+          key: keys.owner,
+          method,
+          lines: ["X-Request-Id: same-request-id", "Content-Length: 0"]
+        })
+        expect([method, target, rawCode(answer)]).toEqual([method, target, "not_found"])
+        const { date: _, ratelimit: __, ...headers } = answer.headers
+        answers.add(JSON.stringify([headers, answer.body]))
+      }
+      expect([method, path, answers.size]).toEqual([method, path, 1])
+    }
+    expect(await state()).toEqual(before)
+  }, 60_000)
+})
+
+/** A request with a body that no client library would send. */
+const send = async (method: string, path: string, type: string | undefined, body: string | Uint8Array<ArrayBuffer>): Promise<Answer> =>
+  app.request(method, path, { key: keys.owner, raw: body, headers: type === undefined ? {} : { "content-type": type } })
+
+describe("What the service does 2: bodies are JSON", () => {
+  /** The two operations that read a body. */
+  const reading = () => operations.filter((one) => "body" in bodyOf(one))
+
+  test("a body that is no JSON, no UTF-8, no object or nested without end is 400, and nothing is done", async () => {
+    const before = await state()
+    const json = JSON.stringify(fields())
+    for (const { method, path } of reading()) {
+      for (const [body, code] of [
+        ["", "malformed_json"],
+        ["{", "malformed_json"],
+        ["{'url':1}", "malformed_json"],
+        [`${json},`, "malformed_json"],
+        [`${json}${json}`, "malformed_json"],
+        [`\u0000${json}`, "malformed_json"],
+        ["NaN", "malformed_json"],
+        ["url=https://hooks.example.com", "malformed_json"],
+        [Buffer.from(json.replace("hooks", "\xff\xfe"), "latin1"), "malformed_json"],
+        [Buffer.from('{"description":"\xed\xa0\x80"}', "latin1"), "malformed_json"],
+        [`${"[".repeat(30_000)}${"]".repeat(30_000)}`, "invalid_body"],
+        [`{"description":${"[".repeat(30_000)}${"]".repeat(30_000)}}`, "invalid_body"],
+        [`${'{"a":'.repeat(8_000)}1${"}".repeat(8_000)}`, "invalid_body"],
+        ["[".repeat(60_000), "malformed_json"],
+        ["null", "invalid_body"],
+        ["true", "invalid_body"],
+        ['"text"', "invalid_body"],
+        ["12", "invalid_body"],
+        ["[]", "invalid_body"],
+        [`[${json}]`, "invalid_body"],
+        ['{"url":"https://hooks.example.com/\\u0000"}', "invalid_body"],
+        ['{"__proto__":{"url":"https://hooks.example.com/"}}', "invalid_body"],
+        ['{"":""}', "invalid_body"]
+      ] as const) {
+        const answer = await send(method, path, "application/json", body)
+        expect([method, String(body).slice(0, 40), codeOf(answer)]).toEqual([method, String(body).slice(0, 40), code])
+      }
+    }
+    expect(await state()).toEqual(before)
+  }, 60_000)
+
+  test("a body of another type, or of none, is 415", async () => {
+    const before = await state()
+    const json = JSON.stringify(fields())
+    for (const { method, path } of reading()) {
+      for (const type of [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "application/xml",
+        "application/jsonx",
+        "json"
+      ]) {
+        expect([method, type, codeOf(await send(method, path, type, json))]).toEqual([method, type, "unsupported_media_type"])
+      }
+      const untyped = await sendRaw(
+        base(),
+        `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${keys.owner}\r\nContent-Length: ${json.length}\r\n\r\n${json}`
+      )
+      expect([method, rawCode(untyped)]).toEqual([method, "unsupported_media_type"])
+    }
+    expect(await state()).toEqual(before)
+  })
+
+  test("a body has at most 64 KiB, to the byte, with or without a length: more is 413 (Decision D-4)", async () => {
+    const of = (bytes: number) => {
+      const json = JSON.stringify({ description: "to the byte" })
+      return `${json}${" ".repeat(bytes - json.length)}`
+    }
+    const target = `/v1/webhooks/${webhookId}`
+    expect((await send("PATCH", target, "application/json", of(65_536))).status).toBe(200)
+    await app.request("PATCH", target, { key: keys.owner, body: { description: "kept" } })
+    const before = await state()
+    for (const { method, path } of reading()) {
+      for (const bytes of [65_537, 1_000_000]) {
+        expect([method, bytes, codeOf(await send(method, path, "application/json", of(bytes)))]).toEqual([
+          method,
+          bytes,
+          "payload_too_large"
+        ])
+        const chunked = new ReadableStream({
+          start(controller) {
+            for (let sent = 0; sent < bytes; sent += 16_384) controller.enqueue(Buffer.from(of(bytes)).subarray(sent, sent + 16_384))
+            controller.close()
+          }
+        })
+        const answer = await fetch(`${base()}${path}`, {
+          method,
+          body: chunked,
+          headers: { authorization: `Bearer ${keys.owner}`, "content-type": "application/json" }
+        })
+        const { code } = (await answer.json()) as { code: string }
+        expect([method, bytes, answer.status, code]).toEqual([method, bytes, 413, "payload_too_large"])
+      }
+    }
+    expect(await state()).toEqual(before)
+  })
+
+  test("what is sent to an operation that takes no body changes nothing of what it does or refuses", async () => {
+    for (const operation of operations.filter((one) => withBody(one) && !("body" in bodyOf(one)))) {
+      const target = operation.path.replace(/(whs|del)_[0-9a-z]{26}/, "$1_01jz0000000000000000000000")
+      for (const body of ["{", "x".repeat(70_000), '{"a":1}']) {
+        const answer = await send(operation.method, target, "text/plain", body)
+        expect([target, body.slice(0, 9), codeOf(answer)]).toEqual([target, body.slice(0, 9), "not_found"])
+      }
+    }
+  })
+
+  test("a client that goes away in the middle of its body leaves nothing behind", async () => {
+    const before = await state()
+    const json = JSON.stringify(fields())
+    const { hostname, port } = new URL(base())
+    for (let count = 0; count < 20; count++) {
+      const socket = net.connect(Number(port), hostname)
+      socket.on("error", () => {})
+      socket.write(
+        `POST /v1/webhooks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${keys.owner}\r\nContent-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n${json.slice(0, 20 + count)}`
+      )
+      await Bun.sleep(10)
+      socket.destroy()
+    }
+    await Bun.sleep(200)
+    expect(await state()).toEqual(before)
+    expect((await app.get(`/v1/webhooks/${webhookId}`, keys.owner)).status).toBe(200)
+  })
+})
+
+describe("Decision D-4: fields at fault", () => {
+  test("each is named with what would fit, in words and not in the names of types", async () => {
+    for (const [method, body, expected] of [
+      ["POST", [], { "": "must be an object" }],
+      ["PATCH", null, { "": "must be an object" }],
+      ["PATCH", { status: "x" }, { status: "must be one of ACTIVE, DISABLED" }],
+      [
+        "PATCH",
+        { eventKinds: [null] },
+        { "eventKinds.0": expect.stringMatching(/^must be one of transaction\.pending, .*webhook\.secret_rotated$/) }
+      ],
+      ["PATCH", { eventKinds: [] }, { eventKinds: "must list at least one kind, each once" }],
+      [
+        "PATCH",
+        { vaultIds: [1], url: 3, description: 4 },
+        { "vaultIds.0": "must be a text", url: "must be a URL", description: "must be a text or null" }
+      ],
+      ["PATCH", { vaultIds: 4, eventKinds: null }, { vaultIds: "must be a list or null", eventKinds: "must be a list" }],
+      ["PATCH", { secret: "x" }, { secret: "is not a field of this body" }],
+      ["POST", { ...fields(), entityIds: null, notificationEmail: 3 }, { entityIds: "must be a list", notificationEmail: "must be a text" }]
+    ] as const) {
+      const answer = await app.request(method, method === "POST" ? "/v1/webhooks" : `/v1/webhooks/${webhookId}`, { key: keys.owner, body })
+      expect(codeOf(answer)).toBe("invalid_body")
+      expect(Object.fromEntries(answer.json.errors.map(({ detail, field }: { detail: string; field: string }) => [field, detail]))).toEqual(
+        expected
+      )
+    }
+  })
+})
+
+describe("anything at all", () => {
+  test("a body of random JSON is answered below 500, in the envelope, and stored only when it is a webhook", async () => {
+    const known = fc.constantFrom(...Object.keys(fields()), "vaultIds", "description", "status", "secret", "id")
+    const value = fc.oneof(
+      fc.json({ maxDepth: 3 }).map((text): unknown => JSON.parse(text)),
+      fc.constantFrom<unknown>(
+        "https://hooks.example.com/",
+        ["entity_a"],
+        ["transaction.confirmed"],
+        "ops@example.com",
+        "ACTIVE",
+        null,
+        [],
+        ""
+      )
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom("POST", "PATCH"), fc.dictionary(known, value, { maxKeys: 6 }), async (method, body) => {
+        const answer = await app.request(method, method === "POST" ? "/v1/webhooks" : `/v1/webhooks/${webhookId}`, {
+          key: keys.owner,
+          body
+        })
+        if (answer.status >= 300) codeOf(answer)
+        expect(answer.status).toBeLessThan(500)
+      }),
+      { numRuns: 120 }
+    )
+  }, 60_000)
+})
