@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import { randomBytes } from "node:crypto"
 import fc from "fast-check"
+import { delivery, event, insertDeliveries, insertEvents } from "../events/rows.ts"
 import { useApp } from "../support/app.ts"
 import { address, asset, balance, network, smallest, transaction, user, vault } from "../support/records.ts"
+import { create } from "../webhooks/verbs.ts"
 
 const app = useApp()
 let key = "",
@@ -11,7 +13,10 @@ let key = "",
 /** Asset ids as long as they come: the longest key that a cursor has to hold. */
 const long = (number: number) => `ethereum/spl2022:${String(number).repeat(133)}`
 
+/** Every list that has pages; the one of deliveries is added once there is a webhook. */
 const lists = [
+  "/v1/webhooks",
+  "/v1/webhook-events",
   "/v1/vaults",
   "/v1/assets",
   "/v1/networks",
@@ -33,7 +38,16 @@ beforeAll(async () => {
     ...[1, 2, 3, 4].flatMap((number) => [transaction("vault_a", number), transaction("vault_b", number)])
   ])
   key = (await app.key("user_a")).secret
-  otherKey = (await app.key("user_a", { scopes: ["vault:read"] })).secret
+  otherKey = (await app.key("user_a", { scopes: ["vault:read", "webhook:read"] })).secret
+  const { id: webhookId } = await create(app, key, { status: "DISABLED" })
+  for (let count = 0; count < 2; count++) await create(app, key, { status: "DISABLED" })
+  const sent = Array.from({ length: 3 }, () => event())
+  await insertEvents(app, sent)
+  await insertDeliveries(
+    app,
+    sent.map(({ id }) => delivery({ eventId: id, webhookId }))
+  )
+  lists.push(`/v1/webhooks/${webhookId}/deliveries`)
 })
 
 const cursorOf = async (target: string): Promise<string> => (await app.get(target, key)).json.pagination.nextCursor
@@ -42,6 +56,18 @@ const refused = async (target: string, code: string) => {
   expect([target, answer.status, answer.json.code]).toEqual([target, 400, code])
   return answer
 }
+
+describe("Common rules 2: list responses have the shape { data, pagination: { limit, nextCursor } }", () => {
+  test("every list that has pages, and nothing beside it: no totals", async () => {
+    expect(lists).toHaveLength(9)
+    for (const list of lists) {
+      const { headers, json } = await app.get(`${list}?limit=1`, key)
+      expect([list, Object.keys(json), Object.keys(json.pagination)]).toEqual([list, ["data", "pagination"], ["limit", "nextCursor"]])
+      expect([list, json.pagination]).toEqual([list, { limit: 1, nextCursor: expect.any(String) }])
+      expect([list, json.data.length, headers.get("content-type")]).toEqual([list, 1, "application/json"])
+    }
+  })
+})
 
 describe("Decision D-1: pages", () => {
   test("limit is 100 when absent, and any whole number from 1 to 500 is taken as it is", async () => {
