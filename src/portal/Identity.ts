@@ -111,7 +111,10 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
             headers: kept,
             body: JSON.stringify(body)
           })
-          return answered(await auth.handler(request))
+          const answer = await answered(await auth.handler(request))
+          // Its own trouble (no database) is nobody's wrong password.
+          if (answer.status >= 500) throw new Error(`the sign-in library answered ${answer.status} at ${path}`)
+          return answer
         }),
 
       /** Passes the identity provider's redirect on. */
@@ -124,12 +127,8 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
       startSession: (userId: string) =>
         asked(async (auth, kept) => answered(await auth.api.startSession({ body: { userId }, headers: kept, asResponse: true }))),
 
-      /** The token of the session that the request's cookie carries; null without one, or when its signature is not ours. */
-      token: asked(async (auth, kept) => {
-        if (!(kept.get("cookie") ?? "").includes("custody.session_token=")) return null
-        const found = await auth.api.getSession({ headers: kept, query: { disableCookieCache: true, disableRefresh: true } })
-        return found?.session.token ?? null
-      })
+      /** The token in the request's cookie; null without one, or when its signature is not ours. */
+      token: asked((auth, kept) => auth.api.cookieToken({ headers: kept }))
     }
   })
 }) {

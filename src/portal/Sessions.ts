@@ -41,6 +41,7 @@ export interface ListedSession {
   readonly lastSeenAt: string
 }
 
+const signedOut = () => problem("signed_out", "Sign in to go on.")
 const seconds = (duration: Duration.Duration) => Math.round(Duration.toSeconds(duration))
 
 export class Sessions extends Effect.Service<Sessions>()("custody/portal/Sessions", {
@@ -48,16 +49,20 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
     const sql = yield* SqlClient.SqlClient
     const identity = yield* Identity
 
+    /** Whether a session `s` has ended: by its age, by idleness, or before the second factor was shown. */
+    const over = sql`(s.expires_at <= clock_timestamp()
+      OR s.last_seen_at < clock_timestamp() - make_interval(secs => ${seconds(IDLE)})
+      OR (s.second_factor_at IS NULL AND s.created_at < clock_timestamp() - make_interval(secs => ${seconds(HALFWAY)})))`
+
     const find = (token: string) => sql<SessionState & { readonly status: string; readonly over: boolean; readonly unseen: boolean }>`
       SELECT s.id, s.user_id AS "userId", u.name, u.email, u.organization_id AS "organizationId", o.name AS "organizationName",
         u.organization_role = 'owner' AS "isOwner", f.verified_at IS NOT NULL AS enrolled, s.second_factor_at AS "secondFactorAt",
         EXISTS (SELECT 1 FROM portal_accounts a WHERE a.user_id = s.user_id AND a.password IS NOT NULL) AS "hasPassword", u.status,
-        s.last_seen_at < clock_timestamp() - make_interval(secs => ${seconds(IDLE)})
-          OR (s.second_factor_at IS NULL AND s.created_at < clock_timestamp() - make_interval(secs => ${seconds(HALFWAY)})) AS over,
+        ${over} AS over,
         s.last_seen_at < clock_timestamp() - interval '1 minute' AS unseen
       FROM portal_sessions s JOIN users u ON u.id = s.user_id JOIN organizations o ON o.id = u.organization_id
       LEFT JOIN portal_second_factors f ON f.user_id = s.user_id
-      WHERE s.token = ${token} AND s.expires_at > clock_timestamp()`
+      WHERE s.token = ${token}`
 
     /** The session of a token, if it is still one. */
     const ofToken = (token: string) =>
@@ -85,9 +90,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
     const current = Effect.flatMap(identity.token, (token) => (token === null ? Effect.succeed(null) : ofToken(token)))
 
     /** The request's session, whether or not the second factor was shown. */
-    const started = Effect.flatMap(current, (session) =>
-      session === null ? problem("signed_out", "Sign in to go on.") : Effect.succeed(session)
-    )
+    const started = Effect.flatMap(current, (session) => (session === null ? signedOut() : Effect.succeed(session)))
 
     /** The request's session, complete. */
     const complete = Effect.flatMap(started, (session) =>
@@ -101,21 +104,30 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
       started,
       complete,
 
-      /** Marks that the second factor was shown in a session. */
-      completeSession: (sessionId: string) =>
-        Effect.orDie(sql`UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE id = ${sessionId}`),
-
-      /** The same for the session of a token. */
-      completeToken: (token: string) =>
-        Effect.orDie(sql`UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE token = ${token}`),
+      /**
+       * A complete session of a user who has just shown the second factor, by its cookies. It takes the place of `before`,
+       * the one that it was shown in: a token that somebody planted before the sign-in opens nothing after it, and a
+       * session that was ended meanwhile leads to none. What else has ended of the user's goes with it.
+       */
+      begin: (userId: string, before?: SessionState) =>
+        Effect.gen(function* () {
+          const gone = yield* Effect.orDie(sql<{ id: string }>`
+            DELETE FROM portal_sessions s WHERE s.user_id = ${userId} AND (s.id = ${before?.id ?? ""} OR ${over}) RETURNING s.id`)
+          const ended = before !== undefined && !gone.some(({ id }) => id === before.id)
+          if (ended) return yield* signedOut()
+          const { body, cookies } = yield* identity.startSession(userId)
+          const token = body["token"]
+          if (typeof token !== "string") return yield* signedOut()
+          yield* Effect.orDie(sql`UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE token = ${token}`)
+          return cookies
+        }),
 
       /** The user's sessions that have not ended, latest first. */
       list: ({ id, userId }: SessionState): Effect.Effect<ReadonlyArray<ListedSession>> =>
         Effect.orDie(sql<ListedSession>`
           SELECT s.id, s.id = ${id} AS current, s.ip_address AS "ipAddress", s.user_agent AS "userAgent", s.created_at AS "createdAt",
             s.last_seen_at AS "lastSeenAt" FROM portal_sessions s
-          WHERE s.user_id = ${userId} AND s.expires_at > clock_timestamp() AND s.second_factor_at IS NOT NULL
-            AND s.last_seen_at > clock_timestamp() - make_interval(secs => ${seconds(IDLE)})
+          WHERE s.user_id = ${userId} AND s.second_factor_at IS NOT NULL AND NOT ${over}
           ORDER BY s.last_seen_at DESC, s.id LIMIT 100`),
 
       /** Ends one of the user's sessions. */

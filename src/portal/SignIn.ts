@@ -87,12 +87,9 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         Effect.gen(function* () {
           yield* spendOfAddress
           const userId = yield* passkeys.verify(given, "sign-in")
-          const answer = yield* identity.startSession(userId)
-          const token = answer.body["token"]
-          if (typeof token !== "string") return yield* failed()
-          yield* sessions.completeToken(token)
+          const cookies = yield* sessions.begin(userId)
           yield* Effect.logInfo("portal: signed in with a passkey").pipe(Effect.annotateLogs({ userId }))
-          return yield* cookiesOf(answer)
+          return cookies
         }),
 
       /** Where to send the browser to sign in at the identity provider, with the cookie that it brings back. */

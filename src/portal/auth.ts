@@ -40,10 +40,16 @@ export interface AuthOptions {
 
 const times = { createdAt: "created_at", updatedAt: "updated_at" } as const
 
-/** Starts a session for a user who was recognized by other means: a passkey. Reached by the server only. */
-const startSession = {
-  id: "start-session",
+/** What the library has no path for. Reached by the server only. */
+const ownEndpoints = {
+  id: "own-endpoints",
   endpoints: {
+    /** The token in the session's cookie, null unless its signature is ours; whether it is a session's is for the database to say. */
+    cookieToken: createAuthEndpoint.serverOnly({ method: "GET" }, async (ctx) => {
+      const token = await ctx.getSignedCookie(ctx.context.authCookies.sessionToken.name, ctx.context.secret)
+      return typeof token === "string" ? token : null
+    }),
+    /** Starts a session for a user who was recognized by other means than a password. */
     startSession: createAuthEndpoint.serverOnly(
       { method: "POST", body: Schema.standardSchemaV1(Schema.Struct({ userId: Schema.String })) },
       async (ctx) => {
@@ -117,7 +123,7 @@ export const makeAuth = ({ log, origin, pool, provider, secret }: AuthOptions) =
       password: { hash: hashPassword, verify: ({ hash, password }) => verifyPassword(password, hash) }
     },
     plugins: [
-      startSession,
+      ownEndpoints,
       ...(provider === undefined
         ? []
         : [

@@ -88,8 +88,7 @@ export const signInRoutes = HttpRouter.empty.pipe(
       const { code } = yield* Body.json(Code)
       if (!session.enrolled) return yield* problem("second_factor_required", "Set up an authenticator first.")
       yield* (yield* SecondFactor).take(session.userId, code)
-      yield* sessions.completeSession(session.id)
-      return done()
+      return done(yield* sessions.begin(session.userId, session))
     })
   ),
   HttpRouter.post(
@@ -122,9 +121,8 @@ export const signInRoutes = HttpRouter.empty.pipe(
       const session = yield* sessions.started
       const { code } = yield* Body.json(Code)
       yield* (yield* SecondFactor).confirm(session.userId, code)
-      yield* sessions.completeSession(session.id)
       yield* Effect.logInfo("portal: a second factor was set up").pipe(Effect.annotateLogs({ userId: session.userId }))
-      return done()
+      return done(yield* sessions.begin(session.userId, session))
     })
   ),
   HttpRouter.post("/sign-out", signOut)

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
 import { balance, entity, organization, smallest, transaction, user, vault } from "../support/records.ts"
 import { create } from "../webhooks/verbs.ts"
-import { signedIn, Visitor } from "./client.ts"
+import { invite, PASSWORD, signedIn, Visitor } from "./client.ts"
 
 const app = useApp()
 let owner: Visitor, member: Visitor, stranger: Visitor
@@ -13,7 +13,8 @@ let ownerKey = "",
 
 const people = (more: { readonly [field: string]: unknown } = {}) => [
   user("user_a", "org_a", ["vault_a", "vault_b"], { organizationRole: "owner" }),
-  user("user_m", "org_a", ["vault_a"], more)
+  user("user_m", "org_a", ["vault_a"], more),
+  user("user_t", "org_a", [])
 ]
 
 beforeAll(async () => {
@@ -159,7 +160,6 @@ describe("a session", () => {
     expect(visitor.cookies.size).toBe(0)
     await app.feed([user("user_n", "org_a", ["vault_a"])])
     const fresh = new Visitor(app)
-    const { invite, PASSWORD } = await import("./client.ts")
     const accepted = await fresh.request("POST", "/api/invitation/accept", { token: await invite(app, "user_n"), password: PASSWORD })
     const [cookie = ""] = fresh.setCookies.filter((one) => one.startsWith("custody.session_token="))
     expect(cookie).toMatch(/HttpOnly/i)
@@ -167,6 +167,43 @@ describe("a session", () => {
     expect(cookie).toMatch(/Path=\/portal/i)
     expect(accepted.text).toBe('{"done":true}')
   })
+
+  test("is known by a token that the service signed, and by no other", async () => {
+    const [[name = "", value = ""] = []] = owner.cookies
+    const [token = ""] = decodeURIComponent(value).split(".")
+    expect(await app.sql("SELECT user_id FROM portal_sessions WHERE token = $1", [token])).toEqual([{ user_id: "user_a" }])
+    const forger = new Visitor(app)
+    for (const forged of [
+      token,
+      `${token}.${Buffer.alloc(32).toString("base64")}`,
+      `${token}x${decodeURIComponent(value).slice(token.length)}`
+    ]) {
+      forger.cookies.set(name, encodeURIComponent(forged))
+      expect([forged, await forger.state()]).toEqual([forged, "signed_out"])
+    }
+    forger.cookies.set(name, value)
+    expect(await forger.state()).toBe("signed_in")
+  })
+
+  test("is another one after the second factor: what was planted before the sign-in opens nothing", async () => {
+    const { authenticator } = owner
+    if (authenticator === undefined) throw new Error("no authenticator")
+    const victim = new Visitor(app)
+    await victim.request("POST", "/api/sign-in", { email: "user_a@example.com", password: PASSWORD })
+    const planted = new Visitor(app)
+    for (const [name, value] of victim.cookies) planted.cookies.set(name, value)
+    expect(await planted.state()).toBe("second_factor")
+    const code = await authenticator.code()
+    expect((await victim.request("POST", "/api/sign-in/second-factor", { code })).status).toBe(200)
+    expect([await victim.state(), await planted.state()]).toEqual(["signed_in", "signed_out"])
+  }, 60_000)
+
+  test("ends at its time, and its row goes with it", async () => {
+    const visitor = await signedIn(app, "user_t")
+    await app.sql("UPDATE portal_sessions SET expires_at = now() WHERE user_id = 'user_t'")
+    expect(await visitor.state()).toBe("signed_out")
+    expect(await app.sql("SELECT 1 FROM portal_sessions WHERE user_id = 'user_t'")).toEqual([])
+  }, 60_000)
 
   test("is listed, ends one by one, and ends everywhere", async () => {
     const elsewhere = [new Visitor(app), new Visitor(app)] as const

@@ -36,6 +36,14 @@ describe("signing in", () => {
     await app.feed([user("user_b", "org_a", ["vault_a"])])
   }, 60_000)
 
+  test("that cannot be judged is said to be, and is no wrong password", async () => {
+    await app.sql("ALTER TABLE portal_accounts RENAME TO portal_accounts_away")
+    const unavailable = await signIn("user_b@example.com", PASSWORD, "198.51.100.3")
+    await app.sql("ALTER TABLE portal_accounts_away RENAME TO portal_accounts")
+    expect([unavailable.status, unavailable.json.code]).toEqual([503, "service_unavailable"])
+    expect((await signIn("user_b@example.com", PASSWORD, "198.51.100.3")).status).toBe(200)
+  }, 60_000)
+
   test("guessing a password is slowed for the account, wherever it comes from, and for the address", async () => {
     let last = 0
     for (let number = 1; number <= 11; number++) last = (await signIn("user_a@example.com", "a wrong guess", `203.0.113.${number}`)).status
@@ -108,8 +116,16 @@ describe("a password", () => {
 
 describe("an idle session", () => {
   test("ends after an hour without its user, whatever its pages ask for by themselves", async () => {
+    const idle = async () => {
+      const [row] = await app.sql(
+        "SELECT max(last_seen_at) < now() - interval '30 minutes' AS idle FROM portal_sessions WHERE user_id = 'user_b'"
+      )
+      return row?.["idle"]
+    }
     await app.sql("UPDATE portal_sessions SET last_seen_at = now() - interval '59 minutes' WHERE user_id = 'user_b'")
-    expect(await known.state()).toBe("signed_in")
+    expect([await known.state(), await idle()]).toEqual(["signed_in", true])
+    await known.request("GET", "/api/session", undefined, { "x-portal-active": "1" })
+    expect([await known.state(), await idle()]).toEqual(["signed_in", false])
     await app.sql("UPDATE portal_sessions SET last_seen_at = now() - interval '61 minutes' WHERE user_id = 'user_b'")
     expect(await known.state()).toBe("signed_out")
   })
