@@ -209,9 +209,11 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     return yield* Effect.never
   }).pipe(Effect.scoped, Effect.provide(Layer.merge(masterKey, http)))
 
-const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
+/** Starts work again that ended, whatever ended it, a defect included: the process would go on without it and say that it is ready. */
+export const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
     Effect.tapErrorCause((cause) => Effect.logError(`${what} ended and is started again`, cause)),
+    Effect.sandbox,
     Effect.retry(Schedule.spaced("3 seconds"))
   )
 
