@@ -5,6 +5,7 @@
  */
 import { SqlClient } from "@effect/sql"
 import { Data, Duration, Effect, Either, Redacted } from "effect"
+import { dieOnSql, transaction } from "../database/sql.ts"
 import * as Format from "../settings/Format.ts"
 import * as Id from "../values/Id.ts"
 import * as Timestamp from "../values/Timestamp.ts"
@@ -108,20 +109,25 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
       check: (userId: string, choice: Partial<Choice>) => Effect.asVoid(checked(userId, choice)),
 
       /** A new key of the user, with the secret that is shown this once. Fails for a user that is unknown or deactivated. */
-      create: Effect.fn("ApiKeys.create")(function* (userId: string, choice: Choice) {
-        const users = yield* Effect.orDie(sql<{ status: string }>`SELECT status FROM users WHERE id = ${userId}`)
-        if (users[0] === undefined) return yield* new UnknownKey({ message: `There is no user ${userId}.` })
-        if (users[0].status !== "active") return yield* new InvalidKey({ field: "user", message: `The user ${userId} is deactivated.` })
-        const stored = yield* checked(userId, choice)
-        const secret = Secret.make(),
-          id = Id.make("key")
-        yield* Effect.orDie(sql`
+      create: Effect.fn("ApiKeys.create")(
+        function* (userId: string, choice: Choice) {
+          // The row stays as it is until the key is there: a deactivation that comes in between finds the key and revokes it.
+          const users = yield* sql<{ status: string }>`SELECT status FROM users WHERE id = ${userId} FOR SHARE`
+          if (users[0] === undefined) return yield* new UnknownKey({ message: `There is no user ${userId}.` })
+          if (users[0].status !== "active") return yield* new InvalidKey({ field: "user", message: `The user ${userId} is deactivated.` })
+          const stored = yield* checked(userId, choice)
+          const secret = Secret.make(),
+            id = Id.make("key")
+          yield* sql`
           INSERT INTO api_keys (id, user_id, label, secret_hash, scopes, vault_ids, ip_allowlist, expires_at, created_at)
           VALUES (${id}, ${userId}, ${stored.label ?? choice.label}, ${Secret.hash(Redacted.value(secret))}, ${stored.scopes ?? choice.scopes}::text[],
-            ${stored.vaultIds ?? null}::text[], ${stored.ipAllowlist ?? []}::text[], ${choice.expiresAt}::timestamptz, now())`)
-        const [key] = yield* find(id)
-        return key === undefined ? yield* Effect.die(new Error("a key that was just made is gone")) : { key, secret }
-      }),
+            ${stored.vaultIds ?? null}::text[], ${stored.ipAllowlist ?? []}::text[], ${choice.expiresAt}::timestamptz, now())`
+          const [key] = yield* find(id)
+          return key === undefined ? yield* Effect.die(new Error("a key that was just made is gone")) : { key, secret }
+        },
+        transaction(sql),
+        dieOnSql
+      ),
 
       /** Keys, newest first; of one user when given. */
       list: (userId?: string): Effect.Effect<ReadonlyArray<ApiKey>> =>
@@ -138,19 +144,24 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
           ([key]) => key
         ),
 
-      /** Edits what is given and leaves the rest. A revoked key cannot be edited. */
-      update: Effect.fn("ApiKeys.update")(function* (id: string, change: Partial<Choice>) {
-        const [known] = yield* find(id)
-        if (known === undefined) return yield* new UnknownKey({ message: `There is no key ${id}.` })
-        if (known.revokedAt !== null)
-          return yield* new InvalidKey({ field: "id", message: `The key ${id} was revoked and cannot be edited.` })
-        const stored = { ...known, ...(yield* checked(known.userId, change)) }
-        yield* Effect.orDie(sql`
+      /** Edits what is given and leaves the rest, also what somebody else edits meanwhile. A revoked key cannot be edited. */
+      update: Effect.fn("ApiKeys.update")(
+        function* (id: string, change: Partial<Choice>) {
+          yield* sql`SELECT 1 FROM api_keys WHERE id = ${id} FOR UPDATE`
+          const [known] = yield* find(id)
+          if (known === undefined) return yield* new UnknownKey({ message: `There is no key ${id}.` })
+          if (known.revokedAt !== null)
+            return yield* new InvalidKey({ field: "id", message: `The key ${id} was revoked and cannot be edited.` })
+          const stored = { ...known, ...(yield* checked(known.userId, change)) }
+          yield* sql`
           UPDATE api_keys SET label = ${stored.label}, scopes = ${stored.scopes}::text[], vault_ids = ${stored.vaultIds}::text[],
-            ip_allowlist = ${stored.ipAllowlist}::text[], expires_at = ${stored.expiresAt}::timestamptz WHERE id = ${id}`)
-        const [key] = yield* find(id)
-        return key ?? known
-      }),
+            ip_allowlist = ${stored.ipAllowlist}::text[], expires_at = ${stored.expiresAt}::timestamptz WHERE id = ${id}`
+          const [key] = yield* find(id)
+          return key ?? known
+        },
+        transaction(sql),
+        dieOnSql
+      ),
 
       /** Revokes at once: a request that begins after this answered is refused. Revoking twice is harmless. */
       revoke: Effect.fn("ApiKeys.revoke")(function* (id: string) {
