@@ -276,14 +276,14 @@ const warnings = (settings: typeof Settings.Service) => {
     : Effect.void
 }
 
-/** Tells of a port in use before anything is started for it. */
-export const portsFree = Effect.flatMap(Settings, (settings) =>
+/** Tells of a port in use before anything is started for it; what else is wrong with an address, listening tells. */
+const portsFree = Effect.flatMap(Settings, (settings) =>
   Effect.gen(function* () {
-    for (const [name, setting, port] of [
-      ["public API", "PORT", settings.port],
-      ["platform listener", "PLATFORM_PORT", settings.platformPort]
+    for (const [name, setting, host, port] of [
+      ["public API", "PORT", settings.host, settings.port],
+      ["platform listener", "PLATFORM_PORT", settings.platformHost, settings.platformPort]
     ] as const) {
-      if (port !== 0 && (yield* portInUse(port))) {
+      if (port !== 0 && (yield* portInUse(port, host))) {
         return yield* new ListenError({
           message: `Port ${port} is in use by another program, so the ${name} cannot start. Free it, or set ${setting} to another port.`
         })

@@ -1,11 +1,10 @@
 /** What the doctor looks at on this machine: the data directory, its disk, the ports, certificates, the proxy variables. */
 import { createPrivateKey, X509Certificate } from "node:crypto"
 import * as fs from "node:fs"
-import * as net from "node:net"
 import * as path from "node:path"
 import { Config, Effect, Option } from "effect"
 import { DataDir } from "../embedded/DataDir.ts"
-import { livePid } from "../embedded/Process.ts"
+import { listenFault, livePid } from "../embedded/Process.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type Finding, fault, notice, well, why } from "./Finding.ts"
 
@@ -40,14 +39,6 @@ export const dataDirectory = Effect.gen(function* () {
   return findings
 })
 
-/** What listening would fail with; undefined when it would work. */
-const listenFault = (host: string, port: number): Effect.Effect<string | undefined> =>
-  Effect.async((resume) => {
-    const probe = net.createServer()
-    probe.once("error", (error) => resume(Effect.succeed("code" in error ? String(error.code) : error.message)))
-    probe.listen(port, host, () => probe.close(() => resume(Effect.succeed(undefined))))
-  })
-
 interface Listener {
   readonly subject: string
   readonly host: string
@@ -59,7 +50,7 @@ interface Listener {
 }
 
 const portOf = ({ host, hostSetting, owner, port, setting, subject }: Listener): Effect.Effect<Finding> =>
-  Effect.map(port === 0 ? Effect.succeed(undefined) : listenFault(host, port), (code) => {
+  Effect.map(port === 0 ? Effect.succeed(undefined) : listenFault(port, host), (code) => {
     if (owner !== undefined)
       return well(subject, `port ${port === 0 ? "taken at the start" : port}, in use by this service (process ${owner})`)
     if (port === 0) return well(subject, "a free port is taken at the start")

@@ -95,12 +95,7 @@ export const start = Effect.fn("Process.start")(function* (server: Server) {
       message: `The embedded ${server.name} did not start (${exited ?? "not ready after 60 s"}). Its log, ${server.logFile}, ends with:\n${tail(server.logFile)}`
     })
   yield* Effect.suspend(() => (exited === undefined ? server.ready : Effect.fail(failed()))).pipe(
-    Effect.filterOrFail(
-      (ready) => ready,
-      () => "starting" as const
-    ),
-    Effect.retry({ while: (error) => error === "starting", schedule: Schedule.spaced("50 millis") }),
-    Effect.catchAll((error) => (error === "starting" ? Effect.void : Effect.fail(error))),
+    Effect.repeat({ until: (ready) => ready, schedule: Schedule.spaced("50 millis") }),
     Effect.timeoutFail({ duration: Duration.seconds(60), onTimeout: failed }),
     Effect.onExit((exit) => (Exit.isSuccess(exit) || child.pid === undefined ? Effect.void : stop(server, child.pid)))
   )
@@ -121,13 +116,17 @@ export const stop = Effect.fn("Process.stop")(function* (server: Pick<Server, "s
   yield* Effect.sync(() => fs.rmSync(server.pidFile, { force: true }))
 })
 
-/** Whether something listens on the loopback port. */
-export const portInUse = (port: number): Effect.Effect<boolean> =>
+/** Why nothing can listen there now, such as `EADDRINUSE` or `EACCES`; undefined when it can. */
+export const listenFault = (port: number, host = "127.0.0.1"): Effect.Effect<string | undefined> =>
   Effect.async((resume) => {
     const probe = net.createServer()
-    probe.once("error", () => resume(Effect.succeed(true)))
-    probe.listen(port, "127.0.0.1", () => probe.close(() => resume(Effect.succeed(false))))
+    probe.once("error", (error) => resume(Effect.succeed("code" in error ? String(error.code) : error.message)))
+    probe.listen(port, host, () => probe.close(() => resume(Effect.succeed(undefined))))
   })
+
+/** Whether something listens on the port of the address already. */
+export const portInUse = (port: number, host?: string): Effect.Effect<boolean> =>
+  Effect.map(listenFault(port, host), (code) => code === "EADDRINUSE")
 
 /** The port asked for, or a free one for 0. Fails with a message naming the port and the setting when it is taken. */
 export const choosePort = Effect.fn("Process.choosePort")(function* (setting: string, port: number) {

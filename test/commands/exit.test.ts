@@ -92,6 +92,17 @@ describe("exit code 5: something that the command needs is away or its port is t
     }
   })
 
+  test.skipIf(process.platform !== "linux")("a port that is taken at another address of this machine is free", async () => {
+    const { free, port } = await occupied()
+    try {
+      const started = await app.start(["api"], { HOST: "127.0.0.2", PORT: port })
+      expect(started.baseUrl).toBe(`http://127.0.0.2:${port}`)
+      expect(await started.end()).toBe(0)
+    } finally {
+      free()
+    }
+  })
+
   test("Postgres that cannot be reached is said in words, without the password", async () => {
     const { free, port } = await occupied()
     free()
