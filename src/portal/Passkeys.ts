@@ -5,11 +5,11 @@
  */
 import { randomBytes } from "node:crypto"
 import { SqlClient } from "@effect/sql"
-import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server"
 import { Effect, Schema } from "effect"
 import { notFound, problem } from "../http/Problem.ts"
 import * as Id from "../values/Id.ts"
 import { requireOrigin } from "./origin.ts"
+import { text } from "./respond.ts"
 
 /** A passkey as its owner sees it. */
 export interface Passkey {
@@ -30,11 +30,29 @@ interface Stored extends Passkey {
   readonly transports: ReadonlyArray<string>
 }
 
-/** A browser's answer to a challenge; the library judges what is inside. */
-const Given = Schema.Struct({
-  challengeId: Schema.String,
-  response: Schema.Struct({ id: Schema.String }, { key: Schema.String, value: Schema.Unknown })
-})
+/** A browser's answer to a challenge, in the form that the Web Authentication specification gives it; what is inside is for the library to judge. */
+const answering = <A, I>(response: Schema.Schema<A, I>) =>
+  Schema.Struct({
+    challengeId: text(100),
+    response: Schema.Struct({
+      id: text(2_000),
+      rawId: Schema.String,
+      type: Schema.Literal("public-key"),
+      clientExtensionResults: Schema.Object,
+      response
+    })
+  })
+const Registration = answering(
+  Schema.Struct({
+    clientDataJSON: Schema.String,
+    attestationObject: Schema.String,
+    transports: Schema.optionalWith(Schema.mutable(Schema.Array(text(100))), { exact: true })
+  })
+)
+const Assertion = answering(Schema.Struct({ clientDataJSON: Schema.String, authenticatorData: Schema.String, signature: Schema.String }))
+
+/** A passkey as a browser looks for it, and where: in the device, on a stick, on a telephone. */
+const descriptor = ({ credentialId, transports }: Stored) => ({ id: credentialId, transports: [...transports] })
 
 const refused = () => problem("second_factor_failed", "The passkey was not accepted.")
 
@@ -78,7 +96,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
           library.generateAuthenticationOptions({
             rpID: new URL(origin).hostname,
             userVerification: "required",
-            allowCredentials: known.map(({ credentialId }) => ({ id: credentialId }))
+            allowCredentials: known.map(descriptor)
           })
         )
         return { challengeId: yield* keep(ceremony, made.challenge, userId), options: made }
@@ -106,7 +124,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
               userName: email,
               userID: new TextEncoder().encode(userId),
               attestationType: "none",
-              excludeCredentials: known.map(({ credentialId }) => ({ id: credentialId })),
+              excludeCredentials: known.map(descriptor),
               authenticatorSelection: { residentKey: "required", userVerification: "required" }
             })
           )
@@ -117,15 +135,14 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
       register: (userId: string, name: string, given: unknown) =>
         Effect.gen(function* () {
           const origin = yield* requireOrigin
-          const { challengeId, response } = yield* Effect.mapError(Schema.decodeUnknown(Given)(given), refused)
+          const { challengeId, response } = yield* Effect.mapError(Schema.decodeUnknown(Registration)(given), refused)
           const [challenge, owner] = yield* answerTo("register", challengeId)
           if (owner !== userId) return yield* refused()
           const library = yield* webauthn
           const { registrationInfo, verified } = yield* Effect.tryPromise({
             try: () =>
               library.verifyRegistrationResponse({
-                // The library judges every part of what the browser sent.
-                response: response as unknown as RegistrationResponseJSON,
+                response,
                 expectedChallenge: challenge,
                 expectedOrigin: origin,
                 expectedRPID: new URL(origin).hostname,
@@ -146,7 +163,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
       verify: (given: unknown, ceremony: "sign-in" | "confirm", userId?: string) =>
         Effect.gen(function* () {
           const origin = yield* requireOrigin
-          const { challengeId, response } = yield* Effect.mapError(Schema.decodeUnknown(Given)(given), refused)
+          const { challengeId, response } = yield* Effect.mapError(Schema.decodeUnknown(Assertion)(given), refused)
           const [challenge, asked] = yield* answerTo(ceremony, challengeId)
           const [known] = yield* Effect.orDie(sql<Stored>`
             SELECT ${columns} FROM portal_passkeys k JOIN users u ON u.id = k.user_id
@@ -156,7 +173,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
           const { authenticationInfo, verified } = yield* Effect.tryPromise({
             try: () =>
               library.verifyAuthenticationResponse({
-                response: response as unknown as AuthenticationResponseJSON,
+                response,
                 expectedChallenge: challenge,
                 expectedOrigin: origin,
                 expectedRPID: new URL(origin).hostname,
