@@ -4,6 +4,7 @@
  * whole: its bodies hold session tokens.
  */
 import { HttpServerRequest } from "@effect/platform"
+import { SqlClient } from "@effect/sql"
 import { Effect, Redacted, Runtime } from "effect"
 import { currentExchange } from "../http/Exchange.ts"
 import { MasterKey } from "../http/MasterKey.ts"
@@ -29,10 +30,12 @@ const unavailable = () =>
 
 export class Identity extends Effect.Service<Identity>()("custody/portal/Identity", {
   effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
     const pool = yield* PortalPool
     const settings = yield* Settings
     const master = yield* MasterKey
-    const log = Runtime.runFork(yield* Effect.runtime<never>())
+    const runtime = yield* Effect.runtime<never>()
+    const log = Runtime.runFork(runtime)
     const instances = new Map<string, Promise<Auth>>()
 
     const { portalOidcClientId, portalOidcClientSecret, portalOidcIssuer } = settings
@@ -41,6 +44,18 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
         ? undefined
         : { issuer: portalOidcIssuer, clientId: portalOidcClientId, clientSecret: Redacted.value(portalOidcClientSecret) }
 
+    /**
+     * The address that an account signs in with follows the feed's, unless another account has it: both the account whose
+     * address this is now and the one whose address it was, which may be somebody else's since.
+     */
+    const follow = (email: string) =>
+      Effect.asVoid(
+        Effect.orDie(sql`
+          UPDATE portal_users p SET email = lower(u.email), name = u.name, updated_at = now() FROM users u
+          WHERE u.id = p.id AND p.email <> lower(u.email) AND lower(${email}) IN (p.email, lower(u.email))
+            AND NOT EXISTS (SELECT 1 FROM portal_users o WHERE o.email = lower(u.email))`)
+      )
+
     const make = async (origin: string): Promise<Auth> => {
       const { makeAuth } = await import("./auth.ts")
       return makeAuth({
@@ -48,6 +63,7 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
         pool,
         provider,
         secret: Redacted.value(master.keyOf("portal-cookie")).toString("hex"),
+        follow: (email) => Runtime.runPromise(runtime)(follow(email)),
         log: (level, message) => log(Effect.logDebug(`sign-in: ${level}: ${message}`))
       })
     }
@@ -98,6 +114,8 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
     }
 
     return {
+      follow,
+
       /** The identity provider's name, null without one. */
       provider: provider === undefined ? null : new URL(provider.issuer).hostname,
 

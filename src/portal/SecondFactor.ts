@@ -1,8 +1,9 @@
 /**
  * The second factor: an authenticator app (TOTP, RFC 6238) with backup codes beside it. A code is taken once: the step
  * that it belongs to is kept, and no code of that step or an earlier one is taken again, so what somebody reads over a
- * shoulder at sign-in creates no key. Five wrong ones lock the factor for a quarter of an hour, whichever path they
- * came by.
+ * shoulder at sign-in creates no key. Five wrong ones in a row lock the factor for a quarter of an hour, whichever path
+ * they came by, and each five more for twice as long, up to a day: who has the password could otherwise try half a
+ * thousand codes a day.
  */
 import { createHash, randomInt } from "node:crypto"
 import { SqlClient } from "@effect/sql"
@@ -12,6 +13,7 @@ import { fieldIssue } from "../http/Body.ts"
 import { MasterKey } from "../http/MasterKey.ts"
 import { type Problem, problem } from "../http/Problem.ts"
 import type { SealedColumn } from "../http/reseal.ts"
+import { tooMany } from "./respond.ts"
 
 /** Where the secrets of authenticator apps are at rest. */
 export const sealedSecondFactors: SealedColumn = {
@@ -23,8 +25,10 @@ export const sealedSecondFactors: SealedColumn = {
 }
 
 /** Wrong codes in a row after which none is taken for a while. */
-export const FAILURES = 5
-const LOCK_MINUTES = 15
+const FAILURES = 5
+/** How long the first time, and at most. */
+const LOCK_MINUTES = 15,
+  LONGEST_LOCK_MINUTES = 24 * 60
 const STEP_SECONDS = 30
 /** Steps to either side of now whose codes are taken: clocks differ. */
 const WINDOW = 1
@@ -45,11 +49,13 @@ interface Row {
   readonly secret: Buffer
   readonly verified: boolean
   readonly failures: number
-  readonly locked: boolean
+  /** Seconds for which no code is taken; 0 when one is. */
+  readonly locked: number
   readonly lastStep: number
 }
 
-type Outcome = "taken" | "wrong" | "locked"
+/** `locked`: for how many seconds more. */
+type Outcome = "taken" | "wrong" | { readonly locked: number }
 
 const totp = (secret: OTPAuth.Secret, label: string) =>
   new OTPAuth.TOTP({ issuer: "Custody", label, algorithm: "SHA1", digits: 6, period: STEP_SECONDS, secret })
@@ -64,14 +70,12 @@ const hashOf = (code: string): Buffer =>
     .update(code.toLowerCase().replaceAll(/[^a-z0-9]/g, ""))
     .digest()
 
-const failed = (outcome: "wrong" | "locked"): Problem<"second_factor_failed" | "rate_limited"> =>
-  outcome === "locked"
-    ? problem("rate_limited", `Too many wrong codes. Try again in ${LOCK_MINUTES} minutes.`, {
-        headers: { "retry-after": String(LOCK_MINUTES * 60) }
-      })
-    : problem("second_factor_failed", "The code is not valid, or was used already. Wait for the next one.", {
+const failed = (outcome: Exclude<Outcome, "taken">): Problem<"second_factor_failed" | "rate_limited"> =>
+  outcome === "wrong"
+    ? problem("second_factor_failed", "The code is not valid, or was used already. Wait for the next one.", {
         fields: [fieldIssue("code", "is not valid, or was used already; wait for the next one")]
       })
+    : tooMany("Too many wrong codes.", outcome.locked)
 
 export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal/SecondFactor", {
   effect: Effect.gen(function* () {
@@ -98,10 +102,10 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
           const code = given.replaceAll(/\s/g, "")
           const [row] = yield* sql<Row>`
             SELECT secret, verified_at IS NOT NULL AS verified, failures, last_step AS "lastStep",
-              coalesce(locked_until > clock_timestamp(), false) AS locked
+              coalesce(greatest(0, ceil(extract(epoch FROM locked_until - clock_timestamp()))), 0)::integer AS locked
             FROM portal_second_factors WHERE user_id = ${userId} FOR UPDATE`
           if (row === undefined || row.verified === enrolling) return "wrong" as Outcome
-          if (row.locked) return "locked" as Outcome
+          if (row.locked > 0) return { locked: row.locked } as Outcome
           const step = stepOf(row, userId, code)
           if (step !== undefined && step > row.lastStep) {
             yield* sql`
@@ -115,10 +119,10 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
               WHERE user_id = ${userId} AND ${hashOf(code)}::bytea = ANY(backup_codes) RETURNING user_id`
             if (spent.length > 0) return "taken" as Outcome
           }
-          const locks = row.failures + 1 >= FAILURES
+          const failures = row.failures + 1
+          const minutes = failures % FAILURES === 0 ? Math.min(LONGEST_LOCK_MINUTES, LOCK_MINUTES * 2 ** (failures / FAILURES - 1)) : 0
           yield* sql`
-            UPDATE portal_second_factors SET failures = ${locks ? 0 : row.failures + 1},
-              locked_until = CASE WHEN ${locks} THEN clock_timestamp() + make_interval(mins => ${LOCK_MINUTES}) END
+            UPDATE portal_second_factors SET failures = ${failures}, locked_until = clock_timestamp() + make_interval(mins => ${minutes})
             WHERE user_id = ${userId}`
           return "wrong" as Outcome
         })

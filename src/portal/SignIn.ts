@@ -12,6 +12,7 @@ import { Settings } from "../settings/Settings.ts"
 import { type Answer, Identity } from "./Identity.ts"
 import { Invitations } from "./Invitations.ts"
 import { Passkeys } from "./Passkeys.ts"
+import { tooMany } from "./respond.ts"
 import { Sessions } from "./Sessions.ts"
 
 /** Attempts of one address, and on one account from anywhere, within {@link WINDOW}. */
@@ -41,25 +42,19 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     const spend = (key: string, limit: number) =>
       rateLimit === null
         ? Effect.void
-        : Effect.mapError(limiter.consume({ algorithm: "fixed-window", onExceeded: "fail", limit, window: WINDOW, key }), (failure) => {
-            const wait = failure.reason === "Exceeded" ? Math.max(1, Math.ceil(Duration.toSeconds(failure.retryAfter))) : 1
-            return problem("rate_limited", `Too many attempts. Try again in ${Math.ceil(wait / 60)} minutes.`, {
-              headers: { "retry-after": String(wait) }
-            })
-          })
+        : Effect.mapError(limiter.consume({ algorithm: "fixed-window", onExceeded: "fail", limit, window: WINDOW, key }), (failure) =>
+            tooMany(
+              "Too many attempts.",
+              failure.reason === "Exceeded" ? Math.max(1, Math.ceil(Duration.toSeconds(failure.retryAfter))) : 1
+            )
+          )
     const spendOfAddress = Effect.flatMap(currentExchange, ({ client }) =>
       spend(`address/${client === undefined ? "unknown" : prefix(client)}`, PER_ADDRESS)
     )
 
-    /** The address that an account signs in with follows the feed's, unless another account has it. */
-    const follow = (email: string) => sql`
-      UPDATE portal_users p SET email = lower(u.email), name = u.name, updated_at = now() FROM users u
-      WHERE u.id = p.id AND p.email <> lower(u.email) AND lower(u.email) = lower(${email})
-        AND NOT EXISTS (SELECT 1 FROM portal_users o WHERE o.email = lower(u.email))`
-
     const byPassword = (email: string, password: string) =>
       Effect.gen(function* () {
-        yield* Effect.orDie(follow(email))
+        yield* identity.follow(email)
         const [account] = yield* Effect.orDie(sql<{ id: string }>`
           SELECT p.id FROM portal_users p JOIN users u ON u.id = p.id WHERE p.email = lower(${email}) AND u.status = 'active'`)
         // The library does the same work for an address that nobody has.

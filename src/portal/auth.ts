@@ -35,6 +35,8 @@ export interface AuthOptions {
   /** Signs cookies. */
   readonly secret: string
   readonly provider: Provider | undefined
+  /** Brings the accounts that have or had this address up to date with the feed. */
+  readonly follow: (email: string) => Promise<void>
   readonly log: (level: string, message: string) => void
 }
 
@@ -69,7 +71,7 @@ export const hashPassword = (password: string): Promise<string> => Bun.password.
 export const verifyPassword = (password: string, hash: string): Promise<boolean> => Bun.password.verify(password.normalize("NFKC"), hash)
 
 /** An instance for one origin. */
-export const makeAuth = ({ log, origin, pool, provider, secret }: AuthOptions) =>
+export const makeAuth = ({ follow, log, origin, pool, provider, secret }: AuthOptions) =>
   betterAuth({
     appName: "Custody",
     baseURL: origin,
@@ -137,7 +139,12 @@ export const makeAuth = ({ log, origin, pool, provider, secret }: AuthOptions) =
                   scopes: ["openid", "email", "profile"],
                   pkce: true,
                   requireIdTokenVerification: true,
-                  disableSignUp: true
+                  disableSignUp: true,
+                  // Before an account is looked for by the address, so that an address that changed hands leads to nobody's.
+                  mapProfileToUser: async ({ email }) => {
+                    await follow(String(email))
+                    return {}
+                  }
                 }
               ]
             })

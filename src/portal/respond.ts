@@ -1,7 +1,7 @@
 /** Answers and bodies of the portal's own paths. */
 import { Cookies, HttpRouter, HttpServerResponse } from "@effect/platform"
 import { Effect, Schema } from "effect"
-import { notFound } from "../http/Problem.ts"
+import { notFound, problem } from "../http/Problem.ts"
 import { PASSWORD_MAX, PASSWORD_MIN } from "./limits.ts"
 
 /** A JSON answer, with the cookies of the sign-in library where it set some. */
@@ -10,6 +10,13 @@ export const json = (body: unknown, cookies: ReadonlyArray<string> = []): HttpSe
 
 /** The answer of a change that has nothing to tell. */
 export const done = (cookies: ReadonlyArray<string> = []) => json({ done: true }, cookies)
+
+/** What is refused for so many seconds: the sentence, and when to try again. */
+export const tooMany = (what: string, seconds: number) => {
+  const minutes = Math.ceil(seconds / 60)
+  const wait = minutes === 1 ? "a minute" : minutes <= 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`
+  return problem("rate_limited", `${what} Try again in ${wait}.`, { headers: { "retry-after": String(seconds) } })
+}
 
 /** The `id` in a path. */
 export const pathId = Effect.flatMap(HttpRouter.params, ({ id }) =>

@@ -124,6 +124,20 @@ describe("the identity provider", () => {
     expect(await visitor.state()).toBe("signed_out")
   }, 120_000)
 
+  test("an address that changed hands leads to whose it is now", async () => {
+    await app.feed([user("user_d", "org_a", ["vault_a"])])
+    await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_d"), password: null })
+    await app.feed([user("user_d", "org_a", ["vault_a"], { email: "d@example.com" })])
+    person = { sub: "p4", email: "user_d@example.com", email_verified: true }
+    const successor = new Visitor(app)
+    expect(await throughProvider(successor)).toStartWith("/portal/sign-in")
+    expect(await successor.state()).toBe("signed_out")
+    person = { sub: "p5", email: "D@example.com", email_verified: true }
+    const visitor = new Visitor(app)
+    expect(await throughProvider(visitor)).toBe("/portal/")
+    expect((await visitor.get("/api/session")).json.user.id).toBe("user_d")
+  }, 120_000)
+
   test("a redirect that nobody began leads nowhere", async () => {
     const visitor = new Visitor(app)
     const { headers, status } = await visitor.request("GET", "/api/auth/callback/oidc?code=x&state=y", undefined, { origin: "" })

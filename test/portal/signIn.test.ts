@@ -59,23 +59,51 @@ describe("signing in", () => {
 })
 
 describe("the second factor", () => {
-  test("locks after five wrong codes, for every path that asks for it", async () => {
+  test("locks after five wrong codes, for every path that asks for it, and for longer after five more", async () => {
     const half = new Visitor(app)
     await half.request("POST", "/api/sign-in", { email: "user_b@example.com", password: PASSWORD }, from("198.51.100.9"))
     expect(await half.state()).toBe("second_factor")
     const right = await known.code()
-    for (let number = 1; number <= 5; number++) {
-      const wrong = await half.request("POST", "/api/sign-in/second-factor", { code: "not one" })
-      expect([wrong.status, wrong.json.code]).toEqual([403, "second_factor_failed"])
+    const guess = async () => {
+      for (let number = 1; number <= 5; number++) {
+        const wrong = await half.request("POST", "/api/sign-in/second-factor", { code: "not one" })
+        expect([wrong.status, wrong.json.code]).toEqual([403, "second_factor_failed"])
+      }
+      const locked = await half.request("POST", "/api/sign-in/second-factor", { code: right })
+      expect([locked.status, locked.json.code]).toEqual([429, "rate_limited"])
+      return { detail: locked.json.detail, minutes: Math.ceil(Number(locked.headers.get("retry-after")) / 60) }
     }
-    const locked = await half.request("POST", "/api/sign-in/second-factor", { code: right })
-    expect([locked.status, locked.json.code]).toEqual([429, "rate_limited"])
+    const first = await guess()
+    expect(first).toEqual({ detail: "Too many wrong codes. Try again in 15 minutes.", minutes: 15 })
+    await app.sql("UPDATE portal_second_factors SET locked_until = now()")
+    expect((await guess()).minutes).toBe(30)
+    await app.sql("UPDATE portal_second_factors SET locked_until = now(), failures = 99")
+    await half.request("POST", "/api/sign-in/second-factor", { code: "not one" })
+    const longest = await half.request("POST", "/api/sign-in/second-factor", { code: right })
+    expect([longest.status, longest.json.detail]).toEqual([429, "Too many wrong codes. Try again in 24 hours."])
     const key = { label: "", scopes: ["vault:read"], vaultIds: null, ipAllowlist: [], confirmation: { code: right } }
     expect((await known.request("POST", "/api/keys", key)).status).toBe(429)
     expect(await half.state()).toBe("second_factor")
     await app.sql("UPDATE portal_second_factors SET locked_until = NULL")
     expect((await half.request("POST", "/api/sign-in/second-factor", { code: right })).status).toBe(200)
     expect(await half.state()).toBe("signed_in")
+    expect(await app.sql("SELECT failures FROM portal_second_factors WHERE user_id = 'user_b'")).toEqual([{ failures: 0 }])
+  }, 60_000)
+
+  test("takes no passkey that is none, whatever stands in its place", async () => {
+    const response = { clientDataJSON: "x", authenticatorData: "x", signature: "x" }
+    const assertion = { id: "x", rawId: "x", type: "public-key", clientExtensionResults: {}, response }
+    const { challengeId } = (await new Visitor(app).request("POST", "/api/sign-in/passkey/options", {}, from("198.51.100.20"))).json
+    for (const answer of [
+      {},
+      { challengeId, response: {} },
+      { challengeId, response: { ...assertion, id: "\u0000" } },
+      { challengeId: "\u0000", response: assertion },
+      { challengeId, response: assertion }
+    ]) {
+      const refused = await new Visitor(app).request("POST", "/api/sign-in/passkey", answer, from("198.51.100.20"))
+      expect([refused.status, refused.json.code]).toEqual([403, "second_factor_failed"])
+    }
   }, 60_000)
 
   test("backup codes work once each, and new ones replace them", async () => {
