@@ -2,7 +2,6 @@
  * The public API as an HTTP listener: the contract's routes behind the one door, the document that describes
  * them, the web portal beside them, and nothing else. Spec: Endpoints.
  */
-import { RateLimiter } from "@effect/experimental"
 import { HttpApi, HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Metric, MetricBoundaries, Runtime } from "effect"
 import { Api } from "./Api.ts"
@@ -21,6 +20,7 @@ import type { ExchangeState } from "./http/Exchange.ts"
 import { express } from "./http/express.ts"
 import { listen } from "./http/listen.ts"
 import { Pages } from "./http/Page.ts"
+import * as RateLimits from "./http/RateLimits.ts"
 import { document } from "./OpenApi.ts"
 import * as Portal from "./portal/Portal.ts"
 import { Settings } from "./settings/Settings.ts"
@@ -100,7 +100,7 @@ const reads = Layer.provideMerge(Transactions.layer, Layer.merge(Pages.layer, Va
 
 const groups = Layer.mergeAll(vaults.layer, catalog.layer, webhooks.layer, events.layer, deliveries.layer).pipe(
   Layer.provide([WebhooksRepo.layer, Webhooks.layer, EventsRepo.layer, DeliveriesRepo.layer]),
-  Layer.provide([Pings.layer, Starter.layer, Layer.provide(RateLimiter.layer, RateLimiter.layerStoreMemory)]),
+  Layer.provide([Pings.layer, Starter.layer, RateLimits.layer]),
   Layer.provide(Access.layer),
   Layer.provide(reads)
 )

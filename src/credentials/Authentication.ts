@@ -12,6 +12,7 @@ import { batched } from "../database/Batch.ts"
 import { DirectRows } from "../database/Database.ts"
 import { current, type ExchangeState } from "../http/Exchange.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
+import * as RateLimits from "../http/RateLimits.ts"
 import * as Format from "../settings/Format.ts"
 import { Settings } from "../settings/Settings.ts"
 import { FailedAuthentications } from "./FailedAuthentications.ts"
@@ -111,14 +112,14 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     }
 
     /** The key of a row that was found, or why it may not be used. */
-    const admit = (row: KeyRow, exchange: ExchangeState, now: number): Effect.Effect<PrincipalState, AuthenticationProblem> => {
+    const admit = (row: KeyRow, exchange: ExchangeState): Effect.Effect<PrincipalState, AuthenticationProblem> => {
       exchange.keyId = row.id
       if (row.revoked) return problem("revoked_api_key", "The API key was revoked.", rejected)
       if (row.expired) return problem("expired_api_key", "The API key has expired.", rejected)
       if (!allows(row.ipAllowlist, exchange.client)) {
         return problem("ip_not_allowed", `The API key is not allowed from ${exchange.client?.toString() ?? "an unknown address"}.`)
       }
-      keyUse.used(row.id, now)
+      keyUse.used(row.id, Date.now())
       const principal: PrincipalState = {
         keyId: row.id,
         userId: row.userId,
@@ -131,8 +132,8 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     }
 
     /** An API key that is not one of ours; counted against its sender's address. */
-    const refuse = (exchange: ExchangeState, now: number) => {
-      if (rateLimit !== null && exchange.client !== undefined) failures.failed(exchange.client, now)
+    const refuse = (exchange: ExchangeState) => {
+      if (rateLimit !== null && exchange.client !== undefined) failures.failed(exchange.client)
       return invalid()
     }
 
@@ -150,8 +151,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
             const { value } = session
             return rateLimit === null ? Effect.succeed(value) : Effect.as(spend(rateLimit, value.userId, exchange), value)
           }
-          const now = Date.now()
-          const wait = rateLimit !== null && exchange.client !== undefined ? failures.blockedFor(exchange.client, now) : 0
+          const wait = rateLimit !== null && exchange.client !== undefined ? failures.blockedFor(exchange.client) : 0
           if (wait > 0) {
             return problem("too_many_failed_auth", "Too many API keys from this address were not valid.", {
               headers: { "retry-after": String(wait) }
@@ -159,9 +159,9 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
           }
           const credential = bearer(headers.authorization)
           if (credential === undefined) return missing()
-          if (!Secret.isWellFormed(credential)) return refuse(exchange, now)
+          if (!Secret.isWellFormed(credential)) return refuse(exchange)
           return Effect.matchEffect(find(Secret.hash(credential)), {
-            onSuccess: (row) => (row === null ? refuse(exchange, now) : admit(row, exchange, now)),
+            onSuccess: (row) => (row === null ? refuse(exchange) : admit(row, exchange)),
             onFailure: Effect.die
           })
         })
@@ -170,7 +170,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     return { authenticate }
   })
 }) {
-  static readonly layer = Layer.provide(this.Default, [KeyUse.layer, Layer.provide(RateLimiter.layer, RateLimiter.layerStoreMemory)])
+  static readonly layer = Layer.provide(this.Default, [KeyUse.layer, RateLimits.layer])
 }
 
 /** Whether an IP allowlist lets the address in: an empty one lets all in, an unknown address never passes another. Spec: Authentication 6. */

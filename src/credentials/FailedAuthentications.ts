@@ -1,7 +1,7 @@
 /**
  * Guessing is slowed per address: 30 failed authentications in an hour, and the address is refused for 15
- * minutes, before the database is asked. Decision D-10. Kept in memory, per process; the oldest addresses are
- * forgotten first when there are too many to remember.
+ * minutes, before the database is asked. Decision D-10. Kept in memory, per process, by the monotonic clock; the oldest
+ * addresses are forgotten first when there are too many to remember.
  */
 import type { IPv4, IPv6 } from "ipaddr.js"
 
@@ -24,13 +24,15 @@ export class FailedAuthentications {
   readonly #records = new Map<string, Record>()
 
   /** Seconds until the address may try again; 0 when it may now. */
-  blockedFor(address: IPv4 | IPv6, now: number): number {
+  blockedFor(address: IPv4 | IPv6): number {
+    const now = performance.now()
     const until = this.#records.get(keyOf(address))?.blockedUntil ?? 0
     return until > now ? Math.ceil((until - now) / 1000) : 0
   }
 
   /** Counts a failure of the address. */
-  failed(address: IPv4 | IPv6, now: number): void {
+  failed(address: IPv4 | IPv6): void {
+    const now = performance.now()
     const key = keyOf(address)
     const known = this.#records.get(key)
     const record = known !== undefined && now - known.since < WINDOW_MS ? known : { failures: 0, since: now, blockedUntil: 0 }

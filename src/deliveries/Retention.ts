@@ -20,7 +20,9 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
       /** Makes the coming days and drops the past ones. Returns what went. */
       retain: Effect.gen(function* () {
         yield* Effect.provideService(Partitions.ensure, SqlClient.SqlClient, sql)
-        const oldest = Partitions.dayOf(Date.now()) - RETENTION_DAYS - 1
+        // Of two clocks the one that is behind: a day that is dropped because one of them is wrong does not come back.
+        const [there] = yield* sql<{ now: number }>`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`
+        const oldest = Partitions.dayOf(Math.min(Date.now(), there?.now ?? 0)) - RETENTION_DAYS - 1
         let partitionsDropped = 0
         for (const [table] of Partitions.tables) {
           // By their names: a day that was detached before a crash belongs to no table any more, and is to be dropped all the same.

@@ -36,7 +36,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
     const temporal = yield* TemporalConnection
     const starter = yield* Starter
     const unsent = yield* Notices
-    /** When workflows were found running, by id. */
+    /** When workflows were found running, by id, on the monotonic clock. */
     const running = new Map<string, number>()
 
     /** Deliveries whose next attempt is overdue, the longest first, after a row of the page before. */
@@ -56,7 +56,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
             Effect.sync(() => running.delete(delivery.id)),
             true
           )
-        running.set(delivery.id, Date.now())
+        running.set(delivery.id, performance.now())
         return Effect.as(delivery.healthy ? starter.hurry(delivery.id) : Effect.void, false)
       }).pipe(
         Effect.catchAll((error) => Effect.as(Effect.logDebug(`a delivery's workflow could not be looked for: ${error.message}`), false))
@@ -65,7 +65,8 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
     const lookAt = (deliveries: ReadonlyArray<Overdue>) =>
       Effect.map(Effect.forEach(deliveries, look, { concurrency: STARTS }), (lost) => lost.filter((one) => one).length)
 
-    const isRecent = ({ healthy, id }: Overdue) => Date.now() - (running.get(id) ?? 0) < (healthy ? RECENT : RECENT_FAILING)
+    const isRecent = ({ healthy, id }: Overdue) =>
+      performance.now() - (running.get(id) ?? Number.NEGATIVE_INFINITY) < (healthy ? RECENT : RECENT_FAILING)
 
     /** Everything that is overdue, page by page. */
     const sweepFrom = Effect.fnUntraced(function* (seconds: number) {
@@ -86,7 +87,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
     })
 
     const forget = Effect.sync(() => {
-      for (const [id, at] of running) if (Date.now() - at > RECENT_FAILING) running.delete(id)
+      for (const [id, at] of running) if (performance.now() - at > RECENT_FAILING) running.delete(id)
     })
 
     return {

@@ -8,6 +8,7 @@ import { SqlClient } from "@effect/sql"
 import { Duration, Effect, Layer } from "effect"
 import { currentExchange } from "../http/Exchange.ts"
 import { problem } from "../http/Problem.ts"
+import * as RateLimits from "../http/RateLimits.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type Answer, Identity } from "./Identity.ts"
 import { Invitations } from "./Invitations.ts"
@@ -119,5 +120,5 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     }
   })
 }) {
-  static readonly layer = Layer.provide(this.Default, Layer.provide(RateLimiter.layer, RateLimiter.layerStoreMemory))
+  static readonly layer = Layer.provide(this.Default, RateLimits.layer)
 }

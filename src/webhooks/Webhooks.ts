@@ -130,9 +130,13 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         if (live.length >= LIVE_SECRETS) {
           return yield* problem("rotation_limit_reached", `At most ${LIVE_SECRETS} secrets can be live. Wait until an older one expires.`)
         }
-        const expires = new Date(Date.now() + Duration.toMillis(settings.webhookRotationGrace)).toISOString()
         const secret = Secret.make()
-        yield* sql`UPDATE webhook_secrets SET expires_at = ${expires}::timestamptz WHERE webhook_id = ${webhookId} AND expires_at IS NULL`
+        // By the clock that ends the grace.
+        const [previous] = yield* sql<{ expires: string }>`
+          UPDATE webhook_secrets SET expires_at = clock_timestamp() + ${Duration.toMillis(settings.webhookRotationGrace)} * interval '1 millisecond'
+          WHERE webhook_id = ${webhookId} AND expires_at IS NULL RETURNING expires_at AS expires`
+        if (previous === undefined) return yield* Effect.die(new Error(`the webhook ${webhookId} has no secret that is valid`))
+        const { expires } = previous
         yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${webhookId}, ${Secret.seal(master, webhookId, secret)})`
         yield* sql`UPDATE webhooks SET updated_at = now() WHERE id = ${webhookId}`
         yield* EventLog.record(
