@@ -168,7 +168,7 @@ export class Rig {
         else if (event.entityId === `entity_${entity}` && !received.has(event.id)) lost++
       }
     }
-    const requests = this.receiver.requests.map(attemptOf)
+    const requests = this.paths.flatMap((path) => this.receiver.to(path)).map(attemptOf)
     // A number is used once, each request has its row, and whatever was answered was asked.
     unmatched += requests.length - new Set(requests).size
     for (const one of new Set(requests)) if (!attempts.has(one)) unmatched++

@@ -1,0 +1,239 @@
+/**
+ * Clocks that are wrong and that are set while everything runs: of one process of the service beside another that is
+ * right, and of Postgres. Nothing is lost or sent twice, no webhook is disabled before its time, lists keep their order,
+ * and the grace of a rotated secret ends once. The clock of Temporal is left alone: its server cannot be given another.
+ * Needs libfaketime. Reliability F22.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { workflows } from "../../workflows/contract.ts"
+import { webhookOf } from "../deliveries/verbs.ts"
+import type { Answer, Process } from "../support/app.ts"
+import { Clock, canShift } from "../support/clock.ts"
+import { PostgresServer } from "../support/postgres.ts"
+import { until } from "../support/receiver.ts"
+import { address } from "../support/records.ts"
+import { operator } from "../support/temporal.ts"
+import { long, Rig, report, sound } from "./Rig.ts"
+
+const HOUR = 3_600,
+  MINUTE = 60
+const FED = 40
+
+if (long && !canShift) console.log("F22 is skipped: libfaketime is not installed (Debian: apt-get install libfaketime)")
+
+describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (F22)", () => {
+  const server = new PostgresServer()
+  const rig = new Rig()
+  let service: Clock, database: Clock, right: Process
+  let failing = ""
+  /** How many signatures the requests of the rotated webhook had, one after the other. */
+  const signatures: Array<number> = []
+
+  beforeAll(async () => {
+    service = new Clock()
+    database = new Clock()
+    await rig.open({ ...service.env, RATE_LIMIT: "20/1s burst 60" }, undefined, async () => {
+      await server.start(database.env)
+      rig.app.databaseUrl = server.url
+      return server.url
+    })
+    // Another machine, whose clock is right; the environment of the app is the shifted process's.
+    right = await rig.app.start(["worker", "dispatcher"], { DATABASE_URL: server.url, LD_PRELOAD: "" })
+    for (const path of rig.paths)
+      rig.answer(path, ({ headers, path: to }) => {
+        if (to === "/one") signatures.push((headers["webhook-signature"] ?? "").split(" ").length)
+        // Retries are under way whenever a clock is set.
+        return headers["x-service-attempt"] === "1" && Math.random() < 0.3 ? 500 : 200
+      })
+    rig.receiver.on("/failing", () => new Response("", { status: 500 }))
+    failing = (await webhookOf(rig.app, rig.key, 0, rig.receiver.url("/failing"), { eventKinds: ["deposit_address.created"] })).id
+  }, 120_000)
+  afterAll(async () => {
+    await rig.close()
+    await server.close()
+    service.remove()
+    database.remove()
+  }, 60_000)
+
+  /** How far the service and Postgres are ahead, in seconds, as they show themselves. */
+  const ahead = async () => {
+    const now = Date.now()
+    const [row] = await rig.app.sql("SELECT extract(epoch FROM clock_timestamp())::float8 AS at")
+    const sent = rig.receiver.requests
+      .filter(({ at }) => at > now - 2_000)
+      .map(({ headers, at }) => Number(headers["webhook-timestamp"]) - at / 1_000)
+    return { database: Number(row?.["at"]) - now / 1_000, sent }
+  }
+  const about = (seconds: number, wanted: number) => Math.abs(seconds - wanted) < 30
+
+  /** Feeds while the clocks are as given, and waits for the end of every delivery. */
+  const live = async (seconds: { readonly service: number; readonly database: number }) => {
+    const half = rig.feed(FED, 50)
+    await Bun.sleep(300)
+    service.shift(seconds.service)
+    database.shift(seconds.database)
+    await half
+    await until("the clock of Postgres", async () => about((await ahead()).database, seconds.database), 20)
+    await until(
+      "a request that is signed by the shifted clock",
+      async () => {
+        await rig.feed(5)
+        return (await ahead()).sent.some((one) => about(one, seconds.service))
+      },
+      60
+    )
+    await rig.settle()
+  }
+
+  /** A list from page to page, in order, newest first, without a row twice; with something done between the pages. */
+  const ordered = async (target: string, by: string, between: () => Promise<void> = async () => {}) => {
+    const rows: Array<Answer["json"]> = []
+    for (let cursor: string | null = null; ; await between()) {
+      const { json } = await rig.app.get(`${target}?limit=100${cursor === null ? "" : `&cursor=${cursor}`}`, rig.key)
+      rows.push(...json.data)
+      cursor = json.pagination.nextCursor
+      if (cursor === null) break
+    }
+    const keys = rows.map((row) => `${row[by]} ${row.id}`)
+    expect(keys).toEqual([...new Set(keys)].sort().reverse())
+    return rows.length
+  }
+  const events = (between?: () => Promise<void>) => ordered("/v1/webhook-events", "occurredAt", between)
+  const deliveries = (between?: () => Promise<void>) => ordered(`/v1/webhooks/${rig.idOf("/one")}/deliveries`, "createdAt", between)
+  const stored = async () => {
+    const [row] = await rig.app.sql(
+      "SELECT (SELECT count(*) FROM events)::int AS events, (SELECT count(*) FROM deliveries WHERE webhook_id = $1)::int AS deliveries",
+      [rig.idOf("/one")]
+    )
+    return { events: Number(row?.["events"]), deliveries: Number(row?.["deliveries"]) }
+  }
+
+  const stateOf = async (id: string) => (await rig.app.get(`/v1/webhooks/${id}`, rig.key)).json
+  let addresses = 0
+  /** Two more deliveries that fail, and fail again. */
+  const fail = async () => {
+    const before = (await stateOf(failing)).health.consecutiveFailures
+    await rig.app.feed([1, 2].map(() => address("vault_0", `0x${String(++addresses).padStart(40, "0")}`)))
+    await until(
+      "four more failures",
+      async () => (await stateOf(failing)).health.consecutiveFailures >= before + 4 || Bun.sleep(500).then(() => false),
+      60
+    )
+  }
+  /** Sets back when the streak of failures began. */
+  const failingFor = (interval: string) =>
+    rig.app.sql("UPDATE webhook_health SET failing_since = clock_timestamp() - $2::interval WHERE webhook_id = $1", [failing, interval])
+
+  const check = async (fault: string) => {
+    const history = await rig.history()
+    const [listed, { status }] = [{ events: await events(), deliveries: await deliveries() }, await stateOf(failing)]
+    report(`F22 ${fault}`, { ...history, listed, failing: status })
+    expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
+    expect(listed).toEqual(await stored())
+    expect(status).toBe("ACTIVE")
+  }
+
+  /** Reads at half of what the key may, for as long as the work takes; how it was answered. */
+  const reading = async (work: () => Promise<void>) => {
+    const { secret } = await rig.app.key("user_a")
+    const statuses = new Map<number, number>()
+    let over = false
+    const reads = (async () => {
+      for (; !over; await Bun.sleep(100)) {
+        const { status } = await rig.app.get("/v1/vaults", secret)
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      }
+    })()
+    await work()
+    over = true
+    await reads
+    return [...statuses.keys()]
+  }
+
+  test("of one process of the service: an hour ahead and behind, 25 hours ahead, ten minutes back, and right again", async () => {
+    await rig.feed(20)
+    await fail()
+    // A streak is as long as Postgres says, whatever a worker's clock shows: it has half an hour left.
+    await failingFor("119 hours 30 minutes")
+    const statuses = await reading(async () => {
+      for (const seconds of [HOUR, -HOUR, 25 * HOUR, 25 * HOUR - 10 * MINUTE, 0]) {
+        await live({ service: seconds, database: 0 })
+        await fail()
+        await check(`a process ahead by ${seconds} s`)
+      }
+    })
+    expect(statuses).toEqual([200])
+  }, 400_000)
+
+  test("lists that are paged through while the clock of the service is set have every row once and in order", async () => {
+    let shifted = false
+    const swing = async () => {
+      shifted = !shifted
+      service.shift(shifted ? -10 * MINUTE : HOUR)
+      await Bun.sleep(1_500)
+    }
+    const listed = { events: await events(swing), deliveries: await deliveries(swing) }
+    expect(listed).toEqual(await stored())
+    service.shift(0)
+    await Bun.sleep(1_500)
+  }, 120_000)
+
+  test("of Postgres: an hour ahead, ten minutes back, 25 hours ahead, ten minutes back; a rotation's grace ends once", async () => {
+    service.shift(HOUR)
+    await Bun.sleep(1_500)
+    const rotated = await rig.app.request("POST", `/v1/webhooks/${rig.idOf("/one")}/rotate-secret`, { key: rig.key })
+    expect(rotated.status).toBe(200)
+    // The grace is 24 hours by the clock that ends it.
+    expect(Math.abs(Date.parse(rotated.json.previousSecretExpiresAt) - Date.now() - 24 * HOUR * 1_000)).toBeLessThan(MINUTE * 1_000)
+    signatures.length = 0
+    await failingFor("90 hours")
+    for (const seconds of [-HOUR, HOUR, HOUR - 10 * MINUTE, 25 * HOUR, 25 * HOUR - 10 * MINUTE]) {
+      await live({ service: seconds === HOUR ? 0 : HOUR, database: seconds })
+      await fail()
+      await check(`Postgres ahead by ${seconds} s`)
+    }
+    report(
+      "F22 a rotation's grace",
+      Object.fromEntries(
+        Map.groupBy(signatures, (count) => `${count} signatures`)
+          .entries()
+          .map(([name, { length }]) => [name, length])
+      )
+    )
+    expect(new Set(signatures)).toEqual(new Set([2, 1]))
+    expect(signatures.slice(signatures.lastIndexOf(2) + 1)).not.toContain(2)
+    expect(signatures.slice(0, signatures.indexOf(1))).not.toContain(1)
+    expect(signatures).toEqual([...signatures].sort().reverse())
+    // When its 120 hours are over it is disabled, so it is no accident that it was not before.
+    database.shift(31 * HOUR)
+    await rig.app.feed([1, 2].map(() => address("vault_0", `0x${String(++addresses).padStart(40, "0")}`)))
+    await until("the disable", async () => (await stateOf(failing)).status === "DISABLED" || Bun.sleep(500).then(() => false), 60)
+  }, 400_000)
+
+  test("that is forty days ahead, of the service or of Postgres: retention drops no day that the log shows", async () => {
+    // So that it is the wrong clock that retention goes by.
+    await right.end()
+    const { client, close } = await operator()
+    for (const [ours, theirs] of [
+      [40, 0],
+      [0, 40]
+    ] as const) {
+      service.shift(ours * 24 * HOUR)
+      database.shift(theirs * 24 * HOUR)
+      await Bun.sleep(2_500)
+      const workflowId = `retain-${rig.app.env["TEMPORAL_TASK_QUEUE"]}-${ours}`
+      const { partitionsDropped } = await client.workflow.execute(workflows.retain, {
+        workflowId,
+        taskQueue: rig.app.env["TEMPORAL_TASK_QUEUE"] ?? "",
+        args: []
+      })
+      report("F22 forty days ahead", { service: ours, postgres: theirs, partitionsDropped })
+      expect(partitionsDropped).toBe(0)
+    }
+    await close()
+    service.shift(0)
+    database.shift(0)
+    await Bun.sleep(1_500)
+    expect(await rig.history()).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
+  }, 120_000)
+})
