@@ -49,7 +49,8 @@ const imageEnv = Object.fromEntries(
 const given: Readonly<Record<string, string>> = {
   POSTGRES_PASSWORD: randomBytes(24).toString("hex"),
   MASTER_KEY: randomBytes(32).toString("base64"),
-  PLATFORM_TOKEN: randomBytes(24).toString("hex")
+  PLATFORM_TOKEN: randomBytes(24).toString("hex"),
+  PORTAL_BASE_URL: "https://custody.example.com"
 }
 const interpolated = (value: string) =>
   value.replaceAll(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, name: string, how: string | undefined, rest: string) => {
@@ -82,7 +83,12 @@ describe("docker-compose.yml", () => {
       const values = new Map(Object.entries(env).map(([key, value]) => [key, interpolated(value)]))
       const { faults, values: read } = await Effect.runPromise(inspect.pipe(Effect.withConfigProvider(ConfigProvider.fromMap(values))))
       expect([name, faults]).toEqual([name, []])
-      expect(read).toMatchObject({ host: "0.0.0.0", temporalAddress: "temporal:7233", dataDir: "/data" })
+      expect(read).toMatchObject({
+        host: "0.0.0.0",
+        temporalAddress: "temporal:7233",
+        dataDir: "/data",
+        portalBaseUrl: given["PORTAL_BASE_URL"]
+      })
     }
   })
 
