@@ -133,7 +133,7 @@ export const table = {
   rateLimit: setting(
     "RATE_LIMIT",
     "50/1s burst 100",
-    "requests per key; `off` for benchmarks (then the limits on failed authentications and on pings are off too)",
+    "requests per key; `off` for benchmarks (then the limits on failed authentications, on sign-ins to the portal and on pings are off too)",
     Format.rate
   ),
   webhookRetrySchedule: setting(
