@@ -104,6 +104,14 @@ describe("from an invitation to a key", () => {
     expect([revoked.status, revoked.json.code]).toEqual([401, "revoked_api_key"])
   })
 
+  test("of requests that come at the same time with one code, one creates a key", async () => {
+    const body = { ...choice, confirmation: { code: await somebody.code() } }
+    const before = (await somebody.get("/api/keys")).json.data.length
+    const answers = await Promise.all(Array.from({ length: 4 }, () => somebody.request("POST", "/api/keys", body)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 403, 403, 403])
+    expect((await somebody.get("/api/keys")).json.data).toHaveLength(before + 1)
+  }, 60_000)
+
   test("somebody else's key is as absent as one that never was", async () => {
     const { key } = await app.key("user_b")
     for (const id of [key.id, "key_00000000000000000000000000", "x"]) {
@@ -135,11 +143,14 @@ describe("a reset", () => {
     const refused = await cli(["users", "invite", "user_b"], app.env)
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("--reset")])
     const token = await invite(app, "user_b", { reset: true })
+    const accept = () => new Visitor(app).request("POST", "/api/invitation/accept", { token, password: "another long password" })
     expect(await first.state()).toBe("signed_in")
-    const second = new Visitor(app)
-    await second.accept(token, "another long password")
-    expect(await second.state()).toBe("signed_in")
+    const answers = await Promise.all([accept(), accept(), accept()])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 410, 410])
     expect(await first.state()).toBe("signed_out")
+    const second = new Visitor(app)
+    await second.request("POST", "/api/sign-in", { email: "user_b@example.com", password: "another long password" })
+    expect(await second.state()).toBe("enrolment")
     const old = await new Visitor(app).request("POST", "/api/sign-in", { email: "user_b@example.com", password: PASSWORD })
     expect([old.status, old.json.code]).toEqual([401, "sign_in_failed"])
   }, 60_000)
