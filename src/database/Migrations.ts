@@ -10,6 +10,7 @@ import events from "./migrations/0003_events.ts"
 import webhooks from "./migrations/0004_webhooks.ts"
 import lists from "./migrations/0005_lists.ts"
 import portal from "./migrations/0006_portal.ts"
+import lanes from "./migrations/0007_lanes.ts"
 
 /** The steps by number and name; a new one is added at the end, an old one is never edited. */
 export const steps = {
@@ -18,7 +19,8 @@ export const steps = {
   "0003_events": events,
   "0004_webhooks": webhooks,
   "0005_lists": lists,
-  "0006_portal": portal
+  "0006_portal": portal,
+  "0007_lanes": lanes
 }
 
 const LOCK = 7_249_011

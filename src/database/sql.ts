@@ -14,9 +14,10 @@ const USUAL = new Set([10, 20, 25, 50, 100, 200, 500].flatMap((limit) => [limit,
 /**
  * `LIMIT` of a list that runs along an index. The usual sizes stand in the text: with a parameter Postgres thinks that
  * the plan for the size at hand is so much better that it makes one for each execution, which takes longer than the rows.
+ * `times` multiplies it, for rows that are looked through.
  */
-export const limit = (sql: SqlClient.SqlClient, rows: number): Statement.Fragment =>
-  USUAL.has(rows) ? sql.literal(`LIMIT ${rows}`) : sql`LIMIT ${rows}`
+export const limit = (sql: SqlClient.SqlClient, rows: number, times = 1): Statement.Fragment =>
+  USUAL.has(rows) ? sql.literal(`LIMIT ${rows * times}`) : sql`LIMIT ${rows * times}`
 
 /** Statements do not fail for reasons that a caller could act on: what Postgres refuses is a defect, which the door reads. */
 export const dieOnSql = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, Exclude<E, SqlError.SqlError>, R> =>

@@ -70,6 +70,9 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
     const page = (where: Statement.Fragment, take: number) => sql`
       SELECT ${sql.literal(columns)} FROM deliveries d WHERE ${where} ORDER BY d.created_at DESC, d.id DESC ${limit(sql, take)}`
 
+    /** Rows of one text each. Not an array: of an array's length Postgres knows nothing, and would plan each execution anew. */
+    const valuesOf = (texts: ReadonlyArray<string>) => sql`(VALUES ${sql.csv(texts.map((text) => sql`(${text}::text)`))})`
+
     /** A page along the index of the webhook, of the event, or of each pair of status and kind. */
     const filtered = (webhookId: string, filter: DeliveryFilter, after: Key | null, take: number) => {
       const common = and(
@@ -86,9 +89,9 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       }
       if (status === undefined && kind === undefined) return page(sql`d.webhook_id = ${webhookId} ${common}`, take)
       return sql`
-        SELECT found.* FROM unnest(${[...new Set(status ?? statuses)]}::text[]) s (status)
-        CROSS JOIN unnest(${kind === undefined ? kinds : [kind]}::text[]) k (kind)
-        CROSS JOIN LATERAL (${page(sql`d.webhook_id = ${webhookId} AND d.status = s.status AND d.kind = k.kind ${common}`, take)}) found
+        SELECT found.* FROM ${valuesOf([...new Set(status ?? statuses)])} s (status)
+        CROSS JOIN ${valuesOf(kind === undefined ? kinds : [kind])} k (kind)
+        CROSS JOIN LATERAL (${page(sql`(d.webhook_id || '/' || d.status || '/' || d.kind) = ${webhookId}::text || '/' || s.status || '/' || k.kind ${common}`, take)}) found
         ORDER BY "createdAt" DESC, id DESC ${limit(sql, take)}`
     }
 

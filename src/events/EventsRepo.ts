@@ -59,16 +59,22 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** The filters, and what is still shown of the log. */
-    const within = ({ kind, occurredAfter, occurredBefore }: EventFilter, after: Key | null) =>
+    /** What is still shown of the log, in the times that are asked for, behind the last page. */
+    const within = ({ occurredAfter, occurredBefore }: EventFilter, after: Key | null) =>
       and(
         sql,
         sql`e.id >= ${oldestId("evt")}`,
-        kind !== undefined && sql`e.kind = ${kind}`,
         occurredAfter !== undefined && sql`e.occurred_at >= ${occurredAfter}::timestamptz`,
         occurredBefore !== undefined && sql`e.occurred_at <= ${occurredBefore}::timestamptz`,
         after !== null && sql`(e.occurred_at, e.id) < (${after[0]}::timestamptz, ${after[1]})`
       )
+
+    /** Events of an organization or vault, of one kind if it is asked for, by the index for just that. */
+    const lane = (column: "organization_id" | "vault_id", id: Statement.Fragment, kind: string | undefined) =>
+      kind === undefined ? sql`e.${sql(column)} = ${id}` : sql`(e.${sql(column)} || '/' || e.kind) = ${id} || '/' || ${kind}::text`
+
+    /** Every vault is of one organization; said in a way that keeps the index of the organization's events out of it. */
+    const ofOrganization = ({ organizationId }: PrincipalState) => sql`(e.organization_id || '') = ${organizationId}`
 
     const page = (where: Statement.Fragment, take: number) => sql`
       SELECT ${sql.literal(columns)} FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
@@ -82,52 +88,58 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     })
 
     /** One vault's events; whether the caller sees the vault is decided once, not event by event. */
-    const alongVault = (principal: PrincipalState, vaultId: string, common: Statement.Fragment, take: number) =>
+    const alongVault = (principal: PrincipalState, vaultId: string, kind: string | undefined, common: Statement.Fragment, take: number) =>
       sql<EventRow>`${page(
-        sql`e.vault_id = ${vaultId} AND e.organization_id = ${principal.organizationId} AND ${ofEntity(principal)}
+        sql`${lane("vault_id", sql`${vaultId}::text`, kind)} AND ${ofOrganization(principal)} AND ${ofEntity(principal)}
           AND ${seesVault(sql, principal, sql`${vaultId}::text`)} ${common}`,
         take
       )}`
 
     /** The newest events of each vault that the caller sees and of its entities, the newest of all those. Keys first: a payload is long. */
-    const alongVaults = (principal: PrincipalState, common: Statement.Fragment, take: number) => {
+    const alongVaults = (principal: PrincipalState, kind: string | undefined, common: Statement.Fragment, take: number) => {
       const keys = (where: Statement.Fragment) => sql`
         SELECT e.id, e.occurred_at FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
       return sql<EventRow>`
         SELECT ${sql.literal(columns)} FROM (
           SELECT id, occurred_at FROM (
             SELECT seen.* FROM vault_roles r CROSS JOIN LATERAL (
-              ${keys(sql`e.vault_id = r.vault_id AND e.organization_id = ${principal.organizationId} AND ${ofEntity(principal)} ${common}`)}) seen
+              ${keys(sql`${lane("vault_id", sql`r.vault_id`, kind)} AND ${ofOrganization(principal)} AND ${ofEntity(principal)} ${common}`)}) seen
             WHERE r.user_id = ${principal.userId}
               AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
             UNION ALL
-            (${keys(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)} ${common}`)})
+            (${keys(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)} ${and(sql, kind !== undefined && sql`e.kind = ${kind}`)} ${common}`)})
           ) seen ORDER BY occurred_at DESC, id DESC ${limit(sql, take)}
         ) newest JOIN events e ON e.id = newest.id ORDER BY e.occurred_at DESC, e.id DESC`
     }
 
     /** What the caller sees of the organization's newest events; undefined when there are more events than were looked at. */
-    const alongOrganization = Effect.fnUntraced(function* (principal: PrincipalState, common: Statement.Fragment, take: number) {
-      const look = (yield* seesMany(principal)) ? LOOK : LOOK_FEW * take
+    const alongOrganization = Effect.fnUntraced(function* (
+      principal: PrincipalState,
+      kind: string | undefined,
+      common: Statement.Fragment,
+      take: number
+    ) {
+      const many = yield* seesMany(principal)
       const newest = sql`
-        SELECT * FROM events e WHERE e.organization_id = ${principal.organizationId} ${common}
-        ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${look}`
+        SELECT * FROM events e WHERE ${lane("organization_id", sql`${principal.organizationId}::text`, kind)} ${common}
+        ORDER BY e.occurred_at DESC, e.id DESC ${many ? sql.literal(`LIMIT ${LOOK}`) : limit(sql, take, LOOK_FEW)}`
       const found = yield* sql<EventRow>`
         SELECT ${sql.literal(columns)} FROM (${newest}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
       if (found.length === take) return found
       const [looked] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM (${newest}) e`
-      return looked !== undefined && looked.count < look ? found : undefined
+      return looked !== undefined && looked.count < (many ? LOOK : LOOK_FEW * take) ? found : undefined
     })
 
     return {
       /** A page of what the caller sees, newest first. */
       list: (principal: PrincipalState, filter: EventFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<EventRow>> =>
         Effect.gen(function* () {
-          const common = within(filter, after)
+          const { kind, vaultId } = filter,
+            common = within(filter, after)
           // Postgres takes no NUL in a text, and no vault's id has one.
-          if (filter.vaultId?.includes("\u0000") === true) return []
-          if (filter.vaultId !== undefined) return yield* alongVault(principal, filter.vaultId, common, take)
-          return (yield* alongOrganization(principal, common, take)) ?? (yield* alongVaults(principal, common, take))
+          if (vaultId?.includes("\u0000") === true) return []
+          if (vaultId !== undefined) return yield* alongVault(principal, vaultId, kind, common, take)
+          return (yield* alongOrganization(principal, kind, common, take)) ?? (yield* alongVaults(principal, kind, common, take))
         }).pipe(Effect.orDie),
 
       /** One event that the caller sees. */

@@ -9,11 +9,14 @@ import { seesVault } from "../credentials/visibility.ts"
 
 type Literal = ReturnType<SqlClient.SqlClient["literal"]>
 
-/** True for an entity, by the value that holds its id, that the principal's user has access to. */
+/**
+ * True for an entity, by the value that holds its id, that the principal's user has access to. It is asked row by row, and
+ * SELECT around it keeps it so: as a join Postgres thinks that few rows pass, and sorts the whole log to find a page of them.
+ */
 export const reachesEntity = (sql: SqlClient.SqlClient, principal: PrincipalState, entityId: Literal) =>
   principal.isOwner
-    ? sql`EXISTS (SELECT 1 FROM entities n WHERE n.id = ${entityId} AND n.organization_id = ${principal.organizationId})`
-    : sql`EXISTS (SELECT 1 FROM vaults v JOIN vault_roles r ON r.vault_id = v.id AND r.user_id = ${principal.userId} WHERE v.entity_id = ${entityId})`
+    ? sql`(SELECT EXISTS (SELECT 1 FROM entities n WHERE n.id = ${entityId} AND n.organization_id = ${principal.organizationId}))`
+    : sql`(SELECT EXISTS (SELECT 1 FROM vaults v JOIN vault_roles r ON r.vault_id = v.id AND r.user_id = ${principal.userId} WHERE v.entity_id = ${entityId}))`
 
 /** True for a row of `webhooks w` that the principal sees, deleted ones included. */
 export const seesWebhook = (sql: SqlClient.SqlClient, principal: PrincipalState) => sql`

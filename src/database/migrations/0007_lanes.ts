@@ -1,0 +1,20 @@
+/**
+ * Indexes by which the filtered lists of events and deliveries find their rows. Each is over one text that joins what is
+ * asked for, so that no other index can serve: of a plan that is kept Postgres knows only how common a kind or status is
+ * on the average, and to find a rare one it would go along the list of everything.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+
+export default Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql.unsafe(`
+DROP INDEX events_of_kind;
+CREATE INDEX events_of_kind ON events ((organization_id || '/' || kind), occurred_at DESC, id DESC);
+DROP INDEX events_of_vault_and_kind;
+CREATE INDEX events_of_vault_and_kind ON events ((vault_id || '/' || kind), occurred_at DESC, id DESC) WHERE vault_id IS NOT NULL;
+
+-- Serves every choice of statuses and kinds: one run of the index for each pair of them.
+DROP INDEX deliveries_by_status;
+CREATE INDEX deliveries_by_status ON deliveries ((webhook_id || '/' || status || '/' || kind), created_at DESC, id DESC);
+`)
+)
