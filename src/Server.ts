@@ -35,6 +35,9 @@ import { WebhooksRepo } from "./webhooks/WebhooksRepo.ts"
 /** Largest request body of the public API, in bytes. Decision D-4. */
 export const MAX_BODY = 64 * 1024
 
+/** How long a caller may take to send a body of that size, in seconds. */
+const BODY_SECONDS = 10
+
 /** Paths without a key. */
 const publicPaths = new Set(["/v1/openapi.json", "/v1/docs"])
 
@@ -149,6 +152,7 @@ export const serve = Effect.gen(function* () {
           : undefined,
       trustedProxies: settings.trustedProxies,
       maxBody: MAX_BODY * 2,
+      bodySeconds: BODY_SECONDS,
       onAnswer: observer(settings.logLevel === "debug", yield* Effect.runtime<never>())
     },
     Portal.withPortal(hot(through)(app))

@@ -115,6 +115,8 @@ export const layer = HttpApiBuilder.group(
             const principal = yield* Principal
             if (Option.isNone(yield* webhooks.find(principal, webhookId))) return yield* notFound()
             yield* requireManage(principal)
+            // A body is no part of it, and is read so that the caller's time for sending one does not run on.
+            yield* Idempotency.bodyBytes
             yield* spendPing(webhookId)
             return yield* pings.ping(webhookId)
           }).pipe(dieOnSql)

@@ -4,6 +4,7 @@
  */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect, ParseResult, Schema } from "effect"
+import { currentExchange } from "./Exchange.ts"
 import { type FieldIssue, type ProblemOf, problem, problems } from "./Problem.ts"
 
 /** Largest body of the public API, in bytes. */
@@ -30,11 +31,18 @@ export const isTooDeep = (value: unknown): boolean => isDeeper(value, MAX_DEPTH)
 
 const tooLarge = () => problem("payload_too_large", `A body has at most ${MAX_BODY} bytes.`)
 
+/** The request's body, whole. Fails when the caller goes away or takes longer than the listener waits. */
+export const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.zipLeft(
+    request.arrayBuffer,
+    Effect.map(currentExchange, ({ bodyRead }) => bodyRead())
+  )
+
 /** The text of the request's body. A request without one gives the empty text. */
 export const text = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (Number(request.headers["content-length"] ?? 0) > MAX_BODY) return yield* tooLarge()
-  const bytes = yield* Effect.mapError(request.arrayBuffer, () => problem("malformed_json", "The body could not be read."))
+  const bytes = yield* Effect.mapError(bytesOf(request), () => problem("malformed_json", "The body could not be read."))
   if (bytes.byteLength > MAX_BODY) return yield* tooLarge()
   return yield* Effect.try({
     try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),

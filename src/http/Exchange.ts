@@ -21,6 +21,8 @@ export interface ExchangeState {
   inHandler: boolean
   /** The key that authenticated, for the log. */
   keyId: string | undefined
+  /** Called once the whole body was read: from then on the time is the answer's, and no longer the caller's. */
+  bodyRead: () => void
 }
 
 export class Exchange extends Context.Tag("custody/Exchange")<Exchange, ExchangeState>() {}
@@ -40,5 +42,6 @@ export const make = (given: string | null, client: IPv4 | IPv6 | undefined): Exc
   startedAt: performance.now(),
   headers: {},
   inHandler: false,
-  keyId: undefined
+  keyId: undefined,
+  bodyRead: () => {}
 })

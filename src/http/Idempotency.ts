@@ -9,7 +9,7 @@ import { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { transaction } from "../database/sql.ts"
-import { MAX_BODY } from "./Body.ts"
+import { bytesOf, MAX_BODY } from "./Body.ts"
 import { MasterKey } from "./MasterKey.ts"
 import { type ProblemOf, problem, problems } from "./Problem.ts"
 import type { SealedColumn } from "./reseal.ts"
@@ -77,7 +77,7 @@ export const bodyBytes = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   const length = Number(request.headers["content-length"] ?? 0)
   if (length > MAX_BODY) return `${length} bytes`
-  const bytes = yield* Effect.orElseSucceed(request.arrayBuffer, () => new ArrayBuffer(0))
+  const bytes = yield* Effect.orElseSucceed(bytesOf(request), () => new ArrayBuffer(0))
   return Buffer.from(bytes).toString("base64")
 })
 

@@ -29,6 +29,8 @@ export interface Listener {
   readonly trustedProxies: ReadonlyArray<Cidr>
   /** Most bytes of a request body that are ever read, somewhat more than the app's own limit, which answers with the envelope. */
   readonly maxBody: number
+  /** How long a caller may take to send a body; as long as an idle connection is kept when absent. */
+  readonly bodySeconds?: number
   /** Called once for each answer, in plain code: it is on every request's way. */
   readonly onAnswer?: (request: Request, state: ExchangeState, status: number) => void
 }
@@ -52,6 +54,10 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
           request.headers.get("x-request-id"),
           clientAddress(server.requestIP(request)?.address, request.headers.get("x-forwarded-for"), listener.trustedProxies)
         )
+        if (listener.bodySeconds !== undefined && hasBody(request)) {
+          server.timeout(request, listener.bodySeconds)
+          state.bodyRead = () => server.timeout(request, IDLE_SECONDS)
+        }
         // The fiber starts with its services instead of being provided with them, which costs a third as much.
         const services = new Map(base.unsafeMap)
         services.set(HttpServerRequest.HttpServerRequest.key, HttpServerRequest.fromWeb(bounded(request, listener.maxBody)))
@@ -74,6 +80,9 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
     const server = yield* Effect.acquireRelease(start(listener, handle), (server) => drain(server))
     return { port: server.port ?? listener.port }
   })
+
+const hasBody = ({ headers, method }: Request): boolean =>
+  method !== "GET" && method !== "HEAD" && (Number(headers.get("content-length") ?? 0) > 0 || headers.has("transfer-encoding"))
 
 /** Bun would refuse a larger body without the envelope, so its limit is out of the way. */
 const NO_LIMIT = 2 ** 40

@@ -93,7 +93,11 @@ export const layer = HttpApiBuilder.group(
       .handle(
         "deleteWebhook",
         verb("deleteWebhook", ({ path: { webhookId } }) =>
-          Effect.flatMap(Principal, (principal) => webhooks.delete(principal, webhookId)).pipe(dieOnSql)
+          // A body is no part of it, and is read so that the caller's time for sending one does not run on.
+          Effect.zipRight(
+            Idempotency.bodyBytes,
+            Effect.flatMap(Principal, (principal) => webhooks.delete(principal, webhookId))
+          ).pipe(dieOnSql)
         ),
         mutation
       )

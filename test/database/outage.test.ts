@@ -109,6 +109,23 @@ describe("Postgres does not answer", () => {
     expect(await recovery()).toBeLessThan(5_000)
   })
 
+  test("who finds every connection taken is 503 within seconds and does not queue behind the others (reliability F8)", async () => {
+    const client = new pg.Client({ connectionString: app.databaseUrl })
+    await client.connect()
+    try {
+      await client.query("BEGIN")
+      await client.query("LOCK TABLE transactions IN ACCESS EXCLUSIVE MODE")
+      // Ten connections that are held for two seconds each: whoever queued for one would wait for twelve.
+      const answers = await Promise.all(Array.from({ length: 60 }, () => timed(() => app.get("/v1/vaults/vault_a/transactions", key))))
+      expect(new Set(answers.map(([{ json, status }]) => `${status} ${json.code}`))).toEqual(new Set(["503 service_unavailable"]))
+      expect(Math.max(...answers.map(([, took]) => took))).toBeLessThan(8_000)
+    } finally {
+      await client.query("ROLLBACK")
+      await client.end()
+    }
+    expect(await recovery()).toBeLessThan(5_000)
+  })
+
   test("a statement that waits for a lock is given up after two seconds", async () => {
     const client = new pg.Client({ connectionString: app.databaseUrl })
     await client.connect()

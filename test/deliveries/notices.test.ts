@@ -88,7 +88,7 @@ const next = async (entity: number, webhook: Answer["json"]) => {
 const mailsWhen = (id: string, count: number) => until(`${count} mails`, () => about(id).length >= count && about(id), 30)
 
 describe("Decision D-23: notices by e-mail to the notification address", () => {
-  test("the first FAILED delivery of a day sends one, and no second", async () => {
+  test("the first FAILED delivery of a day sends one, and no second until the next day", async () => {
     const webhook = await webhookOf(
       app,
       key,
@@ -108,6 +108,10 @@ describe("Decision D-23: notices by e-mail to the notification address", () => {
     expect(about(webhook.id)).toHaveLength(1)
     const rows = await app.sql("SELECT channel, sent_at IS NOT NULL AS sent FROM notices WHERE webhook_id = $1", [webhook.id])
     expect(rows).toEqual([{ channel: "smtp", sent: true }])
+    // A day later it is worth another one.
+    await app.sql("UPDATE notices SET created_at = created_at - interval '25 hours' WHERE webhook_id = $1", [webhook.id])
+    await next(0, webhook)
+    await mailsWhen(webhook.id, 2)
   }, 60_000)
 
   test("a streak of 10 failed attempts over an hour sends one, once a streak", async () => {

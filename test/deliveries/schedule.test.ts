@@ -74,7 +74,12 @@ describe("Decision D-20: the schedule", () => {
 
 const receiver = new Receiver()
 await receiver.open()
-const app = useApp(["api"], { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,6s,1h" })
+// With a rate limit there is a limit of pings, too.
+const app = useApp(["api"], {
+  ...receiverEnv(receiver),
+  WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,6s,1h",
+  RATE_LIMIT: "1000/1s burst 100000"
+})
 let key = ""
 let worker: Awaited<ReturnType<typeof app.start>>
 beforeAll(async () => {
@@ -252,6 +257,16 @@ describe("Spec: ping sends a signed test POST; the live result is returned inlin
       lastResult: null,
       failed24h: 0
     })
+  }, 60_000)
+
+  test("at most 6 a minute for a webhook, and what is refused is not sent", async () => {
+    const [one, other] = [await webhookOf(app, key, 10, receiver.url("/often")), await webhookOf(app, key, 11, receiver.url("/seldom"))]
+    for (let count = 1; count <= 6; count++) expect([count, (await ping(one.id)).json.success]).toEqual([count, true])
+    const refused = await ping(one.id)
+    expect([refused.status, refused.json.code]).toEqual([429, "rate_limited"])
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThanOrEqual(1)
+    expect((await ping(other.id)).json).toMatchObject({ success: true })
+    expect([receiver.to("/often").length, receiver.to("/seldom").length]).toEqual([6, 1])
   }, 60_000)
 
   // Takes as long as the longest ping may.

@@ -62,7 +62,7 @@ const animals: { readonly [name: string]: readonly [Behaviour, Expected] } = {
   ],
   "Retry-After that is nonsense": [says(answer("503 Busy", ["Retry-After: soon"])), { result: "5xx", status: 503 }],
   // F12
-  "an answer after 9 s": [
+  "Delivery contract 4: a 2xx after 9 s is within the 10 seconds": [
     ({ after, end, write }) =>
       after(9_000, () => {
         write(answer("200 OK"))
@@ -70,7 +70,7 @@ const animals: { readonly [name: string]: readonly [Behaviour, Expected] } = {
       }),
     { result: "2xx", status: 200, latency: [8_900, 10_000] }
   ],
-  "an answer after 11 s": [
+  "Delivery contract 4: a 2xx after 11 s is too late, and none": [
     ({ after, write }) => after(11_000, () => write(answer("200 OK"))),
     { result: "timeout", latency: [9_900, 11_500] }
   ],

@@ -81,6 +81,8 @@ describe("from an invitation to a key", () => {
     const code = await somebody.code()
     const wrong = await somebody.request("POST", "/api/keys", { ...choice, scopes: ["vault:write"], confirmation: { code } })
     expect([wrong.status, wrong.json.errors[0].field]).toEqual([400, "scopes"])
+    const elsewhere = await somebody.request("POST", "/api/keys", { ...choice, vaultIds: ["vault_b"], confirmation: { code } })
+    expect([elsewhere.status, elsewhere.json.errors[0].field]).toEqual([400, "vaultIds"])
     // What cannot be used up no code: the same one still creates.
     const made = await somebody.request("POST", "/api/keys", { ...choice, confirmation: { code } })
     expect(made.status).toBe(200)
