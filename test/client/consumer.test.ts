@@ -30,6 +30,11 @@ beforeAll(async () => {
   fs.symlinkSync(path.join(root, "node_modules/@types"), path.join(folder, "node_modules/@types"))
   fs.symlinkSync(path.join(root, "node_modules/undici-types"), path.join(folder, "node_modules/undici-types"))
   fs.copyFileSync(path.join(import.meta.dir, "consumer/consumer.ts"), path.join(folder, "consumer.ts"))
+  const page = fs.readFileSync(path.join(root, "docs/client.md"), "utf8")
+  const examples = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code)
+  expect(examples.length).toBeGreaterThanOrEqual(2)
+  const given = "declare const vaultId: string, rawBody: string, request: Request, credit: (...given: ReadonlyArray<unknown>) => void"
+  fs.writeFileSync(path.join(folder, "page.ts"), [given, ...examples].join("\n"))
   fs.writeFileSync(path.join(folder, "package.json"), JSON.stringify({ type: "module" }))
 }, 60_000)
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }))
@@ -38,7 +43,7 @@ for (const [name, options] of [
   ["NodeNext", { module: "NodeNext", moduleResolution: "NodeNext" }],
   ["a bundler", { module: "ESNext", moduleResolution: "bundler" }]
 ] as const) {
-  test(`compiles strictly for ${name}, library files checked too, with the errors that it should have`, async () => {
+  test(`what consumers write and what docs/client.md shows compiles strictly for ${name}, library files checked too, with the errors that it should have`, async () => {
     const compilerOptions = {
       ...options,
       target: "ES2022",
@@ -50,7 +55,7 @@ for (const [name, options] of [
       skipLibCheck: false,
       outDir: "out"
     }
-    fs.writeFileSync(path.join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["consumer.ts"] }))
+    fs.writeFileSync(path.join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["consumer.ts", "page.ts"] }))
     expect(await run([...tsc, "-p", "."], folder)).toEqual({ code: 0, out: "", errors: "" })
   }, 60_000)
 }
