@@ -4,7 +4,7 @@
  * endpoint cheap; whatever may take long runs on a queue of its own.
  *
  * Histories of running deliveries are replayed through this code, so a change of the order of its commands needs
- * `patched`; test/workflows replays recorded ones. Spec: Delivery contract. Decisions D-20, D-22.
+ * `patched`; test/deliveries/replay.test.ts replays recorded ones. Spec: Delivery contract. Decisions D-20, D-22.
  */
 import {
   ApplicationFailure,

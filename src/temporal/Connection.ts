@@ -7,7 +7,7 @@
 import * as fs from "node:fs"
 import { Client } from "@temporalio/client"
 import { DefaultLogger, NativeConnection, type NativeConnectionOptions, Runtime } from "@temporalio/worker"
-import { Context, Data, Effect, type Layer, Option, Redacted, Schedule, SubscriptionRef } from "effect"
+import { Context, Data, Deferred, Effect, type Layer, Option, Redacted, Schedule } from "effect"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
 import { writeLine } from "../telemetry/Log.ts"
@@ -83,48 +83,30 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
   scoped: Effect.gen(function* () {
     const settings = yield* Settings
     const { address, ui } = yield* TemporalAddress
-    const state = yield* SubscriptionRef.make(Option.none<Connected>())
-
-    const connect = Effect.flatMap(connectTo(settings, address), (connected) => SubscriptionRef.set(state, Option.some(connected)))
+    const connected = yield* Deferred.make<Connected>()
 
     yield* Effect.forkScoped(
-      connect.pipe(
+      connectTo(settings, address).pipe(
         Effect.tapError((error) => Effect.logWarning(`Temporal at ${address} cannot be reached yet: ${String(error.cause)}`)),
-        Effect.retry(Schedule.exponential("200 millis", 1.5).pipe(Schedule.union(Schedule.spaced("3 seconds"))))
+        Effect.retry(Schedule.exponential("200 millis", 1.5).pipe(Schedule.union(Schedule.spaced("3 seconds")))),
+        Effect.flatMap((made) => Deferred.succeed(connected, made))
       )
     )
-    yield* Effect.addFinalizer(() =>
-      Effect.flatMap(
-        state.get,
-        Option.match({
-          onNone: () => Effect.void,
-          onSome: ({ connection }) => Effect.ignore(Effect.tryPromise(() => connection.close()))
-        })
-      )
+    const now = Effect.flatMap(
+      Deferred.poll(connected),
+      Option.getOrElse(() => Effect.fail(new TemporalAway({ message: `Temporal at ${address} cannot be reached` })))
     )
-
-    const away = () => new TemporalAway({ message: `Temporal at ${address} cannot be reached` })
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.flatMap(now, ({ connection }) => Effect.tryPromise(() => connection.close()))))
 
     return {
       /** The connection, once it stands; waits for it. */
-      ready: SubscriptionRef.get(state).pipe(
-        Effect.flatMap(Option.match({ onNone: () => Effect.fail("not yet" as const), onSome: Effect.succeed })),
-        Effect.retry(Schedule.spaced("50 millis")),
-        Effect.orDie
-      ),
+      ready: Deferred.await(connected),
       /** The connection, or {@link TemporalAway} when it does not stand yet. */
-      now: Effect.flatMap(SubscriptionRef.get(state), Option.match({ onNone: () => Effect.fail(away()), onSome: Effect.succeed })),
+      now,
       /** Whether the server answers now, within two seconds. */
-      answers: Effect.flatMap(
-        SubscriptionRef.get(state),
-        Option.match({
-          onNone: () => Effect.succeed(false),
-          onSome: ({ client }) =>
-            Effect.tryPromise(() => client.workflowService.getSystemInfo({})).pipe(
-              Effect.timeout("2 seconds"),
-              Effect.match({ onFailure: () => false, onSuccess: () => true })
-            )
-        })
+      answers: Effect.flatMap(now, ({ client }) => Effect.tryPromise(() => client.workflowService.getSystemInfo({}))).pipe(
+        Effect.timeout("2 seconds"),
+        Effect.match({ onFailure: () => false, onSuccess: () => true })
       ),
       namespace: settings.temporalNamespace,
       /** The page of a workflow in the Temporal UI. A delivery's workflow has the delivery's id. */
