@@ -106,7 +106,7 @@ export const trustIn = (extra: string | undefined): SecureContext =>
   createSecureContext({ minVersion: "TLSv1.2", ...(extra === undefined ? {} : { ca: [...rootCertificates, extra] }) })
 
 const samePeer = (peer: string | undefined, address: string): boolean =>
-  peer === undefined || Format.address(peer)?.toString() === Format.address(address)?.toString()
+  peer === undefined || peer === address || Format.address(peer)?.toString() === Format.address(address)?.toString()
 
 /** Sends the request. Whatever happens is an answer; only {@link Withdrawn} is none. Interruption destroys the connection. */
 export const post = ({ address, body, headers, startedAt, trust, url, wanted }: Post): Effect.Effect<Answer, Withdrawn> =>

@@ -55,14 +55,18 @@ const quiet = () => {
   if (installed) return
   installed = true
   logThreads()
-  Runtime.install({
-    logger: new DefaultLogger("ERROR", ({ message, meta }) => {
-      writeLine(JSON.stringify({ time: new Date().toISOString(), level: "error", message: `temporal: ${message}`, ...describe(meta) }))
-    }),
+  const logger = new DefaultLogger("ERROR", ({ message, meta }) => {
+    writeLine(JSON.stringify({ time: new Date().toISOString(), level: "error", message: `temporal: ${message}`, ...describe(meta) }))
+  })
+  const runtime = Runtime.install({
+    logger,
     telemetryOptions: { logging: { filter: { core: "ERROR", other: "ERROR" }, forward: {} } },
     // The program ends by its own signals, in its own order.
     shutdownSignals: []
   })
+  // What the core says is sorted in before what the workers say, for which the SDK keeps each of their lines, whatever
+  // its level, for a while: a dozen for each delivery. There is no option to have the one without the other.
+  Object.defineProperty(runtime, "logger", { value: logger })
 }
 
 const describe = (meta: Readonly<Record<string, unknown>> | undefined) => (meta?.error instanceof Error ? { cause: meta.error.stack } : {})

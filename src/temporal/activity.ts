@@ -17,20 +17,13 @@ export const activity = <R>(runtime: Runtime.Runtime<R>) => {
   return <I, A, E>(name: string, body: (input: I) => Effect.Effect<A, E, R>) =>
     async (input: I): Promise<A> => {
       const context = Context.current()
-      const beat =
-        context.info.heartbeatTimeoutMs === undefined
-          ? Effect.void
-          : Effect.asVoid(
-              Effect.forkScoped(
-                Effect.schedule(
-                  Effect.sync(() => context.heartbeat()),
-                  Schedule.spaced("1 second")
-                )
-              )
-            )
-      const exit = await run(beat.pipe(Effect.zipRight(body(input)), Effect.scoped, Effect.withSpan(name)), {
-        signal: context.cancellationSignal
-      })
+      const beats = Effect.schedule(
+        Effect.sync(() => context.heartbeat()),
+        Schedule.spaced("1 second")
+      )
+      const done =
+        context.info.heartbeatTimeoutMs === undefined ? body(input) : Effect.scoped(Effect.zipRight(Effect.forkScoped(beats), body(input)))
+      const exit = await run(Effect.withSpan(done, name), { signal: context.cancellationSignal })
       if (Exit.isSuccess(exit)) return exit.value
       if (context.cancellationSignal.aborted && Cause.isInterruptedOnly(exit.cause)) return await context.cancelled
       const failure = Option.getOrElse(Cause.failureOption(exit.cause), () => Cause.squash(exit.cause))
