@@ -129,11 +129,6 @@ export class Permits {
       })
     })
   }
-
-  /** Attempts in flight of one webhook. */
-  inFlight(webhookId: string): number {
-    return this.#endpoints.get(webhookId)?.inFlight.size ?? 0
-  }
 }
 
 /** The next turn at an endpoint without room: as far off as those before it take. */
