@@ -194,7 +194,11 @@ export const layer = (url: Redacted.Redacted, shape: PoolShape) =>
     )
   )
 
-const unavailable = /^(08|53|57P0|57014|55P03|40001|40P01)/
+/**
+ * What Postgres says when it cannot answer now: no connection, no room, shut down or canceled, a lock not had in time,
+ * a lost race for one, a transaction that was idle too long, a standby that takes no writes.
+ */
+const unavailable = /^(08|53|57P0|57014|55P03|40001|40P01|25P03|25006)/
 const broken = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN", "CONNECTION_ENDED"])
 
 /**
@@ -203,13 +207,10 @@ const broken = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENO
  */
 export const isUnavailable = (error: unknown): boolean => {
   if (!(error instanceof SqlError.SqlError)) return false
-  const cause = error.cause
-  if (typeof cause !== "object" || cause === null) return false
+  const { cause } = error
+  // What Postgres itself says is told by its code; its words quote the statement and the values, whatever stands there.
+  if (cause instanceof pg.DatabaseError) return unavailable.test(cause.code ?? "")
+  if (!(cause instanceof Error)) return false
   const code = "code" in cause ? String(cause.code) : ""
-  const message = "message" in cause ? String(cause.message) : ""
-  return (
-    unavailable.test(code) ||
-    broken.has(code) ||
-    /terminat|timeout exceeded|Connection ended|not queryable|connection error|ECONN|read-only/i.test(message)
-  )
+  return broken.has(code) || /terminated|timeout exceeded|Connection ended|not queryable|connection error|ECONN/i.test(cause.message)
 }
