@@ -15,6 +15,7 @@ import { Starter } from "./deliveries/Starter.ts"
 import { docsPage } from "./docsPage.ts"
 import { EventsRepo } from "./events/EventsRepo.ts"
 import * as events from "./events/handlers.ts"
+import { MAX_BODY } from "./http/Body.ts"
 import { door } from "./http/door.ts"
 import type { ExchangeState } from "./http/Exchange.ts"
 import { express } from "./http/express.ts"
@@ -31,9 +32,6 @@ import { VaultsRepo } from "./vaults/VaultsRepo.ts"
 import * as webhooks from "./webhooks/handlers.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { WebhooksRepo } from "./webhooks/WebhooksRepo.ts"
-
-/** Largest request body of the public API, in bytes. Decision D-4. */
-export const MAX_BODY = 64 * 1024
 
 /** How long a caller may take to send a body of that size, in seconds. */
 const BODY_SECONDS = 10

@@ -39,10 +39,14 @@ const withProgress =
       return yield* effect
     }).pipe(Effect.scoped)
 
+/** What the project's releases call platforms and architectures. */
+const platforms: { readonly [platform: string]: string } = { linux: "linux", darwin: "darwin" },
+  architectures: { readonly [architecture: string]: string } = { x64: "amd64", arm64: "arm64" }
+
 const download = (target: string) =>
   Effect.gen(function* () {
-    const platform = { linux: "linux", darwin: "darwin", win32: "windows" }[os.platform() as "linux"]
-    const arch = { x64: "amd64", arm64: "arm64" }[os.arch() as "x64"]
+    const platform = platforms[os.platform()],
+      arch = architectures[os.arch()]
     if (platform === undefined || arch === undefined) return yield* Effect.fail(`there is none for ${os.platform()}-${os.arch()}`)
     const url = `https://github.com/temporalio/cli/releases/download/v${VERSION}/temporal_cli_${VERSION}_${platform}_${arch}.tar.gz`
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), "temporal-"))

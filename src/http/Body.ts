@@ -7,7 +7,7 @@ import { Effect, ParseResult, Schema } from "effect"
 import { currentExchange } from "./Exchange.ts"
 import { type FieldIssue, type ProblemOf, problem, problems } from "./Problem.ts"
 
-/** Largest body of the public API, in bytes. */
+/** Largest body of the public API, in bytes. Decision D-4. */
 export const MAX_BODY = 64 * 1024
 
 /** 400 of paths with a body. */
@@ -29,8 +29,6 @@ const isDeeper = (value: unknown, depth: number): boolean =>
 /** Whether parsed JSON is nested deeper than 32 levels: to decode it, or to say what is wrong with it, would exhaust the stack. */
 export const isTooDeep = (value: unknown): boolean => isDeeper(value, MAX_DEPTH)
 
-const tooLarge = () => problem("payload_too_large", `A body has at most ${MAX_BODY} bytes.`)
-
 /** The request's body, whole. Fails when the caller goes away or takes longer than the listener waits. */
 export const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.zipLeft(
@@ -38,17 +36,18 @@ export const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
     Effect.map(currentExchange, ({ bodyRead }) => bodyRead())
   )
 
-/** The text of the request's body. A request without one gives the empty text. */
-export const text = Effect.gen(function* () {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  if (Number(request.headers["content-length"] ?? 0) > MAX_BODY) return yield* tooLarge()
-  const bytes = yield* Effect.mapError(bytesOf(request), () => problem("malformed_json", "The body could not be read."))
-  if (bytes.byteLength > MAX_BODY) return yield* tooLarge()
-  return yield* Effect.try({
-    try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),
-    catch: () => problem("malformed_json", "The body is not UTF-8.")
+/** The text of the request's body, of at most so many bytes; `tooLarge` says so of more. A request without one gives the empty text. */
+export const text = (maximum: number, tooLarge: string) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    if (Number(request.headers["content-length"] ?? 0) > maximum) return yield* problem("payload_too_large", tooLarge)
+    const bytes = yield* Effect.mapError(bytesOf(request), () => problem("malformed_json", "The body could not be read."))
+    if (bytes.byteLength > maximum) return yield* problem("payload_too_large", tooLarge)
+    return yield* Effect.try({
+      try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),
+      catch: () => problem("malformed_json", "The body is not UTF-8.")
+    })
   })
-})
 
 const mediaType = (types: ReadonlyArray<string>) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
@@ -69,7 +68,7 @@ export const json = <A, I>(
   const decode = Schema.decodeUnknown(schema, { onExcessProperty: "error", errors: "all" })
   return Effect.gen(function* () {
     yield* mediaType(types)
-    const source = yield* text
+    const source = yield* text(MAX_BODY, `A body has at most ${MAX_BODY} bytes.`)
     const value = yield* Effect.try({
       try: (): unknown => JSON.parse(source),
       catch: () => problem("malformed_json", "The body is not JSON.")

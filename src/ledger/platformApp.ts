@@ -7,6 +7,7 @@ import { createHash, timingSafeEqual } from "node:crypto"
 import { Headers, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Cause, Effect, Either, Metric, Redacted } from "effect"
 import { isUnavailable } from "../database/Database.ts"
+import { text } from "../http/Body.ts"
 import { currentExchange } from "../http/Exchange.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "../http/Problem.ts"
 import { render } from "../telemetry/Prometheus.ts"
@@ -79,18 +80,6 @@ const issueOf = ({ field, line, reason }: Fault): FieldIssue & { readonly line: 
   reason
 })
 
-const readBody = (request: HttpServerRequest.HttpServerRequest) =>
-  Effect.gen(function* () {
-    const tooLarge = problem("payload_too_large", `A request carries at most ${MAX_BYTES} bytes; send more requests.`)
-    if (Number(request.headers["content-length"] ?? 0) > MAX_BYTES) return yield* tooLarge
-    const bytes = yield* Effect.mapError(request.arrayBuffer, () => problem("malformed_json", "The body could not be read."))
-    if (bytes.byteLength > MAX_BYTES) return yield* tooLarge
-    return yield* Effect.try({
-      try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),
-      catch: () => problem("malformed_json", "The body is not UTF-8.")
-    })
-  })
-
 const feed = (token: Redacted.Redacted) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -105,7 +94,7 @@ const feed = (token: Redacted.Redacted) =>
       return yield* problem("invalid_parameter", "X-Record-Events is `none` or absent.")
     }
     const type = (request.headers["content-type"] ?? "application/x-ndjson").split(";", 1)[0]?.trim().toLowerCase() ?? ""
-    const lines = yield* linesOf(type, yield* readBody(request))
+    const lines = yield* linesOf(type, yield* text(MAX_BYTES, `A request carries at most ${MAX_BYTES} bytes; send more requests.`))
     if (lines.length > MAX_RECORDS) {
       return yield* problem("payload_too_large", `A request carries at most ${MAX_RECORDS} records; send more requests.`)
     }

@@ -58,9 +58,8 @@ export const cidr = (text: string): Read<Cidr> => {
 }
 
 const make = (address: ipaddr.IPv4 | ipaddr.IPv6, length: number): Cidr => {
-  const bytes = address.toByteArray()
-  const masked = bytes.map((byte, index) => byte & (0xff << Math.min(8, Math.max(0, 8 - (length - index * 8)))) & 0xff)
-  const first = ipaddr.fromByteArray(masked)
+  const family = address instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6
+  const first = family.networkAddressFromCIDR(`${address.toString()}/${length}`)
   return { text: `${first.toString()}/${length}`, network: [first, length] }
 }
 

@@ -10,11 +10,12 @@ import { seesVault } from "../credentials/visibility.ts"
 import { DirectRows } from "../database/Database.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
-import type { DepositAddress, Vault } from "./Vault.ts"
+import type { DepositAddress, TransactionStatus, Vault } from "./Vault.ts"
 
 /** Filters of transactions, as the contract reads them; absent ones do not filter. */
 export interface TransactionFilter {
-  readonly status?: string | undefined
+  /** Stands in the statement's text, so it is one of the known words and nothing else. */
+  readonly status?: TransactionStatus | undefined
   readonly direction?: string | undefined
   readonly asset?: string | undefined
   readonly network?: string | undefined
