@@ -3,10 +3,12 @@
  * or nothing, and what it changes and the events that this causes commit together. Writers take turns under one
  * lock, so that records apply in the order in which they came and the same record fed twice at once is one row
  * and one event. What can go wrong: a record that does not fit, which is told by line and field; Postgres away,
- * which loses nothing because nothing was answered. Source: custody records.
+ * which loses nothing because nothing was answered; a circle of locks with another writer, after which the
+ * batch is applied anew. Source: custody records.
  */
 import { SqlClient } from "@effect/sql"
 import { Data, Effect, Either } from "effect"
+import { transaction } from "../database/sql.ts"
 import * as EventLog from "../events/EventLog.ts"
 import { fold, type Numbered } from "./fold.ts"
 import type { Fault, Record } from "./Record.ts"
@@ -77,7 +79,7 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
           unchanged: folded.unchanged,
           events: events ? folded.occurrences.length : 0
         } satisfies Applied
-      }).pipe(sql.withTransaction, Effect.uninterruptible)
+      }).pipe(transaction(sql), Effect.uninterruptible)
     })
   }))
 }) {

@@ -1,6 +1,8 @@
 /** The platform listener's record feed: who may feed, in which form, how much, and that a batch is all or nothing. */
 import { beforeAll, describe, expect, test } from "bun:test"
+import pg from "pg"
 import { type Answer, type Record, useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
 import { balance, hash, network, smallest, transaction, vault } from "../support/records.ts"
 
 const app = useApp()
@@ -217,6 +219,47 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
       await app.sql("ALTER TABLE events DROP CONSTRAINT broken")
     }
     expect((await app.records([transaction("vault_a", 31_000, { amount: "31337" })])).json).toMatchObject({ changed: 1, events: 1 })
+  })
+
+  test("a batch that Postgres ends to break a circle of locks is applied anew, and answered as if nothing had been", async () => {
+    await app.feed([vault("vault_circle", "entity_a"), balance("vault_circle", "ethereum/native", "1")])
+    const other = new pg.Client({ connectionString: app.databaseUrl })
+    await other.connect()
+    /** The batch has the vault and waits for the balance; then the other has the balance and waits for the vault. Whether it got it. */
+    const circle = async () => {
+      await other.query("BEGIN")
+      await other.query("UPDATE balances SET amount = 2 WHERE vault_id = 'vault_circle'")
+      const sending = app.records([
+        vault("vault_circle", "entity_a", { label: "changed" }),
+        balance("vault_circle", "ethereum/native", "3")
+      ])
+      await until("the batch waits", async () => {
+        const rows = await app.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
+        return rows.length === 1
+      })
+      const got = await other.query("UPDATE vaults SET label = 'other' WHERE id = 'vault_circle'").then(
+        () => true,
+        () => false
+      )
+      await other.query("COMMIT")
+      const { json } = await sending
+      return got ? json : undefined
+    }
+    try {
+      // Postgres ends the one that began to wait first, unless the other was a second late.
+      let answer = await circle()
+      if (answer === undefined) {
+        await app.feed([vault("vault_circle", "entity_a"), balance("vault_circle", "ethereum/native", "1")])
+        answer = await circle()
+      }
+      expect(answer).toEqual({ received: 2, changed: 2, unchanged: 0, events: 2 })
+    } finally {
+      await other.end()
+    }
+    const [row] = await app.sql(
+      "SELECT v.label, b.amount::text AS amount FROM vaults v JOIN balances b ON b.vault_id = v.id WHERE v.id = 'vault_circle'"
+    )
+    expect(row).toEqual({ label: "changed", amount: "3" })
   })
 
   test("a connection that is lost in the middle of a batch leaves all of it or nothing, and no event without its row", async () => {
