@@ -1,5 +1,5 @@
 /** What pages show, as queries: who is signed in, what there is to choose from, and lists a page at a time. */
-import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query"
+import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import type { Reach } from "../Overview.ts"
 import { ApiProblem, get } from "./api.ts"
 
@@ -24,6 +24,15 @@ export interface User {
 export const SESSION = ["session"]
 export const useStanding = () => useQuery({ queryKey: SESSION, queryFn: () => get<Standing>("/session"), refetchInterval: 60_000 })
 
+/** Asks again who is signed in, once somebody else may be, and forgets what was shown to whoever it was before. */
+export const useSignedIn = () => {
+  const client = useQueryClient()
+  return async () => {
+    client.removeQueries({ type: "inactive" })
+    await client.invalidateQueries({ queryKey: SESSION })
+  }
+}
+
 /** The signed-in user; pages behind the gate have one. */
 export const useUser = (): User => {
   const { data } = useStanding()
@@ -44,12 +53,30 @@ export interface Surroundings extends Reach {
 export const useSurroundings = () => useQuery({ queryKey: ["context"], queryFn: () => get<Surroundings>("/context"), staleTime: 60_000 })
 
 /** Something that the API answers by a path of its own. */
-export const useOne = <A>(path: string, options: { readonly every?: number; readonly enabled?: boolean } = {}) =>
+export const useOne = <A>(path: string, options: { readonly every?: number } = {}) =>
   useQuery({
     queryKey: [path],
     queryFn: () => get<A>(path),
-    enabled: options.enabled ?? true,
     ...(options.every === undefined ? {} : { refetchInterval: options.every })
+  })
+
+/** Rows that the service is asked about at once. */
+const AT_ONCE = 100
+
+/** What is shown beside the rows of a list, by their ids; while a row is added, what is known stays. */
+export const useBeside = <A>(path: string, ids: ReadonlyArray<string>, every: number) =>
+  useQuery({
+    queryKey: [path, ids],
+    queryFn: async (): Promise<Readonly<Record<string, A>>> => {
+      const starts = Array.from({ length: Math.ceil(ids.length / AT_ONCE) }, (_, index) => index * AT_ONCE)
+      const parts = await Promise.all(
+        starts.map((start) => get<Readonly<Record<string, A>>>(`${path}?ids=${ids.slice(start, start + AT_ONCE).join(",")}`))
+      )
+      return Object.fromEntries(parts.flatMap((part) => Object.entries(part)))
+    },
+    enabled: ids.length > 0,
+    placeholderData: keepPreviousData,
+    refetchInterval: every
   })
 
 interface PageOf<A> {

@@ -4,7 +4,7 @@ import { post, remove } from "../api.ts"
 import { useOne, useUser } from "../data.ts"
 import { Button } from "../parts/Button.tsx"
 import { Ask } from "../parts/Dialog.tsx"
-import { notify } from "../parts/Notices.tsx"
+import { attempt, notify } from "../parts/Notices.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
@@ -19,7 +19,7 @@ export const AccountPage = () => {
     location.reload()
   }
   return (
-    <Page title="Account" actions={<Button onClick={() => void leave()}>Sign out</Button>}>
+    <Page title="Account" actions={<Button onClick={attempt(leave)}>Sign out</Button>}>
       <Facts
         rows={[
           ["Name", user.name],
@@ -112,7 +112,7 @@ const SessionsSection = () => {
                     Seen <Time at={lastSeenAt} as="ago" />
                   </p>
                 )}
-                <div className="actions">{current ? null : <Button onClick={() => void end(id)}>Sign out</Button>}</div>
+                <div className="actions">{current ? null : <Button onClick={attempt(() => end(id))}>Sign out</Button>}</div>
               </article>
             </li>
           ))}

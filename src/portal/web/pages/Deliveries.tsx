@@ -3,13 +3,13 @@ import { Send } from "lucide-react"
 import { useState } from "react"
 import { Link, useSearchParams } from "react-router"
 import type { Delivery } from "../../../deliveries/Delivery.ts"
-import { post, postOnce, saidOf } from "../api.ts"
+import { post, postOnce } from "../api.ts"
 import { useList, useSurroundings, useUser } from "../data.ts"
 import { Button } from "../parts/Button.tsx"
 import { Id } from "../parts/Copy.tsx"
 import { Ask } from "../parts/Dialog.tsx"
 import { Select } from "../parts/Field.tsx"
-import { notify } from "../parts/Notices.tsx"
+import { attempt, notify } from "../parts/Notices.tsx"
 import { Section } from "../parts/Page.tsx"
 import { Rows } from "../parts/Rows.tsx"
 import { Empty } from "../parts/States.tsx"
@@ -175,13 +175,7 @@ const DeliveryActions = ({
         />
       ) : (
         <>
-          <Button
-            onClick={() =>
-              void act(() => post(`/deliveries/${id}/retry-now`), "The next attempt is made now")().catch((error) => notify(saidOf(error)))
-            }
-          >
-            Retry now
-          </Button>
+          <Button onClick={attempt(act(() => post(`/deliveries/${id}/retry-now`), "The next attempt is made now"))}>Retry now</Button>
           <Ask
             trigger={<Button kind="danger">Cancel</Button>}
             title="Cancel the delivery?"

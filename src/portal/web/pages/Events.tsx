@@ -2,7 +2,7 @@
 import { Activity } from "lucide-react"
 import { Link, useSearchParams } from "react-router"
 import type { EventCounts } from "../../Overview.ts"
-import { useList, useOne, useSurroundings } from "../data.ts"
+import { useBeside, useList, useSurroundings } from "../data.ts"
 import { Button } from "../parts/Button.tsx"
 import { Select, TextField } from "../parts/Field.tsx"
 import { Page } from "../parts/Page.tsx"
@@ -41,12 +41,7 @@ export const EventsPage = () => {
     { kind: filters.kind, vaultId: filters.vaultId, occurredAfter: utc(filters.after), occurredBefore: utc(filters.before) },
     { every: 3_000 }
   )
-  const ids =
-    list.rows
-      ?.slice(0, 100)
-      .map(({ id }) => id)
-      .join(",") ?? ""
-  const { data: counts } = useOne<Readonly<Record<string, EventCounts>>>(`/event-counts?ids=${ids}`, { every: 3_000, enabled: ids !== "" })
+  const { data: counts } = useBeside<EventCounts>("/event-counts", list.rows?.map(({ id }) => id) ?? [], 3_000)
   const filter = (change: Readonly<Record<string, string>>) =>
     setSearch(
       Object.entries({ ...filters, ...change }).filter(([, value]) => value !== ""),

@@ -2,11 +2,11 @@
  * Accepting an invitation. The token stands after the # of the address, which browsers send to nobody; it is taken out
  * of the address as soon as the invitation is accepted.
  */
-import { useQuery, useQueryClient } from "@tanstack/react-query"
+import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { useLocation, useNavigate } from "react-router"
 import { post } from "../api.ts"
-import { SESSION, type Standing } from "../data.ts"
+import { type Standing, useSignedIn } from "../data.ts"
 import { useForm } from "../form.ts"
 import { Alone } from "../parts/Alone.tsx"
 import { Button, LinkButton } from "../parts/Button.tsx"
@@ -50,14 +50,14 @@ const Accept = ({
   readonly token: string
   readonly standing: Standing
 }) => {
-  const client = useQueryClient()
+  const signedIn = useSignedIn()
   const navigate = useNavigate()
   const [password, setPassword] = useState("")
   const [again, setAgain] = useState("")
   const [differs, setDiffers] = useState(false)
   const accept = async (chosen: string | null) => {
     await post("/invitation/accept", { token, password: chosen })
-    await client.invalidateQueries({ queryKey: SESSION })
+    await signedIn()
     await navigate(chosen === null ? "/sign-in" : "/", { replace: true })
   }
   const form = useForm(async () => {

@@ -7,6 +7,7 @@ import { useForm } from "../form.ts"
 import { Alone } from "../parts/Alone.tsx"
 import { Button } from "../parts/Button.tsx"
 import { TextField } from "../parts/Field.tsx"
+import { attempt } from "../parts/Notices.tsx"
 import { Trouble } from "../parts/States.tsx"
 
 export const SecondFactorPage = () => {
@@ -38,7 +39,7 @@ export const SecondFactorPage = () => {
         <Button kind="main" type="submit" busy={form.busy}>
           Go on
         </Button>
-        <Button kind="quiet" onClick={() => void leave()}>
+        <Button kind="quiet" onClick={attempt(leave)}>
           Sign in as somebody else
         </Button>
       </form>

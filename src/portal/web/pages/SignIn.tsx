@@ -1,11 +1,10 @@
 /** Signing in: a password and then a code, a passkey, or the platform's identity provider. */
 import { startAuthentication } from "@simplewebauthn/browser"
-import { useQueryClient } from "@tanstack/react-query"
 import { Fingerprint, LogIn } from "lucide-react"
 import { useState } from "react"
 import { useLocation } from "react-router"
 import { post } from "../api.ts"
-import { SESSION, type Standing } from "../data.ts"
+import { type Standing, useSignedIn } from "../data.ts"
 import { useForm } from "../form.ts"
 import { Alone } from "../parts/Alone.tsx"
 import { Button } from "../parts/Button.tsx"
@@ -19,7 +18,6 @@ const viaProvider = async () => {
 }
 
 export const SignInPage = ({ standing: { provider } }: { readonly standing: Standing }) => {
-  const client = useQueryClient()
   const { search } = useLocation()
   const [email, setEmail] = useState("")
   const [password, setPassword] = useState("")
@@ -30,7 +28,7 @@ export const SignInPage = ({ standing: { provider } }: { readonly standing: Stan
         )
       : null
   )
-  const signedIn = () => client.invalidateQueries({ queryKey: SESSION })
+  const signedIn = useSignedIn()
   const form = useForm(async () => {
     setOther(null)
     await post("/sign-in", { email, password })

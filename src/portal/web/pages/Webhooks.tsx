@@ -2,7 +2,7 @@
 import { Webhook as Icon, Plus } from "lucide-react"
 import { Link } from "react-router"
 import type { Health, Webhook } from "../../../webhooks/Webhook.ts"
-import { useList, useOne, useSurroundings, useUser } from "../data.ts"
+import { useBeside, useList, useSurroundings, useUser } from "../data.ts"
 import { LinkButton } from "../parts/Button.tsx"
 import { Page } from "../parts/Page.tsx"
 import { Rows } from "../parts/Rows.tsx"
@@ -24,8 +24,7 @@ export const WebhooksPage = () => {
   const list = useList<Webhook>("/v1/webhooks", {}, { every: 10_000 })
   const { data: around } = useSurroundings()
   const names = new Map(around?.entities.map(({ id, name }) => [id, name]))
-  const ids = list.rows?.map(({ id }) => id).join(",") ?? ""
-  const { data: health } = useOne<Readonly<Record<string, Health>>>(`/webhook-health?ids=${ids}`, { every: 10_000, enabled: ids !== "" })
+  const { data: health } = useBeside<Health>("/webhook-health", list.rows?.map(({ id }) => id) ?? [], 10_000)
   return (
     <Page
       title="Webhooks"

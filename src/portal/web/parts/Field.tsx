@@ -13,13 +13,16 @@ interface Described {
   readonly "aria-invalid": boolean | undefined
 }
 
+/** The elements that describe a control: its hint, and what is wrong with it. */
+const descriptionOf = (id: string, hint: ReactNode, error: string | undefined) =>
+  [...(hint === undefined ? [] : [`${id}-hint`]), ...(error === undefined ? [] : [`${id}-error`])].join(" ") || undefined
+
 const Field = ({ children, error, hint, label }: Common & { readonly children: (described: Described) => ReactNode }) => {
   const id = useId()
-  const about = [hint === undefined ? "" : `${id}-hint`, error === undefined ? "" : `${id}-error`].filter((one) => one !== "").join(" ")
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      {children({ id, "aria-describedby": about === "" ? undefined : about, "aria-invalid": error === undefined ? undefined : true })}
+      {children({ id, "aria-describedby": descriptionOf(id, hint, error), "aria-invalid": error === undefined ? undefined : true })}
       {hint === undefined ? null : (
         <p className="hint" id={`${id}-hint`}>
           {hint}
@@ -91,34 +94,27 @@ export interface ChoicesProps {
   readonly chosen: ReadonlyArray<string>
   readonly onChosen: (chosen: ReadonlyArray<string>) => void
   readonly type?: "checkbox" | "radio"
-  readonly disabled?: boolean
   readonly children?: ReactNode
 }
 
 /** Boxes to tick, or one of several. `children` stands before them. */
-export const Choices = ({
-  children,
-  chosen,
-  choices,
-  disabled = false,
-  error,
-  hint,
-  legend,
-  onChosen,
-  type = "checkbox"
-}: ChoicesProps) => {
+export const Choices = ({ children, chosen, choices, error, hint, legend, onChosen, type = "checkbox" }: ChoicesProps) => {
   const id = useId()
   const toggle = (value: string) =>
     onChosen(type === "radio" ? [value] : chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value])
   return (
-    <fieldset className="field" aria-describedby={hint === undefined ? undefined : `${id}-hint`} disabled={disabled}>
+    <fieldset className="field" aria-describedby={descriptionOf(id, hint, error)}>
       <legend>{legend}</legend>
       {hint === undefined ? null : (
         <p className="hint" id={`${id}-hint`}>
           {hint}
         </p>
       )}
-      {error === undefined ? null : <p className="wrong">{error}</p>}
+      {error === undefined ? null : (
+        <p className="wrong" id={`${id}-error`}>
+          {error}
+        </p>
+      )}
       {children}
       <div className="choices">
         {choices.map(({ hint, label, value }) => (

@@ -1,5 +1,6 @@
 /** Short notices of what was done, read out and shown for a few seconds. */
 import { useSyncExternalStore } from "react"
+import { saidOf } from "../api.ts"
 
 interface Notice {
   readonly id: number
@@ -19,6 +20,11 @@ export const notify = (text: string): void => {
   const id = next++
   set([...notices.slice(-2), { id, text }])
   setTimeout(() => set(notices.filter((one) => one.id !== id)), 4_000)
+}
+
+/** What a button does at once; that it could not is said here, too. */
+export const attempt = (act: () => Promise<unknown>) => () => {
+  act().catch((error: unknown) => notify(saidOf(error)))
 }
 
 export const Notices = () => {
