@@ -96,8 +96,8 @@ export class Visitor {
   }
 
   /** From the invitation's token to a complete session. */
-  async accept(token: string, password = PASSWORD): Promise<void> {
-    const accepted = await this.request("POST", "/api/invitation/accept", { token, password })
+  async accept(token: string): Promise<void> {
+    const accepted = await this.request("POST", "/api/invitation/accept", { token, password: PASSWORD })
     if (accepted.status !== 200) throw new Error(`the invitation was refused: ${accepted.text}`)
     const begun = await this.request("POST", "/api/enrolment", {})
     this.authenticator = new Authenticator(begun.json.uri)
@@ -106,9 +106,9 @@ export class Visitor {
   }
 
   /** Signs in to an account whose authenticator is at hand. */
-  async signIn(email: string, authenticator: Authenticator, password = PASSWORD): Promise<void> {
+  async signIn(email: string, authenticator: Authenticator): Promise<void> {
     this.authenticator = authenticator
-    const first = await this.request("POST", "/api/sign-in", { email, password })
+    const first = await this.request("POST", "/api/sign-in", { email, password: PASSWORD })
     if (first.status !== 200) throw new Error(`the sign-in was refused: ${first.text}`)
     const second = await this.request("POST", "/api/sign-in/second-factor", { code: await authenticator.code() })
     if (second.status !== 200) throw new Error(`the second factor was refused: ${second.text}`)

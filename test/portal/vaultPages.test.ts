@@ -1,0 +1,88 @@
+import { beforeAll, describe, expect, test } from "bun:test"
+import type { Page } from "playwright-core"
+import { until } from "../support/receiver.ts"
+import { transaction } from "../support/records.ts"
+import { create } from "../webhooks/verbs.ts"
+import { found, useOwner, type Visit } from "./visit.ts"
+
+const { app, browser, owner, receiver } = useOwner()
+let visit: Visit, page: Page
+beforeAll(() => {
+  if (!found) return
+  visit = owner()
+  page = visit.page
+})
+
+describe.skipIf(!found)("vaults in a browser", () => {
+  test("a vault shows every digit, and hashes to copy", async () => {
+    await visit.goto("/vaults")
+    await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
+    await visit.fine("vaults")
+    await page.getByRole("link", { name: "Exchange hot wallet" }).click()
+    await page.getByText("1204.350000000000000017").waitFor()
+    await visit.fine("balances")
+    await page.getByRole("tab", { name: "Transactions" }).click()
+    await page.locator(".row.transaction").first().waitFor()
+    await visit.context.grantPermissions(["clipboard-read", "clipboard-write"])
+    await page.getByRole("button", { name: "Copy hash" }).first().click()
+    await page.getByText("Hash copied").waitFor()
+    expect(await page.evaluate<string>("navigator.clipboard.readText()")).toMatch(/^0x[0-9a-f]{64}$/)
+    expect(await page.locator(".row.transaction").count()).toBe(25)
+    await page.getByRole("button", { name: "Show more" }).click()
+    await until("the second page", async () => (await page.locator(".row.transaction").count()) === 30, 30)
+    await visit.fine("transactions")
+    await page.getByRole("tab", { name: "Addresses" }).click()
+    await page.getByText("bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq").waitFor()
+    await visit.fine("addresses")
+    await visit.goto("/vaults/vault_z")
+    await page.getByText("It does not exist, or you cannot see it.").waitFor()
+    await visit.fine("a vault of others")
+    await visit.goto("/nowhere")
+    await page.getByText("There is no such page").waitFor()
+  }, 180_000)
+
+  test("everything is reached and left by the keyboard alone", async () => {
+    const focused = () => page.evaluate<string>("document.activeElement.textContent")
+    await visit.goto("/vaults")
+    await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
+    await page.keyboard.press("Tab")
+    expect(await focused()).toBe("Skip to the content")
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Tab")
+    expect(await page.evaluate<boolean>("document.activeElement.closest('.row.vault') !== null")).toBe(true)
+    receiver.on("/hooks", () => new Response("thank you"))
+    const { id } = await create(app, (await app.key("user_a")).secret, { url: receiver.url("/hooks") })
+    await app.feed([transaction("vault_a", 1)])
+    await visit.goto(`/webhooks/${id}`)
+    const disable = page.getByRole("button", { name: "Disable" })
+    await disable.focus()
+    await page.keyboard.press("Enter")
+    await page.getByRole("alertdialog").waitFor()
+    for (let press = 0; press < 4; press++) {
+      await page.keyboard.press("Tab")
+      expect(await page.evaluate<boolean>("document.activeElement.closest('[role=alertdialog]') !== null")).toBe(true)
+    }
+    await page.keyboard.press("Escape")
+    await page.getByRole("alertdialog").waitFor({ state: "detached" })
+    expect(await focused()).toBe("Disable")
+    await page.locator(".delivery summary").first().focus()
+    await page.keyboard.press("Enter")
+    await page.locator(".delivery[open]").waitFor()
+  }, 180_000)
+
+  test("a service that cannot be reached is said to be, and shown again when it can", async () => {
+    await visit.goto("/vaults")
+    await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
+    await visit.context.setOffline(true)
+    await page.getByRole("link", { name: "Exchange hot wallet" }).click()
+    await page.getByText("The service cannot be reached.").first().waitFor()
+    await visit.fine("unreachable")
+    await visit.context.setOffline(false)
+    await page.getByRole("button", { name: "Try again" }).first().click()
+    await visit.heading("Exchange hot wallet").waitFor()
+  }, 180_000)
+
+  test("no page asked another host, broke its policy, or failed in its script", () => {
+    expect(browser.faults).toEqual([])
+  })
+})
