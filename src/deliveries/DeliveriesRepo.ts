@@ -29,6 +29,12 @@ export interface DeliveryFilter {
   readonly createdBefore?: string | undefined
 }
 
+/** The webhook whose deliveries are listed. */
+interface Listed {
+  readonly id: string
+  readonly eventKinds: ReadonlyArray<string>
+}
+
 /** A timestamp inside JSON, as all others are answered. */
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
 
@@ -74,7 +80,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
     const valuesOf = (texts: ReadonlyArray<string>) => sql`(VALUES ${sql.csv(texts.map((text) => sql`(${text}::text)`))})`
 
     /** A page along the index of the webhook, of the event, or of each pair of status and kind. */
-    const filtered = (webhookId: string, filter: DeliveryFilter, after: Key | null, take: number) => {
+    const filtered = ({ eventKinds, id: webhookId }: Listed, filter: DeliveryFilter, after: Key | null, take: number) => {
       const common = and(
         sql,
         sql`d.id >= ${oldestId("del")}`,
@@ -88,9 +94,11 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         return page(sql`d.event_id = ${eventId} AND d.webhook_id = ${webhookId} ${common} ${rest}`, take)
       }
       if (status === undefined && kind === undefined) return page(sql`d.webhook_id = ${webhookId} ${common}`, take)
+      // A webhook may have been given kinds by a newer version that this one does not know.
+      const wanted = kind === undefined ? [...new Set<string>([...kinds, ...eventKinds])] : [kind]
       return sql`
         SELECT found.* FROM ${valuesOf([...new Set(status ?? statuses)])} s (status)
-        CROSS JOIN ${valuesOf(kind === undefined ? kinds : [kind])} k (kind)
+        CROSS JOIN ${valuesOf(wanted)} k (kind)
         CROSS JOIN LATERAL (${page(sql`(d.webhook_id || '/' || d.status || '/' || d.kind) = ${webhookId}::text || '/' || s.status || '/' || k.kind ${common}`, take)}) found
         ORDER BY "createdAt" DESC, id DESC ${limit(sql, take)}`
     }
@@ -104,11 +112,11 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
 
     return {
       /** A page of a webhook's deliveries; whether the caller sees the webhook is asked before. */
-      ofWebhook: (webhookId: string, filter: DeliveryFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Delivery>> =>
+      ofWebhook: (webhook: Listed, filter: DeliveryFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Delivery>> =>
         // Postgres takes no NUL in a text, and no event's id has one.
         filter.eventId?.includes("\u0000") === true
           ? Effect.succeed([])
-          : Effect.orDie(withAttempts(filtered(webhookId, filter, after, take))),
+          : Effect.orDie(withAttempts(filtered(webhook, filter, after, take))),
 
       /** Every delivery of an event to webhooks that the caller sees, deleted ones included, newest first. */
       ofEvent: (principal: PrincipalState, eventId: string): Effect.Effect<ReadonlyArray<Delivery>> =>

@@ -80,8 +80,13 @@ export const isKind = (text: string): text is Kind => Object.hasOwn(kinds, text)
 /** Every kind by name, for schemas that list them. */
 export const names = Object.keys(kinds).filter(isKind)
 
-/** A kind in a request or an answer. */
-export const KindName = Schema.Literal(...(names as [Kind, ...Array<Kind>])).annotations({
+const description = "Event kind. More may come."
+
+/** A kind in a request. */
+export const KindName = Schema.Literal(...(names as [Kind, ...Array<Kind>])).annotations({ identifier: "EventKind", description })
+
+/** A kind in an answer. It is documented as those that there are; one that a newer version stored is answered all the same. */
+export const StoredKind = Schema.String.annotations({
   identifier: "EventKind",
-  description: "Event kind. More may come."
+  jsonSchema: { type: "string", enum: names, description }
 })

@@ -1,6 +1,6 @@
 /** The webhook record, as the API takes and answers it. Spec: Webhook. Decision D-19. */
 import { Schema } from "effect"
-import { KindName } from "../events/Kind.ts"
+import { KindName, StoredKind } from "../events/Kind.ts"
 import { Timestamp } from "../values/Timestamp.ts"
 
 const described = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
@@ -24,7 +24,7 @@ const fields = {
   entityIds: Schema.Array(described("Entity id", "entity_k3vwj9pbkx2z8z81zfse2sm8ra")).annotations({
     description: "Operating units whose events it receives"
   }),
-  eventKinds: Schema.Array(KindName).annotations({ description: "Kinds of event that it receives" }),
+  eventKinds: Schema.Array(StoredKind).annotations({ description: "Kinds of event that it receives" }),
   vaultIds: nullable(
     Schema.Array(Schema.String),
     "Vaults whose events it receives; null: all of its entities. Events without a vault pass any filter."

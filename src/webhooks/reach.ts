@@ -6,7 +6,7 @@ import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { seesVault } from "../credentials/visibility.ts"
-import { type Kind, kinds } from "../events/Kind.ts"
+import { isKind, kinds } from "../events/Kind.ts"
 import { reachesEntity } from "../events/visibility.ts"
 import { fieldIssue, invalidFields } from "../http/Body.ts"
 
@@ -41,8 +41,8 @@ export const requireReach = Effect.fnUntraced(function* (
  * Refuses kinds that name no vault to a key that is limited to some vaults: it could not read such an event, and no
  * vault filter holds it back.
  */
-export const requireReadableKinds = (principal: PrincipalState, eventKinds: ReadonlyArray<Kind>) => {
-  const hidden = principal.vaultAllowlist === null ? undefined : eventKinds.find((kind) => kinds[kind].scope === "entity")
+export const requireReadableKinds = (principal: PrincipalState, eventKinds: ReadonlyArray<string>) => {
+  const hidden = principal.vaultAllowlist === null ? undefined : eventKinds.find((kind) => !isKind(kind) || kinds[kind].scope === "entity")
   return hidden === undefined
     ? Effect.void
     : invalidFields([
