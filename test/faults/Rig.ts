@@ -195,3 +195,17 @@ export const useRig = (env: { readonly [name: string]: string } = {}, roles: Rea
 export const report = (fault: string, figures: object): void => {
   if (long) console.log(`${fault}: ${JSON.stringify(figures)}`)
 }
+
+/** Numbers from 0 to 1 that are the same for the same `CUSTODY_FAULTS_SEED`; the long run prints the one that it took. */
+export const randoms = (): (() => number) => {
+  const seed = Number(process.env["CUSTODY_FAULTS_SEED"] ?? Math.floor(Math.random() * 2 ** 32))
+  report("seed", { CUSTODY_FAULTS_SEED: seed })
+  // Mulberry32.
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
