@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { Client } from "@temporalio/client"
+import pg from "pg"
 import * as Partitions from "../../src/database/Partitions.ts"
 import * as Id from "../../src/values/Id.ts"
 import { useApp } from "../support/app.ts"
@@ -150,6 +151,36 @@ describe("Spec: every event is recorded in the event log for 31 days", () => {
     const name = Partitions.nameOf("deliveries", of(80).day)
     await app.sql(`ALTER TABLE deliveries DETACH PARTITION ${name}`)
     expect((await retain()).partitionsDropped).toBe(3)
+    expect(await count("pg_class WHERE relname = $1", [name])).toBe(0)
+  }, 60_000)
+})
+
+describe("Reliability: a day is dropped without holding anybody up", () => {
+  test("while a long read makes the drop wait, events are recorded and lists are answered all the same", async () => {
+    await remember(90)
+    const name = Partitions.nameOf("events", of(90).day)
+    const reader = new pg.Client({ connectionString: app.databaseUrl })
+    await reader.connect()
+    await reader.query("BEGIN")
+    await reader.query("SELECT count(*) FROM events")
+    const dropping = retain()
+    const recorded = () => count("events WHERE created_at > now() - interval '1 day'")
+    const before = await recorded()
+    try {
+      for (let round = 0; round < 15; round++) {
+        // Either would fail, or wait for the reader, if the drop held a lock that they need.
+        await happen(app, [0])
+        expect((await app.get("/v1/webhook-events?limit=5", key)).status).toBe(200)
+        await Bun.sleep(100)
+      }
+      expect(await recorded()).toBe(before + 15)
+      // All the while the drop was waiting.
+      expect(await count("pg_class WHERE relname = $1", [name])).toBe(1)
+    } finally {
+      await reader.query("COMMIT")
+      await reader.end()
+    }
+    await dropping
     expect(await count("pg_class WHERE relname = $1", [name])).toBe(0)
   }, 60_000)
 })
