@@ -9,6 +9,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { batched } from "../database/Batch.ts"
+import * as Secret from "../webhooks/Secret.ts"
 import type { Result } from "./Delivery.ts"
 import type { Answer } from "./post.ts"
 
@@ -53,7 +54,7 @@ export interface Recorded {
 }
 
 /** One of the shards of the counters, by process: two processes seldom wait for one another. */
-const SHARD = process.pid % 8
+export const SHARD = process.pid % 8
 
 export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
   effect: Effect.gen(function* () {
@@ -83,8 +84,7 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
           SELECT a.id, a.status, a.webhook_id AS "webhookId", a.event_id AS "eventId", a.kind, a.url, a.active, a.deleted, a.last,
             a.last_result AS "lastResult", a.due_in AS "dueInMs", b.number,
             (SELECT e.payload FROM events e WHERE e.id = a.event_id) AS payload,
-            ARRAY(SELECT s.ciphertext FROM webhook_secrets s WHERE s.webhook_id = a.webhook_id
-              AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp()) ORDER BY s.id DESC) AS secrets
+            ${Secret.live(sql, "a.webhook_id")} AS secrets
           FROM asked a LEFT JOIN begun b ON b.delivery_id = a.id`,
         (rows) => {
           const byId = new Map(rows.map((row) => [row.id, row]))

@@ -11,7 +11,7 @@ import * as Id from "../values/Id.ts"
 import { cancelWaiting } from "../webhooks/cancelWaiting.ts"
 import { hostOf } from "../webhooks/url.ts"
 import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
-import type { Recorded } from "./Attempts.ts"
+import { type Recorded, SHARD } from "./Attempts.ts"
 import { type Facts, noticeTexts } from "./noticeTexts.ts"
 
 /** Time between two 410 answers after which an endpoint counts as gone, in minutes. */
@@ -83,7 +83,7 @@ export class Failures extends Effect.Service<Failures>()("custody/Failures", {
 
     const countExhausted = (webhookId: string) => sql`
       INSERT INTO webhook_counters AS c (webhook_id, slot, shard, failed)
-      VALUES (${webhookId}, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${process.pid % 8}, 1)
+      VALUES (${webhookId}, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${SHARD}, 1)
       ON CONFLICT (webhook_id, slot, shard) DO UPDATE SET failed = c.failed + 1`
 
     interface Target {

@@ -72,11 +72,10 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
         Effect.gen(function* () {
           const [webhook] = yield* sql<{ url: string; entityId: string; secrets: ReadonlyArray<Buffer> }>`
             SELECT w.url, (SELECT min(we.entity_id) FROM webhook_entities we WHERE we.webhook_id = w.id) AS "entityId",
-              ARRAY(SELECT s.ciphertext FROM webhook_secrets s WHERE s.webhook_id = w.id
-                AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp()) ORDER BY s.id DESC) AS secrets
+              ${Secret.live(sql, "w.id")} AS secrets
             FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL`
           if (webhook === undefined) return { result: GONE }
-          const secrets = webhook.secrets.flatMap((ciphertext) => Secret.open(master, webhookId, ciphertext) ?? [])
+          const secrets = Secret.openAll(master, webhookId, webhook.secrets)
           // Better no ping than one that nobody can verify.
           if (secrets.length === 0)
             return yield* Effect.die(new Error("no signing secret can be opened: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?"))

@@ -41,8 +41,7 @@ export class Samples extends Effect.Service<Samples>()("custody/Samples", {
           }>`
           SELECT d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, w.url, e.payload AS body,
             (SELECT count(*) FROM delivery_attempts t WHERE t.delivery_id = d.id) AS attempts,
-            ARRAY(SELECT s.ciphertext FROM webhook_secrets s WHERE s.webhook_id = d.webhook_id
-              AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp()) ORDER BY s.id DESC) AS secrets
+            ${Secret.live(sql, "d.webhook_id")} AS secrets
           FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id WHERE d.id = ${deliveryId}`
           if (row === undefined) return yield* notFound()
           const { attempts, body, eventId, kind, secrets, url, webhookId } = row
@@ -50,7 +49,7 @@ export class Samples extends Effect.Service<Samples>()("custody/Samples", {
             id: eventId,
             timestamp: Math.floor(Date.now() / 1_000),
             body,
-            secrets: secrets.flatMap((ciphertext) => Secret.open(master, webhookId, ciphertext) ?? [])
+            secrets: Secret.openAll(master, webhookId, secrets)
           })
           return { url, headers: { ...sign.descriptive({ deliveryId, attempt: attempts + 1, kind }), ...headers }, body } satisfies Sample
         }).pipe(dieOnSql)

@@ -94,7 +94,7 @@ export class Stepper extends Effect.Service<Stepper>()("custody/Stepper", {
 
     /** Sends and records; the attempt row is there already. */
     const request = Effect.fnUntraced(function* (begun: Begun, number: number, payload: string, readAt: number, input: AttemptInput) {
-      const secrets = begun.secrets.flatMap((ciphertext) => Secret.open(master, begun.webhookId, ciphertext) ?? [])
+      const secrets = Secret.openAll(master, begun.webhookId, begun.secrets)
       if (secrets.length === 0) {
         yield* whenBack(attempts.withdraw(begun.id, number))
         return yield* new SecretUnreadable({ message: `no secret of ${begun.webhookId} can be opened with MASTER_KEY` })

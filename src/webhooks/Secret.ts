@@ -5,6 +5,7 @@
  */
 
 import { randomBytes } from "node:crypto"
+import type { SqlClient } from "@effect/sql"
 import { Redacted } from "effect"
 import type { Sealing } from "../http/MasterKey.ts"
 import type { SealedColumn } from "../http/reseal.ts"
@@ -16,11 +17,23 @@ export const make = (): Redacted.Redacted => Redacted.make(`whsec_${randomBytes(
 export const seal = (master: Sealing, webhookId: string, secret: Redacted.Redacted): Buffer =>
   master.seal("webhook-secret", Buffer.from(Redacted.value(secret)), webhookId)
 
+/**
+ * The ciphertexts of a webhook's live secrets, newest first, as a value in a statement: those that sign now. `column` is
+ * the one that holds the webhook's id. Decision D-25.
+ */
+export const live = (sql: SqlClient.SqlClient, column: string) => sql`
+  ARRAY(SELECT s.ciphertext FROM webhook_secrets s WHERE s.webhook_id = ${sql.literal(column)}
+    AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp()) ORDER BY s.id DESC)`
+
 /** A webhook's secret from its ciphertext; undefined when neither the current nor the previous master key opens it. */
 export const open = (master: Sealing, webhookId: string, ciphertext: Buffer): Redacted.Redacted | undefined => {
   const plain = master.open("webhook-secret", ciphertext, webhookId)
   return plain === undefined ? undefined : Redacted.make(plain.toString())
 }
+
+/** A webhook's secrets from their ciphertexts, in their order, without those that cannot be opened. */
+export const openAll = (master: Sealing, webhookId: string, ciphertexts: ReadonlyArray<Buffer>): ReadonlyArray<Redacted.Redacted> =>
+  ciphertexts.flatMap((ciphertext) => open(master, webhookId, ciphertext) ?? [])
 
 /** Where they are at rest. */
 export const sealedSecrets: SealedColumn = {
