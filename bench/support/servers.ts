@@ -110,4 +110,9 @@ export const end = async (): Promise<void> => {
   fs.rmSync(folder, { recursive: true, force: true })
 }
 
-export const median = (values: ReadonlyArray<number>): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+/** The middle value; of an even number of values the mean of the two in the middle. */
+export const median = (values: ReadonlyArray<number>): number => {
+  const sorted = [...values].sort((a, b) => a - b)
+  const [low = 0, high = 0] = [sorted[Math.ceil(sorted.length / 2) - 1], sorted[Math.floor(sorted.length / 2)]]
+  return (low + high) / 2
+}
