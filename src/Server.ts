@@ -5,6 +5,7 @@
 import { HttpApi, HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Metric, MetricBoundaries, Runtime } from "effect"
 import { Api } from "./Api.ts"
+import { CatalogRepo } from "./catalog/CatalogRepo.ts"
 import * as catalog from "./catalog/handlers.ts"
 import * as Access from "./credentials/Access.ts"
 import { Authentication } from "./credentials/Authentication.ts"
@@ -100,7 +101,7 @@ const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
 const reads = Layer.provideMerge(Transactions.layer, Layer.merge(Pages.layer, VaultsRepo.layer))
 
 const groups = Layer.mergeAll(vaults.layer, catalog.layer, webhooks.layer, events.layer, deliveries.layer).pipe(
-  Layer.provide([WebhooksRepo.layer, Webhooks.layer, EventsRepo.layer, DeliveriesRepo.layer]),
+  Layer.provide([CatalogRepo.layer, WebhooksRepo.layer, Webhooks.layer, EventsRepo.layer, DeliveriesRepo.layer]),
   Layer.provide([Pings.layer, Starter.layer, RateLimits.layer]),
   Layer.provide(Access.layer),
   Layer.provide(reads)

@@ -108,6 +108,12 @@ describe("architecture", () => {
     expect(seen.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
   })
 
+  test("no handler and no route holds a statement", () => {
+    const handlers = sources.filter((file) => /(?:handlers|Routes)\.ts$/.test(file))
+    expect(handlers.length).toBeGreaterThan(7)
+    expect(handlers.filter((file) => /\bsql(?:<[^>]*>)?`/.test(text(file)))).toEqual([])
+  })
+
   test("only the ledger writes custody rows", () => {
     const tables = "vaults|balances|transactions|deposit_addresses|assets|networks|vault_networks|organizations|entities|users|vault_roles"
     const writes = new RegExp(`\\b(?:INSERT INTO|UPDATE|DELETE FROM)\\s+(?:${tables})\\b`, "i")

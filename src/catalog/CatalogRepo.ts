@@ -1,0 +1,39 @@
+/** Reads of assets and networks: those on the networks available to the caller's organization. Spec: Custody reads. */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { and } from "../database/sql.ts"
+import type { Key } from "../http/Page.ts"
+import type { Asset, Network } from "./Catalog.ts"
+
+/** Filters of assets; absent ones do not filter. */
+export interface AssetFilter {
+  readonly network?: string | undefined
+  readonly symbol?: string | undefined
+}
+
+export class CatalogRepo extends Effect.Service<CatalogRepo>()("custody/CatalogRepo", {
+  effect: Effect.map(SqlClient.SqlClient, (sql) => ({
+    /** At most `take` assets after the key, by id. */
+    assets: (organizationId: string, { network, symbol }: AssetFilter, after: Key | null, take: number) =>
+      Effect.orDie(sql<typeof Asset.Type>`
+        SELECT a.id, a.symbol, a.name, a.decimals, a.network FROM assets a
+        WHERE a.network = ANY((SELECT o.networks FROM organizations o WHERE o.id = ${organizationId})::text[])
+        ${and(
+          sql,
+          network !== undefined && sql`a.network = ${network}`,
+          symbol !== undefined && sql`a.symbol = ${symbol}`,
+          after !== null && sql`a.id > ${after[0]}`
+        )}
+        ORDER BY a.id LIMIT ${take}`),
+
+    /** At most `take` networks after the key, by name. */
+    networks: (organizationId: string, after: Key | null, take: number) =>
+      Effect.orDie(sql<typeof Network.Type>`
+        SELECT n.name, n.kind FROM networks n
+        WHERE n.name = ANY((SELECT o.networks FROM organizations o WHERE o.id = ${organizationId})::text[])
+        ${and(sql, after !== null && sql`n.name > ${after[0]}`)}
+        ORDER BY n.name LIMIT ${take}`)
+  }))
+}) {
+  static readonly layer = this.Default
+}
