@@ -34,7 +34,7 @@ import * as Portal from "./portal/origin.ts"
 import * as PortalPool from "./portal/pool.ts"
 import { readiness } from "./readiness.ts"
 import * as Server from "./Server.ts"
-import { InvalidSettings, Settings } from "./settings/Settings.ts"
+import { InvalidSettings, isClearText, Settings } from "./settings/Settings.ts"
 import * as Log from "./telemetry/Log.ts"
 import * as Otel from "./telemetry/Otel.ts"
 import { bundle } from "./temporal/bundle.ts"
@@ -269,12 +269,10 @@ const prepare = (url: Redacted.Redacted, migrate: boolean) =>
     yield* Partitions.ensure
   }).pipe(Effect.provide(Database.layer(url, Database.pools.command)))
 
-const warnings = (settings: typeof Settings.Service) => {
-  const loopback = /^(127\.|::1$|localhost$)/.test(settings.host)
-  return !loopback && settings.tlsCertFile === undefined && settings.trustedProxies.length === 0
+const warnings = (settings: typeof Settings.Service) =>
+  isClearText(settings)
     ? Effect.logWarning("HOST is not a loopback address and neither TLS nor TRUSTED_PROXIES is set: API keys would travel in clear text")
     : Effect.void
-}
 
 /** Tells of a port in use before anything is started for it; what else is wrong with an address, listening tells. */
 const portsFree = Effect.flatMap(Settings, (settings) =>

@@ -5,7 +5,7 @@ import * as path from "node:path"
 import { Config, Effect, Option } from "effect"
 import { DataDir } from "../embedded/DataDir.ts"
 import { listenFault, livePid } from "../embedded/Process.ts"
-import { Settings } from "../settings/Settings.ts"
+import { isClearText, Settings } from "../settings/Settings.ts"
 import { type Finding, fault, notice, well, why } from "./Finding.ts"
 
 const GIB = 1024 ** 3,
@@ -154,8 +154,6 @@ export const certificates = Effect.map(Settings, (settings): ReadonlyArray<Findi
   ]
 })
 
-const loopback = /^(127\.|::1$|localhost$)/
-
 /** What of the surroundings is not a fault and should be known. */
 export const surroundings = Effect.gen(function* () {
   const settings = yield* Settings
@@ -172,15 +170,15 @@ export const surroundings = Effect.gen(function* () {
             "Deliveries ignore it: they connect to the address that was checked, and to nothing else."
           )
         ]),
-    ...(loopback.test(settings.host) || settings.tlsCertFile !== undefined || settings.trustedProxies.length > 0
-      ? []
-      : [
+    ...(isClearText(settings)
+      ? [
           notice(
             "Clear text",
             `HOST is ${settings.host}, and neither TLS_CERT_FILE nor TRUSTED_PROXIES is set.`,
             "API keys would travel in clear text: serve HTTPS, or set TRUSTED_PROXIES to the proxy that does."
           )
-        ]),
+        ]
+      : []),
     ...(settings.rateLimit === null
       ? [notice("Rate limit", "RATE_LIMIT is off.", "Set it in production: the limits on failed authentications and pings are off, too.")]
       : [])

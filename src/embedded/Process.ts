@@ -67,7 +67,7 @@ const commandLine = (pid: number): string => {
 }
 
 /** The last lines of a log file, for a message about a server that did not start. */
-export const tail = (file: string, lines = 12): string => {
+const tail = (file: string, lines = 12): string => {
   try {
     return fs.readFileSync(file, "utf8").trimEnd().split("\n").slice(-lines).join("\n")
   } catch {

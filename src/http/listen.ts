@@ -36,7 +36,7 @@ export interface Listener {
 }
 
 /** How long requests in flight may take to finish when the listener stops. */
-export const DRAIN = Duration.seconds(15)
+const DRAIN = Duration.seconds(15)
 
 const IDLE_SECONDS = 30
 

@@ -91,6 +91,10 @@ const pairFaults = (values: Values): ReadonlyArray<string> => {
   return faults
 }
 
+/** Whether API keys would travel in clear text: neither is the address this machine's own, nor does anything that is known of end TLS. */
+export const isClearText = ({ host, tlsCertFile, trustedProxies }: Values): boolean =>
+  !/^(127\.|::1$|localhost$)/.test(host) && tlsCertFile === undefined && trustedProxies.length === 0
+
 /** The default of a setting, as it is shown. */
 export const fallbackOf = ({ fallback, shown }: Setting<unknown>): string => shown ?? (fallback === "" ? "none" : (fallback ?? "none"))
 
