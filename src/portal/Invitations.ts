@@ -56,10 +56,11 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
         options: { readonly reset: boolean; readonly validity: Duration.Duration }
       ) {
         const refuse = (message: string) => new InvalidInvitation({ message })
+        // The row is held, so that of two invitations at the same time the later one ends the earlier, too.
         const [user] = yield* sql<{ name: string; email: string; status: string; known: boolean; taken: boolean }>`
           SELECT u.name, u.email, u.status, EXISTS (SELECT 1 FROM portal_users p WHERE p.id = u.id) AS known,
             EXISTS (SELECT 1 FROM portal_users p WHERE p.email = lower(u.email) AND p.id <> u.id) AS taken
-          FROM users u WHERE u.id = ${userId}`
+          FROM users u WHERE u.id = ${userId} FOR NO KEY UPDATE`
         if (user === undefined) return yield* refuse(`There is no user ${userId}.`)
         if (user.status !== "active") return yield* refuse(`The user ${userId} is deactivated.`)
         if (user.taken) return yield* refuse(`Another account signs in as ${user.email}; each needs an address of its own.`)

@@ -157,6 +157,13 @@ describe("a reset", () => {
     expect([old.status, old.json.code]).toEqual([401, "sign_in_failed"])
   }, 60_000)
 
+  test("of invitations that are made at the same time, one works", async () => {
+    await app.feed([user("user_e", "org_a", [])])
+    const tokens = await Promise.all(Array.from({ length: 4 }, () => invite(app, "user_e")))
+    const looked = await Promise.all(tokens.map((token) => new Visitor(app).request("POST", "/api/invitation", { token })))
+    expect(looked.map(({ status }) => status).sort()).toEqual([200, 410, 410, 410])
+  }, 60_000)
+
   test("an invitation ends with its time, with a newer one, and with its user", async () => {
     await app.feed([user("user_c", "org_a", []), user("user_d", "org_a", [])])
     const [older, newer] = [await invite(app, "user_c"), await invite(app, "user_c")]
