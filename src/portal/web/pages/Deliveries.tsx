@@ -121,23 +121,25 @@ export const DeliveryRow = ({ delivery, link, refresh, title }: DeliveryRowProps
                 {Date.parse(nextAttemptAt) <= Date.now() ? (
                   "Now"
                 ) : (
-                  <>
+                  <span>
                     <Time at={nextAttemptAt} as="ago" />, <Time at={nextAttemptAt} />
-                  </>
+                  </span>
                 )}
               </p>
             </li>
           )}
         </ol>
-        <p className="under">
-          {failureReason === null ? "" : (ends[failureReason] ?? failureReason)}
-          {deliveredAt === null ? null : (
-            <>
-              Delivered <Time at={deliveredAt} />.
-            </>
-          )}{" "}
-          {replayedFromDeliveryId === null ? "" : "Sent again from an earlier delivery."}
-        </p>
+        {failureReason === null && deliveredAt === null && replayedFromDeliveryId === null ? null : (
+          <p className="under">
+            {failureReason === null ? "" : (ends[failureReason] ?? failureReason)}
+            {deliveredAt === null ? null : (
+              <>
+                Delivered <Time at={deliveredAt} />.
+              </>
+            )}{" "}
+            {replayedFromDeliveryId === null ? "" : "Sent again from an earlier delivery."}
+          </p>
+        )}
         <p className="ids">
           <Id text={id} what="Delivery id" />
           <Link to={link[0]}>{link[1]}</Link>
