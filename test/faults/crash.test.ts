@@ -111,11 +111,11 @@ describe("Architecture, What must hold 6: Postgres crashes", () => {
 })
 
 describe.skipIf(!long)("Architecture, What must hold 1: everything dies", () => {
-  test("all processes and both servers at once, for five minutes, up to 50 times, started again in any order (F5)", async () => {
+  test("all processes and both servers at once, for a minute and a half, started again in any order (F5)", async () => {
     const begun = Date.now()
     const before = (await rig.history()).repeated
     let deaths = 0
-    for (; deaths < 50 && Date.now() - begun < 300_000; deaths++) {
+    for (; Date.now() - begun < 90_000; deaths++) {
       const feeding = rig.feed(20, 100)
       await Bun.sleep(200 + random() * 800)
       // Each is signalled before the first of them is waited for.

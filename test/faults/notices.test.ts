@@ -1,0 +1,129 @@
+/**
+ * Killed between telling somebody and writing down that it was told: an operator by mail, a workflow by a signal. It is
+ * told again, in a way that whoever hears it twice can know: the mail has the same Message-ID, the workflow has ended.
+ * Part of the long run. Reliability F3. Decisions D-22, D-23.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { AddressInfo } from "node:net"
+import { SMTPServer } from "smtp-server"
+import { webhookOf } from "../deliveries/verbs.ts"
+import type { Answer, Process } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
+import { address } from "../support/records.ts"
+import { operator } from "../support/temporal.ts"
+import { long, Rig, report, sound } from "./Rig.ts"
+
+describe.skipIf(!long)("Architecture, What must hold 1: killed between telling and writing it down", () => {
+  const rig = new Rig()
+  const mails: Array<string> = []
+  const smtp = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ["STARTTLS"],
+    onData: (stream, _, done) => {
+      let text = ""
+      stream.on("data", (chunk: Buffer) => {
+        text += chunk.toString()
+      })
+      stream.on("end", () => {
+        mails.push(text)
+        done()
+      })
+    }
+  })
+  let addresses = 0
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => smtp.listen(0, "127.0.0.1", resolve))
+    await rig.open({
+      SMTP_URL: `smtp://127.0.0.1:${(smtp.server.address() as AddressInfo).port}`,
+      // Long enough that no delivery ends by itself while processes start.
+      WEBHOOK_RETRY_SCHEDULE: `0s${",3s".repeat(29)}`
+    })
+  }, 60_000)
+  afterAll(async () => {
+    await rig.close()
+    smtp.close(() => {})
+  }, 60_000)
+
+  /** A webhook that fails, apart from those of the history, and deliveries of it that wait for their next attempts. */
+  const failing = async (path: string, deliveries: number): Promise<Answer["json"]> => {
+    const webhook = await webhookOf(rig.app, rig.key, 0, rig.receiver.url(path), { eventKinds: ["deposit_address.created"] })
+    rig.receiver.on(path, () => new Response("", { status: 500 }))
+    await happen(deliveries)
+    await until(`${deliveries} requests`, () => rig.receiver.to(path).length >= deliveries, 30)
+    return webhook
+  }
+  const happen = (count: number) =>
+    rig.app.feed(Array.from({ length: count }, () => address("vault_0", `0x${String(++addresses).padStart(40, "0")}`)))
+  const stateOf = async (id: string) => (await rig.app.get(`/v1/webhooks/${id}`, rig.key)).json
+  const dies = async ({ child }: Process) => {
+    await until("its end", () => child.signalCode !== null || child.exitCode !== null, 60)
+    expect(child.signalCode).toBe("SIGKILL")
+  }
+  /** Begins anew as a test build that is killed at a place. */
+  const restartToDie = async (place: string) => {
+    await rig.app.main?.end("SIGKILL")
+    return rig.restart({ FAIL_AT: `${place}:1` })
+  }
+  const statuses = async (id: string) => {
+    const rows = await rig.app.walk(`/v1/webhooks/${id}/deliveries`, rig.key)
+    return [...new Set(rows.map(({ failureReason, status }) => `${status} ${failureReason}`))]
+  }
+  const check = async (fault: string, figures: object) => {
+    await rig.settle()
+    const history = await rig.history()
+    report(fault, { ...figures, ...history })
+    expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size })
+  }
+
+  test("a mail was sent: disabled once, one notice, and a second mail only with the same Message-ID (F3)", async () => {
+    const { id } = await failing("/dead", 2)
+    const process = await restartToDie("notice-sent")
+    const feeding = rig.feed(20, 50)
+    await rig.app.sql("UPDATE webhook_health SET failing_since = failing_since - interval '121 hours' WHERE webhook_id = $1", [id])
+    await dies(process)
+    expect(mails).toHaveLength(1)
+    await rig.restart()
+    await feeding
+    const notices = () => rig.app.sql("SELECT cause, channel, sent_at IS NOT NULL AS sent FROM notices WHERE webhook_id = $1", [id])
+    await until("the notice's record", async () => (await notices())[0]?.["sent"] === true || Bun.sleep(200).then(() => false), 120)
+    await Bun.sleep(3_000)
+    expect(await notices()).toEqual([{ cause: expect.stringContaining(`disabled/${id}`), channel: "smtp", sent: true }])
+    const ids = mails.map((mail) => /^Message-ID: (.*)$/im.exec(mail)?.[1])
+    expect(ids[0]).toContain("@custody-data-service>")
+    expect(ids).toEqual([ids[0], ids[0]])
+    expect(await stateOf(id)).toMatchObject({ status: "DISABLED", disabledReason: "FAILING", health: { pendingDeliveries: 0 } })
+    expect(await statuses(id)).toEqual(["CANCELED WEBHOOK_DISABLED"])
+    const told = (await rig.app.walk("/v1/webhook-events?kind=webhook.disabled", rig.key)).filter(
+      ({ payload }) => payload.data.webhookId === id
+    )
+    expect(told).toHaveLength(1)
+    await check("F3 killed at notice-sent", { mails: mails.length, notices: 1 })
+  }, 200_000)
+
+  test("workflows were told of a disable: every delivery is canceled, its workflow too, and nothing is sent any more (F3)", async () => {
+    const { id } = await failing("/off", 10)
+    const process = await restartToDie("told")
+    const feeding = rig.feed(20, 50)
+    const { status } = await rig.app.request("PATCH", `/v1/webhooks/${id}`, { key: rig.key, body: { status: "DISABLED" } })
+    expect(status).toBe(200)
+    const disabled = Date.now()
+    await dies(process)
+    const left = async () => (await rig.app.sql("SELECT delivery_id FROM delivery_signals")).length
+    const signals = await left()
+    expect(signals).toBeGreaterThan(0)
+    await rig.restart()
+    await feeding
+    await until("the end of what is to be told", async () => (await left()) === 0 || Bun.sleep(200).then(() => false), 60)
+    expect(await statuses(id)).toEqual(["CANCELED WEBHOOK_DISABLED"])
+    const { client, close } = await operator()
+    for (const delivery of await rig.app.walk(`/v1/webhooks/${id}/deliveries`, rig.key)) {
+      const state = async () => (await client.workflow.getHandle(delivery.id).describe()).status.name
+      await until(`the end of ${delivery.id}`, async () => (await state()) !== "RUNNING" || Bun.sleep(200).then(() => false), 60)
+      expect(await state()).toBe("CANCELLED")
+    }
+    await close()
+    expect(rig.receiver.to("/off").filter(({ at }) => at > disabled + 1_000)).toEqual([])
+    await check("F3 killed at told", { signals })
+  }, 200_000)
+})
