@@ -13,7 +13,7 @@ import type { Health } from "../webhooks/Webhook.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 
 /** Entities and vaults that a page can choose from; who reaches more names them by id. */
-export const CHOICES = 2_000
+const CHOICES = 2_000
 /** Rows of a list that are asked about at once. */
 export const AT_ONCE = 100
 

@@ -20,7 +20,7 @@ export interface Passkey {
 }
 
 /** What a challenge is for; an answer to one is no answer to another. */
-export type Ceremony = "register" | "sign-in" | "confirm"
+type Ceremony = "register" | "sign-in" | "confirm"
 
 interface Stored extends Passkey {
   readonly userId: string

@@ -11,9 +11,9 @@ import { notFound, problem } from "../http/Problem.ts"
 import { Identity } from "./Identity.ts"
 
 /** A session ends when its user did nothing for this long. */
-export const IDLE = Duration.hours(1)
+const IDLE = Duration.hours(1)
 /** How long the second factor may take after the first. */
-export const HALFWAY = Duration.minutes(15)
+const HALFWAY = Duration.minutes(15)
 
 /** A session with its user, at this moment. */
 export interface SessionState {

@@ -17,9 +17,9 @@ import { tooMany } from "./respond.ts"
 import { Sessions } from "./Sessions.ts"
 
 /** Attempts of one address, and on one account from anywhere, within {@link WINDOW}. */
-export const PER_ADDRESS = 30
-export const PER_ACCOUNT = 10
-export const WINDOW = Duration.minutes(15)
+const PER_ADDRESS = 30
+const PER_ACCOUNT = 10
+const WINDOW = Duration.minutes(15)
 
 const failed = () => problem("sign_in_failed", "The e-mail address or the password is not right.")
 

@@ -12,13 +12,13 @@ import type pg from "pg"
 import { PASSWORD_MAX, PASSWORD_MIN } from "./limits.ts"
 
 /** Where the library's paths would be; only the identity provider's redirect is served there. */
-export const BASE_PATH = "/portal/api/auth"
+const BASE_PATH = "/portal/api/auth"
 /** Id of the identity provider, part of its redirect URI. */
-export const PROVIDER = "oidc"
+const PROVIDER = "oidc"
 /** Longest life of a session, in seconds, however busy it is. */
-export const SESSION_SECONDS = 12 * 3_600
+const SESSION_SECONDS = 12 * 3_600
 /** The header in which the portal tells the library who is calling. */
-export const CLIENT_HEADER = "x-portal-client"
+const CLIENT_HEADER = "x-portal-client"
 
 /** The identity provider by settings. */
 export interface Provider {
@@ -68,7 +68,7 @@ const ownEndpoints = {
 /** The password's hash, as it is kept. */
 export const hashPassword = (password: string): Promise<string> => Bun.password.hash(password.normalize("NFKC"), "argon2id")
 /** Whether a password has this hash. */
-export const verifyPassword = (password: string, hash: string): Promise<boolean> => Bun.password.verify(password.normalize("NFKC"), hash)
+const verifyPassword = (password: string, hash: string): Promise<boolean> => Bun.password.verify(password.normalize("NFKC"), hash)
 
 /** An instance for one origin. */
 export const makeAuth = ({ follow, log, origin, pool, provider, secret }: AuthOptions) =>

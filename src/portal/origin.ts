@@ -26,7 +26,7 @@ export const addressOf = ({ host, port, portalBaseUrl, tlsCertFile }: Values, po
 }
 
 /** The portal's origin for this request; undefined when it was asked for under a name that no setting vouches for. */
-export const originOf = Effect.gen(function* () {
+const originOf = Effect.gen(function* () {
   const { portalBaseUrl, tlsCertFile } = yield* Settings
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   if (portalBaseUrl !== undefined) return portalBaseUrl

@@ -105,11 +105,6 @@ export const servers = (): Promise<Servers> => {
   return started
 }
 
-/** Called when a process ends, in reverse order. */
-export const atEnd = (close: () => Promise<void>): void => {
-  closers.push(close)
-}
-
 /** Stops what this process started. */
 export const closeAll = async (): Promise<void> => {
   for (const close of closers.splice(0).reverse()) await close().catch((error) => console.error(error))

@@ -22,7 +22,7 @@ export const useNow = (every: number): number => {
 }
 
 /** “3 min. ago”, “in 2 hr.” */
-export const distance = (at: number, now: number): string => {
+const distance = (at: number, now: number): string => {
   const ms = at - now
   const [unit, size] = units.find(([, one]) => Math.abs(ms) >= one) ?? ["second", 1_000]
   return Math.abs(ms) < 1_000 ? "now" : relative.format(Math.trunc(ms / size), unit)
