@@ -10,7 +10,7 @@
 import { Reactivity } from "@effect/experimental"
 import { SqlError, type Statement } from "@effect/sql"
 import { PgClient } from "@effect/sql-pg"
-import { Context, Duration, Effect, Layer, Redacted } from "effect"
+import { Context, Duration, Effect, Layer, Option, Redacted } from "effect"
 import pg from "pg"
 
 /** What a pool is for, with its bounds. */
@@ -173,6 +173,20 @@ const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
   return { pool, unwatch: watch(pool, shape) }
 }
 
+/**
+ * A transaction that lost its connection fails with that. The client would make a defect of it, because it cannot roll back
+ * on a connection that is gone, and no retry sees a defect; Postgres has rolled back by itself.
+ */
+const losingIsFailing = (client: PgClient.PgClient) => {
+  const { withTransaction } = client
+  Object.assign(client, {
+    withTransaction: <R, E, A>(effect: Effect.Effect<A, E, R>) =>
+      Effect.catchSomeDefect(withTransaction(effect), (defect) =>
+        defect instanceof SqlError.SqlError && isUnavailable(defect) ? Option.some(Effect.fail(defect)) : Option.none()
+      )
+  })
+}
+
 /** A `SqlClient`, `PgClient` and {@link DirectRows} over a pool of this shape. Fails at the first use, not here, when Postgres is away. */
 export const layer = (url: Redacted.Redacted, shape: PoolShape) =>
   Layer.unwrapScoped(
@@ -187,7 +201,10 @@ export const layer = (url: Redacted.Redacted, shape: PoolShape) =>
     ).pipe(
       Effect.map(({ pool }) =>
         Layer.merge(
-          Layer.provide(PgClient.layerFromPool({ acquire: Effect.succeed(pool) }), Reactivity.layer),
+          PgClient.layerFromPool({ acquire: Effect.succeed(pool) }).pipe(
+            Layer.tap((context) => Effect.sync(() => losingIsFailing(Context.get(context, PgClient.PgClient)))),
+            Layer.provide(Reactivity.layer)
+          ),
           Layer.succeed(DirectRows, direct(pool))
         )
       )

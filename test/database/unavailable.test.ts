@@ -5,7 +5,7 @@ import { Effect, Redacted } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import { freshDatabase } from "../support/servers.ts"
 
-test("a code of Postgres decides, not the words of its message", async () => {
+test("a code of Postgres decides, not the words of its message, and a connection lost in a transaction is a failure and no defect", async () => {
   const url = await freshDatabase()
   const verdict = (...statements: ReadonlyArray<string>) =>
     Effect.flatMap(SqlClient.SqlClient, (sql) =>
@@ -26,7 +26,9 @@ test("a code of Postgres decides, not the words of its message", async () => {
   }
   for (const away of [
     ["SET LOCAL statement_timeout = 20", "SELECT pg_sleep(5)"],
-    ["SET TRANSACTION READ ONLY", "DELETE FROM networks"]
+    ["SET TRANSACTION READ ONLY", "DELETE FROM networks"],
+    // Rolling back fails too, and is no defect: whoever tries again must see that it is worth it.
+    ["SELECT pg_terminate_backend(pg_backend_pid())"]
   ]) {
     expect([away, await verdict(...away)]).toEqual([away, true])
   }
