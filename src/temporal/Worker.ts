@@ -58,10 +58,10 @@ const attemptWorker = (work: Work, taskQueue: string): WorkerOptions => ({
 const run = (options: WorkerOptions) =>
   Effect.gen(function* () {
     const worker = yield* Effect.tryPromise(() => Worker.create(options))
-    yield* Effect.async<void, unknown>((resume) => {
+    yield* Effect.async<never, unknown>((resume) => {
       const finished = worker.run()
       finished.then(
-        () => resume(Effect.void),
+        () => resume(Effect.fail(new Error("it stopped by itself"))),
         (error) => resume(Effect.fail(error))
       )
       return Effect.promise(async () => {
