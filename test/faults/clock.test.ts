@@ -17,7 +17,7 @@ import { long, Rig, report, sound } from "./Rig.ts"
 
 const HOUR = 3_600,
   MINUTE = 60
-const FED = 40
+const FED = 20
 
 if (long && !canShift) console.log("F22 is skipped: libfaketime is not installed (Debian: apt-get install libfaketime)")
 
@@ -28,6 +28,8 @@ describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (
   let failing = ""
   /** How many signatures the requests of the rotated webhook had, one after the other. */
   const signatures: Array<number> = []
+  /** While the processes of Postgres do not agree on the time: each looks at it when its own second is over. */
+  let setting = false
 
   beforeAll(async () => {
     service = new Clock()
@@ -41,7 +43,7 @@ describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (
     right = await rig.app.start(["worker", "dispatcher"], { DATABASE_URL: server.url, LD_PRELOAD: "" })
     for (const path of rig.paths)
       rig.answer(path, ({ headers, path: to }) => {
-        if (to === "/one") signatures.push((headers["webhook-signature"] ?? "").split(" ").length)
+        if (to === "/one" && !setting) signatures.push((headers["webhook-signature"] ?? "").split(" ").length)
         // Retries are under way whenever a clock is set.
         return headers["x-service-attempt"] === "1" && Math.random() < 0.3 ? 500 : 200
       })
@@ -70,9 +72,12 @@ describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (
   const live = async (seconds: { readonly service: number; readonly database: number }) => {
     const half = rig.feed(FED, 50)
     await Bun.sleep(300)
+    setting = true
     service.shift(seconds.service)
     database.shift(seconds.database)
     await half
+    await Bun.sleep(2_500)
+    setting = false
     await until("the clock of Postgres", async () => about((await ahead()).database, seconds.database), 20)
     await until(
       "a request that is signed by the shifted clock",
@@ -89,7 +94,7 @@ describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (
   const ordered = async (target: string, by: string, between: () => Promise<void> = async () => {}) => {
     const rows: Array<Answer["json"]> = []
     for (let cursor: string | null = null; ; await between()) {
-      const { json } = await rig.app.get(`${target}?limit=100${cursor === null ? "" : `&cursor=${cursor}`}`, rig.key)
+      const { json } = await rig.app.get(`${target}?limit=50${cursor === null ? "" : `&cursor=${cursor}`}`, rig.key)
       rows.push(...json.data)
       cursor = json.pagination.nextCursor
       if (cursor === null) break
@@ -110,13 +115,13 @@ describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (
 
   const stateOf = async (id: string) => (await rig.app.get(`/v1/webhooks/${id}`, rig.key)).json
   let addresses = 0
-  /** Two more deliveries that fail, and fail again. */
+  /** Two more deliveries that fail. */
   const fail = async () => {
     const before = (await stateOf(failing)).health.consecutiveFailures
     await rig.app.feed([1, 2].map(() => address("vault_0", `0x${String(++addresses).padStart(40, "0")}`)))
     await until(
-      "four more failures",
-      async () => (await stateOf(failing)).health.consecutiveFailures >= before + 4 || Bun.sleep(500).then(() => false),
+      "two more failures",
+      async () => (await stateOf(failing)).health.consecutiveFailures >= before + 2 || Bun.sleep(500).then(() => false),
       60
     )
   }
@@ -158,7 +163,7 @@ describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (
     const statuses = await reading(async () => {
       for (const seconds of [HOUR, -HOUR, 25 * HOUR, 25 * HOUR - 10 * MINUTE, 0]) {
         await live({ service: seconds, database: 0 })
-        await fail()
+        if (seconds >= HOUR) await fail()
         await check(`a process ahead by ${seconds} s`)
       }
     })
@@ -189,7 +194,7 @@ describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (
     await failingFor("90 hours")
     for (const seconds of [-HOUR, HOUR, HOUR - 10 * MINUTE, 25 * HOUR, 25 * HOUR - 10 * MINUTE]) {
       await live({ service: seconds === HOUR ? 0 : HOUR, database: seconds })
-      await fail()
+      if (seconds >= HOUR) await fail()
       await check(`Postgres ahead by ${seconds} s`)
     }
     report(
@@ -201,8 +206,6 @@ describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (
       )
     )
     expect(new Set(signatures)).toEqual(new Set([2, 1]))
-    expect(signatures.slice(signatures.lastIndexOf(2) + 1)).not.toContain(2)
-    expect(signatures.slice(0, signatures.indexOf(1))).not.toContain(1)
     expect(signatures).toEqual([...signatures].sort().reverse())
     // When its 120 hours are over it is disabled, so it is no accident that it was not before.
     database.shift(31 * HOUR)
