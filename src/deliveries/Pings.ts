@@ -38,6 +38,8 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
               taskQueue: temporal.taskQueue,
               args: [{ webhookId, eventId }],
               workflowExecutionTimeout: "15 seconds",
+              // Somebody waits for it: it goes before the deliveries and notices of however many webhooks, whose priority is 3.
+              priority: { priorityKey: 1 },
               staticSummary: PING
             })
           ).pipe(
