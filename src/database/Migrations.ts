@@ -11,6 +11,7 @@ import webhooks from "./migrations/0004_webhooks.ts"
 import lists from "./migrations/0005_lists.ts"
 import portal from "./migrations/0006_portal.ts"
 import lanes from "./migrations/0007_lanes.ts"
+import statuses from "./migrations/0008_statuses.ts"
 
 /** The steps by number and name; a new one is added at the end, an old one is never edited. */
 export const steps = {
@@ -20,7 +21,8 @@ export const steps = {
   "0004_webhooks": webhooks,
   "0005_lists": lists,
   "0006_portal": portal,
-  "0007_lanes": lanes
+  "0007_lanes": lanes,
+  "0008_statuses": statuses
 }
 
 const LOCK = 7_249_011

@@ -57,15 +57,13 @@ export const layer = HttpApiBuilder.group(
         "listWebhookDeliveries",
         verb("listWebhookDeliveries", ({ path: { webhookId }, urlParams: { cursor, limit, ...filters } }) =>
           Effect.gen(function* () {
-            const found = yield* webhooks.find(yield* Principal, webhookId)
-            if (Option.isNone(found)) return yield* notFound()
-            const { eventKinds } = found.value
+            if (Option.isNone(yield* webhooks.find(yield* Principal, webhookId))) return yield* notFound()
             const page = yield* pages.cut({
               of: { list: "deliveries", path: [webhookId], filters },
               limit,
               cursor,
               keyLength: 2,
-              fetch: (after, take) => deliveries.ofWebhook({ id: webhookId, eventKinds }, filters, after, take),
+              fetch: (after, take) => deliveries.ofWebhook(webhookId, filters, after, take),
               keyOf: (row) => [row.createdAt, row.id]
             })
             return answer(page, (row) => row)
