@@ -119,15 +119,17 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       common: Statement.Fragment,
       take: number
     ) {
-      const many = yield* seesMany(principal)
+      const [look, limited] = (yield* seesMany(principal))
+        ? [LOOK, sql.literal(`LIMIT ${LOOK}`)]
+        : [LOOK_FEW * take, limit(sql, take, LOOK_FEW)]
       const newest = sql`
         SELECT * FROM events e WHERE ${lane("organization_id", sql`${principal.organizationId}::text`, kind)} ${common}
-        ORDER BY e.occurred_at DESC, e.id DESC ${many ? sql.literal(`LIMIT ${LOOK}`) : limit(sql, take, LOOK_FEW)}`
+        ORDER BY e.occurred_at DESC, e.id DESC ${limited}`
       const found = yield* sql<EventRow>`
         SELECT ${sql.literal(columns)} FROM (${newest}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
       if (found.length === take) return found
       const [looked] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM (${newest}) e`
-      return looked !== undefined && looked.count < (many ? LOOK : LOOK_FEW * take) ? found : undefined
+      return looked !== undefined && looked.count < look ? found : undefined
     })
 
     return {

@@ -52,6 +52,20 @@ const unavailable = async (target: string) => {
 }
 const targets = ["/v1/vaults", "/v1/vaults/vault_a", "/v1/vaults/vault_a/transactions", "/v1/networks", "/v1/nothing"]
 
+/** Runs it while somebody else holds the table of transactions, so that nobody reads it. */
+const whileLocked = async (run: () => Promise<void>) => {
+  const client = new pg.Client({ connectionString: app.databaseUrl })
+  await client.connect()
+  try {
+    await client.query("BEGIN")
+    await client.query("LOCK TABLE transactions IN ACCESS EXCLUSIVE MODE")
+    await run()
+  } finally {
+    await client.query("ROLLBACK")
+    await client.end()
+  }
+}
+
 describe("Postgres is away", () => {
   test("reads are 503 service_unavailable with Retry-After, never 401 or 404; the feed too; and all is well again by itself", async () => {
     await proxy.cut()
@@ -110,37 +124,23 @@ describe("Postgres does not answer", () => {
   })
 
   test("who finds every connection taken is 503 within seconds and does not queue behind the others (reliability F8)", async () => {
-    const client = new pg.Client({ connectionString: app.databaseUrl })
-    await client.connect()
-    try {
-      await client.query("BEGIN")
-      await client.query("LOCK TABLE transactions IN ACCESS EXCLUSIVE MODE")
+    await whileLocked(async () => {
       // Ten connections that are held for two seconds each: whoever queued for one would wait for twelve.
       const answers = await Promise.all(Array.from({ length: 60 }, () => timed(() => app.get("/v1/vaults/vault_a/transactions", key))))
       expect(new Set(answers.map(([{ json, status }]) => `${status} ${json.code}`))).toEqual(new Set(["503 service_unavailable"]))
       expect(Math.max(...answers.map(([, took]) => took))).toBeLessThan(8_000)
-    } finally {
-      await client.query("ROLLBACK")
-      await client.end()
-    }
+    })
     expect(await recovery()).toBeLessThan(5_000)
   })
 
   test("a statement that waits for a lock is given up after two seconds", async () => {
-    const client = new pg.Client({ connectionString: app.databaseUrl })
-    await client.connect()
-    try {
-      await client.query("BEGIN")
-      await client.query("LOCK TABLE transactions IN ACCESS EXCLUSIVE MODE")
+    await whileLocked(async () => {
       const took = await unavailable("/v1/vaults/vault_a/transactions")
       expect(took).toBeGreaterThan(1_500)
       expect(took).toBeLessThan(10_000)
       // Other reads go on meanwhile.
       expect((await app.get("/v1/vaults/vault_a/balances", key)).status).toBe(200)
-    } finally {
-      await client.query("ROLLBACK")
-      await client.end()
-    }
+    })
     expect((await app.get("/v1/vaults/vault_a/transactions", key)).status).toBe(200)
   })
 })

@@ -5,6 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
 import { SMTPServer } from "smtp-server"
 import { type Answer, App, useApp } from "../support/app.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
@@ -22,24 +23,19 @@ let refused = 0
 const smtp = new SMTPServer({
   authOptional: true,
   disabledCommands: ["STARTTLS"],
-  onData: (stream, session, done) => {
-    let text = ""
-    stream.on("data", (chunk: Buffer) => {
-      text += chunk.toString()
+  onData: async (stream, session, done) => {
+    const message = await text(stream)
+    if (refused > 0) {
+      refused--
+      return done(Object.assign(new Error("try again later"), { responseCode: 451 }))
+    }
+    const { mailFrom, rcptTo } = session.envelope
+    mails.push({
+      from: mailFrom === false ? "" : mailFrom.address,
+      to: rcptTo.map(({ address }) => address),
+      text: message.replaceAll("=\r\n", "")
     })
-    stream.on("end", () => {
-      if (refused > 0) {
-        refused--
-        return done(Object.assign(new Error("try again later"), { responseCode: 451 }))
-      }
-      const { mailFrom, rcptTo } = session.envelope
-      mails.push({
-        from: mailFrom === false ? "" : mailFrom.address,
-        to: rcptTo.map(({ address }) => address),
-        text: text.replaceAll("=\r\n", "")
-      })
-      return done()
-    })
+    return done()
   }
 })
 
