@@ -18,7 +18,7 @@ export const searchKeys = {
 export const workflows = { deliver: "deliver", ping: "ping", notify: "notify", retain: "retain" } as const
 
 /** Names of the signals that a delivery takes, from operators and from the service itself. */
-export const signals = { retryNow: "retryNow", cancel: "cancel" } as const
+export const signals = { retryNow: "retryNow", cancel: "cancel", wake: "wake" } as const
 
 /** Input of a delivery. */
 export interface DeliverInput {

@@ -36,6 +36,7 @@ const on = (taskQueue: string) =>
 
 export const retryNow = defineSignal(signals.retryNow)
 export const cancelDelivery = defineSignal(signals.cancel)
+export const wake = defineSignal(signals.wake)
 
 /** What the Temporal UI shows of a running delivery. */
 const describe = (outcome: AttemptOutcome, of: number): string => {
@@ -60,6 +61,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
   const slow = on(slowQueue)
   const retries = on(retryQueue)
   let hurry = false
+  let woken = false
   let cancel = false
   let status = "PENDING"
   const retryNowHandler = () => {
@@ -68,8 +70,14 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
   const cancelHandler = () => {
     cancel = true
   }
+  const wakeHandler = () => {
+    woken = true
+  }
   setHandler(retryNow, retryNowHandler, {
-    description: "Ends the wait: the next attempt is made now. Nothing while an attempt is under way."
+    description: "Ends the wait: the next attempt is made now."
+  })
+  setHandler(wake, wakeHandler, {
+    description: "Looks again whether the next attempt is due and the endpoint has room. The service sends it to what is overdue."
   })
   setHandler(cancelDelivery, cancelHandler, { description: "Ends the delivery as CANCELED, unless an attempt under way delivers it." })
 
@@ -79,15 +87,21 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
     if (indexed) upsertSearchAttributes([{ key: searchKeys.deliveryStatus, value: next }])
   }
 
-  /** Waits, unless somebody asks for the next attempt now. A cancellation ends the wait; the next step then reads what became of the delivery. */
-  const pause = async (waitMs: number) => {
+  /**
+   * Waits, unless somebody asks for the next attempt now or that it be looked again. A cancellation ends the wait; the
+   * next step then reads what became of the delivery. Whether the wait is over: one that was merely woken may not be,
+   * because what a signal was sent for can have passed when it comes.
+   */
+  const pause = async (waitMs: number): Promise<boolean> => {
     hurry = false
+    woken = false
     try {
-      if (waitMs > 0) await condition(() => hurry || cancel, waitMs)
+      if (waitMs > 0) await condition(() => hurry || woken || cancel, waitMs)
     } catch (error) {
       if (!isCancellation(error)) throw error
       cancel = true
     }
+    return hurry || !woken
   }
 
   /** Notices are workflows of their own: they outlive this one, and each is sent once. */
@@ -104,13 +118,15 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
     }
   }
 
-  let after = 0
+  /** The last attempt, and the last one whose wait is over. */
+  let last = 0,
+    after = 0
   await pause(waitsMs[0] ?? 0)
   for (;;) {
     const step = { deliveryId, webhookId, waitsMs, after, jitter: Math.random(), cancel }
     // An attempt that has begun is finished and recorded, whatever is asked meanwhile.
     const outcome = await CancellationScope.nonCancellable(async () => {
-      if (after > 0) return await retries.attempt({ ...step, local: false })
+      if (last > 0) return await retries.attempt({ ...step, local: false })
       const here = await local.attempt({ ...step, local: true })
       if (here.next !== "elsewhere") return here
       setCurrentDetails(describe(here, waitsMs.length))
@@ -131,16 +147,16 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
         )
       case "ended":
         become(outcome.status)
-        if (outcome.status === "DELIVERED") return { attempts: after, result: "2xx" }
+        if (outcome.status === "DELIVERED") return { attempts: last, result: "2xx" }
         if (outcome.status === "FAILED") throw ApplicationFailure.nonRetryable("the schedule is used up", EXHAUSTED)
         // Only a workflow that was asked to cancel can end as Canceled; one that was is past this line by an exception.
         await local.cancelSelf()
         await condition(() => false)
         break
       case "wait":
-        after = outcome.number
+        last = outcome.number
         become("RETRYING")
-        await pause(outcome.waitMs)
+        after = (await pause(outcome.waitMs)) ? last : last - 1
         break
       case "busy":
         // Thousands of deliveries may wait for a dead endpoint for days; a step of a fresh run knows when it is due.

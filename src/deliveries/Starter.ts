@@ -129,10 +129,10 @@ export class Starter extends Effect.Service<Starter>()("custody/Starter", {
           )
         ),
 
-      /** Tells a waiting delivery to make its next attempt now. Nothing when its workflow is not running. */
-      hurry: (deliveryId: string) =>
+      /** Tells a waiting delivery to look again whether its next attempt is due. Nothing when its workflow is not running. */
+      wake: (deliveryId: string) =>
         Effect.flatMap(temporal.now, ({ client }) =>
-          Effect.ignore(Effect.tryPromise(() => client.workflow.getHandle(deliveryId).signal(signals.retryNow)))
+          Effect.ignore(Effect.tryPromise(() => client.workflow.getHandle(deliveryId).signal(signals.wake)))
         ),
 
       /** Asks for the search attributes again with the next start: they may be there by now. */

@@ -57,7 +57,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
             true
           )
         running.set(delivery.id, performance.now())
-        return Effect.as(delivery.healthy ? starter.hurry(delivery.id) : Effect.void, false)
+        return Effect.as(delivery.healthy ? starter.wake(delivery.id) : Effect.void, false)
       }).pipe(
         Effect.catchAll((error) => Effect.as(Effect.logDebug(`a delivery's workflow could not be looked for: ${error.message}`), false))
       )

@@ -85,7 +85,7 @@ describe("Architecture, What must hold 4: operators see everything in the Tempor
       definition: { signalDefinitions: ReadonlyArray<{ name: string; description: string }> }
     }>("__temporal_workflow_metadata")
     expect(currentDetails).toMatch(/^attempt 2 of 3: 5xx; next at \d{4}-\d\d-\d\dT/)
-    expect(definition.signalDefinitions.map(({ name }) => name).sort()).toEqual(["cancel", "retryNow"])
+    expect(definition.signalDefinitions.map(({ name }) => name).sort()).toEqual(["cancel", "retryNow", "wake"])
     for (const { description: text } of definition.signalDefinitions) expect(text.length).toBeGreaterThan(20)
   }, 60_000)
 

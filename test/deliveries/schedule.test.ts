@@ -166,6 +166,22 @@ describe("Decision D-22: how a delivery ends", () => {
     expect(receiver.to("/durable")).toHaveLength(4)
     expect(later.attempts.map(({ result }: Answer["json"]) => result)).toEqual(["5xx", "5xx", "5xx", "5xx"])
   }, 60_000)
+
+  test("a dispatcher that starts while an attempt is under way does not bring the next one forward", async () => {
+    receiver.on("/slow", async () => {
+      await Bun.sleep(7_000)
+      return new Response("no", { status: 500 })
+    })
+    const webhook = await webhookOf(app, key, 11, receiver.url("/slow"))
+    await happen(app, [11])
+    // From 2 s after its time on, a dispatcher that starts takes a delivery for overdue, and looks for its workflow.
+    await Bun.sleep(2_200)
+    const dispatcher = await app.start(["dispatcher"])
+    const { attempts } = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts.length === 2, 30)
+    const [first, second] = attempts
+    expect(secondsBetween(first.at, second.at) - first.latencyMs / 1_000).toBeGreaterThan(0.7)
+    await dispatcher.end()
+  }, 60_000)
 })
 
 describe("Spec: redeliver creates a new delivery of the same event (Decision D-27)", () => {

@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib"
 import { type Answer, App } from "../support/app.ts"
 import { Dns } from "../support/dns.ts"
 import { temporaryFiles } from "../support/files.ts"
-import { authority } from "../support/receiver.ts"
+import { authority, until } from "../support/receiver.ts"
 import { type Behaviour, Zoo } from "../support/zoo.ts"
 import { deliveryWhen, happen, settle, webhookOf } from "./verbs.ts"
 
@@ -207,6 +207,28 @@ const walls: { readonly [name: string]: Expected & { url?: string } } = {
 
 const webhooks = new Map<string, Answer["json"]>()
 
+/** Whether what arrives can be watched: by what Linux says of a connection, which Python can read and Bun cannot. */
+const watches = process.platform === "linux" && Bun.which("python3") !== null
+
+/** What the endpoint in Python printed, a line each: its port, then bytes that arrived. */
+const printed: Array<number> = []
+let endless: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined
+const startEndless = async (certificate: string, key: string): Promise<number> => {
+  const child = Bun.spawn(["python3", `${import.meta.dir}/endless.py`, certificate, key], { stdout: "pipe", stderr: "inherit" })
+  endless = child
+  const read = async () => {
+    for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream()))
+      printed.push(
+        ...chunk
+          .split("\n")
+          .filter((line) => line !== "")
+          .map(Number)
+      )
+  }
+  void read()
+  return until("the endpoint's port", async () => printed[0])
+}
+
 beforeAll(async () => {
   const good = await authority(),
     bad = await authority()
@@ -219,7 +241,9 @@ beforeAll(async () => {
   const plain = await zoo.plain((socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
   const resets = await zoo.plain((socket) => socket.resetAndDestroy())
   const hangs = await zoo.plain(() => {})
-  const ports = { expired, nobody, other, old, plain, resets, hangs, refused: 1 }
+  const mine = await good.sign(host)
+  const sends = watches ? await startEndless(files.write("cert.pem", mine.cert), files.write("key.pem", mine.key)) : 1
+  const ports = { sends, expired, nobody, other, old, plain, resets, hangs, refused: 1 }
   const at = (port: number) => `https://localhost:${port}/wall`
   Object.assign(walls["nothing listens"] ?? {}, { url: at(ports.refused) })
   Object.assign(walls["a reset at connect"] ?? {}, { url: at(resets) })
@@ -247,6 +271,7 @@ beforeAll(async () => {
   const urls = new Map<string, string>([
     ...Object.keys(animals).map((name) => [name, `https://localhost:${zoo.port}${pathOf(name)}`] as const),
     ...Object.entries(walls).map(([name, { url = "" }]) => [name, url] as const),
+    ["endless", `https://localhost:${sends}/`] as const,
     ["100 addresses", `https://many.zoo.test:${zoo.port}/many`] as const
   ])
   key = await settle(app, urls.size)
@@ -259,6 +284,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(async () => {
   await app.close()
+  endless?.kill()
   zoo.close()
   dns.close()
   files.remove()
@@ -304,6 +330,16 @@ describe("Reliability T6: what an endpoint answers costs little", () => {
     }
     expect(zoo.seen(pathOf("a body a byte at a time")).openFor).toBeLessThan(4_000)
   })
+
+  test.skipIf(!watches)(
+    `of a body without end at most 1 MB arrives${watches ? "" : " (skipped: it needs Linux and python3)"}`,
+    async () => {
+      await attemptAt("endless", { result: "2xx", status: 200, snippet: "f".repeat(1_024) })
+      const arrived = await until("what arrived", async () => printed[1])
+      expect(arrived).toBeGreaterThan(16_384)
+      expect(arrived).toBeLessThan(1_048_576)
+    }
+  )
 
   test("no redirect is followed", () => {
     expect(zoo.seen("/redirected").requests).toBe(0)
