@@ -6,32 +6,65 @@
 import { expect, test } from "bun:test"
 import * as fs from "node:fs"
 import { rssOf } from "../deliveries/verbs.ts"
+import type { Process } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
 import { Rig, sound } from "./Rig.ts"
 
 const minutes = Number(process.env["CUSTODY_SOAK"] ?? 0)
-/** Time between two faults, and between two samples, in ms. */
+/** Time between two faults, and between two rests, in ms. */
 const FAULT_MS = 120_000,
-  SAMPLE_MS = 10_000
-/** Events of one second: each is matched by one or two webhooks, so this makes about 30 deliveries a second. */
-const RATE = 20
+  REST_MS = 30_000
+/** Between collecting garbage and looking at what is left, in ms: the allocator gives back what is free within 100 ms. */
+const PURGE_MS = 2_000
+/** Events of one second: each is matched by one or two webhooks, so this makes about 35 deliveries a second. */
+const RATE = 25
 /** Most that memory may grow, in MB an hour, once the process is warm. */
 const SLOPE = 5
 
+/**
+ * What is held at rest: nothing is fed and under way, and garbage was collected. Under load the memory of a process
+ * goes up and down by 20 MB with what is in flight and not collected yet, which hides any slope.
+ */
 interface Sample {
   readonly second: number
+  /** Under load, before the rest, and at rest. */
+  readonly loadedMb: number
   readonly rssMb: number
+  /** Of it in JavaScript's heaps of all threads. */
+  readonly heapMb: number
   readonly descriptors: number
   readonly deadRows: number
 }
 
-/** Least-squares slope of a value over the samples, an hour. */
-const slope = (samples: ReadonlyArray<Sample>, of: (sample: Sample) => number): number => {
+/** Threads of a program with a worker: the main one and that of the workflows. */
+const THREADS = 2
+
+/** Collects garbage in every thread of a process (collect.ts), and returns the MB that JavaScript still holds. */
+const collect = async ({ child, output }: Process): Promise<number> => {
+  const before = output().length
+  child.kill("SIGUSR2")
+  const lines = await until("what every thread holds", async () => {
+    const said = output()
+      .slice(before)
+      .split("\n")
+      .filter((line) => line.includes('"collected"') && line.endsWith("}"))
+    return said.length === THREADS ? said : undefined
+  })
+  await Bun.sleep(PURGE_MS)
+  return lines.reduce((sum, line) => sum + JSON.parse(line).heapMb, 0)
+}
+
+/** Least-squares slope of a value over the samples, an hour, and its standard error. */
+const slope = (samples: ReadonlyArray<Sample>, of: (sample: Sample) => number): { readonly hourly: number; readonly error: number } => {
   const mean = (values: ReadonlyArray<number>) => values.reduce((a, b) => a + b, 0) / values.length
   const x = mean(samples.map(({ second }) => second)),
     y = mean(samples.map(of))
   const covariance = mean(samples.map((sample) => (sample.second - x) * (of(sample) - y)))
   const variance = mean(samples.map(({ second }) => (second - x) ** 2))
-  return (covariance / variance) * 3_600
+  const each = covariance / variance
+  const left = mean(samples.map((sample) => (of(sample) - y - each * (sample.second - x)) ** 2))
+  const rounded = (perSecond: number) => Math.round(perSecond * 36_000) / 10
+  return { hourly: rounded(each), error: rounded(Math.sqrt(left / variance / (samples.length - 2))) }
 }
 
 if (minutes > 0)
@@ -39,30 +72,28 @@ if (minutes > 0)
     `${minutes} minutes at half load with a fault every two`,
     async () => {
       const rig = new Rig()
-      await rig.open()
+      await rig.open({ COLLECT: "1" })
       const lasting = rig.app.main
       if (lasting === undefined) throw new Error("the program did not start")
       const pid = lasting.child.pid ?? 0
       let worker = await rig.app.start(["worker", "dispatcher"])
       const startedAt = performance.now()
       const samples: Array<Sample> = []
+      const rest = async () => {
+        const loadedMb = await rssOf(pid)
+        await rig.settle()
+        const heapMb = await collect(lasting)
+        const [row] = await rig.app.sql("SELECT coalesce(sum(n_dead_tup), 0)::int AS dead FROM pg_stat_user_tables").catch(() => [])
+        samples.push({
+          second: (performance.now() - startedAt) / 1_000,
+          loadedMb,
+          rssMb: await rssOf(pid),
+          heapMb,
+          descriptors: fs.readdirSync(`/proc/${pid}/fd`).length,
+          deadRows: Number(row?.["dead"] ?? 0)
+        })
+      }
       let over = false
-      const sampling = (async () => {
-        while (!over) {
-          const dead = await rig.app
-            .sql("SELECT coalesce(sum(n_dead_tup), 0)::int AS dead FROM pg_stat_user_tables")
-            .then(([row]) => Number(row?.["dead"]))
-            .catch(() => undefined)
-          if (dead !== undefined)
-            samples.push({
-              second: (performance.now() - startedAt) / 1_000,
-              rssMb: await rssOf(pid),
-              descriptors: fs.readdirSync(`/proc/${pid}/fd`).length,
-              deadRows: dead
-            })
-          await Bun.sleep(SAMPLE_MS)
-        }
-      })()
       let faults = 0
       const breaking = (async () => {
         for (let next = FAULT_MS; !over; await Bun.sleep(500)) {
@@ -79,19 +110,25 @@ if (minutes > 0)
         }
       })()
       const second = 1_000 / (RATE / 5)
-      while (performance.now() - startedAt < minutes * 60_000) await rig.feed(RATE, second)
+      for (let next = REST_MS; performance.now() - startedAt < minutes * 60_000; ) {
+        await rig.feed(RATE, second)
+        if (performance.now() - startedAt < next) continue
+        await rest()
+        next = performance.now() - startedAt + REST_MS
+      }
       over = true
-      await Promise.all([sampling, breaking])
+      await breaking
       await rig.settle(300)
       const history = await rig.history()
       // The first third warms up: code is compiled and caches fill.
       const warm = samples.slice(Math.floor(samples.length / 3))
       const first = warm[0],
         last = warm.at(-1)
-      const grown = slope(warm, ({ rssMb }) => rssMb)
+      const memory = slope(warm, ({ rssMb }) => rssMb),
+        heap = slope(warm, ({ heapMb }) => heapMb)
       console.log(
         JSON.stringify({
-          soak: { minutes, faults, ...history, rssSlopeMbPerHour: Math.round(grown * 10) / 10, first, last, samples: samples.length }
+          soak: { minutes, faults, ...history, slopes: { memory, heap }, first, last, samples }
         })
       )
       expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size })
@@ -99,7 +136,7 @@ if (minutes > 0)
       expect(lasting.child.exitCode).toBeNull()
       expect(last?.descriptors).toBeLessThan((first?.descriptors ?? 0) + 50)
       expect(last?.deadRows).toBeLessThan(200_000)
-      if (minutes >= 30) expect(grown).toBeLessThan(SLOPE)
+      if (minutes >= 30) expect(memory.hourly).toBeLessThan(SLOPE)
       await rig.close()
     },
     (minutes + 10) * 60_000

@@ -39,13 +39,16 @@ export interface Process {
   readonly end: (signal?: NodeJS.Signals) => Promise<number | null>
 }
 
+/** Test builds: what is loaded before the program where a variable of the environment asks for it. */
+const builds = { FAIL_AT: "./test/support/failpoints.ts", COLLECT: "./test/support/collect.ts" }
+
 /**
- * Starts `custody start` and waits until it is ready; fails with its output when it ends before. With `FAIL_AT` in the
- * environment it is a test build (failpoints.ts).
+ * Starts `custody start` and waits until it is ready; fails with its output when it ends before. With `FAIL_AT` or
+ * `COLLECT` in the environment it is a test build.
  */
 export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name: string]: string }): Promise<Process> =>
   new Promise((resolve, reject) => {
-    const build = env["FAIL_AT"] === undefined ? [] : ["--preload", "./test/support/failpoints.ts"]
+    const build = Object.entries(builds).flatMap(([name, file]) => (env[name] === undefined ? [] : ["--preload", file]))
     const child = spawn(process.execPath, [...build, "src/main.ts", "start", ...args], {
       cwd: root,
       env: { ...baseEnv(), ...env },

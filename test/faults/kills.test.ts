@@ -1,0 +1,50 @@
+/**
+ * `bun run kills`, 500 of them: every process of a service that is spread over several is killed again and again, each at
+ * random moments of its own, while events flow and every tenth first attempt fails. Nothing acknowledged is lost.
+ * Reliability, numbers to reach.
+ */
+import { expect, test } from "bun:test"
+import type { Process } from "../support/app.ts"
+import { Rig, sound } from "./Rig.ts"
+
+const kills = Number(process.env["CUSTODY_KILLS"] ?? 0)
+/** The processes, by their roles. */
+const processes = [["api"], ["worker"], ["worker"], ["dispatcher"], ["dispatcher"]]
+/** Between two kills of a process it lives this long after it is ready, in ms. */
+const LEAST_MS = 200,
+  MOST_MS = 6_000
+
+if (kills > 0)
+  test(
+    `${kills} kills at random over all processes`,
+    async () => {
+      const rig = new Rig()
+      await rig.open({}, ["api"])
+      for (const path of rig.paths)
+        rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && Math.random() < 0.1 ? 500 : 200))
+      let killed = 0
+      const killing = processes.map(async (roles) => {
+        const start = (): Promise<Process> => (roles.includes("api") ? rig.restart({}, roles) : rig.app.start(roles))
+        let running = roles.includes("api") && rig.app.main !== undefined ? rig.app.main : await start()
+        for (;;) {
+          await Bun.sleep(LEAST_MS + Math.random() * (MOST_MS - LEAST_MS))
+          if (killed >= kills) return
+          killed++
+          await running.end("SIGKILL")
+          running = await start()
+        }
+      })
+      const startedAt = performance.now()
+      while (killed < kills) await rig.feed(5, 200)
+      await Promise.all(killing)
+      const seconds = Math.round((performance.now() - startedAt) / 1_000)
+      await rig.settle(300)
+      const history = await rig.history()
+      console.log(JSON.stringify({ kills: killed, seconds, ...history }))
+      expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, deliveries: rig.acknowledged.size * 1.5 })
+      // At most what was in flight: 8 for each webhook and kill.
+      expect(history.repeated).toBeLessThanOrEqual(kills * 8 * rig.paths.length)
+      await rig.close()
+    },
+    kills * 5_000 + 600_000
+  )

@@ -1,0 +1,28 @@
+/**
+ * A test build whose memory can be told from its garbage: SIGUSR2 collects in every thread, and each says on a line of
+ * its own what it still holds. Loaded before the program (`bun --preload`), and by it before each thread that it starts.
+ */
+import { heapStats } from "bun:jsc"
+import threads from "node:worker_threads"
+
+const channel = new BroadcastChannel("collect")
+channel.unref()
+const collect = () => {
+  Bun.gc(true)
+  const { heapSize, objectCount } = heapStats()
+  console.log(JSON.stringify({ collected: threads.threadId, heapMb: heapSize / 2 ** 20, objects: objectCount }))
+}
+
+if (threads.isMainThread) {
+  process.on("SIGUSR2", () => {
+    channel.postMessage("collect")
+    collect()
+  })
+  Object.assign(threads, {
+    Worker: class extends threads.Worker {
+      constructor(file: string | URL, options?: threads.WorkerOptions) {
+        super(file, Object.assign({}, options, { preload: [import.meta.path] }))
+      }
+    }
+  })
+} else channel.onmessage = collect
