@@ -113,14 +113,16 @@ export class Rig {
     }
   }
 
-  /** Waits until nothing waits any more. */
+  /** Waits until nothing waits any more; Postgres may be away meanwhile. */
   async settle(seconds = 150): Promise<void> {
     await until(
       "the end of every delivery",
       async () => {
-        const [row] = await this.app.sql(`
+        const [row] = await this.app
+          .sql(`
           SELECT (SELECT count(*) FROM events WHERE dispatched_at IS NULL)
             + (SELECT count(*) FROM deliveries WHERE status IN ('PENDING', 'RETRYING')) AS waiting`)
+          .catch(() => [])
         return Number(row?.["waiting"]) === 0 || Bun.sleep(200).then(() => false)
       },
       seconds
