@@ -2,7 +2,7 @@
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { Client, Connection } from "@temporalio/client"
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Effect, Exit, Layer, Schedule, Scope } from "effect"
 import { DataDir } from "../../src/embedded/DataDir.ts"
 import * as EmbeddedTemporal from "../../src/embedded/Temporal.ts"
 import { serverFolder, servers, settingsOf } from "./servers.ts"
@@ -25,6 +25,8 @@ export class TemporalServer {
     this.#scope = scope
     const { address, ui } = await Effect.runPromise(
       EmbeddedTemporal.acquire.pipe(
+        // What is killed leaves its port for a moment to whoever asks for any, such as a connection of another test.
+        Effect.retry({ while: ({ message }) => message.includes("in use"), schedule: Schedule.spaced("500 millis"), times: 60 }),
         Effect.provide(Layer.provideMerge(DataDir.layer, settingsOf(this.#folder, this.#ports))),
         Scope.extend(scope)
       )
