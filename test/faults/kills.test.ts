@@ -35,7 +35,7 @@ if (kills > 0)
         }
       })
       const startedAt = performance.now()
-      while (killed < kills) await rig.feed(5, 200)
+      while (killed < kills) await rig.feed(10, 200)
       await Promise.all(killing)
       const seconds = Math.round((performance.now() - startedAt) / 1_000)
       await rig.settle(300)
