@@ -4,8 +4,7 @@
  * Reliability, numbers to reach.
  */
 import { expect, test } from "bun:test"
-import type { Process } from "../support/app.ts"
-import { Rig, sound } from "./Rig.ts"
+import { sound, useRig } from "./Rig.ts"
 
 const kills = Number(process.env["CUSTODY_KILLS"] ?? 0)
 /** The processes, by their roles. */
@@ -14,24 +13,22 @@ const processes = [["api"], ["worker"], ["worker"], ["dispatcher"], ["dispatcher
 const LEAST_MS = 200,
   MOST_MS = 6_000
 
-if (kills > 0)
+if (kills > 0) {
+  const rig = useRig({}, ["api"])
   test(
     `${kills} kills at random over all processes`,
     async () => {
-      const rig = new Rig()
-      await rig.open({}, ["api"])
       for (const path of rig.paths)
         rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && Math.random() < 0.1 ? 500 : 200))
       let killed = 0
       const killing = processes.map(async (roles) => {
-        const start = (): Promise<Process> => (roles.includes("api") ? rig.restart({}, roles) : rig.app.start(roles))
-        let running = roles.includes("api") && rig.app.main !== undefined ? rig.app.main : await start()
-        for (;;) {
+        const isApi = roles.includes("api")
+        const start = () => (isApi ? rig.restart({}, roles) : rig.app.start(roles))
+        for (let running = (isApi ? rig.app.main : undefined) ?? (await start()); ; running = await start()) {
           await Bun.sleep(LEAST_MS + Math.random() * (MOST_MS - LEAST_MS))
           if (killed >= kills) return
           killed++
           await running.end("SIGKILL")
-          running = await start()
         }
       })
       const startedAt = performance.now()
@@ -44,7 +41,7 @@ if (kills > 0)
       expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, deliveries: rig.acknowledged.size * 1.5 })
       // At most what was in flight: 8 for each webhook and kill.
       expect(history.repeated).toBeLessThanOrEqual(kills * 8 * rig.paths.length)
-      await rig.close()
     },
     kills * 5_000 + 600_000
   )
+}
