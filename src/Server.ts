@@ -20,9 +20,8 @@ import { MAX_BODY } from "./http/Body.ts"
 import { door } from "./http/door.ts"
 import type { ExchangeState } from "./http/Exchange.ts"
 import { express } from "./http/express.ts"
-import { listen } from "./http/listen.ts"
+import { listen, targetOf } from "./http/listen.ts"
 import { Pages } from "./http/Page.ts"
-import * as RateLimits from "./http/RateLimits.ts"
 import { document } from "./OpenApi.ts"
 import * as Portal from "./portal/Portal.ts"
 import { Settings } from "./settings/Settings.ts"
@@ -87,7 +86,7 @@ const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
         Effect.annotateLogs({
           requestId,
           method: request.method,
-          path: new URL(request.url).pathname,
+          path: targetOf(request.url).split("?", 1)[0],
           status,
           ms: Math.round(took * 10_000) / 10,
           ...(keyId === undefined ? {} : { keyId }),
@@ -102,7 +101,7 @@ const reads = Layer.provideMerge(Transactions.layer, Layer.merge(Pages.layer, Va
 
 const groups = Layer.mergeAll(vaults.layer, catalog.layer, webhooks.layer, events.layer, deliveries.layer).pipe(
   Layer.provide([CatalogRepo.layer, WebhooksRepo.layer, Webhooks.layer, EventsRepo.layer, DeliveriesRepo.layer]),
-  Layer.provide([Pings.layer, Starter.layer, RateLimits.layer]),
+  Layer.provide([Pings.layer, Starter.layer]),
   Layer.provide(Access.layer),
   Layer.provide(reads)
 )

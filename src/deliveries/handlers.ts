@@ -1,5 +1,4 @@
 /** The delivery paths. Spec: Webhook operations; List event deliveries. */
-import { RateLimiter } from "@effect/experimental"
 import { HttpApiBuilder } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
@@ -12,6 +11,7 @@ import * as Idempotency from "../http/Idempotency.ts"
 import { MasterKey } from "../http/MasterKey.ts"
 import { answer, Pages } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
+import { SlidingLog } from "../http/Recent.ts"
 import { verb } from "../http/verb.ts"
 import { Settings } from "../settings/Settings.ts"
 import { callerOf } from "../webhooks/handlers.ts"
@@ -35,22 +35,20 @@ export const layer = HttpApiBuilder.group(
     const starter = yield* Starter
     const sql = yield* SqlClient.SqlClient
     const master = yield* MasterKey
-    const limiter = yield* RateLimiter.RateLimiter
+    const pinged = new SlidingLog(60_000)
     const { rateLimit } = yield* Settings
 
     const spendPing = (webhookId: string) =>
-      rateLimit === null
-        ? Effect.void
-        : Effect.mapError(
-            limiter.consume({
-              algorithm: "token-bucket",
-              onExceeded: "fail",
-              limit: PINGS_A_MINUTE,
-              window: "1 minute",
-              key: `ping/${webhookId}`
-            }),
-            () => problem("rate_limited", `A webhook can be pinged ${PINGS_A_MINUTE} times a minute.`, { headers: { "retry-after": "10" } })
-          )
+      Effect.suspend(() => {
+        if (rateLimit === null) return Effect.void
+        const wait = Math.ceil(pinged.roomIn(webhookId, PINGS_A_MINUTE) / 1_000)
+        if (wait > 0)
+          return problem("rate_limited", `A webhook can be pinged ${PINGS_A_MINUTE} times a minute.`, {
+            headers: { "retry-after": String(wait) }
+          })
+        pinged.note(webhookId)
+        return Effect.void
+      })
 
     return handlers
       .handle(

@@ -72,8 +72,9 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
           const response = Exit.isSuccess(exit)
             ? webResponse(exit.value, headers, request.method === "HEAD", runtime)
             : new Response(null, { status: Cause.isInterruptedOnly(exit.cause) ? 503 : 500, headers })
-          listener.onAnswer?.(request, state, response.status)
+          // The answer first: what an observer throws here nobody catches, and it must not be the end of the request.
           resolve(response)
+          listener.onAnswer?.(request, state, response.status)
         })
       })
 
@@ -104,7 +105,25 @@ const bounded = (request: Request, maxBody: number): Request => {
       }
     })
   )
-  return new Request(request, { body })
+  return URL.canParse(request.url)
+    ? new Request(request, { body })
+    : new Request(`http://localhost${targetOf(request.url)}`, {
+        method: request.method,
+        headers: request.headers,
+        signal: request.signal,
+        body
+      })
+}
+
+/**
+ * Path and query of a request. Its `url` is not always one: with a `Host` that no URL can have it is text that does not
+ * parse, and without `Host` it is the path alone.
+ */
+export const targetOf = (url: string): string => {
+  const scheme = url.indexOf("://")
+  if (url.startsWith("/") || scheme < 0) return url
+  const path = url.indexOf("/", scheme + 3)
+  return path < 0 ? "/" : url.slice(path)
 }
 
 /** The answer with the headers that belong to the exchange, whatever the answer is. */

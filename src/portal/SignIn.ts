@@ -7,8 +7,9 @@ import { RateLimiter } from "@effect/experimental"
 import { SqlClient } from "@effect/sql"
 import { Duration, Effect, Layer } from "effect"
 import { currentExchange } from "../http/Exchange.ts"
-import { problem } from "../http/Problem.ts"
+import { type Problem, problem } from "../http/Problem.ts"
 import * as RateLimits from "../http/RateLimits.ts"
+import { networkOf } from "../http/Recent.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type Answer, Identity } from "./Identity.ts"
 import { Invitations } from "./Invitations.ts"
@@ -21,14 +22,14 @@ const PER_ADDRESS = 30
 const PER_ACCOUNT = 10
 const WINDOW = Duration.minutes(15)
 
+/** Passwords that are checked at once, which takes a core and 64 MB each, and sign-ins that wait for it. */
+const CHECKS = 2,
+  WAITING = 50
+
 const failed = () => problem("sign_in_failed", "The e-mail address or the password is not right.")
 
 /** The cookies of an answer that signed somebody in. */
 const cookiesOf = ({ cookies, status }: Answer) => (status === 200 && cookies.length > 0 ? Effect.succeed(cookies) : failed())
-
-/** An IPv6 caller has a whole /64 to call from, so the /64 is what counts. */
-const prefix = (address: { kind(): string; toString(): string; toByteArray(): Array<number> }) =>
-  address.kind() === "ipv4" ? address.toString() : address.toByteArray().slice(0, 8).join(".")
 
 export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
   effect: Effect.gen(function* () {
@@ -50,8 +51,24 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
             )
           )
     const spendOfAddress = Effect.flatMap(currentExchange, ({ client }) =>
-      spend(`address/${client === undefined ? "unknown" : prefix(client)}`, PER_ADDRESS)
+      spend(`address/${client === undefined ? "unknown" : networkOf(client)}`, PER_ADDRESS)
     )
+
+    const checks = yield* Effect.makeSemaphore(CHECKS)
+    let waiting = 0
+    /** Waits for a core to check a password on; refuses when too many wait, from however many addresses they come. */
+    const inTurn = <A, E, R>(check: Effect.Effect<A, E, R>): Effect.Effect<A, E | Problem<"service_unavailable">, R> =>
+      Effect.suspend((): Effect.Effect<A, E | Problem<"service_unavailable">, R> => {
+        if (waiting >= WAITING)
+          return problem("service_unavailable", "Too many people are signing in right now. Try again.", { headers: { "retry-after": "2" } })
+        waiting++
+        return Effect.ensuring(
+          checks.withPermits(1)(check),
+          Effect.sync(() => {
+            waiting--
+          })
+        )
+      })
 
     const byPassword = (email: string, password: string) =>
       Effect.gen(function* () {
@@ -60,7 +77,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
           SELECT p.id FROM portal_users p JOIN users u ON u.id = p.id WHERE p.email = lower(${email}) AND u.status = 'active'`)
         // The library does the same work for an address that nobody has.
         const asked = account === undefined ? `nobody-${crypto.randomUUID()}@invalid.example` : email.toLowerCase()
-        const answer = yield* identity.ask("/sign-in/email", { email: asked, password })
+        const answer = yield* inTurn(identity.ask("/sign-in/email", { email: asked, password }))
         const cookies = yield* cookiesOf(answer)
         yield* Effect.logInfo("portal: signed in with a password").pipe(Effect.annotateLogs({ userId: account?.id ?? "" }))
         return cookies
@@ -112,7 +129,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
           yield* spendOfAddress
           yield* invitations.look(token)
           const { hashPassword } = yield* Effect.promise(() => import("./auth.ts"))
-          const hash = password === null ? null : yield* Effect.promise(() => hashPassword(password))
+          const hash = password === null ? null : yield* inTurn(Effect.promise(() => hashPassword(password)))
           const { email, userId } = yield* invitations.accept(token, hash)
           yield* Effect.logInfo("portal: an invitation was accepted").pipe(Effect.annotateLogs({ userId }))
           return password === null ? [] : yield* byPassword(email, password)
@@ -120,5 +137,6 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     }
   })
 }) {
-  static readonly layer = Layer.provide(this.Default, RateLimits.layer)
+  // Counts of its own: names that somebody makes up push none of the API keys out.
+  static readonly layer = Layer.provide(this.Default, Layer.fresh(RateLimits.layer))
 }

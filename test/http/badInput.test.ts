@@ -1,6 +1,8 @@
 /** Every read endpoint against every kind of bad request: the right answer in the one envelope, never a 500, never a hint. */
 import { beforeAll, describe, expect, test } from "bun:test"
+import { Redacted } from "effect"
 import fc from "fast-check"
+import * as Secret from "../../src/credentials/Secret.ts"
 import { useApp } from "../support/app.ts"
 import { codeOf, rawCode } from "../support/problem.ts"
 import { rawGet, sendRaw } from "../support/raw.ts"
@@ -246,6 +248,36 @@ describe("headers", () => {
       )
       expect([value.slice(0, 12), answer.status]).toEqual([value.slice(0, 12), 401])
     }
+  })
+})
+
+describe("a Host that is none", () => {
+  test("is answered like any other, on paths that ask the database too, and the service goes on", async () => {
+    for (const host of ["Host: h:99999", "Host:", "Host: [::1", "Host: a b", "Host: %zz", "Host: h?x", undefined]) {
+      const ask = (method: string, path: string, lines: ReadonlyArray<string>, body = "") =>
+        sendRaw(
+          base(),
+          [
+            `${method} ${path} HTTP/1.${host === undefined ? 0 : 1}`,
+            ...(host === undefined ? [] : [host]),
+            "Connection: close",
+            ...lines,
+            "",
+            body
+          ].join("\r\n")
+        )
+      const bearer = (secret: string) => `Authorization: Bearer ${secret}`
+      const chunked = ["Content-Type: application/json", "Transfer-Encoding: chunked"]
+      const statuses = [
+        await ask("GET", "/v1/vaults", []),
+        await ask("GET", "/v1/vaults", [bearer(Redacted.value(Secret.make()))]),
+        await ask("GET", "/v1/vaults?limit=1", [bearer(key)]),
+        await ask("GET", "/v1/nowhere", [bearer(key)]),
+        ...(host === undefined ? [] : [await ask("POST", "/v1/webhooks", [bearer(key), ...chunked], '8\r\n{"a": 1}\r\n0\r\n\r\n')])
+      ].map(({ status }) => status)
+      expect([host, statuses]).toEqual([host, [401, 401, 200, 404, ...(host === undefined ? [] : [400])]])
+    }
+    expect((await app.get("/v1/networks", key)).status).toBe(200)
   })
 })
 
