@@ -103,6 +103,8 @@ export interface State {
   readonly entities: Rows<Entity>
   readonly vaults: Rows<Vault>
   readonly users: Rows<User>
+  /** Users that a record of the batch deactivates, also when a later one activates them again. */
+  readonly deactivated: Set<string>
   readonly addresses: Rows<Address>
   readonly transactions: Rows<Transaction>
   readonly balances: Rows<Balance>
@@ -157,6 +159,7 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
     entities: new Rows(),
     vaults: new Rows(),
     users: new Rows(),
+    deactivated: new Set(),
     addresses: new Rows(),
     transactions: new Rows(),
     balances: new Rows()

@@ -122,6 +122,7 @@ const apply = (state: State, record: Record, date: string, blamed: ReadonlySet<s
       if (missing !== undefined) return missing
       const foreign = vaultIds.find((vaultId) => state.vaults.get(vaultId)?.organizationId !== organizationId)
       if (foreign !== undefined) return new Refused("vaultRoles", `${foreign} belongs to another organization`)
+      if (status === "deactivated") state.deactivated.add(id)
       return (
         moved(state.users.get(id), organizationId) ??
         put(state.users, id, { id, organizationId, email, name, status, organizationRole, vaultIds })

@@ -90,7 +90,7 @@ const writeUsers = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state:
       INSERT INTO vault_roles (user_id, vault_id, organization_id, role)
       SELECT ${one.id}, vault_id, ${one.organizationId}, 'developer' FROM unnest(${one.vaultIds}::text[]) AS vault_id
       ON CONFLICT (user_id, vault_id, role) DO NOTHING`
-    if (one.status === "deactivated") {
+    if (state.deactivated.has(one.id)) {
       yield* sql`UPDATE api_keys SET revoked_at = now(), revoked_reason = 'user_deactivated' WHERE user_id = ${one.id} AND revoked_at IS NULL`
     }
   }

@@ -436,6 +436,17 @@ describe("Authentication 10: a key inherits its user's live roles", () => {
   })
 })
 
+describe("Authentication 10: deactivated and active again in one batch", () => {
+  test("revokes the keys as two batches do", async () => {
+    await app.feed([user("user_brief", "org_a", ["vault_a"])])
+    const { secret } = await app.key("user_brief")
+    expect(await ask("/v1/vaults", secret)).toBe(200)
+    await app.feed([user("user_brief", "org_a", ["vault_a"], { status: "deactivated" }), user("user_brief", "org_a", ["vault_a"])])
+    expect(await ask("/v1/vaults", secret)).toBe("401 revoked_api_key")
+    expect(await ask("/v1/vaults", (await app.key("user_brief")).secret)).toBe(200)
+  })
+})
+
 describe("Authentication 11: a vault outside the intersection returns 404, never 403", () => {
   test("scope, role and allowlist have to agree; what they do not is the same 404 as a vault that does not exist", async () => {
     const { secret } = await app.key("user_a", { vaultIds: ["vault_a"] })
