@@ -12,6 +12,7 @@ import lists from "./migrations/0005_lists.ts"
 import portal from "./migrations/0006_portal.ts"
 import lanes from "./migrations/0007_lanes.ts"
 import statuses from "./migrations/0008_statuses.ts"
+import due from "./migrations/0009_due.ts"
 
 /** The steps by number and name; a new one is added at the end, an old one is never edited. */
 export const steps = {
@@ -22,7 +23,8 @@ export const steps = {
   "0005_lists": lists,
   "0006_portal": portal,
   "0007_lanes": lanes,
-  "0008_statuses": statuses
+  "0008_statuses": statuses,
+  "0009_due": due
 }
 
 const LOCK = 7_249_011

@@ -83,21 +83,12 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
 
       /** The health of those webhooks that the user sees, by id. */
       webhookHealth: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, Health>>> =>
-        Effect.map(
-          Effect.forEach(
-            ids,
-            (id) =>
-              Effect.flatMap(
-                webhooks.find(principal, id),
-                Option.match({
-                  onNone: () => Effect.succeed([]),
-                  onSome: () => Effect.map(webhooks.health(id), (health) => [[id, health] as const])
-                })
-              ),
-            { concurrency: 3 }
-          ),
-          (found) => Object.fromEntries(found.flat())
-        ),
+        Effect.gen(function* () {
+          const seen = yield* sql<{ id: string }>`
+            SELECT w.id FROM webhooks w WHERE w.id = ANY(${ids}) AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`
+          const healths = yield* webhooks.health(seen.map(({ id }) => id))
+          return Object.fromEntries(seen.flatMap(({ id }, place) => (healths[place] === undefined ? [] : [[id, healths[place]] as const])))
+        }).pipe(Effect.orDie),
 
       /** The text of an event's envelope, byte for byte as it is sent. */
       payload: (principal: PrincipalState, eventId: string): Effect.Effect<Option.Option<string>> =>

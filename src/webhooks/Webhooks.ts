@@ -10,7 +10,7 @@ import { requireManage } from "../credentials/Access.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { transaction } from "../database/sql.ts"
 import * as EventLog from "../events/EventLog.ts"
-import { seesWebhook } from "../events/visibility.ts"
+import { seesEvent, seesWebhook } from "../events/visibility.ts"
 import { fieldIssue, invalidFields } from "../http/Body.ts"
 import { MasterKey } from "../http/MasterKey.ts"
 import { notFound, problem } from "../http/Problem.ts"
@@ -82,13 +82,19 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
         const known = yield* lock(principal, webhookId)
         const href = patch.url === undefined ? known.url : yield* checkUrl(patch.url)
-        if (patch.vaultIds !== undefined) yield* requireReach(sql, principal, known.entityIds, patch.vaultIds)
-        // Where events go is as much to be judged as which.
-        if (patch.eventKinds !== undefined || patch.url !== undefined) {
-          yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
-        }
         const enabling = patch.status === "ACTIVE" && known.status === "DISABLED"
         const disabling = patch.status === "DISABLED" && known.status === "ACTIVE"
+        const moving = href !== known.url
+        // Where events go, and that they go, is as much to be judged as which.
+        if (patch.vaultIds !== undefined || patch.eventKinds !== undefined || moving || enabling) {
+          yield* requireReach(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
+          yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
+        }
+        // What waits may be of vaults that the webhook covered once. It does not go where a key says that cannot read it.
+        if (moving && principal.vaultAllowlist !== null) {
+          const unseen = sql`NOT EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})`
+          yield* cancelWaiting(sql, webhookId, "MANUAL", unseen)
+        }
         if (enabling) {
           yield* requireRoom(sql, known.entityIds)
           yield* sql`

@@ -67,8 +67,8 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
         )
       ),
 
-    /** The health counters of a webhook. Counts what waits and the slots of a day, never history. */
-    health: (webhookId: string): Effect.Effect<Health> =>
+    /** The health counters of webhooks, in their order. Counts what waits and the slots of a day, never history. */
+    health: (webhookIds: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<Health>> =>
       Effect.orDie(
         Effect.map(
           sql<HealthRow>`
@@ -80,11 +80,12 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
               (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.id AND d.status IN ('PENDING', 'RETRYING')
                 LIMIT ${COUNTED}) waiting) AS "pendingDeliveries",
               coalesce(c.delivered, 0) AS "delivered24h", coalesce(c.failed, 0) AS "failed24h"
-            FROM (SELECT ${webhookId}::text AS id) w
+            FROM unnest(${webhookIds}::text[]) WITH ORDINALITY w (id, place)
             LEFT JOIN webhook_health h ON h.webhook_id = w.id
             LEFT JOIN LATERAL (SELECT sum(k.delivered) AS delivered, sum(k.failed) AS failed FROM webhook_counters k
-              WHERE k.webhook_id = w.id AND k.slot > clock_timestamp() - interval '24 hours') c ON true`,
-          ([row]) => healthOf(row)
+              WHERE k.webhook_id = w.id AND k.slot > clock_timestamp() - interval '24 hours') c ON true
+            ORDER BY w.place`,
+          (rows) => rows.map(healthOf)
         )
       )
   }))
@@ -92,18 +93,18 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
   static readonly layer = this.Default
 }
 
-const healthOf = (row: HealthRow | undefined): Health => {
-  const { consecutiveFailures = 0, failingLong = false, lastFailureAt = null, lastSuccessAt = null } = row ?? {}
+const healthOf = (row: HealthRow): Health => {
+  const { consecutiveFailures, failingLong, lastFailureAt, lastSuccessAt } = row
   const succeededLast = lastSuccessAt !== null && (lastFailureAt === null || lastSuccessAt >= lastFailureAt)
   return {
     state: consecutiveFailures === 0 ? "HEALTHY" : failingLong ? "FAILING" : "DEGRADED",
     consecutiveFailures,
-    failingSince: row?.failingSince ?? null,
+    failingSince: row.failingSince,
     lastSuccessAt,
     lastFailureAt,
-    lastResult: succeededLast ? "2xx" : (row?.lastFailureResult ?? null),
-    pendingDeliveries: row?.pendingDeliveries ?? 0,
-    delivered24h: row?.delivered24h ?? 0,
-    failed24h: row?.failed24h ?? 0
+    lastResult: succeededLast ? "2xx" : row.lastFailureResult,
+    pendingDeliveries: row.pendingDeliveries,
+    delivered24h: row.delivered24h,
+    failed24h: row.failed24h
   }
 }

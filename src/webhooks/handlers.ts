@@ -73,7 +73,8 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const found = yield* repo.find(yield* Principal, webhookId)
             if (Option.isNone(found)) return yield* notFound()
-            return { ...found.value, health: yield* repo.health(webhookId) }
+            const [health] = yield* repo.health([webhookId])
+            return health === undefined ? yield* notFound() : { ...found.value, health }
           })
         )
       )

@@ -1,6 +1,7 @@
 /** Changing webhooks. Spec: Update webhook. Decisions D-5, D-8, D-19; RFC 7396. */
 import { describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
+import { transaction, user } from "../support/records.ts"
 import { create, issues, patch, short, useKeys } from "./verbs.ts"
 
 const app = useApp()
@@ -93,6 +94,42 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
     await patch(app, keys.owner, id, { vaultIds: null })
     // Out of the key's sight, it is not there at all.
     expect(short(await patch(app, keys.limited, id, { description: "x" }))).toBe("404 not_found")
+  })
+
+  test("Decision D-8: an owner who lost the role on a vault cannot send its events elsewhere, nor have them sent again", async () => {
+    const events = { vaultIds: ["vault_a2"], status: "DISABLED" }
+    const { id } = await create(app, keys.owner, events)
+    const roles = (...vaults: ReadonlyArray<string>) => app.feed([user("user_a", "org_a", vaults, { organizationRole: "owner" })])
+    await roles("vault_a", "vault_b")
+    for (const body of [{ url: "https://mine.example.com/" }, { status: "ACTIVE" }, { eventKinds: ["balance.updated"] }])
+      expect([body, issues(await patch(app, keys.owner, id, body))]).toEqual([body, ["vaultIds invalid"]])
+    expect(short(await patch(app, keys.owner, id, { description: "kept", status: "DISABLED" }))).toBe("200")
+    await roles("vault_a", "vault_a2", "vault_b")
+    expect(short(await patch(app, keys.owner, id, { url: "https://mine.example.com/" }))).toBe("200")
+  })
+
+  test("Decision D-8: what waits of other vaults does not follow a webhook that a key of some vaults moves", async () => {
+    const { id } = await create(app, keys.owner)
+    await app.feed([transaction("vault_a", 901), transaction("vault_a2", 902)])
+    // As a dispatcher writes them; nothing is sent in this test.
+    await app.sql(
+      `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at)
+       SELECT replace(e.id, 'evt_', 'del_'), e.id, $1, e.kind, 'RETRYING', now() + interval '1 hour' FROM events e
+       WHERE e.kind = 'transaction.confirmed' AND e.vault_id IN ('vault_a', 'vault_a2') ORDER BY e.occurred_at DESC LIMIT 2`,
+      [id]
+    )
+    const waiting = async () =>
+      (
+        await app.sql(
+          "SELECT e.vault_id, d.status, d.failure_reason FROM deliveries d JOIN events e ON e.id = d.event_id WHERE d.webhook_id = $1 ORDER BY 1",
+          [id]
+        )
+      ).map((row) => Object.values(row).join(" "))
+    await patch(app, keys.owner, id, { vaultIds: ["vault_a"] })
+    await patch(app, keys.owner, id, { url: "https://moved.example.com/" })
+    expect(await waiting()).toEqual(["vault_a RETRYING ", "vault_a2 RETRYING "])
+    expect(short(await patch(app, keys.limited, id, { url: "https://elsewhere.example.com/" }))).toBe("200")
+    expect(await waiting()).toEqual(["vault_a RETRYING ", "vault_a2 CANCELED MANUAL"])
   })
 
   test("Decision D-5: first whether it is seen, then the scope, then the keys.owner, then the body", async () => {

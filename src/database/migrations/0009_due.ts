@@ -1,0 +1,15 @@
+/**
+ * What is due is found by an index of its own, whatever else waits, and a workflow is told the same thing once, however
+ * often it is asked for.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+
+export default Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql.unsafe(`
+CREATE INDEX deliveries_due ON deliveries (next_attempt_at, id) WHERE status IN ('PENDING', 'RETRYING');
+
+DELETE FROM delivery_signals a USING delivery_signals b WHERE a.delivery_id = b.delivery_id AND a.signal = b.signal AND a.id < b.id;
+CREATE UNIQUE INDEX delivery_signals_once ON delivery_signals (delivery_id, signal);
+`)
+)
