@@ -17,10 +17,15 @@ export class Nudges extends Effect.Service<Nudges>()("custody/Nudges", {
     const sql = yield* SqlClient.SqlClient
     const deliveries = yield* DeliveriesRepo
 
-    const waiting = (deliveryId: string) => sql<{ id: string }>`
-      SELECT id FROM deliveries WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') FOR UPDATE`
+    // The webhook's row is held first, as a disable does, which cancels in the order of the due times that change here.
+    const waiting = (deliveryId: string) =>
+      Effect.zipRight(
+        sql`SELECT 1 FROM webhooks WHERE id = (SELECT webhook_id FROM deliveries WHERE id = ${deliveryId}) FOR SHARE`,
+        sql<{ id: string }>`SELECT id FROM deliveries WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') FOR UPDATE`
+      )
+    // A row that a dispatcher has read and not removed yet is written anew, so that it is told once more.
     const signal = (deliveryId: string, name: "retryNow" | "cancel") =>
-      sql`INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, ${name})`
+      sql`INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, ${name}) ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT`
 
     return {
       /** Makes the next attempt now instead of when it is due; it counts as one of the schedule. */
@@ -30,6 +35,7 @@ export class Nudges extends Effect.Service<Nudges>()("custody/Nudges", {
             Effect.gen(function* () {
               yield* deliveries.requireRedeliverable(principal, deliveryId)
               if ((yield* waiting(deliveryId)).length === 0) return yield* ended()
+              yield* sql`UPDATE deliveries SET next_attempt_at = least(next_attempt_at, clock_timestamp()) WHERE id = ${deliveryId}`
               yield* signal(deliveryId, "retryNow")
             })
           )

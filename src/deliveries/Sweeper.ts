@@ -5,11 +5,12 @@
  * Architecture, What must hold 1.
  */
 import { SqlClient } from "@effect/sql"
+import { WorkflowExecutionAlreadyStartedError } from "@temporalio/client"
 import { Effect } from "effect"
 import { workflows } from "../../workflows/contract.ts"
 import { oldestId } from "../events/EventsRepo.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
-import { Notices } from "./Notices.ts"
+import { Notices, PAGE as PAGE_OF_NOTICES } from "./Notices.ts"
 import { Starter, type ToStart } from "./Starter.ts"
 
 /** How overdue a delivery is before its workflow is looked for, in seconds: usually, and when a dispatcher starts. */
@@ -18,9 +19,11 @@ const OVERDUE = 60,
 /** Deliveries of one look, and workflows that are started at once. */
 const PAGE = 500,
   STARTS = 24
-/** How long a workflow that was found running is not looked for again, in ms: at a healthy endpoint, and at any other. */
+/** How long a workflow that was found running is not looked for again, in ms: one that is to be woken, and any other. */
 const RECENT = 120_000,
-  RECENT_FAILING = 600_000
+  RECENT_WAITING = 600_000
+/** Deliveries of one webhook that a sweep wakes, the longest overdue: a slow endpoint that takes deliveries may have thousands. */
+const WAKES = 500
 /** Of the workflows found running lately, how many are looked for all the same: one that is gone says that all may be. */
 const SAMPLE = 20
 
@@ -30,12 +33,18 @@ interface Overdue extends ToStart {
   readonly healthy: boolean
 }
 
+/** A delivery whose workflow is looked for, and whether it is woken when it is found. */
+interface Look {
+  readonly delivery: Overdue
+  readonly wake: boolean
+}
+
 export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const temporal = yield* TemporalConnection
     const starter = yield* Starter
-    const unsent = yield* Notices
+    const notices = yield* Notices
     /** When workflows were found running, by id, on the monotonic clock. */
     const running = new Map<string, number>()
 
@@ -48,8 +57,8 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
         AND d.id >= ${oldestId("del")} AND (d.next_attempt_at, d.id) > (${after?.dueAt ?? "-infinity"}::timestamptz, ${after?.id ?? ""})
       ORDER BY d.next_attempt_at, d.id LIMIT ${PAGE}`
 
-    /** Starts the workflow, or finds it running and, where the endpoint is healthy, wakes it. Whether it had been lost. */
-    const look = (delivery: Overdue) =>
+    /** Starts the workflow, or finds it running and, where that is asked, wakes it. Whether it had been lost. */
+    const look = ({ delivery, wake }: Look) =>
       Effect.flatMap(starter.start(delivery), (found) => {
         if (found === "started")
           return Effect.as(
@@ -57,37 +66,59 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
             true
           )
         running.set(delivery.id, performance.now())
-        return Effect.as(delivery.healthy ? starter.wake(delivery.id) : Effect.void, false)
+        return Effect.as(wake ? starter.wake(delivery.id) : Effect.void, false)
       }).pipe(
         Effect.catchAll((error) => Effect.as(Effect.logDebug(`a delivery's workflow could not be looked for: ${error.message}`), false))
       )
 
-    const lookAt = (deliveries: ReadonlyArray<Overdue>) =>
-      Effect.map(Effect.forEach(deliveries, look, { concurrency: STARTS }), (lost) => lost.filter((one) => one).length)
+    const lookAt = (looks: ReadonlyArray<Look>) =>
+      Effect.map(Effect.forEach(looks, look, { concurrency: STARTS }), (lost) => lost.filter((one) => one).length)
 
-    const isRecent = ({ healthy, id }: Overdue) =>
-      performance.now() - (running.get(id) ?? Number.NEGATIVE_INFINITY) < (healthy ? RECENT : RECENT_FAILING)
-
-    /** Everything that is overdue, page by page. */
-    const sweepFrom = Effect.fnUntraced(function* (seconds: number) {
-      const known: Array<Overdue> = []
-      let started = 0
+    /** Everything that is overdue, page by page. Returns how many workflows had been lost, and some of those not looked for. */
+    const pages = Effect.fnUntraced(function* (seconds: number) {
+      const woken = new Map<string, number>()
+      const looks = (delivery: Overdue): Look => {
+        const before = woken.get(delivery.webhookId) ?? 0
+        if (delivery.healthy) woken.set(delivery.webhookId, before + 1)
+        return { delivery, wake: delivery.healthy && before < WAKES }
+      }
+      const isRecent = ({ delivery: { id }, wake }: Look) =>
+        performance.now() - (running.get(id) ?? Number.NEGATIVE_INFINITY) < (wake ? RECENT : RECENT_WAITING)
+      /** A random sample of those found running lately. Algorithm R, Vitter 1985. */
+      const sample: Array<Look> = []
+      let recent = 0,
+        started = 0
       for (let last: Overdue | undefined; ; ) {
         const page: ReadonlyArray<Overdue> = yield* overdue(seconds, last)
-        if (page.length > 0 && !(yield* temporal.answers)) return
-        known.push(...page.filter(isRecent))
-        started += yield* lookAt(page.filter((one) => !isRecent(one)))
+        if (page.length > 0 && !(yield* temporal.answers)) return { started, sample: [] }
+        const due: Array<Look> = []
+        for (const one of page.map(looks)) {
+          if (!isRecent(one)) {
+            due.push(one)
+            continue
+          }
+          const place = recent < SAMPLE ? recent : Math.floor(Math.random() * (recent + 1))
+          if (place < SAMPLE) sample[place] = one
+          recent++
+        }
+        started += yield* lookAt(due)
         last = page.at(-1)
-        if (page.length < PAGE) break
+        if (page.length < PAGE) return { started, sample }
       }
-      const sample = Array.from({ length: Math.min(SAMPLE, known.length) }, () => known[Math.floor(Math.random() * known.length)])
-      const gone = yield* lookAt(sample.filter((one) => one !== undefined))
-      if (gone > 0) started += gone + (yield* lookAt(known))
+    })
+
+    const sweepFrom = Effect.fnUntraced(function* (seconds: number) {
+      let { sample, started } = yield* pages(seconds)
+      const gone = yield* lookAt(sample)
+      if (gone > 0) {
+        running.clear()
+        started += gone + (yield* pages(seconds)).started
+      }
       if (started > 0) yield* Effect.logInfo(`started the workflows of ${started} deliveries that had none`)
     })
 
     const forget = Effect.sync(() => {
-      for (const [id, at] of running) if (performance.now() - at > RECENT_FAILING) running.delete(id)
+      for (const [id, at] of running) if (performance.now() - at > RECENT_WAITING) running.delete(id)
     })
 
     return {
@@ -99,16 +130,25 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
 
       /** Starts the sending of notices that were recorded and whose workflow is not there. */
       notices: Effect.gen(function* () {
-        const rows = yield* unsent.unsent
-        if (rows.length === 0) return
         const { client } = yield* temporal.now
-        yield* Effect.forEach(rows, ({ id }) =>
-          Effect.ignore(
-            Effect.tryPromise(() =>
-              client.workflow.start(workflows.notify, { workflowId: id, taskQueue: temporal.taskQueue, args: [{ noticeId: id }] })
-            )
+        const start = (id: string) =>
+          Effect.tryPromise(() =>
+            client.workflow.start(workflows.notify, { workflowId: id, taskQueue: temporal.taskQueue, args: [{ noticeId: id }] })
+          ).pipe(
+            Effect.catchIf(
+              ({ error }) => error instanceof WorkflowExecutionAlreadyStartedError,
+              () => Effect.void
+            ),
+            Effect.zipRight(Effect.sync(() => running.set(id, performance.now()))),
+            Effect.ignore
           )
-        )
+        for (let after = "", more = true; more; ) {
+          const rows: ReadonlyArray<{ readonly id: string }> = yield* notices.unsent(after)
+          const due = rows.filter(({ id }) => performance.now() - (running.get(id) ?? Number.NEGATIVE_INFINITY) > RECENT_WAITING)
+          yield* Effect.forEach(due, ({ id }) => start(id), { concurrency: STARTS })
+          after = rows.at(-1)?.id ?? after
+          more = rows.length === PAGE_OF_NOTICES
+        }
       })
     }
   })

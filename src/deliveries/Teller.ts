@@ -1,7 +1,8 @@
 /**
- * Telling running workflows what the database decided: that their deliveries are canceled, or are to be attempted now.
- * What is to be told is a row, written with the change that causes it, and removed when it was told. A workflow that
- * is gone, or not there yet, needs no telling: its first step reads the row. Decision D-22.
+ * Telling running workflows what the database decided: that their deliveries are canceled, or are due now. What is to be
+ * told is a row, written with the change that causes it, and removed when it was told. Telling twice does no harm: a
+ * delivery that is woken looks again whether it is due. A workflow that is gone, or not there yet, needs no telling: its
+ * first step reads the row, and what is overdue and has no workflow is started by the sweeper. Decision D-22.
  */
 import { SqlClient } from "@effect/sql"
 import { WorkflowNotFoundError } from "@temporalio/common"
@@ -18,10 +19,11 @@ export class Teller extends Effect.Service<Teller>()("custody/Teller", {
     const sql = yield* SqlClient.SqlClient
     const temporal = yield* TemporalConnection
 
-    const batch = Effect.gen(function* () {
+    /** Tells what comes after `last`. Returns the last one that was read, undefined when there are no more. */
+    const batch = Effect.fnUntraced(function* (last: number) {
       const rows = yield* sql<{ id: number; deliveryId: string; signal: string }>`
-        SELECT id, delivery_id AS "deliveryId", signal FROM delivery_signals ORDER BY id LIMIT ${BATCH}`
-      if (rows.length === 0 || !(yield* temporal.answers)) return false
+        SELECT id, delivery_id AS "deliveryId", signal FROM delivery_signals WHERE id > ${last} ORDER BY id LIMIT ${BATCH}`
+      if (rows.length === 0 || !(yield* temporal.answers)) return undefined
       const { client } = yield* temporal.now
       const told = yield* Effect.forEach(
         rows,
@@ -29,7 +31,7 @@ export class Teller extends Effect.Service<Teller>()("custody/Teller", {
           const handle = client.workflow.getHandle(deliveryId)
           return Effect.tryPromise({
             try: async () => {
-              await (signal === "cancel" ? handle.cancel() : handle.signal(signals.retryNow))
+              await (signal === "cancel" ? handle.cancel() : handle.signal(signals.wake))
             },
             catch: (error) => error
           }).pipe(Effect.match({ onSuccess: () => [id], onFailure: (error) => (error instanceof WorkflowNotFoundError ? [id] : []) }))
@@ -38,12 +40,14 @@ export class Teller extends Effect.Service<Teller>()("custody/Teller", {
       )
       // failpoint: told
       yield* sql`DELETE FROM delivery_signals WHERE id = ANY(${told.flat()}::bigint[])`
-      return rows.length === BATCH && told.flat().length > 0
+      return rows.length === BATCH ? rows.at(-1)?.id : undefined
     })
 
     return {
       /** Tells all there is to tell; what cannot be told now stays for the next time. */
-      tell: Effect.asVoid(Effect.repeat(batch, { while: (more) => more }))
+      tell: Effect.gen(function* () {
+        for (let last: number | undefined = 0; last !== undefined; ) last = yield* batch(last)
+      })
     }
   })
 }) {

@@ -6,6 +6,7 @@ import { samples } from "../../src/portal/web/pages/samples.ts"
 import { App } from "../support/app.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { smallest, transaction, user } from "../support/records.ts"
+import { operator } from "../support/temporal.ts"
 import { create } from "../webhooks/verbs.ts"
 import { signedIn, type Visitor } from "./client.ts"
 
@@ -64,6 +65,17 @@ describe("a delivery that waits", () => {
     expect(delivered.attempts.map(({ result }: { result: string }) => result)).toEqual(["5xx", "2xx"])
     const ended = await owner.request("POST", `/api/deliveries/${delivery.id}/retry-now`, {})
     expect([ended.status, ended.json.code]).toEqual([409, "delivery_ended"])
+  }, 120_000)
+
+  test("is due at once when an owner asks, also when Temporal has lost it and somebody else has to start it again", async () => {
+    const { delivery } = await waiting("/lost", 9)
+    const { client, close } = await operator()
+    await client.workflow.getHandle(delivery.id).terminate("as if its state were lost")
+    await close()
+    for (let clicks = 0; clicks < 3; clicks++)
+      expect((await owner.request("POST", `/api/deliveries/${delivery.id}/retry-now`, {})).status).toBe(200)
+    expect(await app.sql("SELECT next_attempt_at <= now() AS due FROM deliveries WHERE id = $1", [delivery.id])).toEqual([{ due: true }])
+    await until("nobody to be told", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0, 60)
   }, 120_000)
 
   test("is canceled when an owner asks, and stays so", async () => {
