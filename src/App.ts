@@ -109,13 +109,14 @@ const work = Effect.gen(function* () {
   yield* Effect.forkScoped(Effect.schedule(setUp, Schedule.spaced("5 minutes")))
   const code = yield* bundle(dataDir.at("cache"))
   yield* Effect.logInfo("the worker runs").pipe(Effect.annotateLogs({ taskQueue: connection.taskQueue }))
-  const { namespace, retryQueue, slowQueue, taskQueue } = connection
+  const { namespace, noticeQueue, retryQueue, slowQueue, taskQueue } = connection
   yield* runWorkers({
     connection: connected.connection,
     namespace,
     taskQueue,
     slowQueue,
     retryQueue,
+    noticeQueue,
     bundle: code,
     activities: yield* activities
   })

@@ -20,6 +20,9 @@ export const workflows = { deliver: "deliver", ping: "ping", notify: "notify", r
 /** Names of the signals that a delivery takes, from operators and from the service itself. */
 export const signals = { retryNow: "retryNow", cancel: "cancel", wake: "wake" } as const
 
+/** Task queue on which notices are sent, apart from everything else: a mail server that hangs holds nothing up but mail. */
+export const noticeQueueOf = (taskQueue: string): string => `${taskQueue}-notices`
+
 /** Input of a delivery. */
 export interface DeliverInput {
   readonly deliveryId: string

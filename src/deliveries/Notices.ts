@@ -1,15 +1,26 @@
 /**
  * Sending operational notices by e-mail. The notice is a row before it is a message; sending is a durable step of its
- * own, tried until it works, and the message's id is the notice's, so that a mail server drops what a crash between
- * sending and recording would send again. Without SMTP_URL a notice is logged. Decision D-23.
+ * own, tried until it works. Nothing is sent while the row cannot be written, and what was sent is recorded for as long
+ * as that takes; the message's id is the notice's, so that a mail server can drop what a crash between sending and
+ * recording would send again. Without SMTP_URL a notice is logged. Decision D-23.
  */
 import { SqlClient } from "@effect/sql"
-import { Data, Effect, Redacted } from "effect"
+import { Data, Effect, Redacted, Schedule } from "effect"
 import { createTransport } from "nodemailer"
+import { isUnavailable } from "../database/Database.ts"
 import { Settings } from "../settings/Settings.ts"
 
-/** The mail server did not take the message; it is tried again. */
+/** Notices that are looked for at once. */
+export const PAGE = 500
+
+/** The mail server did not take the message; it is tried again. Its own words, which may name people, are in the log only. */
 export class MailRefused extends Data.TaggedError("MailRefused")<{ readonly message: string }> {}
+
+const refused = (error: unknown) => {
+  const { code, responseCode } = (typeof error === "object" && error !== null ? error : {}) as { code?: unknown; responseCode?: unknown }
+  const codes = [code, responseCode].filter((one) => typeof one === "string" || typeof one === "number")
+  return new MailRefused({ message: `the mail server did not take the message${codes.length === 0 ? "" : ` (${codes.join(", ")})`}` })
+}
 
 export class Notices extends Effect.Service<Notices>()("custody/Notices", {
   scoped: Effect.gen(function* () {
@@ -26,7 +37,8 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
       send: (noticeId: string) =>
         Effect.gen(function* () {
           const [notice] = yield* sql<{ recipient: string; subject: string; body: string; channel: string | null; webhookId: string }>`
-            SELECT recipient, subject, body, channel, webhook_id AS "webhookId" FROM notices WHERE id = ${noticeId}`
+            UPDATE notices SET recipient = recipient WHERE id = ${noticeId}
+            RETURNING recipient, subject, body, channel, webhook_id AS "webhookId"`
           if (notice === undefined) return { channel: "none" }
           if (notice.channel !== null) return { channel: notice.channel }
           const channel = transport === undefined ? "log" : "smtp"
@@ -43,18 +55,29 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
                   text: body,
                   messageId: `<${noticeId}@custody-data-service>`
                 }),
-              catch: (error) => new MailRefused({ message: error instanceof Error ? error.message : String(error) })
-            })
+              catch: (error) => error
+            }).pipe(
+              Effect.tapError((error) =>
+                Effect.logWarning("a notice could not be sent and is tried again", error).pipe(Effect.annotateLogs({ noticeId }))
+              ),
+              Effect.mapError(refused)
+            )
           }
           // failpoint: notice-sent
-          yield* sql`UPDATE notices SET sent_at = now(), channel = ${channel} WHERE id = ${noticeId} AND sent_at IS NULL`
+          yield* Effect.retry(sql`UPDATE notices SET sent_at = now(), channel = ${channel} WHERE id = ${noticeId} AND sent_at IS NULL`, {
+            while: isUnavailable,
+            schedule: Schedule.spaced("500 millis")
+          })
           return { channel }
         }),
 
-      /** Notices that were recorded a while ago and not sent: their workflows may be lost. Those of more than three days are given up. */
-      unsent: sql<{ id: string }>`
+      /**
+       * Notices after one of them that were recorded a while ago and not sent, in parts of {@link PAGE}: their workflows may be
+       * lost. Those of more than three days are given up.
+       */
+      unsent: (after: string) => sql<{ id: string }>`
         SELECT id FROM notices WHERE sent_at IS NULL AND created_at BETWEEN now() - interval '3 days' AND now() - interval '1 minute'
-        ORDER BY created_at LIMIT 100`
+          AND id > ${after} ORDER BY id LIMIT ${PAGE}`
     }
   })
 }) {

@@ -4,8 +4,9 @@
  * the internet. Spec: ping. Decision D-26.
  */
 import { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import { workflows } from "../../workflows/contract.ts"
+import { isUnavailable } from "../database/Database.ts"
 import { PING } from "../events/Kind.ts"
 import { MasterKey } from "../http/MasterKey.ts"
 import { notFound, problem } from "../http/Problem.ts"
@@ -38,6 +39,8 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
               taskQueue: temporal.taskQueue,
               args: [{ webhookId, eventId }],
               workflowExecutionTimeout: "15 seconds",
+              // As long as the whole: a task that a worker took and died with is not run again by another, so nothing is sent twice.
+              workflowTaskTimeout: "15 seconds",
               // Somebody waits for it: it goes before the deliveries and notices of however many webhooks, whose priority is 3.
               priority: { priorityKey: 1 },
               staticSummary: PING
@@ -62,6 +65,10 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
   static readonly layer = this.Default
 }
 
+/** Tries again while Postgres cannot answer, for a part of the time that a ping has. */
+const soon = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.retry(effect, { while: isUnavailable, schedule: Schedule.spaced("250 millis").pipe(Schedule.upTo("4 seconds")) })
+
 /** The worker's side: sends the request and keeps its result for the API to read. */
 export class PingSender extends Effect.Service<PingSender>()("custody/PingSender", {
   effect: Effect.gen(function* () {
@@ -72,10 +79,10 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
     return {
       send: (webhookId: string, eventId: string) =>
         Effect.gen(function* () {
-          const [webhook] = yield* sql<{ url: string; entityId: string; secrets: ReadonlyArray<Buffer> }>`
+          const [webhook] = yield* soon(sql<{ url: string; entityId: string; secrets: ReadonlyArray<Buffer> }>`
             SELECT w.url, (SELECT min(we.entity_id) FROM webhook_entities we WHERE we.webhook_id = w.id) AS "entityId",
               ${Secret.live(sql, "w.id")} AS secrets
-            FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL`
+            FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL`)
           if (webhook === undefined) return { result: GONE }
           const secrets = Secret.openAll(master, webhookId, webhook.secrets)
           // Better no ping than one that nobody can verify.
@@ -103,10 +110,10 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
               wanted: Effect.succeed(true)
             })
             .pipe(Effect.catchTag("Withdrawn", Effect.die))
-          yield* sql`
+          yield* soon(sql`
             INSERT INTO pings (event_id, webhook_id, at, result, http_status, latency_ms, body_snippet)
             VALUES (${eventId}, ${webhookId}, ${at}::timestamptz, ${answer.result}, ${answer.httpStatus}, ${answer.latencyMs}, ${answer.bodySnippet})
-            ON CONFLICT (event_id) DO NOTHING`
+            ON CONFLICT (event_id) DO NOTHING`)
           return { result: answer.result }
         })
     }

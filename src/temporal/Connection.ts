@@ -8,6 +8,7 @@ import * as fs from "node:fs"
 import { Client } from "@temporalio/client"
 import { DefaultLogger, NativeConnection, type NativeConnectionOptions, Runtime } from "@temporalio/worker"
 import { Context, Data, Deferred, Effect, type Layer, Option, Redacted, Schedule } from "effect"
+import { noticeQueueOf } from "../../workflows/contract.ts"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
 import { writeLine } from "../telemetry/Log.ts"
@@ -120,7 +121,8 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
       /** Task queue of first attempts that may take long. */
       slowQueue: `${settings.temporalTaskQueue}-slow`,
       /** Task queue of retries. */
-      retryQueue: `${settings.temporalTaskQueue}-retries`
+      retryQueue: `${settings.temporalTaskQueue}-retries`,
+      noticeQueue: noticeQueueOf(settings.temporalTaskQueue)
     }
   })
 }) {

@@ -1,7 +1,7 @@
 /**
  * The workers of a process: one for workflows and the attempts that run inside their tasks, one for first attempts
- * that may take long, one for retries. Each has its own room, so that neither a hanging endpoint nor a flood of
- * retries is in the way of a first attempt. They stop in order: they take nothing new, finish what is under way, and
+ * that may take long, one for retries, one for mail. Each has its own room, so that neither a hanging endpoint or mail
+ * server nor a flood of retries is in the way of a first attempt. They stop in order: they take nothing new, finish what is under way, and
  * let go.
  */
 import { type NativeConnection, Worker, type WorkerOptions } from "@temporalio/worker"
@@ -15,6 +15,7 @@ export interface Work {
   readonly taskQueue: string
   readonly slowQueue: string
   readonly retryQueue: string
+  readonly noticeQueue: string
   readonly bundle: { readonly code: string }
   readonly activities: Activities
 }
@@ -26,9 +27,11 @@ const GRACE = Duration.seconds(12),
 const common = ({
   connection,
   namespace
-}: Work): Pick<WorkerOptions, "connection" | "namespace" | "shutdownGraceTime" | "shutdownForceTime"> => ({
+}: Work): Pick<WorkerOptions, "connection" | "namespace" | "shutdownGraceTime" | "shutdownForceTime" | "maxHeartbeatThrottleInterval"> => ({
   connection,
   namespace,
+  // By default a heartbeat goes out when four fifths of its timeout are over: one that is late by 0.8 s would end a live attempt.
+  maxHeartbeatThrottleInterval: "1 second",
   shutdownGraceTime: Duration.toMillis(GRACE),
   shutdownForceTime: Duration.toMillis(FORCE)
 })
@@ -55,6 +58,13 @@ const attemptWorker = (work: Work, taskQueue: string): WorkerOptions => ({
   maxConcurrentActivityTaskExecutions: 1_000
 })
 
+const noticeWorker = (work: Work): WorkerOptions => ({
+  ...common(work),
+  taskQueue: work.noticeQueue,
+  activities: { sendNotice: work.activities.sendNotice },
+  maxConcurrentActivityTaskExecutions: 20
+})
+
 const run = (options: WorkerOptions) =>
   Effect.gen(function* () {
     const worker = yield* Effect.tryPromise(() => Worker.create(options))
@@ -74,7 +84,7 @@ const run = (options: WorkerOptions) =>
 /** Runs the workers until interrupted; one that ends by itself is started again. */
 export const runWorkers = (work: Work) =>
   Effect.all(
-    [workflowWorker(work), attemptWorker(work, work.slowQueue), attemptWorker(work, work.retryQueue)].map((options) =>
+    [workflowWorker(work), attemptWorker(work, work.slowQueue), attemptWorker(work, work.retryQueue), noticeWorker(work)].map((options) =>
       run(options).pipe(
         Effect.tapError((error) => Effect.logError(`the worker of ${options.taskQueue} ended`, error)),
         Effect.retry(Schedule.spaced("2 seconds"))

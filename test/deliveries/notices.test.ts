@@ -84,6 +84,32 @@ const next = async (entity: number, webhook: Answer["json"]) => {
 const mailsWhen = (id: string, count: number) => until(`${count} mails`, () => about(id).length >= count && about(id), 30)
 
 describe("Decision D-23: notices by e-mail to the notification address", () => {
+  test("nothing is sent while Postgres cannot write, and what was sent is not sent again for that", async () => {
+    const address = answering("/full", () => 500)
+    const webhook = await webhookOf(app, key, 0, address, { notificationEmail: "full@example.com" })
+    // As a full disk refuses: the first time every change of a notice, the second time the record that it was sent.
+    const refuse = (change: string) =>
+      app.sql(`CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF ${change} THEN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END IF; RETURN NEW; END $$`)
+    await refuse("true")
+    await app.sql("CREATE TRIGGER full_disk BEFORE UPDATE ON notices FOR EACH ROW EXECUTE FUNCTION full_disk()")
+    await next(0, webhook)
+    await Bun.sleep(3_000)
+    expect(about(webhook.id)).toHaveLength(0)
+    await refuse("NEW.sent_at IS NOT NULL")
+    await mailsWhen(webhook.id, 1)
+    await Bun.sleep(6_000)
+    expect(about(webhook.id)).toHaveLength(1)
+    await app.sql("DROP FUNCTION full_disk CASCADE")
+    await until(
+      "the record",
+      async () => (await app.sql("SELECT 1 FROM notices WHERE webhook_id = $1 AND sent_at IS NOT NULL", [webhook.id]))[0],
+      30
+    )
+    await Bun.sleep(1_000)
+    expect(about(webhook.id)).toHaveLength(1)
+  }, 60_000)
+
   test("the first FAILED delivery of a day sends one, and no second until the next day", async () => {
     const webhook = await webhookOf(
       app,
