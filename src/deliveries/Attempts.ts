@@ -74,6 +74,8 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
           ), closed AS (
             UPDATE delivery_attempts t SET result = 'interrupted', latency_ms = least(2147483647, greatest(0, extract(epoch FROM clock_timestamp() - t.at) * 1000))::int
             FROM asked a WHERE t.delivery_id = a.id AND t.result IS NULL
+          ), retrying AS (
+            UPDATE deliveries d SET status = 'RETRYING' FROM asked a WHERE a.last > 0 AND a.status = 'PENDING' AND d.id = a.id AND d.status = 'PENDING'
           ), begun AS (
             INSERT INTO delivery_attempts (delivery_id, number, at)
             SELECT a.id, a.last + 1, clock_timestamp() FROM asked a

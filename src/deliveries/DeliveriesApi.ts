@@ -8,7 +8,7 @@ import { IdempotencyHeaders, IdempotencyInProgress, IdempotencyKeyReused } from 
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
 import { problems } from "../http/Problem.ts"
-import { TimestampParam } from "../values/Timestamp.ts"
+import { TimestampFrom, TimestampParam } from "../values/Timestamp.ts"
 import { InvalidList, InvalidRequest } from "../vaults/VaultsApi.ts"
 import { PingResult } from "../webhooks/Webhook.ts"
 import { webhookPath } from "../webhooks/WebhooksApi.ts"
@@ -28,7 +28,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
           ),
           kind: Schema.optional(KindName.annotations({ description: "Only of events of this kind" })),
           eventId: Schema.optional(Schema.String.annotations({ description: "Only of this event" })),
-          createdAfter: Schema.optional(TimestampParam.annotations({ description: "Only created at or after this" })),
+          createdAfter: Schema.optional(TimestampFrom.annotations({ description: "Only created at or after this" })),
           createdBefore: Schema.optional(TimestampParam.annotations({ description: "Only created at or before this" }))
         })
       )

@@ -81,14 +81,17 @@ export class Stepper extends Effect.Service<Stepper>()("custody/Stepper", {
         notices
       } satisfies AttemptOutcome)
 
-    /** Whether the request may go out: as read when the attempt began, or asked again where that is a while ago. */
-    const wanted = (deliveryId: string, readAt: number): Effect.Effect<boolean> =>
+    /**
+     * Whether the request may go out: as read when the attempt began, or asked again where that is a while ago. An answer
+     * that took long itself is asked for a second time and no more, or a slow Postgres would let nothing out at all.
+     */
+    const wanted = (deliveryId: string, readAt: number, times = 2): Effect.Effect<boolean> =>
       Effect.suspend(() => {
-        if (performance.now() - readAt < FRESH_MS) return Effect.succeed(true)
+        if (times === 0 || performance.now() - readAt < FRESH_MS) return Effect.succeed(true)
         const askedAt = performance.now()
         return Effect.matchEffect(attempts.wanted(deliveryId), {
           onFailure: () => Effect.succeed(false),
-          onSuccess: (is) => (is ? wanted(deliveryId, askedAt) : Effect.succeed(false))
+          onSuccess: (is) => (is ? wanted(deliveryId, askedAt, times - 1) : Effect.succeed(false))
         })
       })
 

@@ -10,7 +10,7 @@
 
 import * as https from "node:https"
 import { createSecureContext, rootCertificates, type SecureContext, type TLSSocket } from "node:tls"
-import { Data, Effect, Exit, Runtime } from "effect"
+import { Data, Effect, Exit, type Fiber, FiberId, Runtime } from "effect"
 import * as Format from "../settings/Format.ts"
 import type { Result } from "./Delivery.ts"
 
@@ -101,7 +101,7 @@ export const snippet = (bytes: Uint8Array): string | null => {
   return out
 }
 
-/** Trust in the system's roots, and in an extra PEM file's. TLS 1.2 at the least. */
+/** Trust in the roots that the program brings (Mozilla's), and in an extra PEM file's. TLS 1.2 at the least. */
 export const trustIn = (extra: string | undefined): SecureContext =>
   createSecureContext({ minVersion: "TLSv1.2", ...(extra === undefined ? {} : { ca: [...rootCertificates, extra] }) })
 
@@ -115,12 +115,15 @@ export const post = ({ address, body, headers, startedAt, trust, url, wanted }: 
       const latency = () => Math.max(0, Math.round(performance.now() - startedAt))
       let done = false,
         informational = 0
+      /** Asks whether the request is still wanted; the connection stands meanwhile. */
+      let asking: Fiber.RuntimeFiber<boolean> | undefined
       const timers: Array<NodeJS.Timeout> = []
       const after = (millis: number, run: () => void) => timers.push(setTimeout(run, Math.max(0, millis)))
 
       const destroy = () => {
         done = true
         for (const timer of timers) clearTimeout(timer)
+        asking?.unsafeInterruptAsFork(FiberId.none)
         request.destroy()
       }
       const end = (outcome: Effect.Effect<Answer, Withdrawn>) => {
@@ -153,14 +156,17 @@ export const post = ({ address, body, headers, startedAt, trust, url, wanted }: 
       }
       const request = https.request(options)
 
-      after(DEADLINE_MS - latency(), () => failed("timeout"))
+      // Time that was spent on asking is not the endpoint's.
+      after(DEADLINE_MS - latency(), () => (asking === undefined ? failed("timeout") : end(new Withdrawn())))
       const connecting = setTimeout(() => failed("timeout"), CONNECT_MS)
       timers.push(connecting)
       request.on("socket", (socket: TLSSocket) => {
         socket.once("secureConnect", () => {
           clearTimeout(connecting)
           if (!samePeer(socket.remoteAddress, address)) return failed("blocked_address")
-          Runtime.runFork(runtime)(wanted).addObserver((exit) => {
+          asking = Runtime.runFork(runtime)(wanted)
+          asking.addObserver((exit) => {
+            asking = undefined
             if (done) return
             if (!Exit.isSuccess(exit) || !exit.value) return end(new Withdrawn())
             request.end(body)

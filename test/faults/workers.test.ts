@@ -58,7 +58,7 @@ describe("Architecture, What must hold 1: several processes", () => {
     rig.answer(
       "/three",
       () => 200,
-      () => (held ? 8_000 : 0)
+      () => (held ? 8_000 : 1_000)
     )
     const sent = rig.receiver.to("/three").length
     await rig.feed(2)
@@ -70,6 +70,10 @@ describe("Architecture, What must hold 1: several processes", () => {
     await until("the next attempt", () => rig.receiver.to("/three").length === sent + 2, 60)
     const seconds = (Date.now() - killed) / 1_000
     const [one, two] = rig.receiver.to("/three").slice(sent)
+    // It waits for nothing and is not new either.
+    expect(await rig.app.sql("SELECT status FROM deliveries WHERE id = $1", [one?.headers["x-service-delivery-id"]])).toEqual([
+      { status: "RETRYING" }
+    ])
     expect(two?.headers).toMatchObject({
       "webhook-id": one?.headers["webhook-id"] ?? "",
       "x-service-attempt": "2",
