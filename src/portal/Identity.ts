@@ -45,16 +45,23 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
         : { issuer: portalOidcIssuer, clientId: portalOidcClientId, clientSecret: Redacted.value(portalOidcClientSecret) }
 
     /**
-     * The address that an account signs in with follows the feed's, unless another account has it: both the account whose
-     * address this is now and the one whose address it was, which may be somebody else's since.
+     * The address that an account signs in with follows the feed's: an address that is somebody else's by now leads to no
+     * account any more, and the one whose address it is takes it, unless another account of the feed has the same.
      */
     const follow = (email: string) =>
-      Effect.asVoid(
-        Effect.orDie(sql`
-          UPDATE portal_users p SET email = lower(u.email), name = u.name, updated_at = now() FROM users u
-          WHERE u.id = p.id AND p.email <> lower(u.email) AND lower(${email}) IN (p.email, lower(u.email))
-            AND NOT EXISTS (SELECT 1 FROM portal_users o WHERE o.email = lower(u.email))`)
-      )
+      sql
+        .withTransaction(
+          Effect.gen(function* () {
+            yield* sql`
+              UPDATE portal_users p SET email = 'moved-' || p.id || '@invalid.example', updated_at = now() FROM users u
+              WHERE u.id = p.id AND p.email <> lower(u.email) AND lower(${email}) IN (p.email, lower(u.email))`
+            yield* sql`
+              UPDATE portal_users p SET email = lower(u.email), name = u.name, updated_at = now() FROM users u
+              WHERE u.id = p.id AND p.email <> lower(u.email) AND lower(u.email) = lower(${email})
+                AND NOT EXISTS (SELECT 1 FROM portal_users o WHERE o.email = lower(u.email))`
+          })
+        )
+        .pipe(Effect.asVoid, Effect.orDie)
 
     const make = async (origin: string): Promise<Auth> => {
       const { makeAuth } = await import("./auth.ts")

@@ -15,6 +15,7 @@ import { Samples } from "../deliveries/Samples.ts"
 import { EventsRepo } from "../events/EventsRepo.ts"
 import { door } from "../http/door.ts"
 import { currentExchange } from "../http/Exchange.ts"
+import { Settings } from "../settings/Settings.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { accountRoutes } from "./accountRoutes.ts"
 import { Identity } from "./Identity.ts"
@@ -35,6 +36,9 @@ const THROUGH = `${API}/v1/`
 
 const pathOf = (url: string) => url.split("?", 1)[0] ?? url
 const isPortal = (url: string) => /^\/portal(?:[/?]|$)/.test(url)
+
+/** On every answer of a portal that is reached over TLS: browsers come back over TLS only. */
+const overTls = { "strict-transport-security": "max-age=31536000" }
 
 /** On every answer of the portal: nothing is kept, framed, guessed at or told to other sites. */
 const guards = {
@@ -79,10 +83,12 @@ export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
     return yield* (yield* Pages).answer(method, pathOf(url))
   })
   const guarded = door({ isPublic: () => true, methods: methodsOf, authenticate: Effect.void })(asked)
-  const portal = Effect.zipRight(
-    Effect.map(currentExchange, ({ headers }) => Object.assign(headers, guards)),
-    guarded
-  )
+  const portal = Effect.gen(function* () {
+    const { portalBaseUrl, tlsCertFile } = yield* Settings
+    const { headers } = yield* currentExchange
+    Object.assign(headers, guards, portalBaseUrl?.startsWith("https:") === true || tlsCertFile !== undefined ? overTls : {})
+    return yield* guarded
+  })
   return Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) =>
     Effect.if(isPortal(url), { onTrue: () => portal, onFalse: () => api })
   )

@@ -147,10 +147,21 @@ describe("changes come from the portal's own pages only", () => {
     const { headers } = await owner.get("/api/session")
     expect(headers.get("cache-control")).toBe("no-store")
     expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'")
+    // It is reached without TLS here.
+    expect(headers.get("strict-transport-security")).toBeNull()
     expect((await owner.get("/api/nothing")).json.code).toBe("not_found")
     const wrong = await owner.request("DELETE", "/api/keys", {})
     expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, expect.stringContaining("POST")])
   })
+})
+
+describe("over TLS", () => {
+  test("browsers are told to come back over TLS only", async () => {
+    const { baseUrl, end } = await app.start(["api"], { PORTAL_BASE_URL: "https://custody.example.com" })
+    const { headers } = await fetch(`${baseUrl}/portal/api/session`)
+    expect(headers.get("strict-transport-security")).toBe("max-age=31536000")
+    await end()
+  }, 60_000)
 })
 
 describe("a session", () => {

@@ -124,6 +124,27 @@ describe("the identity provider", () => {
     expect(await visitor.state()).toBe("signed_out")
   }, 120_000)
 
+  test("an address leads nobody to the account that had it, also when that one's new address is taken", async () => {
+    const people = [user("user_e", "org_a", ["vault_a"]), user("user_f", "org_a", ["vault_a"])] as const
+    await app.feed(people)
+    for (const { id } of people)
+      await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, String(id)), password: null })
+    // They change addresses with one another.
+    await app.feed([
+      user("user_e", "org_a", ["vault_a"], { email: "user_f@example.com" }),
+      user("user_f", "org_a", ["vault_a"], { email: "user_e@example.com" })
+    ])
+    for (const [sub, email, id] of [
+      ["p6", "user_e@example.com", "user_f"],
+      ["p7", "user_f@example.com", "user_e"]
+    ] as const) {
+      person = { sub, email, email_verified: true }
+      const visitor = new Visitor(app)
+      expect(await throughProvider(visitor)).toBe("/portal/")
+      expect((await visitor.get("/api/session")).json.user.id).toBe(id)
+    }
+  }, 120_000)
+
   test("an address that changed hands leads to whose it is now", async () => {
     await app.feed([user("user_d", "org_a", ["vault_a"])])
     await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_d"), password: null })
