@@ -4,7 +4,7 @@ import { Schema } from "effect"
 import { WebhookReadable, WebhooksReadable } from "../credentials/Access.ts"
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
-import { TimestampParam } from "../values/Timestamp.ts"
+import { TimestampFrom, TimestampParam } from "../values/Timestamp.ts"
 import { InvalidList, InvalidRequest } from "../vaults/VaultsApi.ts"
 import { Event, EventDetail } from "./Event.ts"
 import { KindName } from "./Kind.ts"
@@ -20,7 +20,7 @@ export class EventsApi extends HttpApiGroup.make("events")
           ...PageParams,
           kind: Schema.optional(KindName.annotations({ description: "Only this kind" })),
           vaultId: Schema.optional(Schema.String.annotations({ description: "Only vault-scoped events that touch this vault" })),
-          occurredAfter: Schema.optional(TimestampParam.annotations({ description: "Only at or after this" })),
+          occurredAfter: Schema.optional(TimestampFrom.annotations({ description: "Only at or after this" })),
           occurredBefore: Schema.optional(TimestampParam.annotations({ description: "Only at or before this" }))
         })
       )

@@ -14,10 +14,10 @@ export const Timestamp = Schema.String.annotations({
 const form = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:\d{2})$/
 
 /**
- * Reads ISO 8601 with a zone: `Z` or an offset. Returns UTC with milliseconds (finer fractions are cut),
- * or undefined for another form, a day that does not exist.
+ * Reads ISO 8601 with a zone: `Z` or an offset. Returns UTC with milliseconds (finer fractions are cut, or make it the
+ * next millisecond where `finer` is "up"), or undefined for another form, a day that does not exist.
  */
-export const parse = (text: string): string | undefined => {
+export const parse = (text: string, finer: "cut" | "up" = "cut"): string | undefined => {
   const match = form.exec(text)
   if (match === null) return undefined
   const [, year, month, day, hour, minute, second, fraction = "", zone = "Z"] = match
@@ -27,7 +27,8 @@ export const parse = (text: string): string | undefined => {
   if (Number.isNaN(date.getTime()) || date.toISOString() !== local) return undefined
   const offset = zone === "Z" ? 0 : offsetMinutes(zone)
   if (offset === undefined) return undefined
-  const shifted = new Date(date.getTime() - offset * 60_000)
+  const up = finer === "up" && /[1-9]/.test(fraction.slice(3)) ? 1 : 0
+  const shifted = new Date(date.getTime() + up - offset * 60_000)
   return shifted.getUTCFullYear() >= 1 && shifted.getUTCFullYear() <= 9999 ? shifted.toISOString() : undefined
 }
 
@@ -40,20 +41,22 @@ const offsetMinutes = (zone: string): number | undefined => {
 
 const expected = "must be an ISO 8601 time with a zone, such as 2025-03-24T22:01:59Z"
 
-/** A time in a query: the caller's text, in any zone, becomes UTC. */
-export const TimestampParam = Schema.transformOrFail(
-  Schema.String.annotations({ jsonSchema: { type: "string", format: "date-time" } }),
-  Schema.String,
-  {
+const param = (finer: "cut" | "up") =>
+  Schema.transformOrFail(Schema.String.annotations({ jsonSchema: { type: "string", format: "date-time" } }), Schema.String, {
     strict: true,
     // In a query string an unescaped + means a space; no time has one.
     decode: (text, _, ast) => {
-      const parsed = parse(text.replace(" ", "+"))
+      const parsed = parse(text.replace(" ", "+"), finer)
       return parsed === undefined ? ParseResult.fail(new ParseResult.Type(ast, text, expected)) : ParseResult.succeed(parsed)
     },
     encode: ParseResult.succeed
-  }
-)
+  })
+
+/** A time in a query: the caller's text, in any zone, becomes UTC. */
+export const TimestampParam = param("cut")
+
+/** The same as an inclusive lower bound: nothing that is earlier by less than a millisecond is let in. */
+export const TimestampFrom = param("up")
 
 /** A time in a custody record: UTC, written with `Z`. */
 export const TimestampUtc = Schema.transformOrFail(Schema.String, Schema.String, {

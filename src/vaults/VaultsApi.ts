@@ -6,7 +6,7 @@ import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
 import { problems } from "../http/Problem.ts"
 import { AssetIdInput, HashInput, NetworkName } from "../values/Chain.ts"
-import { TimestampParam } from "../values/Timestamp.ts"
+import { TimestampFrom, TimestampParam } from "../values/Timestamp.ts"
 import { Balance, DepositAddress, Direction, Transaction, TransactionStatus, Vault } from "./Vault.ts"
 
 /** 400 of lists. */
@@ -25,7 +25,7 @@ export const TransactionFilters = {
   asset: filter(AssetIdInput, "Only this asset; an EVM contract in either letter case"),
   network: filter(NetworkName, "Only this network"),
   hash: filter(HashInput, "Only this transaction hash"),
-  occurredAfter: filter(TimestampParam, "Only with a timestamp at or after this"),
+  occurredAfter: filter(TimestampFrom, "Only with a timestamp at or after this"),
   occurredBefore: filter(TimestampParam, "Only with a timestamp at or before this")
 }
 

@@ -161,6 +161,9 @@ describe("GET /v1/webhook-events", () => {
       expect([after, before, await between(after, before)]).toEqual([after, before, expected(after, before)])
     }
     expect(expected(at(10), at(10)).length).toBeGreaterThan(1)
+    // Finer than what is kept: nothing that is earlier is let in, nothing that is later.
+    expect(await between(at(10).replace("Z", "001Z"), at(20))).toEqual(expected(at(10, 1), at(20)))
+    expect(await between(at(10).replace("Z", "000Z"), at(20).replace("Z", "999Z"))).toEqual(expected(at(10), at(20)))
     // Any zone, with and without fractions.
     expect(await between("2030-01-01T02:10:00+02:00", "2029-12-31T19:20:00-05:00")).toEqual(expected(at(10), at(20)))
     expect(await between("2030-01-01T00:10:00Z", "2030-01-01T00:20:00Z", "&kind=transaction.failed")).toEqual(
