@@ -1,4 +1,4 @@
-/** Whether this process can do its work, for `/readyz` on the platform listener. */
+/** Whether this process can do its work, for `/health/ready` on the platform listener. */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import type { Readiness } from "./ledger/platformApp.ts"

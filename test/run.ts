@@ -40,5 +40,6 @@ const [tests, failures, skipped] = [count("tests"), count("failures"), count("sk
 fs.rmSync(path.dirname(report), { recursive: true, force: true })
 // A run that broke before it could report is a failure, whatever the report says.
 const failed = failures === 0 && code !== 0 ? 1 : failures
+if (skipped > 0) console.log(`${skipped} skipped`)
 console.log(`${tests - failures - skipped} passed, ${failed} failed`)
 process.exit(code === 0 && failed === 0 ? 0 : 1)

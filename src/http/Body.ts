@@ -57,10 +57,7 @@ const mediaType = (types: ReadonlyArray<string>) =>
       : problem("unsupported_media_type", `Send the body as ${types.join(" or ")}.`)
   })
 
-/**
- * Reads a JSON body and decodes it. `types` are the media types that are taken. Returns the value and the text that
- * it came from.
- */
+/** Reads a JSON body and decodes it. `types` are the media types that are taken. */
 export const json = <A, I>(
   schema: Schema.Schema<A, I>,
   types: ReadonlyArray<string> = ["application/json"]

@@ -73,7 +73,7 @@ export const table = {
   temporalTaskQueue: setting(
     "TEMPORAL_TASK_QUEUE",
     "webhook-deliveries",
-    "task queue of first attempts; retries use the same name with `-retries`",
+    "task queue of first attempts; slow endpoints, retries and mail have the same name with `-slow`, `-retries` and `-notices`",
     text
   ),
   temporalApiKey: secret("TEMPORAL_API_KEY", "none", "API key of Temporal Cloud; implies TLS", text),
@@ -106,7 +106,7 @@ export const table = {
   masterKey: secret(
     "MASTER_KEY",
     "generated into `DATA_DIR` with embedded Postgres, required otherwise",
-    "32 bytes in base64: encrypts webhook secrets at rest and seals cursors",
+    "32 bytes in base64: encrypts webhook secrets, kept answers and authenticators at rest, seals cursors, signs the portal's cookies",
     masterKey
   ),
   masterKeyPrevious: secret(
@@ -157,7 +157,12 @@ export const table = {
     (value) => Format.list(value, Format.integer(1, 65_535)),
     "none"
   ),
-  webhookExtraCa: optional("WEBHOOK_EXTRA_CA", "none", "PEM file of roots trusted for deliveries in addition to the system's", text),
+  webhookExtraCa: optional(
+    "WEBHOOK_EXTRA_CA",
+    "none",
+    "PEM file of roots trusted for deliveries in addition to the built-in ones (Mozilla's)",
+    text
+  ),
   webhookDnsServers: setting(
     "WEBHOOK_DNS_SERVERS",
     "",
@@ -172,7 +177,7 @@ export const table = {
     url("smtp", "smtps")
   ),
   noticeFrom: setting("NOTICE_FROM", "webhooks@localhost", "sender of operational e-mail", text),
-  otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", "off", "where traces and metrics go (OTLP over HTTP)", url("http", "https")),
+  otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", "off", "where traces, metrics and logs go (OTLP over HTTP)", url("http", "https")),
   logFormat: optional("LOG_FORMAT", "pretty on a terminal, json otherwise", "`pretty` or `json`", oneOf("pretty", "json")),
   logLevel: setting("LOG_LEVEL", "info", "`debug`, `info`, `warning` or `error`", oneOf("debug", "info", "warning", "error"))
 } as const

@@ -1,5 +1,5 @@
 /**
- * Traces and metrics to an OpenTelemetry collector, when one is configured. What has the form of a secret is hidden
+ * Traces, metrics and logs to an OpenTelemetry collector, when one is configured. What has the form of a secret is hidden
  * before it leaves: the framework's spans name paths and headers, and a caller may put a secret where it does not
  * belong. Setting: OTEL_EXPORTER_OTLP_ENDPOINT.
  */

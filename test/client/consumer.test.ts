@@ -22,11 +22,16 @@ const tsc = [process.execPath, path.join(root, "node_modules/typescript/bin/tsc"
 beforeAll(async () => {
   await app.feed([...smallest(), ...Array.from({ length: 5 }, (_, index) => transaction("vault_a", index))])
   key = (await app.key("user_a")).secret
-  fs.mkdirSync(path.join(installed, "src"), { recursive: true })
-  fs.copyFileSync(path.join(root, "package.json"), path.join(installed, "package.json"))
-  fs.cpSync(path.join(root, "src/client"), path.join(installed, "src/client"), { recursive: true })
-  const built = await run([...tsc, "-p", "src/client/tsconfig.json", "--outDir", path.join(installed, "dist/client")], root)
-  expect(built).toEqual({ code: 0, out: "", errors: "" })
+  // Packed from a copy, so that nothing is written into the repository, and unpacked as an installation does.
+  const source = path.join(folder, "source")
+  for (const one of ["package.json", "tsconfig.json", ".gitignore", "src", "workflows"])
+    fs.cpSync(path.join(root, one), path.join(source, one), { recursive: true })
+  fs.symlinkSync(path.join(root, "node_modules"), path.join(source, "node_modules"))
+  const packed = await run([process.execPath, "pm", "pack", "--destination", folder, "--quiet"], source)
+  expect([packed.code, packed.errors]).toEqual([0, expect.any(String)])
+  fs.mkdirSync(installed, { recursive: true })
+  const [tarball = ""] = fs.readdirSync(folder).filter((name) => name.endsWith(".tgz"))
+  expect((await run(["tar", "xzf", path.join(folder, tarball), "-C", installed, "--strip-components=1"], folder)).code).toBe(0)
   fs.symlinkSync(path.join(root, "node_modules/@types"), path.join(folder, "node_modules/@types"))
   fs.symlinkSync(path.join(root, "node_modules/undici-types"), path.join(folder, "node_modules/undici-types"))
   fs.copyFileSync(path.join(import.meta.dir, "consumer/consumer.ts"), path.join(folder, "consumer.ts"))

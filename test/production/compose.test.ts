@@ -92,6 +92,16 @@ describe("docker-compose.yml", () => {
     }
   })
 
+  test("passes on every setting that an operator may want, and names those that it decides itself", () => {
+    // A port, an address or a file inside a container is not an operator's to choose, and what is embedded is not there.
+    const decided =
+      /^(HOST|PORT|PLATFORM_HOST|PLATFORM_PORT|DATA_DIR|EMBEDDED_\w+|TLS_\w+|TEMPORAL_(NAMESPACE|TASK_QUEUE|API_KEY|TLS\w*)|WEBHOOK_EXTRA_CA|LOG_FORMAT)$/
+    for (const [name, { environment = {} }] of own) {
+      const passed = Object.keys({ ...imageEnv, ...environment })
+      expect([name, names.filter((one) => !passed.includes(one) && !decided.test(one))]).toEqual([name, []])
+    }
+  })
+
   test("holds no secret: each comes from the environment, without a default", () => {
     const secrets = [...settings.filter(({ secret }) => secret).map(({ name }) => name), "POSTGRES_PASSWORD", "POSTGRES_PWD"]
     const found = services.flatMap(([service, { environment = {} }]) =>
