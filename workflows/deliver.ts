@@ -90,18 +90,20 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
   /**
    * Waits, unless somebody asks for the next attempt now or that it be looked again. A cancellation ends the wait; the
    * next step then reads what became of the delivery. Whether the wait is over: one that was merely woken may not be,
-   * because what a signal was sent for can have passed when it comes.
+   * because what a signal was sent for can have passed when it comes. A wake that comes during an attempt is kept: what
+   * it was sent for may be newer than the attempt's outcome.
    */
   const pause = async (waitMs: number): Promise<boolean> => {
     hurry = false
-    woken = false
     try {
       if (waitMs > 0) await condition(() => hurry || woken || cancel, waitMs)
     } catch (error) {
       if (!isCancellation(error)) throw error
       cancel = true
     }
-    return hurry || !woken
+    const over = hurry || !woken
+    woken = false
+    return over
   }
 
   /** Notices are workflows of their own: they outlive this one, and each is sent once. */

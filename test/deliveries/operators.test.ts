@@ -35,7 +35,14 @@ const after = async (entity: number, name: string, status: number, attempts: num
   const webhook = await webhookOf(app, key, entity, urlOf(name, status))
   await happen(app, [entity])
   const delivery = await deliveryWhen(app, key, webhook.id, (one) => one.attempts.length === attempts, 30)
-  return { webhook, delivery, handle: client.workflow.getHandle(delivery.id) }
+  const handle = client.workflow.getHandle(delivery.id)
+  // The row is there a moment before the workflow waits, and a signal is for one that waits.
+  if (status >= 300)
+    await until("its wait", async () => {
+      const { currentDetails } = await handle.query<{ currentDetails: string }>("__temporal_workflow_metadata")
+      return currentDetails.startsWith(`attempt ${attempts} of`)
+    })
+  return { webhook, delivery, handle }
 }
 
 const ends = (id: string, status: string) =>
