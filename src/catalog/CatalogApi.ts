@@ -4,8 +4,8 @@ import { Schema } from "effect"
 import { VaultsReadable } from "../credentials/Access.ts"
 import { Page, PageParams } from "../http/Page.ts"
 import { query } from "../http/Parameters.ts"
+import { InvalidList } from "../http/Problem.ts"
 import { NetworkName } from "../values/Chain.ts"
-import { InvalidList } from "../vaults/VaultsApi.ts"
 import { Asset, Network } from "./Catalog.ts"
 
 export class CatalogApi extends HttpApiGroup.make("catalog")

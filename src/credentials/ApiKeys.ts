@@ -135,6 +135,10 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
           SELECT ${sql.literal(columns)} FROM api_keys k WHERE ${userId === undefined ? sql`true` : sql`k.user_id = ${userId}`}
           ORDER BY k.created_at DESC, k.id DESC`),
 
+      /** A key of the user; undefined when there is none of this id, or it is somebody else's. */
+      ofUser: (userId: string, id: string): Effect.Effect<ApiKey | undefined> =>
+        Effect.map(find(id), ([key]) => (key?.userId === userId ? key : undefined)),
+
       /** The key that a secret belongs to, whatever became of it; undefined when there is none. */
       bySecret: (secret: Redacted.Redacted): Effect.Effect<ApiKey | undefined> =>
         Effect.map(

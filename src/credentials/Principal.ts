@@ -21,6 +21,9 @@ export interface PrincipalState {
   readonly isOwner: boolean
 }
 
+/** Whose idempotency keys a caller's are: the API key's, or the user's in the portal. */
+export const callerOf = ({ keyId, userId }: PrincipalState): string => keyId ?? userId
+
 /** The authenticated caller of a request. */
 export class Principal extends Context.Tag("custody/Principal")<Principal, PrincipalState>() {}
 

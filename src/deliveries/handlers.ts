@@ -4,7 +4,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
 import { requireManage } from "../credentials/Access.ts"
-import { Principal } from "../credentials/Principal.ts"
+import { callerOf, Principal } from "../credentials/Principal.ts"
 import { dieOnSql } from "../database/sql.ts"
 import { EventsRepo } from "../events/EventsRepo.ts"
 import * as Idempotency from "../http/Idempotency.ts"
@@ -14,7 +14,6 @@ import { notFound, problem } from "../http/Problem.ts"
 import { SlidingLog } from "../http/Recent.ts"
 import { verb } from "../http/verb.ts"
 import { Settings } from "../settings/Settings.ts"
-import { callerOf } from "../webhooks/handlers.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
 import { Pings } from "./Pings.ts"
@@ -90,7 +89,7 @@ export const layer = HttpApiBuilder.group(
               started = delivery.id
               return { status: 202, body: delivery }
             })
-            const response = yield* Idempotency.once(sql, callerOf(principal), yield* Idempotency.bodyBytes, made)
+            const response = yield* Idempotency.once(sql, callerOf(principal), yield* Idempotency.sentText, made)
             // Started at once where Temporal is there; otherwise the sweeper finds the row.
             if (started !== undefined) {
               yield* Effect.flatMap(
@@ -114,7 +113,7 @@ export const layer = HttpApiBuilder.group(
             if (Option.isNone(yield* webhooks.find(principal, webhookId))) return yield* notFound()
             yield* requireManage(principal)
             // A body is no part of it, and is read so that the caller's time for sending one does not run on.
-            yield* Idempotency.bodyBytes
+            yield* Idempotency.sentText
             yield* spendPing(webhookId)
             return yield* pings.ping(webhookId)
           }).pipe(dieOnSql)

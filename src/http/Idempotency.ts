@@ -72,8 +72,8 @@ const canonical = (value: unknown): unknown =>
         )
       : value
 
-/** What was sent to a mutation that takes no body: nothing is done with it, but another one is another request. */
-export const bodyBytes = Effect.gen(function* () {
+/** What was sent to a mutation that takes no body, as text: nothing is done with it, but another one is another request. */
+export const sentText = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   const length = Number(request.headers["content-length"] ?? 0)
   if (length > MAX_BODY) return `${length} bytes`

@@ -151,3 +151,8 @@ export const problems = <const Codes extends readonly [Code, ...ReadonlyArray<Co
     )
     .pipe(HttpApiSchema.withEncoding({ kind: "Json", contentType: "application/problem+json" }))
 }
+
+/** 400 of lists. */
+export const InvalidList = problems("InvalidList", "invalid_parameter", "unknown_parameter", "invalid_cursor")
+/** 400 of single resources. */
+export const InvalidRequest = problems("InvalidRequest", "invalid_parameter", "unknown_parameter")

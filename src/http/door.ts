@@ -22,7 +22,8 @@ export interface Routes<R> {
   readonly authenticate: Effect.Effect<unknown, Problem, R>
 }
 
-const pathOf = (url: string) => url.split("?", 1)[0] ?? url
+/** A request's target without its query. */
+export const pathOf = (url: string): string => url.split("?", 1)[0] ?? url
 
 /** Whether an `Accept` header takes JSON. */
 const takesJson = (accept: string | undefined): boolean =>

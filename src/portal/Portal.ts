@@ -13,7 +13,7 @@ import { DeliveriesRepo } from "../deliveries/DeliveriesRepo.ts"
 import { Nudges } from "../deliveries/Nudges.ts"
 import { Samples } from "../deliveries/Samples.ts"
 import { EventsRepo } from "../events/EventsRepo.ts"
-import { door } from "../http/door.ts"
+import { door, pathOf } from "../http/door.ts"
 import { currentExchange } from "../http/Exchange.ts"
 import { Settings } from "../settings/Settings.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
@@ -34,7 +34,6 @@ import { workRoutes } from "./workRoutes.ts"
 const API = `${PATH}/api`
 const THROUGH = `${API}/v1/`
 
-const pathOf = (url: string) => url.split("?", 1)[0] ?? url
 const isPortal = (url: string) => /^\/portal(?:[/?]|$)/.test(url)
 
 /** On every answer of a portal that is reached over TLS: browsers come back over TLS only. */

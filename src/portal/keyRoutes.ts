@@ -38,7 +38,7 @@ const told = Effect.catchTags({
 const own = (userId: string, id: string) =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys
-    const found = (yield* keys.list(userId)).find((key) => key.id === id)
+    const found = yield* keys.ofUser(userId, id)
     return found === undefined ? yield* notFound() : found
   })
 

@@ -4,15 +4,10 @@ import { Schema } from "effect"
 import { VaultReadable, VaultsReadable } from "../credentials/Access.ts"
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
-import { problems } from "../http/Problem.ts"
+import { InvalidList, InvalidRequest } from "../http/Problem.ts"
 import { AssetIdInput, HashInput, NetworkName } from "../values/Chain.ts"
 import { TimestampFrom, TimestampParam } from "../values/Timestamp.ts"
 import { Balance, DepositAddress, Direction, Transaction, TransactionStatus, Vault } from "./Vault.ts"
-
-/** 400 of lists. */
-export const InvalidList = problems("InvalidList", "invalid_parameter", "unknown_parameter", "invalid_cursor")
-/** 400 of single resources. */
-export const InvalidRequest = problems("InvalidRequest", "invalid_parameter", "unknown_parameter")
 
 const path = Schema.Struct({ vaultId: pathId("vault, from List vaults") })
 const filter = <A, I extends string>(schema: Schema.Schema<A, I>, description: string) =>

@@ -6,8 +6,7 @@ import { InvalidBody, PayloadTooLarge, UnsupportedMediaType } from "../http/Body
 import { IdempotencyHeaders, IdempotencyInProgress, IdempotencyKeyReused } from "../http/Idempotency.ts"
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
-import { problems } from "../http/Problem.ts"
-import { InvalidList, InvalidRequest } from "../vaults/VaultsApi.ts"
+import { InvalidList, InvalidRequest, problems } from "../http/Problem.ts"
 import { CreatedWebhook, CreateWebhook, RotatedSecret, UpdateWebhook, Webhook, WebhookStatus, WebhookWithHealth } from "./Webhook.ts"
 
 const WebhookLimitReached = problems("WebhookLimitReached", "webhook_limit_reached")

@@ -4,7 +4,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
 import { requireManage } from "../credentials/Access.ts"
-import { Principal, type PrincipalState } from "../credentials/Principal.ts"
+import { callerOf, Principal, type PrincipalState } from "../credentials/Principal.ts"
 import { dieOnSql } from "../database/sql.ts"
 import * as Body from "../http/Body.ts"
 import * as Idempotency from "../http/Idempotency.ts"
@@ -15,9 +15,6 @@ import { verb } from "../http/verb.ts"
 import { CreateWebhook, UpdateWebhook } from "./Webhook.ts"
 import { Webhooks } from "./Webhooks.ts"
 import { WebhooksRepo } from "./WebhooksRepo.ts"
-
-/** Whose idempotency keys they are: the API key's, or the user's in a portal session. */
-export const callerOf = (principal: PrincipalState): string => principal.keyId ?? principal.userId
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -96,7 +93,7 @@ export const layer = HttpApiBuilder.group(
         verb("deleteWebhook", ({ path: { webhookId } }) =>
           // A body is no part of it, and is read so that the caller's time for sending one does not run on.
           Effect.zipRight(
-            Idempotency.bodyBytes,
+            Idempotency.sentText,
             Effect.flatMap(Principal, (principal) => webhooks.delete(principal, webhookId))
           ).pipe(dieOnSql)
         ),
@@ -110,7 +107,7 @@ export const layer = HttpApiBuilder.group(
             // Who may do it comes before what was answered to an earlier request with the same Idempotency-Key.
             yield* requireManageable(principal, webhookId)
             const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId), (body) => ({ status: 200, body }))
-            return yield* Idempotency.once(sql, callerOf(principal), yield* Idempotency.bodyBytes, rotated)
+            return yield* Idempotency.once(sql, callerOf(principal), yield* Idempotency.sentText, rotated)
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
         mutation
