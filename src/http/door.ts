@@ -3,8 +3,8 @@
  * an answer that the caller cannot take), turns every failure into the error envelope, logs what is our fault
  * once, and puts the request id on the answer. Decision D-4.
  */
-import { HttpApiError, type HttpApp, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Cause, Effect } from "effect"
+import { HttpApiError, type HttpApp, type HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Cause, Chunk, Effect } from "effect"
 import { isUnavailable } from "../database/Database.ts"
 import { currentExchange, type ExchangeState } from "./Exchange.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "./Problem.ts"
@@ -20,6 +20,17 @@ export interface Routes<R> {
   readonly methods: (path: string) => ReadonlyArray<string>
   /** Authentication, which comes before routing. */
   readonly authenticate: Effect.Effect<unknown, Problem, R>
+  /** What a caller is told while Postgres cannot answer, where there is more to say than that. */
+  readonly unavailable?: string
+}
+
+/** The methods that a router has for a path, for 405 answers. */
+export const methodsIn = <E, R>(router: HttpRouter.HttpRouter<E, R>) => {
+  const patterns = Chunk.toReadonlyArray(router.routes).map(({ method, path }) => ({
+    pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`),
+    method
+  }))
+  return (path: string): ReadonlyArray<string> => patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
 }
 
 /** A request's target without its query. */
@@ -88,7 +99,9 @@ const problemOf = <R>(
   if (isUnavailable(error)) {
     return Effect.as(
       Effect.logWarning("the database cannot answer now", error),
-      problem("service_unavailable", "The service cannot answer right now. Try again.", { headers: { "retry-after": "1" } })
+      problem("service_unavailable", routes.unavailable ?? "The service cannot answer right now. Try again.", {
+        headers: { "retry-after": "1" }
+      })
     )
   }
   if (Cause.isInterruptedOnly(cause)) {

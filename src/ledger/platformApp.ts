@@ -4,12 +4,11 @@
  */
 
 import { createHash, timingSafeEqual } from "node:crypto"
-import { Headers, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Cause, Effect, Either, Metric, Redacted } from "effect"
-import { isUnavailable } from "../database/Database.ts"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect, Either, Metric, Redacted } from "effect"
 import { text } from "../http/Body.ts"
-import { currentExchange } from "../http/Exchange.ts"
-import { bodyOf, type FieldIssue, notFound, Problem, problem } from "../http/Problem.ts"
+import { door, methodsIn } from "../http/door.ts"
+import { type FieldIssue, type Problem, problem } from "../http/Problem.ts"
 import { render } from "../telemetry/Prometheus.ts"
 import { type InvalidRecords, Ledger, type Line, MAX_RECORDS } from "./Ledger.ts"
 import { type Fault, read, readLine } from "./Record.ts"
@@ -131,8 +130,8 @@ const measure = ({ dependencies, oldestUndispatchedSeconds }: Readiness) =>
   )
 
 /** The listener's routes: health, metrics and what is given besides. `readiness` says how the process is. */
-export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness: Effect.Effect<Readiness>) =>
-  routes.pipe(
+export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness: Effect.Effect<Readiness>) => {
+  const all = routes.pipe(
     HttpRouter.get("/health/live", Effect.orDie(HttpServerResponse.json({ live: true }))),
     HttpRouter.get(
       "/health/ready",
@@ -143,27 +142,12 @@ export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness
       Effect.map(Effect.flatMap(readiness, measure), () =>
         HttpServerResponse.text(render(), { contentType: "text/plain; version=0.0.4; charset=utf-8" })
       )
-    ),
-    Effect.catchAllCause((cause) =>
-      Effect.gen(function* () {
-        const exchange = yield* currentExchange
-        const error = Cause.squash(cause)
-        const self =
-          error instanceof Problem
-            ? error
-            : error instanceof HttpServerError.RouteNotFound
-              ? notFound()
-              : isUnavailable(error)
-                ? problem("service_unavailable", "Postgres cannot answer right now. Nothing was applied; send it again.", {
-                    headers: { "retry-after": "1" }
-                  })
-                : problem("internal_error", "The request could not be completed.")
-        if (self.status >= 500) yield* Effect.logError("a platform request failed", cause)
-        return HttpServerResponse.text(bodyOf(self, exchange.requestId), {
-          status: self.status,
-          contentType: "application/problem+json",
-          headers: Headers.fromInput(self.headers ?? {})
-        })
-      })
     )
   )
+  return door({
+    isPublic: () => true,
+    methods: methodsIn(all),
+    authenticate: Effect.void,
+    unavailable: "Postgres cannot answer right now. Nothing was applied; send it again."
+  })(all)
+}

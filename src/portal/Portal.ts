@@ -6,14 +6,14 @@
  * pages themselves. Decision D-42.
  */
 import { type HttpApp, HttpRouter, HttpServerRequest } from "@effect/platform"
-import { Chunk, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { ApiKeys } from "../credentials/ApiKeys.ts"
 import { SignedIn } from "../credentials/Principal.ts"
 import { DeliveriesRepo } from "../deliveries/DeliveriesRepo.ts"
 import { Nudges } from "../deliveries/Nudges.ts"
 import { Samples } from "../deliveries/Samples.ts"
 import { EventsRepo } from "../events/EventsRepo.ts"
-import { door, pathOf } from "../http/door.ts"
+import { door, methodsIn, pathOf } from "../http/door.ts"
 import { currentExchange } from "../http/Exchange.ts"
 import { Settings } from "../settings/Settings.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
@@ -52,13 +52,6 @@ const guards = {
 
 const own = HttpRouter.concatAll(signInRoutes, keyRoutes, accountRoutes, workRoutes).pipe(HttpRouter.prefixAll(API))
 
-/** The portal's own paths as patterns with their methods, for 405 answers. */
-const patterns = Chunk.toReadonlyArray(own.routes).map(({ method, path }) => ({
-  pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`),
-  method
-}))
-const methodsOf = (path: string) => patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
-
 const isRead = (method: string) => method === "GET" || method === "HEAD"
 
 /** The API's app with the session in the place of a key. */
@@ -81,7 +74,7 @@ export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
     if (pathOf(url).startsWith(`${API}/`) || pathOf(url) === API) return yield* own
     return yield* (yield* Pages).answer(method, pathOf(url))
   })
-  const guarded = door({ isPublic: () => true, methods: methodsOf, authenticate: Effect.void })(asked)
+  const guarded = door({ isPublic: () => true, methods: methodsIn(own), authenticate: Effect.void })(asked)
   const portal = Effect.gen(function* () {
     const { portalBaseUrl, tlsCertFile } = yield* Settings
     const { headers } = yield* currentExchange

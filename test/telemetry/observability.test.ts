@@ -83,12 +83,15 @@ describe("health and metrics on the platform listener", () => {
     expect(histogram?.samples.get("custody_http_request_seconds_sum")).toBeGreaterThan(0)
   })
 
-  test("every answer has the envelope and X-Request-Id there, too; unknown paths and methods are 404", async () => {
+  test("every answer has the envelope and X-Request-Id there, too; unknown paths are 404, other methods 405", async () => {
     for (const path of ["/health/live", "/health/ready", "/metrics", "/nothing"]) {
       expect((await platform(path)).headers.get("x-request-id")).toMatch(/^req_/)
     }
     const { headers, status, text } = await platform("/health")
     expect([status, headers.get("content-type"), JSON.parse(text).code]).toEqual([404, "application/problem+json", "not_found"])
+    const wrong = await fetch(`${app.main?.platformUrl}/platform/v1/records`)
+    expect([wrong.status, wrong.headers.get("allow"), JSON.parse(await wrong.text()).code]).toEqual([405, "POST", "method_not_allowed"])
+    expect((await fetch(`${app.main?.platformUrl}/health/live`, { method: "HEAD" })).status).toBe(200)
   })
 })
 
