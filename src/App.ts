@@ -1,6 +1,6 @@
 /**
  * The one composition root: which servers, pools, rooms and listeners make up a process, in which order they come
- * up and, in reverse, go down. Nothing else provides layers across rooms.
+ * up and, in reverse, go down. The layers of the API and of the portal are put together in Server.ts and portal/Portal.ts.
  */
 
 import { Etag, type HttpApp, HttpRouter } from "@effect/platform"

@@ -137,10 +137,13 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
       yield* Effect.repeat(next, { while: (more) => more })
     })
 
-    const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
+    const loggingFailure = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
       Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and is tried again`, cause))
 
-    const sweeps = Effect.zipRight(surviving("sweeping deliveries", sweeper.sweep), surviving("sweeping notices", sweeper.notices))
+    const sweeps = Effect.zipRight(
+      loggingFailure("sweeping deliveries", sweeper.sweep),
+      loggingFailure("sweeping notices", sweeper.notices)
+    )
 
     return {
       /** Runs until interrupted. */
@@ -149,12 +152,12 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         const listen = Stream.runForEach(pg.listen(CHANNEL), () => Queue.offer(wake, undefined))
         // A listener goes deaf when Postgres restarts, so it is made anew every minute; the poll covers the rest.
         yield* Effect.forkScoped(listen.pipe(Effect.timeout("1 minute"), Effect.ignore, Effect.repeat(Schedule.spaced("100 millis"))))
-        const look = Effect.zipRight(surviving("dispatching", drain), Effect.raceFirst(Queue.take(wake), Effect.sleep(POLL)))
+        const look = Effect.zipRight(loggingFailure("dispatching", drain), Effect.raceFirst(Queue.take(wake), Effect.sleep(POLL)))
         yield* Effect.forkScoped(Effect.forever(look))
-        yield* Effect.forkScoped(Effect.schedule(surviving("telling workflows", teller.tell), Schedule.spaced(TELL)))
+        yield* Effect.forkScoped(Effect.schedule(loggingFailure("telling workflows", teller.tell), Schedule.spaced(TELL)))
         // What a dispatcher left that was killed is not waited for: the first sweeps look at all that is due, and again
         // at what was just being started.
-        const first = surviving("the first sweep", sweeper.first)
+        const first = loggingFailure("the first sweep", sweeper.first)
         yield* Effect.zipRight(first, Effect.delay(first, FIRST_AGAIN))
         return yield* Effect.schedule(sweeps, Schedule.spaced(SWEEP))
       }).pipe(Effect.scoped)

@@ -130,13 +130,14 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
 
       /** Starts the sending of notices that were recorded and whose workflow is not there. */
       notices: Effect.gen(function* () {
-        const { client } = yield* temporal.now
         const start = (id: string) =>
-          Effect.tryPromise(() =>
-            client.workflow.start(workflows.notify, { workflowId: id, taskQueue: temporal.taskQueue, args: [{ noticeId: id }] })
+          Effect.flatMap(temporal.now, ({ client }) =>
+            Effect.tryPromise(() =>
+              client.workflow.start(workflows.notify, { workflowId: id, taskQueue: temporal.taskQueue, args: [{ noticeId: id }] })
+            )
           ).pipe(
             Effect.catchIf(
-              ({ error }) => error instanceof WorkflowExecutionAlreadyStartedError,
+              (failure) => failure._tag === "UnknownException" && failure.error instanceof WorkflowExecutionAlreadyStartedError,
               () => Effect.void
             ),
             Effect.zipRight(Effect.sync(() => running.set(id, performance.now()))),
