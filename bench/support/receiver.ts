@@ -1,6 +1,7 @@
 /**
  * A fast local HTTPS receiver in a process of its own. It answers 200 at once and remembers when it saw each body's
- * transaction. `GET /seen` on the control port returns and forgets what it saw: `[[hash, epochMs], …]`.
+ * transaction, and never answers under `/hang`. `GET /seen` on the control port returns and forgets what it saw:
+ * `[[hash, epochMs], …]`.
  *
  * `bun bench/support/receiver.ts <folder>` writes `ca.pem` there and prints `{ port, control }`.
  */
@@ -19,8 +20,13 @@ const server = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,
   tls: { cert, key },
+  idleTimeout: 60,
   async fetch(request) {
     const at = now()
+    if (request.url.endsWith("/hang")) {
+      await Bun.sleep(60_000)
+      return new Response("late")
+    }
     seen.push([/"hash":"([^"]+)"/.exec(await request.text())?.[1] ?? "", at])
     return new Response("ok")
   }
