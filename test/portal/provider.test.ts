@@ -145,6 +145,18 @@ describe("the identity provider", () => {
     }
   }, 120_000)
 
+  test("an address that the feed gives to two accounts leads to neither", async () => {
+    const people = ["user_g", "user_h"].map((id) => user(id, "org_a", ["vault_a"]))
+    await app.feed(people)
+    for (const { id } of people)
+      await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, String(id)), password: null })
+    await app.feed(["user_g", "user_h"].map((id) => user(id, "org_a", ["vault_a"], { email: "both@example.com" })))
+    person = { sub: "p8", email: "both@example.com", email_verified: true }
+    const visitor = new Visitor(app)
+    expect(await throughProvider(visitor)).toStartWith("/portal/sign-in")
+    expect(await visitor.state()).toBe("signed_out")
+  }, 120_000)
+
   test("an address that changed hands leads to whose it is now", async () => {
     await app.feed([user("user_d", "org_a", ["vault_a"])])
     await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_d"), password: null })
