@@ -17,7 +17,7 @@ import { docsPage } from "./docsPage.ts"
 import { EventsRepo } from "./events/EventsRepo.ts"
 import * as events from "./events/handlers.ts"
 import { MAX_BODY } from "./http/Body.ts"
-import { door } from "./http/door.ts"
+import { door, pathOf } from "./http/door.ts"
 import type { ExchangeState } from "./http/Exchange.ts"
 import { express } from "./http/express.ts"
 import { listen, targetOf } from "./http/listen.ts"
@@ -86,7 +86,7 @@ const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
         Effect.annotateLogs({
           requestId,
           method: request.method,
-          path: targetOf(request.url).split("?", 1)[0],
+          path: pathOf(targetOf(request.url)),
           status,
           ms: Math.round(took * 10_000) / 10,
           ...(keyId === undefined ? {} : { keyId }),

@@ -5,7 +5,7 @@
  * recording would send again. Without SMTP_URL a notice is logged. Decision D-23.
  */
 import { SqlClient } from "@effect/sql"
-import { Data, Effect, Redacted, Schedule } from "effect"
+import { Data, Effect, Predicate, Redacted, Schedule } from "effect"
 import { createTransport } from "nodemailer"
 import { isUnavailable } from "../database/Database.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -17,9 +17,8 @@ export const PAGE = 500
 export class MailRefused extends Data.TaggedError("MailRefused")<{ readonly message: string }> {}
 
 const refused = (error: unknown) => {
-  const { code, responseCode } = (typeof error === "object" && error !== null ? error : {}) as { code?: unknown; responseCode?: unknown }
-  const codes = [code, responseCode].filter((one) => typeof one === "string" || typeof one === "number")
-  return new MailRefused({ message: `the mail server did not take the message${codes.length === 0 ? "" : ` (${codes.join(", ")})`}` })
+  const codes = ["code", "responseCode"].flatMap((name) => (Predicate.hasProperty(error, name) ? [String(error[name])] : []))
+  return new MailRefused({ message: `the mail server did not take the message (${codes.join(", ")})` })
 }
 
 export class Notices extends Effect.Service<Notices>()("custody/Notices", {
@@ -36,6 +35,7 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
       /** Sends a notice that was not sent yet; returns how, `smtp` or `log`. */
       send: (noticeId: string) =>
         Effect.gen(function* () {
+          // Read by a change that changes nothing, which fails where the record of the sending would.
           const [notice] = yield* sql<{ recipient: string; subject: string; body: string; channel: string | null; webhookId: string }>`
             UPDATE notices SET recipient = recipient WHERE id = ${noticeId}
             RETURNING recipient, subject, body, channel, webhook_id AS "webhookId"`

@@ -3,7 +3,7 @@
  * The row is changed and the workflow's signal is written in one transaction; a dispatcher tells the workflow.
  * Decision D-22.
  */
-import { SqlClient } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { dieOnSql } from "../database/sql.ts"
@@ -17,15 +17,17 @@ export class Nudges extends Effect.Service<Nudges>()("custody/Nudges", {
     const sql = yield* SqlClient.SqlClient
     const deliveries = yield* DeliveriesRepo
 
-    // The webhook's row is held first, as a disable does, which cancels in the order of the due times that change here.
-    const waiting = (deliveryId: string) =>
-      Effect.zipRight(
-        sql`SELECT 1 FROM webhooks WHERE id = (SELECT webhook_id FROM deliveries WHERE id = ${deliveryId}) FOR SHARE`,
-        sql<{ id: string }>`SELECT id FROM deliveries WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') FOR UPDATE`
-      )
+    /** Changes a delivery that waits. The webhook's row is held first, as a disable does, which cancels in the order of due times. */
+    const change = (deliveryId: string, set: Statement.Fragment) =>
+      Effect.gen(function* () {
+        yield* sql`SELECT 1 FROM webhooks WHERE id = (SELECT webhook_id FROM deliveries WHERE id = ${deliveryId}) FOR SHARE`
+        const waiting = yield* sql`
+          UPDATE deliveries SET ${set} WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') RETURNING id`
+        if (waiting.length === 0) return yield* ended()
+      })
     // A row that a dispatcher has read and not removed yet is written anew, so that it is told once more.
-    const signal = (deliveryId: string, name: "retryNow" | "cancel") =>
-      sql`INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, ${name}) ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT`
+    const signal = (deliveryId: string, name: "retryNow" | "cancel") => sql`
+      INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, ${name}) ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT`
 
     return {
       /** Makes the next attempt now instead of when it is due; it counts as one of the schedule. */
@@ -34,8 +36,7 @@ export class Nudges extends Effect.Service<Nudges>()("custody/Nudges", {
           .withTransaction(
             Effect.gen(function* () {
               yield* deliveries.requireRedeliverable(principal, deliveryId)
-              if ((yield* waiting(deliveryId)).length === 0) return yield* ended()
-              yield* sql`UPDATE deliveries SET next_attempt_at = least(next_attempt_at, clock_timestamp()) WHERE id = ${deliveryId}`
+              yield* change(deliveryId, sql`next_attempt_at = least(next_attempt_at, clock_timestamp())`)
               yield* signal(deliveryId, "retryNow")
             })
           )
@@ -47,9 +48,7 @@ export class Nudges extends Effect.Service<Nudges>()("custody/Nudges", {
           .withTransaction(
             Effect.gen(function* () {
               yield* deliveries.requireRedeliverable(principal, deliveryId)
-              if ((yield* waiting(deliveryId)).length === 0) return yield* ended()
-              yield* sql`
-                UPDATE deliveries SET status = 'CANCELED', failure_reason = 'MANUAL', next_attempt_at = NULL WHERE id = ${deliveryId}`
+              yield* change(deliveryId, sql`status = 'CANCELED', failure_reason = 'MANUAL', next_attempt_at = NULL`)
               yield* signal(deliveryId, "cancel")
             })
           )

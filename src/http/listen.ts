@@ -47,6 +47,7 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
     const runtime: Types.Mutable<Runtime.Runtime<Services>> = Runtime.make(yield* Effect.runtime<Services>())
     const base = Context.add(runtime.context, Scope.Scope, yield* Effect.scope)
     const run = Runtime.runFork(runtime)
+    const log = Runtime.runFork(yield* Effect.runtime<never>())
 
     const handle = (request: Request, server: Server<undefined>): Promise<Response> =>
       new Promise((resolve) => {
@@ -69,12 +70,17 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
         fiber.addObserver((exit) => {
           request.signal.removeEventListener("abort", abort)
           const headers = { ...state.headers, "x-request-id": state.requestId }
-          const response = Exit.isSuccess(exit)
-            ? webResponse(exit.value, headers, request.method === "HEAD", runtime)
-            : new Response(null, { status: Cause.isInterruptedOnly(exit.cause) ? 503 : 500, headers })
-          // The answer first: what an observer throws here nobody catches, and it must not be the end of the request.
-          resolve(response)
-          listener.onAnswer?.(request, state, response.status)
+          // What is thrown here nobody else catches: it would be the end of the process and not of the request.
+          try {
+            const response = Exit.isSuccess(exit)
+              ? webResponse(exit.value, headers, request.method === "HEAD", runtime)
+              : new Response(null, { status: Cause.isInterruptedOnly(exit.cause) ? 503 : 500, headers })
+            resolve(response)
+            listener.onAnswer?.(request, state, response.status)
+          } catch (defect) {
+            resolve(new Response(null, { status: 500, headers: { "x-request-id": state.requestId } }))
+            log(Effect.logError("an answer could not be given or observed", Cause.die(defect)))
+          }
         })
       })
 

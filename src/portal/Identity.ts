@@ -46,7 +46,7 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
 
     /**
      * The address that an account signs in with follows the feed's: an address that is somebody else's by now leads to no
-     * account any more, and the one whose address it is takes it, unless another account of the feed has the same.
+     * account any more, and the one whose address it is takes it, unless the feed gives it to two of them.
      */
     const follow = (email: string) =>
       sql
@@ -57,8 +57,8 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
               WHERE u.id = p.id AND p.email <> lower(u.email) AND lower(${email}) IN (p.email, lower(u.email))`
             yield* sql`
               UPDATE portal_users p SET email = lower(u.email), name = u.name, updated_at = now() FROM users u
-              WHERE u.id = p.id AND p.email <> lower(u.email) AND lower(u.email) = lower(${email})
-                AND NOT EXISTS (SELECT 1 FROM portal_users o WHERE o.email = lower(u.email))`
+              WHERE u.id = p.id AND NOT EXISTS (SELECT 1 FROM portal_users o WHERE o.email = lower(${email})) AND p.id =
+                (SELECT min(a.id) FROM users a JOIN portal_users q ON q.id = a.id WHERE lower(a.email) = lower(${email}) HAVING count(*) = 1)`
           })
         )
         .pipe(Effect.asVoid, Effect.orDie)

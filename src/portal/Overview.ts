@@ -1,6 +1,6 @@
 /**
  * What the portal's pages show beside the API's own answers: the names of what a user reaches, to choose from, and
- * counts and health for the rows of a list, in one statement for all of them. Every statement carries the same
+ * counts and health for the rows of a list, in two statements for all of them. Every statement carries the same
  * conditions as the API's (visibility.ts of credentials and of events); there is no second rule here.
  */
 import { SqlClient } from "@effect/sql"
@@ -86,8 +86,7 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
         Effect.gen(function* () {
           const seen = yield* sql<{ id: string }>`
             SELECT w.id FROM webhooks w WHERE w.id = ANY(${ids}) AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`
-          const healths = yield* webhooks.health(seen.map(({ id }) => id))
-          return Object.fromEntries(seen.flatMap(({ id }, place) => (healths[place] === undefined ? [] : [[id, healths[place]] as const])))
+          return yield* webhooks.health(seen.map(({ id }) => id))
         }).pipe(Effect.orDie),
 
       /** The text of an event's envelope, byte for byte as it is sent. */

@@ -122,6 +122,7 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
       slowQueue: `${settings.temporalTaskQueue}-slow`,
       /** Task queue of retries. */
       retryQueue: `${settings.temporalTaskQueue}-retries`,
+      /** Task queue of mail. */
       noticeQueue: noticeQueueOf(settings.temporalTaskQueue)
     }
   })

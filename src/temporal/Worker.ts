@@ -1,8 +1,8 @@
 /**
  * The workers of a process: one for workflows and the attempts that run inside their tasks, one for first attempts
  * that may take long, one for retries, one for mail. Each has its own room, so that neither a hanging endpoint or mail
- * server nor a flood of retries is in the way of a first attempt. They stop in order: they take nothing new, finish what is under way, and
- * let go.
+ * server nor a flood of retries is in the way of a first attempt. They stop in order: they take nothing new, finish what
+ * is under way, and let go.
  */
 import { type NativeConnection, Worker, type WorkerOptions } from "@temporalio/worker"
 import { Duration, Effect, Schedule } from "effect"

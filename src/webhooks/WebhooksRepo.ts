@@ -21,6 +21,7 @@ export interface WebhookFilter {
 }
 
 interface HealthRow {
+  readonly id: string
   readonly consecutiveFailures: number
   readonly failingSince: string | null
   readonly lastSuccessAt: string | null
@@ -67,12 +68,12 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
         )
       ),
 
-    /** The health counters of webhooks, in their order. Counts what waits and the slots of a day, never history. */
-    health: (webhookIds: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<Health>> =>
+    /** The health counters of webhooks, by id. Counts what waits and the slots of a day, never history. */
+    health: (webhookIds: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, Health>>> =>
       Effect.orDie(
         Effect.map(
           sql<HealthRow>`
-            SELECT coalesce(h.consecutive_failures, 0) AS "consecutiveFailures", h.failing_since AS "failingSince",
+            SELECT w.id, coalesce(h.consecutive_failures, 0) AS "consecutiveFailures", h.failing_since AS "failingSince",
               h.last_failure_at AS "lastFailureAt", h.last_failure_result AS "lastFailureResult",
               coalesce(h.consecutive_failures >= ${STREAK_ATTEMPTS}
                 AND h.failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}), false) AS "failingLong",
@@ -80,12 +81,11 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
               (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.id AND d.status IN ('PENDING', 'RETRYING')
                 LIMIT ${COUNTED}) waiting) AS "pendingDeliveries",
               coalesce(c.delivered, 0) AS "delivered24h", coalesce(c.failed, 0) AS "failed24h"
-            FROM unnest(${webhookIds}::text[]) WITH ORDINALITY w (id, place)
+            FROM unnest(${webhookIds}::text[]) w (id)
             LEFT JOIN webhook_health h ON h.webhook_id = w.id
             LEFT JOIN LATERAL (SELECT sum(k.delivered) AS delivered, sum(k.failed) AS failed FROM webhook_counters k
-              WHERE k.webhook_id = w.id AND k.slot > clock_timestamp() - interval '24 hours') c ON true
-            ORDER BY w.place`,
-          (rows) => rows.map(healthOf)
+              WHERE k.webhook_id = w.id AND k.slot > clock_timestamp() - interval '24 hours') c ON true`,
+          (rows) => Object.fromEntries(rows.map((row) => [row.id, healthOf(row)]))
         )
       )
   }))

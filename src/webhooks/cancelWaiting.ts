@@ -29,7 +29,7 @@ export const cancelWaiting = Effect.fnUntraced(function* (
         UPDATE deliveries d SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
         FROM waiting w WHERE d.id = w.id AND d.status IN ('PENDING', 'RETRYING') RETURNING d.id
       ), told AS (
-        INSERT INTO delivery_signals (delivery_id, signal) SELECT id, 'cancel' FROM canceled ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT
+        INSERT INTO delivery_signals (delivery_id, signal) SELECT id, 'cancel' FROM canceled ON CONFLICT (delivery_id, signal) DO NOTHING
       )
       SELECT (SELECT count(*) FROM waiting) AS found, (SELECT count(*) FROM canceled) AS canceled, (SELECT max(next_attempt_at) FROM waiting) AS last`
     total += part?.canceled ?? 0

@@ -70,7 +70,7 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const found = yield* repo.find(yield* Principal, webhookId)
             if (Option.isNone(found)) return yield* notFound()
-            const [health] = yield* repo.health([webhookId])
+            const { [webhookId]: health } = yield* repo.health([webhookId])
             return health === undefined ? yield* notFound() : { ...found.value, health }
           })
         )
