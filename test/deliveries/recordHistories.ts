@@ -77,6 +77,11 @@ const requested = await deliver(5, [500], attempts(2))
 await client.workflow.getHandle(requested.id).cancel()
 await record("canceled-by-request", requested.id)
 
+// A wake before the next attempt is due leads back to the wait.
+const woken = await deliver(8, [500], attempts(2))
+await client.workflow.getHandle(woken.id).signal("wake")
+await record("failed-after-a-wake", woken.id)
+
 // An endpoint that hangs: first attempts on the slow queue, and waits for room.
 receiver.on("/slow", async () => {
   await Bun.sleep(2_500)
