@@ -57,6 +57,18 @@ export const expiry = (text: string, now: number): Format.Read<string | null> =>
   return at === undefined ? Either.left("a duration such as 90d, an ISO date-time, or never") : Either.right(at)
 }
 
+/** Whether a key could do more with a change than without it: one more scope, vault or address, or a longer life. */
+const widens = (key: ApiKey, change: Partial<Choice>): boolean => {
+  const { expiresAt, ipAllowlist, scopes, vaultIds } = { ...key, ...change }
+  const beyond = (wanted: ReadonlyArray<string>, had: ReadonlyArray<string>) => wanted.some((one) => !had.includes(one))
+  return (
+    beyond(scopes, key.scopes) ||
+    (key.vaultIds !== null && (vaultIds === null || beyond(vaultIds, key.vaultIds))) ||
+    (key.ipAllowlist.length > 0 && (ipAllowlist.length === 0 || beyond(ipAllowlist, key.ipAllowlist))) ||
+    (key.expiresAt !== null && (expiresAt === null || Date.parse(expiresAt) > Date.parse(key.expiresAt)))
+  )
+}
+
 const isScope = (text: string): text is Scope => scopes.some((scope) => scope === text)
 
 const columns = `k.id, k.user_id AS "userId", k.label, k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist",
@@ -107,6 +119,9 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
     return {
       /** Refuses a choice that cannot be, without doing anything. */
       check: (userId: string, choice: Partial<Choice>) => Effect.asVoid(checked(userId, choice)),
+
+      /** Whether the key could do more with the change than without it. Refuses a change that cannot be; does nothing. */
+      widens: (key: ApiKey, change: Partial<Choice>) => Effect.map(checked(key.userId, change), (stored) => widens(key, stored)),
 
       /** A new key of the user, with the secret that is shown this once. Fails for a user that is unknown or deactivated. */
       create: Effect.fn("ApiKeys.create")(

@@ -1,6 +1,7 @@
 /**
  * The portal's paths of API keys: the signed-in user's own, through the same service as the command line's. A key is
- * created in the request that confirms the second factor, and in no other. Spec: Authentication 2 to 9. Decision D-44.
+ * created, or edited so that it can do more, in the request that confirms the second factor, and in no other.
+ * Spec: Authentication 2 to 9. Decision D-44.
  */
 import { HttpRouter } from "@effect/platform"
 import { Duration, Effect, Redacted, Schema } from "effect"
@@ -25,7 +26,7 @@ const fields = {
 }
 
 const Creation = Schema.Struct({ ...fields, expiresAt: Schema.optional(fields.expiresAt), confirmation: Confirmation })
-const Edit = Schema.partialWith(Schema.Struct(fields), { exact: true })
+const Edit = Schema.partialWith(Schema.Struct({ ...fields, confirmation: Confirmation }), { exact: true })
 
 /** A field of a choice that cannot be, as the error envelope tells it. */
 const told = Effect.catchTags({
@@ -69,9 +70,12 @@ export const keyRoutes = HttpRouter.empty.pipe(
     "/keys/:id",
     Effect.gen(function* () {
       const { userId } = yield* (yield* Sessions).complete
-      const { id } = yield* own(userId, yield* pathId)
-      const change = yield* Body.json(Edit)
-      const key = yield* (yield* ApiKeys).update(id, change)
+      const known = yield* own(userId, yield* pathId)
+      const { confirmation = {}, ...change } = yield* Body.json(Edit)
+      const keys = yield* ApiKeys
+      const { id } = known
+      if (known.revokedAt === null && (yield* keys.widens(known, change))) yield* confirm(userId, confirmation)
+      const key = yield* keys.update(id, change)
       yield* Effect.logInfo("portal: a key was edited").pipe(Effect.annotateLogs({ userId, keyId: id }))
       return json(key)
     }).pipe(told)

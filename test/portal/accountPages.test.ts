@@ -73,6 +73,8 @@ describe.skipIf(!found)("accounts and keys in a browser", () => {
     await page.getByLabel("Expiry").selectOption("never")
     await visit.fine("edit key")
     await page.getByRole("button", { name: "Save" }).click()
+    await visit.fine("confirmation of an edit")
+    await visit.confirm("Save the key")
     await page.getByText("No expiry").waitFor()
     expect((await app.get("/v1/webhooks", secret)).status).toBe(200)
     await page.getByRole("button", { name: "Revoke" }).click()

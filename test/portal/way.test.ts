@@ -20,6 +20,8 @@ describe("from an invitation to a key", () => {
   const visitor = () => new Visitor(app)
   let somebody: Visitor
   let token = ""
+  /** Taken like the authenticator's codes, without waiting for the next one. */
+  let backupCodes: Array<string> = []
 
   test("the CLI invites a user of the feed and prints a link that works", async () => {
     const { code, stderr, stdout } = await cli(["users", "invite", "user_a"], {
@@ -64,6 +66,7 @@ describe("from an invitation to a key", () => {
     const begun = await somebody.request("POST", "/api/enrolment", {})
     expect(begun.json.uri).toStartWith("otpauth://totp/")
     expect(begun.json.backupCodes).toHaveLength(10)
+    backupCodes = [...begun.json.backupCodes]
     const wrong = await somebody.request("POST", "/api/enrolment/confirm", { code: "000000" })
     expect([wrong.status, wrong.json.code]).toEqual([403, "second_factor_failed"])
     const { Authenticator } = await import("./client.ts")
@@ -95,7 +98,8 @@ describe("from an invitation to a key", () => {
 
     expect((await app.get("/v1/vaults", secret)).json.data).toHaveLength(1)
     expect((await app.get("/v1/webhooks", secret)).status).toBe(403)
-    const edited = await somebody.request("PATCH", `/api/keys/${id}`, { scopes: ["webhook:read"], label: "hooks", expiresAt: null })
+    const edit = { scopes: ["webhook:read"], label: "hooks", expiresAt: null }
+    const edited = await somebody.request("PATCH", `/api/keys/${id}`, { ...edit, confirmation: { code: backupCodes.pop() } })
     expect(edited.json).toMatchObject({ id, scopes: ["webhook:read"], label: "hooks", expiresAt: null, vaultIds: ["vault_a"] })
     expect((await app.get("/v1/webhooks", secret)).status).toBe(200)
     expect((await app.get("/v1/vaults", secret)).status).toBe(403)
@@ -105,6 +109,49 @@ describe("from an invitation to a key", () => {
     const revoked = await app.get("/v1/webhooks", secret)
     expect([revoked.status, revoked.json.code]).toEqual([401, "revoked_api_key"])
   })
+
+  test("a key that could do more after an edit is edited with a fresh confirmation, and any other without", async () => {
+    await app.feed([vault("vault_a3", "entity_a"), user("user_a", "org_a", ["vault_a", "vault_a3"])])
+    const confirmation = () => ({ code: backupCodes.pop() })
+    const soon = new Date(Date.now() + DAY).toISOString(),
+      later = new Date(Date.now() + 2 * DAY).toISOString()
+    const limited = { ...choice, scopes: ["vault:read"], vaultIds: ["vault_a"], ipAllowlist: ["127.0.0.0/8"], expiresAt: soon }
+    const { id } = (await somebody.request("POST", "/api/keys", { ...limited, confirmation: confirmation() })).json
+    const path = `/api/keys/${id}`
+    const now = async () => (await somebody.get("/api/keys")).json.data.find((key: { id: string }) => key.id === id)
+    const before = await now()
+    const wider = [
+      { scopes: ["vault:read", "webhook:read"] },
+      { scopes: ["webhook:read"] },
+      { vaultIds: null },
+      { vaultIds: ["vault_a", "vault_a3"] },
+      { ipAllowlist: [] },
+      { ipAllowlist: ["127.0.0.0/8", "10.0.0.0/8"] },
+      { expiresAt: later },
+      { expiresAt: null }
+    ]
+    for (const change of wider) {
+      const refused = await somebody.request("PATCH", path, { ...change, label: "changed" })
+      expect([change, refused.status, refused.json.code]).toEqual([change, 403, "second_factor_required"])
+    }
+    expect(await now()).toEqual(before)
+    const wrong = await somebody.request("PATCH", path, { vaultIds: null, confirmation: { code: "000000" } })
+    expect([wrong.status, wrong.json.code]).toEqual([403, "second_factor_failed"])
+    // What cannot be is told before a code is used up for it.
+    const code = confirmation()
+    const impossible = await somebody.request("PATCH", path, { vaultIds: ["vault_b"], confirmation: code })
+    expect([impossible.status, impossible.json.errors[0].field]).toEqual([400, "vaultIds"])
+    const every = { scopes: ["vault:read", "webhook:read"], vaultIds: null, ipAllowlist: [], expiresAt: null }
+    expect((await somebody.request("PATCH", path, { ...every, confirmation: code })).json).toMatchObject({ id, ...every })
+    // As it was, and less than it was, needs none; nor does another name.
+    for (const change of [every, limited, { label: "another name" }, { expiresAt: new Date(Date.now() + DAY / 2).toISOString() }]) {
+      expect([change, (await somebody.request("PATCH", path, change)).status]).toEqual([change, 200])
+    }
+    expect(await now()).toMatchObject({ scopes: ["vault:read"], vaultIds: ["vault_a"], ipAllowlist: ["127.0.0.0/8"] })
+    await somebody.request("POST", `${path}/revoke`, {})
+    const ended = await somebody.request("PATCH", path, { vaultIds: null })
+    expect([ended.status, ended.json.errors[0].field]).toEqual([400, "id"])
+  }, 60_000)
 
   test("of requests that come at the same time with one code, one creates a key", async () => {
     const body = { ...choice, confirmation: { code: await somebody.code() } }

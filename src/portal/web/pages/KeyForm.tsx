@@ -1,4 +1,7 @@
-/** Creating and editing an API key. A key is created with a fresh confirmation of the second factor, and its secret is shown once. */
+/**
+ * Creating and editing an API key. A key is created, and can do more than before, with a fresh confirmation of the second
+ * factor; its secret is shown once.
+ */
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useNavigate, useParams } from "react-router"
@@ -122,11 +125,20 @@ const Edit = ({ apiKey: key, around }: { readonly apiKey: ApiKey; readonly aroun
   const client = useQueryClient()
   const navigate = useNavigate()
   const [draft, setDraft] = useState<Draft>(() => draftOf(key))
-  const form = useForm(async () => {
-    await patch(`/keys/${key.id}`, bodyOf(draft))
+  const [confirming, setConfirming] = useState(false)
+  const save = async (confirmation: Confirmation) => {
+    await patch(`/keys/${key.id}`, { ...bodyOf(draft), confirmation })
     await client.invalidateQueries({ queryKey: ["/keys"] })
     notify("Saved")
     await navigate("/keys")
+  }
+  const form = useForm(async () => {
+    try {
+      await save({})
+    } catch (error) {
+      if (!(error instanceof ApiProblem) || error.code !== "second_factor_required") throw error
+      setConfirming(true)
+    }
   })
   return (
     <Page
@@ -144,6 +156,14 @@ const Edit = ({ apiKey: key, around }: { readonly apiKey: ApiKey; readonly aroun
           <LinkButton to="/keys">Leave</LinkButton>
         </div>
       </form>
+      <Confirm
+        title="Confirm that it is you"
+        text="With this change the key can do more than before, so your second factor is asked for again."
+        yes="Save the key"
+        open={confirming}
+        onClose={() => setConfirming(false)}
+        act={save}
+      />
     </Page>
   )
 }
