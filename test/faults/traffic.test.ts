@@ -5,6 +5,7 @@
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as net from "node:net"
+import * as path from "node:path"
 import { Effect } from "effect"
 import { ApiKeys } from "../../src/credentials/ApiKeys.ts"
 import { type Process, useApp } from "../support/app.ts"
@@ -102,18 +103,16 @@ describe.if(long)("T17: slow requests", () => {
     }
     await latencies(50)
     const alone = await latencies(400)
-    const begun = performance.now()
-    const slow = Array.from({ length: COUNT }, (_, index) => {
-      const [start = "", drip = ""] = kinds[index % kinds.length] ?? []
-      const one = connection(process.baseUrl, start)
-      const timer = drip === "" ? undefined : setInterval(() => one.socket.write(drip), 1_000)
-      return one.closed.finally(() => clearInterval(timer))
-    })
+    const { hostname, port } = new URL(process.baseUrl)
+    const slow = Bun.spawn(
+      [globalThis.process.execPath, path.join(import.meta.dir, "slowClients.ts"), hostname, port, String(COUNT), JSON.stringify(kinds)],
+      { stdout: "pipe" }
+    )
     const beside = await latencies(400)
-    const ends = await Promise.all(slow)
-    const last = (Math.max(...ends) - begun) / 1_000
-    report(`${COUNT} slow connections`, { lastClosedSeconds: last, aloneP99: p99(alone), besideP99: p99(beside) })
-    expect(last).toBeLessThan(20)
+    const { lastClosedSeconds } = JSON.parse(await new Response(slow.stdout).text())
+    report(`${COUNT} slow connections`, { lastClosedSeconds, aloneP99: p99(alone), besideP99: p99(beside) })
+    expect(lastClosedSeconds).toBeGreaterThan(5)
+    expect(lastClosedSeconds).toBeLessThan(20)
     // Twice is the goal, which the report shows; what is held here is what no busy machine makes false.
     expect(median(beside)).toBeLessThan(10 * median(alone) + 100)
     await process.end()
