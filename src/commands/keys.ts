@@ -37,6 +37,12 @@ const expiresAt = (given: Option.Option<string>) =>
       })
   })
 
+/** The ranges of `--ips`; naming none would lift the restriction, which has a flag of its own. */
+const ranges = (given: Option.Option<ReadonlyArray<string>>) =>
+  Option.isSome(given) && given.value.length === 0
+    ? Effect.fail(new Usage({ message: "--ips: names no range. Leave it out, or lift a restriction with --no-ips." }))
+    : Effect.succeed(Option.getOrUndefined(given))
+
 /** The vaults of the flags: null for all, undefined for neither. */
 const vaultIds = (named: Option.Option<ReadonlyArray<string>>, all: boolean) =>
   all && Option.isSome(named)
@@ -70,7 +76,7 @@ const create = Command.make(
         const { key, secret } = yield* keys.create(given.user, {
           scopes: given.scopes.value,
           vaultIds: chosen,
-          ipAllowlist: Option.getOrElse(given.ips, () => []),
+          ipAllowlist: (yield* ranges(given.ips)) ?? [],
           expiresAt: until === undefined ? new Date(Date.now() + Duration.toMillis(DEFAULT_EXPIRY)).toISOString() : until,
           label: Option.getOrElse(given.label, () => "")
         })
@@ -106,12 +112,12 @@ const update = Command.make(
         const chosen = yield* vaultIds(given.vaults, given.allVaults)
         const until = yield* expiresAt(given.expires)
         if (given.noIps && Option.isSome(given.ips)) return yield* new Usage({ message: "Give either --ips or --no-ips, not both." })
-        const ranges = given.noIps ? [] : Option.getOrUndefined(given.ips)
+        const allowed = given.noIps ? [] : yield* ranges(given.ips)
         yield* Effect.flatMap(
           keys.update(given.id, {
             ...(Option.isSome(given.scopes) ? { scopes: given.scopes.value } : {}),
             ...(chosen === undefined ? {} : { vaultIds: chosen }),
-            ...(ranges === undefined ? {} : { ipAllowlist: ranges }),
+            ...(allowed === undefined ? {} : { ipAllowlist: allowed }),
             ...(until === undefined ? {} : { expiresAt: until }),
             ...(Option.isSome(given.label) ? { label: given.label.value } : {})
           }),

@@ -1,46 +1,67 @@
 /**
  * `custody load`: feeds a file or standard input of custody records through the ledger, a batch at a time, so that
  * a file of any size needs the memory of one batch. A record that does not fit stops the load with the file's line;
- * the batches before it stay, and since records are idempotent the corrected file can simply be loaded again.
+ * the batches before it stay, and the corrected file is loaded from the line after them.
  */
-
 import * as fs from "node:fs"
-import { createInterface } from "node:readline"
 import { Args, Command, Options } from "@effect/cli"
 import { Console, Effect, Layer, Stream } from "effect"
 import { commandDatabase } from "../App.ts"
 import { type Applied, Ledger, type Line, MAX_RECORDS } from "../ledger/Ledger.ts"
-import { idOf } from "../ledger/platformApp.ts"
+import { idOf, MAX_BYTES } from "../ledger/platformApp.ts"
 import { readLine } from "../ledger/Record.ts"
 import { InvalidInput } from "./exit.ts"
 
 const file = Args.text({ name: "file" }).pipe(Args.withDescription("an NDJSON file, or - for standard input"))
 const noEvents = Options.boolean("no-events").pipe(Options.withDescription("record no events: for history that predates the service"))
 
+interface Source {
+  readonly line: number
+  readonly source: string
+}
+
+const from = Options.integer("from").pipe(
+  Options.withDescription("the line to begin with, where those before are applied already"),
+  Options.withDefault(1)
+)
+
+const LF = 0x0a
+
 /** The lines of the input with their numbers, blank ones left out. */
 const linesOf = (path: string) => {
-  const input = path === "-" ? process.stdin : fs.createReadStream(path)
-  const decoder = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
-  let number = 0
+  const input: AsyncIterable<Uint8Array> = path === "-" ? process.stdin : fs.createReadStream(path)
   const failed = (error: unknown) =>
     new InvalidInput({ message: `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}.` })
-  return Stream.fromAsyncIterable(untilError(input, decoder), failed).pipe(
-    Stream.map((source) => ({ source, line: ++number })),
-    Stream.filter(({ source }) => source.trim() !== "")
-  )
+  return Stream.fromAsyncIterable(split(input), failed).pipe(Stream.filter(({ source }) => source.trim() !== ""))
 }
 
-/** readline ends silently when its input fails; this ends with the input's error. */
-async function* untilError(input: NodeJS.ReadableStream, lines: AsyncIterable<string>) {
-  let error: unknown
-  input.on("error", (reason) => {
-    error = reason
-  })
-  yield* lines
-  if (error !== undefined) throw error
+/** Splits bytes at line feeds. A line that is no UTF-8 is not guessed at, and one without end is not collected. */
+async function* split(input: AsyncIterable<Uint8Array>): AsyncGenerator<Source> {
+  const decoder = new TextDecoder("utf-8", { fatal: true })
+  let rest: Uint8Array = new Uint8Array(),
+    line = 0
+  const next = (bytes: Uint8Array): Source => {
+    line++
+    try {
+      return { line, source: decoder.decode(bytes) }
+    } catch {
+      throw new Error(`line ${line} is not UTF-8`)
+    }
+  }
+  for await (const chunk of input) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    let from = 0
+    for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, from)) {
+      yield next(bytes.subarray(from, end))
+      from = end + 1
+    }
+    rest = bytes.subarray(from)
+    if (rest.length > MAX_BYTES) throw new Error(`line ${line + 1} is longer than ${MAX_BYTES} bytes`)
+  }
+  if (rest.length > 0) yield next(rest)
 }
 
-const toLine = ({ line, source }: { readonly source: string; readonly line: number }): Line => {
+const toLine = ({ line, source }: Source): Line => {
   const read = readLine(source, line)
   return read._tag === "Right" ? { line, read } : { line, read, id: idOf(() => JSON.parse(source)) }
 }
@@ -74,24 +95,29 @@ const add = (a: Applied, b: Applied): Applied => ({
   events: a.events + b.events
 })
 
-export const load = Command.make("load", { file, noEvents }, (given) =>
+export const load = Command.make("load", { file, from, noEvents }, (given) =>
   Effect.gen(function* () {
     const ledger = yield* Ledger
     const show = progress(sizeOf(given.file))
     let total: Applied = { received: 0, changed: 0, unchanged: 0, events: 0 }
-    let bytes = 0
+    let bytes = 0,
+      applied = 0
     yield* linesOf(given.file).pipe(
+      Stream.filter(({ line }) => line >= given.from),
       Stream.grouped(MAX_RECORDS),
       Stream.runForEach((chunk) =>
         Effect.gen(function* () {
           const sources = [...chunk]
-          const applied = yield* ledger.apply(sources.map(toLine), { events: !given.noEvents })
-          total = add(total, applied)
+          total = add(total, yield* ledger.apply(sources.map(toLine), { events: !given.noEvents }))
+          applied = sources.at(-1)?.line ?? applied
           bytes += sources.reduce((sum, { source }) => sum + Buffer.byteLength(source) + 1, 0)
           yield* show(bytes, total)
         })
       ),
-      Effect.ensuring(Effect.suspend(() => Effect.zipRight(show(bytes, total, true), Console.log(JSON.stringify(total)))))
+      Effect.ensuring(Effect.suspend(() => Effect.zipRight(show(bytes, total, true), Console.log(JSON.stringify(total))))),
+      Effect.onError(() =>
+        applied === 0 ? Effect.void : Console.error(`Applied up to line ${applied}. Go on with --from ${applied + 1}.`)
+      )
     )
   }).pipe(Effect.provide(Layer.provide(Ledger.layer, commandDatabase)), Effect.scoped)
 ).pipe(Command.withDescription("Feed custody records through the ledger; prints counts as JSON."))

@@ -10,6 +10,7 @@ import { SqlClient } from "@effect/sql"
 import { Data, Effect, Either } from "effect"
 import { transaction } from "../database/sql.ts"
 import * as EventLog from "../events/EventLog.ts"
+import * as Idempotency from "../http/Idempotency.ts"
 import { fold, type Numbered } from "./fold.ts"
 import type { Fault, Record } from "./Record.ts"
 import { load } from "./State.ts"
@@ -45,6 +46,20 @@ const LOCK = 7_249_013
 
 export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => ({
+    /**
+     * Applies a batch at most once for each `Idempotency-Key` of the request at hand, and answers again what it answered
+     * first: an answer that was lost is asked for again without telling events twice. `sent` is what was sent. Decision D-13.
+     */
+    once: <E, R>(sent: unknown, applying: Effect.Effect<Applied, E, R>) =>
+      Effect.uninterruptible(
+        Idempotency.once(
+          sql,
+          "platform",
+          sent,
+          Effect.map(applying, (body) => ({ status: 200, body }))
+        )
+      ),
+
     /**
      * Applies a batch in one transaction. `events: false` records no events, for history that predates the service.
      * Fails with {@link InvalidRecords}; then nothing changed.

@@ -92,7 +92,14 @@ export class Rows<Row> {
   }
   /** The rows to write, in key order, so that concurrent writers never lock in opposite orders. */
   changed(): ReadonlyArray<Row> {
-    return [...this.#changed].sort().flatMap((key) => this.#rows.get(key) ?? [])
+    return this.#of([...this.#changed].sort())
+  }
+  /** The rows to write, in the order of their records: for rows that are listed by the number that Postgres gives them. */
+  changedInOrder(): ReadonlyArray<Row> {
+    return this.#of([...this.#changed])
+  }
+  #of(keys: ReadonlyArray<string>): ReadonlyArray<Row> {
+    return keys.flatMap((key) => this.#rows.get(key) ?? [])
   }
 }
 

@@ -49,16 +49,21 @@ class Refused {
 
 /**
  * Folds records into the state. `broken` holds ids of records that could not even be read: what refers to them is
- * not blamed a second time. `now` is the time of recording, UTC ISO 8601.
+ * not blamed a second time. `now` is the time of recording, UTC ISO 8601; where one object changes several times in a
+ * batch, each further change is a millisecond later.
  */
 export const fold = (state: State, records: ReadonlyArray<Numbered>, broken: ReadonlySet<string>, now: string): Folded => {
   const faults: Array<Fault> = []
   const occurrences: Array<Occurrence<Kind>> = []
   const blamed = new Set(broken)
+  /** Events so far by object: two of one object have two dates, because consumers order by them. */
+  const earlier = new Map<string, number>()
   let changed = 0,
     unchanged = 0
   for (const { line, record } of records) {
-    const outcome = apply(state, record, record.occurredAt ?? now, blamed)
+    const object = objectOf(record),
+      before = earlier.get(object) ?? 0
+    const outcome = apply(state, record, record.occurredAt ?? new Date(Date.parse(now) + before).toISOString(), blamed)
     if (outcome instanceof Refused) {
       if (outcome.reason !== "") faults.push({ line, field: outcome.field, reason: outcome.reason })
       if ("id" in record) blamed.add(record.id)
@@ -67,9 +72,26 @@ export const fold = (state: State, records: ReadonlyArray<Numbered>, broken: Rea
     else {
       changed++
       occurrences.push(...outcome)
+      earlier.set(object, before + outcome.length)
     }
   }
   return { faults, changed, unchanged, occurrences }
+}
+
+/** What a record is about. */
+const objectOf = (record: Record): string => {
+  switch (record.type) {
+    case "network":
+      return `network ${record.name}`
+    case "address":
+      return `address ${keyOf.address(record)}`
+    case "transaction":
+      return `transaction ${keyOf.transaction(record)}`
+    case "balance":
+      return `balance ${keyOf.balance(record)}`
+    default:
+      return record.id
+  }
 }
 
 const apply = (state: State, record: Record, date: string, blamed: ReadonlySet<string>): Outcome | Refused => {

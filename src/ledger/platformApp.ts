@@ -93,12 +93,13 @@ const feed = (token: Redacted.Redacted) =>
       return yield* problem("invalid_parameter", "X-Record-Events is `none` or absent.")
     }
     const type = (request.headers["content-type"] ?? "application/x-ndjson").split(";", 1)[0]?.trim().toLowerCase() ?? ""
-    const lines = yield* linesOf(type, yield* text(MAX_BYTES, `A request carries at most ${MAX_BYTES} bytes; send more requests.`))
+    const sent = yield* text(MAX_BYTES, `A request carries at most ${MAX_BYTES} bytes; send more requests.`)
+    const lines = yield* linesOf(type, sent)
     if (lines.length > MAX_RECORDS) {
       return yield* problem("payload_too_large", `A request carries at most ${MAX_RECORDS} records; send more requests.`)
     }
-    const applied = yield* Effect.catchTag(ledger.apply(lines, { events: wanted !== "none" }), "InvalidRecords", invalid)
-    return yield* Effect.orDie(HttpServerResponse.json(applied))
+    const applying = ledger.apply(lines, { events: wanted !== "none" })
+    return yield* Effect.catchTag(ledger.once([type, wanted ?? "all", sent], applying), "InvalidRecords", invalid)
   })
 
 const invalid = ({ faults }: InvalidRecords) =>
@@ -148,6 +149,6 @@ export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness
     isPublic: () => true,
     methods: methodsIn(all),
     authenticate: Effect.void,
-    unavailable: "Postgres cannot answer right now. Nothing was applied; send it again."
+    unavailable: "Postgres cannot answer right now. Send it again; with an Idempotency-Key it is applied once, whatever became of it."
   })(all)
 }

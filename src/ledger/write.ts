@@ -47,7 +47,7 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
         created_at = excluded.created_at, updated_at = now()`
   }
   yield* writeUsers(sql, state)
-  const addresses = state.addresses.changed()
+  const addresses = state.addresses.changedInOrder()
   if (addresses.length > 0) {
     yield* sql`
       INSERT INTO deposit_addresses (vault_id, network, address, asset_type, created_at)
@@ -55,7 +55,7 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
         ${addresses.map((_) => _.address)}::text[], ${addresses.map((_) => _.assetType)}::text[], ${addresses.map((_) => _.createdAt)}::timestamptz[])
       ON CONFLICT (vault_id, network, address, asset_type) DO UPDATE SET created_at = excluded.created_at, updated_at = now()`
   }
-  const transactions = state.transactions.changed()
+  const transactions = state.transactions.changedInOrder()
   if (transactions.length > 0) {
     yield* sql`
       INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)

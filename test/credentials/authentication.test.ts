@@ -374,6 +374,8 @@ describe("Authentication 9: scopes, vault allowlist and IP allowlist can be edit
     await Promise.all([
       refused("not both", "--vaults", "vault_a", "--all-vaults"),
       refused("not both", "--ips", "10.0.0.0/8", "--no-ips"),
+      refused("names no range", "--ips", ""),
+      refused("names no range", "--ips", " , "),
       refused("--expires", "--expires", "tomorrow"),
       refused("no Developer role on vault_b", "--vaults", "vault_b", "--scopes", "webhook:read")
     ])

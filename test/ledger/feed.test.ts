@@ -302,6 +302,36 @@ describe("Custody records, rule 1: the same record fed many times at once", () =
     ])
   })
 
+  test("with an Idempotency-Key a batch that is sent again is applied once, and answers what it answered first", async () => {
+    const batch = [
+      transaction("vault_a", 42_000, { status: "pending" }),
+      transaction("vault_a", 42_000),
+      transaction("vault_a", 42_001, { status: "pending" }),
+      transaction("vault_a", 42_001, { status: "failed" }),
+      balance("vault_a", "ethereum/native", "42.1"),
+      balance("vault_a", "ethereum/native", "42.2")
+    ]
+    const send = (id: string, records = batch, more = {}) => app.records(records, { "idempotency-key": id, ...more })
+    const count = async () => (await app.sql("SELECT count(*)::int AS events FROM events"))[0]?.["events"]
+    const first = await send("batch-42")
+    expect([first.status, first.json]).toEqual([200, { received: 6, changed: 6, unchanged: 0, events: 6 }])
+    const [before, events] = [await everything(), await count()]
+    const again = await Promise.all(Array.from({ length: 5 }, () => send("batch-42")))
+    for (const answer of again) expect(["200", "409 idempotency_in_progress"]).toContain([answer.status, answer.json.code].join(" ").trim())
+    const last = await send("batch-42")
+    expect([last.status, last.json]).toEqual([200, first.json])
+    expect([await everything(), await count()]).toEqual([before, events])
+    // Another batch, or the same without events, under this key is another request.
+    for (const other of [await send("batch-42", batch.slice(1)), await send("batch-42", batch, { "x-record-events": "none" })]) {
+      expect(outcome(other)).toEqual([422, "idempotency_key_reused"])
+    }
+    expect(outcome(await send("two words"))).toEqual([400, "invalid_parameter"])
+    // What was refused is not kept: corrected, it is applied under the same key.
+    expect((await send("batch-43", [balance("vault_absent", "ethereum/native", "1")])).status).toBe(400)
+    expect((await send("batch-43", [balance("vault_a", "ethereum/native", "43")])).json.events).toBe(1)
+    expect(await everything()).not.toBe(before)
+  })
+
   test("different transitions of one transaction fed at once apply one after the other, each with its event", async () => {
     await app.feed([transaction("vault_a", 41_000, { status: "pending" })])
     const answers = await Promise.all(

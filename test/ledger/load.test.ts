@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { baseEnv, cli, type Record, useApp } from "../support/app.ts"
-import { balance, smallest, transaction } from "../support/records.ts"
+import { balance, smallest, transaction, vault } from "../support/records.ts"
 
 const app = useApp()
 
@@ -50,14 +50,31 @@ describe("custody load", () => {
     const done = await cli(["load", file], app.env)
     expect(done.code).toBe(4)
     expect(done.stderr.trim().split("\n")).toEqual([
+      "Applied up to line 1001. Go on with --from 1002.",
       "line 1204: amount must be a decimal string: digits, at most 78 before and 78 after the point",
       "line 1211: is not JSON"
     ])
     expect(JSON.parse(done.stdout)).toEqual({ received: 1_000, changed: 1_000, unchanged: 0, events: 1_000 })
     expect(await stored(10_000, 1_400)).toBe(1_000)
-    // The corrected file can simply be loaded again.
-    const again = await cli(["load", write("bad.ndjson", many(10_000, 1_400))], app.env)
-    expect([again.code, JSON.parse(again.stdout)]).toEqual([0, { received: 1_400, changed: 400, unchanged: 1_000, events: 400 }])
+    // The corrected file goes on where it ended; from its beginning it would do no harm either, as long as it names nothing twice.
+    const corrected = write("bad.ndjson", ["", ...many(10_000, 1_400)])
+    const again = await cli(["load", corrected, "--from", "1002"], app.env)
+    expect([again.code, JSON.parse(again.stdout)]).toEqual([0, { received: 400, changed: 400, unchanged: 0, events: 400 }])
+    const whole = await cli(["load", corrected], app.env)
+    expect([whole.code, JSON.parse(whole.stdout)]).toEqual([0, { received: 1_400, changed: 0, unchanged: 1_400, events: 0 }])
+  })
+
+  test("reads what the feed reads: a byte order mark, separators within a text, CRLF; and guesses at no other encoding", async () => {
+    const label = "Z\u00fcrich \u2028 \u2029"
+    const text = `\uFEFF${JSON.stringify(vault("vault_z", "entity_a", { label }))}\r\n${JSON.stringify(balance("vault_z", "ethereum/native", "3"))}`
+    const done = await cli(["load", write("marked.ndjson", [text])], app.env)
+    expect([done.code, done.stderr, JSON.parse(done.stdout).changed]).toEqual([0, "", 2])
+    expect(await app.sql("SELECT label FROM vaults WHERE id = 'vault_z'")).toEqual([{ label }])
+    const file = write("latin.ndjson", [])
+    fs.writeFileSync(file, Buffer.from(`\n${JSON.stringify(vault("vault_z", "entity_a", { label: "Z\u00fcrich" }))}\n`, "latin1"))
+    const refused = await cli(["load", file], app.env)
+    expect([refused.code, refused.stderr.trim()]).toEqual([4, `${file} cannot be read: line 2 is not UTF-8.`])
+    expect(await app.sql("SELECT label FROM vaults WHERE id = 'vault_z'")).toEqual([{ label }])
   })
 
   test("a file that cannot be read is exit code 4 with its name", async () => {

@@ -199,6 +199,27 @@ describe("rule 2: the event that a change causes", () => {
       "balance.updated"
     ])
     expect((await app.get(`/v1/vaults/vault_a/transactions?hash=${hash(11)}`, key)).json.data[0].status).toBe("dropped")
+    // Consumers order by the date: no two events of one object have the same.
+    for (const type of ["balance", "transaction"]) {
+      const dates = events
+        .filter(({ kind }) => String(kind).startsWith(type))
+        .map(({ payload }): string => JSON.parse(String(payload)).date)
+      expect(dates).toEqual([...new Set(dates)].sort())
+    }
+  })
+
+  test("what is listed by its time and has the same is listed by the order of its records, newest first", async () => {
+    const at = "2031-01-01T00:00:00Z"
+    const [first, second] = ["0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", "0x00000000219ab540356cBB839Cbe05303d7705Fa"]
+    await app.feed([
+      ...[13_002, 13_000, 13_001].map((number) => transaction("vault_a", number, { timestamp: at })),
+      address("vault_a", first, { createdAt: at }),
+      address("vault_a", second, { createdAt: at })
+    ])
+    const transactions = (await app.get("/v1/vaults/vault_a/transactions?limit=3", key)).json.data
+    expect(transactions.map((one: { hash: string }) => one.hash)).toEqual([13_001, 13_000, 13_002].map(hash))
+    const addresses = (await app.get("/v1/vaults/vault_a/addresses?limit=2", key)).json.data
+    expect(addresses.map((one: { address: string }) => one.address)).toEqual([second, first])
   })
 
   test("a field that changes without the status is a change without an event", async () => {
