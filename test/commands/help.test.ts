@@ -1,8 +1,5 @@
 /** What the command line says of itself: help that fits a terminal, whatever the settings are, and completions that complete. */
-import { describe, expect, test } from "bun:test"
-import * as fs from "node:fs"
-import * as os from "node:os"
-import * as path from "node:path"
+import { afterAll, describe, expect, test } from "bun:test"
 import { demo } from "../../src/commands/demo.ts"
 import { doctor } from "../../src/commands/doctor.ts"
 import { exitCodes } from "../../src/commands/exit.ts"
@@ -13,6 +10,10 @@ import { secrets } from "../../src/commands/secrets.ts"
 import { migrate, start } from "../../src/commands/service.ts"
 import { users } from "../../src/commands/users.ts"
 import { cli } from "../support/app.ts"
+import { temporaryFiles } from "../support/files.ts"
+
+const files = temporaryFiles()
+afterAll(files.remove)
 
 const commands = (text: string): ReadonlyArray<string> =>
   (text.split("\nCommands\n")[1]?.split("\n\n")[0] ?? "").split("\n").flatMap((line) => /^ {2}(\w+(?: \w+)?) {2,}\S/.exec(line)?.[1] ?? [])
@@ -63,8 +64,7 @@ describe("shell completions", () => {
   test("of bash complete commands and options", async () => {
     const { code, stdout } = await cli(["--completions", "bash"], broken)
     expect(code).toBe(0)
-    const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "custody-completions-")), "custody.bash")
-    fs.writeFileSync(file, stdout)
+    const file = files.write("custody.bash", stdout)
     const complete = async (...words: ReadonlyArray<string>) => {
       const script = `source ${file}; COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length - 1}
         _custody_bash_completions custody; printf '%s\\n' "\${COMPREPLY[@]}"`

@@ -5,13 +5,12 @@
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { type Answer, useApp } from "../support/app.ts"
-import { Receiver, receiverEnv, until } from "../support/receiver.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { balance, entity, organization, transaction, user, vault } from "../support/records.ts"
 import { deliveryWhen, settle } from "./verbs.ts"
 
-const receiver = new Receiver()
-await receiver.open()
-const app = useApp(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1s" })
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1s" }))
 let key = ""
 
 interface Hook {

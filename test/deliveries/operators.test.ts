@@ -6,13 +6,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as path from "node:path"
 import type { Client } from "@temporalio/client"
 import { useApp } from "../support/app.ts"
-import { Receiver, receiverEnv, until } from "../support/receiver.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { operator } from "../support/temporal.ts"
 import { deliveryWhen, happen, settle, webhookOf } from "./verbs.ts"
 
-const receiver = new Receiver()
-await receiver.open()
-const app = useApp(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1s,1h" })
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1s,1h" }))
 let key = "",
   client: Client,
   close: () => Promise<void>

@@ -8,14 +8,13 @@ import pg from "pg"
 import * as Partitions from "../../src/database/Partitions.ts"
 import * as Id from "../../src/values/Id.ts"
 import { useApp } from "../support/app.ts"
-import { Receiver, receiverEnv, until } from "../support/receiver.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { operator } from "../support/temporal.ts"
 import { deliveryWhen, happen, settle, webhookOf } from "./verbs.ts"
 
 const DAY = 86_400_000
-const receiver = new Receiver()
-await receiver.open()
-const app = useApp(["api", "worker", "dispatcher"], receiverEnv(receiver))
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
 let key = "",
   webhookId = "",
   client: Client,

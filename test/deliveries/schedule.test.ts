@@ -10,7 +10,7 @@ import { schedule } from "../../src/settings/readers.ts"
 import { table } from "../../src/settings/table.ts"
 import { long } from "../faults/Rig.ts"
 import { type Answer, useApp } from "../support/app.ts"
-import { Receiver, receiverEnv, until } from "../support/receiver.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { deliveriesOf, deliveryWhen, happen, settle, webhookOf } from "./verbs.ts"
 
 const MINUTE = 60_000,
@@ -72,14 +72,13 @@ describe("Decision D-20: the schedule", () => {
   })
 })
 
-const receiver = new Receiver()
-await receiver.open()
+const receiver = useReceiver()
 // With a rate limit there is a limit of pings, too.
-const app = useApp(["api"], {
+const app = useApp(["api"], () => ({
   ...receiverEnv(receiver),
   WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,6s,1h",
   RATE_LIMIT: "1000/1s burst 100000"
-})
+}))
 let key = ""
 let worker: Awaited<ReturnType<typeof app.start>>
 beforeAll(async () => {

@@ -8,17 +8,16 @@ import { Webhook as Standard } from "standardwebhooks"
 import Stripe from "stripe"
 import { Webhook as Svix } from "svix"
 import { useApp } from "../support/app.ts"
-import { type Received, Receiver, receiverEnv, until } from "../support/receiver.ts"
+import { type Received, receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { deliveryWhen, happen, settle, webhookOf } from "./verbs.ts"
 
 const GRACE_MS = 8_000
-const receiver = new Receiver()
-await receiver.open()
-const app = useApp(["api", "worker", "dispatcher"], {
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => ({
   ...receiverEnv(receiver),
   WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s",
   WEBHOOK_ROTATION_GRACE: `${GRACE_MS}ms`
-})
+}))
 let key = ""
 beforeAll(async () => {
   key = await settle(app, 5)

@@ -1,5 +1,5 @@
 /** custody doctor: each thing that can be wrong is told in words that say what to do, with an exit code that says what kind it is. */
-import { beforeAll, describe, expect, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as net from "node:net"
@@ -66,8 +66,12 @@ const occupied = async <A>(use: (port: number) => Promise<A>): Promise<A> => {
 /** A loopback port that nothing listens on. */
 const vacant = () => occupied(async (port) => port)
 
+const scratch = fs.mkdtempSync(path.join(os.tmpdir(), "custody-doctor-"))
+afterAll(() => fs.rmSync(scratch, { recursive: true, force: true }))
+const freshFolder = () => fs.mkdtempSync(path.join(scratch, "data-"))
+
 const file = (name: string, text: string) => {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-doctor-"))
+  const folder = freshFolder()
   fs.writeFileSync(path.join(folder, name), text)
   return path.join(folder, name)
 }
@@ -164,14 +168,13 @@ describe("custody doctor", () => {
 
   test("a port in use is named with its setting: exit code 5", async () => {
     await occupied(async (port) => {
-      const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-doctor-"))
-      const { about, code } = await doctor({ DATA_DIR: folder, PORT: String(port) })
+      const { about, code } = await doctor({ DATA_DIR: freshFolder(), PORT: String(port) })
       expect([code, about("Public API")]).toMatchObject([
         5,
         { says: `Port ${port} is in use by another program.`, advice: expect.stringContaining("set PORT") }
       ])
     })
-    const foreign = await doctor({ DATA_DIR: path.join(os.tmpdir(), "custody-none"), HOST: "192.0.2.1", PORT: "18080" })
+    const foreign = await doctor({ DATA_DIR: path.join(scratch, "none"), HOST: "192.0.2.1", PORT: "18080" })
     expect([foreign.code, foreign.about("Public API")]).toMatchObject([3, { advice: "Set HOST to an address of this machine." }])
   })
 
@@ -221,7 +224,7 @@ describe("custody doctor", () => {
   })
 
   test("on a machine where nothing was started it starts and writes nothing", async () => {
-    const folder = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "custody-doctor-")), "data")
+    const folder = path.join(freshFolder(), "data")
     const { code, wellOf } = await doctor({ DATABASE_URL: "", TEMPORAL_ADDRESS: "", MASTER_KEY: "", DATA_DIR: folder })
     expect(wellOf("Postgres")).toBe("the embedded one does not run now; a start creates it")
     expect(wellOf("Temporal")).toBe("the embedded server does not run now; a start starts it")

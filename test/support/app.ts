@@ -264,12 +264,14 @@ const answerOf = async (response: Response): Promise<Answer> => {
   return { status: response.status, headers: response.headers, text, json }
 }
 
-/** An app for the test file that calls this: opened before its tests, closed after them. */
-export const useApp = (roles: ReadonlyArray<string> = ["api"], env: { readonly [name: string]: string } = {}): App => {
+type Environment = { readonly [name: string]: string }
+
+/** An app for the test file that calls this: opened before its tests, closed after them. `env` may depend on what was opened before it. */
+export const useApp = (roles: ReadonlyArray<string> = ["api"], env: Environment | (() => Environment) = {}): App => {
   const app = new App()
   // Processes start and stop within tests, and a test that is given up takes the servers with it.
   setDefaultTimeout(60_000)
-  beforeAll(() => app.open(roles, env), 60_000)
+  beforeAll(() => app.open(roles, typeof env === "function" ? env() : env), 60_000)
   afterAll(() => app.close(), 60_000)
   return app
 }

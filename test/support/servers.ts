@@ -62,8 +62,8 @@ export const serverFolder = (): string => {
   return folder
 }
 
-/** Starts both servers in a fresh folder. `close` stops them and removes it. */
-export const startServers = async (): Promise<Servers & { readonly close: () => Promise<void> }> => {
+/** Starts both servers in a fresh folder. `close` stops them and removes it, as does `signal` before they are there. */
+export const startServers = async (signal?: AbortSignal): Promise<Servers & { readonly close: () => Promise<void> }> => {
   const folder = serverFolder()
   const scope = await Effect.runPromise(Scope.make())
   const close = async () => {
@@ -75,7 +75,8 @@ export const startServers = async (): Promise<Servers & { readonly close: () => 
       Effect.all([EmbeddedPostgres.acquire, EmbeddedTemporal.acquire], { concurrency: 2 }).pipe(
         Effect.provide(Layer.provideMerge(DataDir.layer, settingsOf(folder))),
         Scope.extend(scope)
-      )
+      ),
+      signal === undefined ? {} : { signal }
     )
     const built = path.join(folder, "bin", "temporal")
     if (fs.existsSync(built) && !fs.existsSync(kept)) {
