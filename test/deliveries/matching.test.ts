@@ -4,6 +4,7 @@
  * deliveries. Decisions D-19, D-22, D-28.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
+import * as Id from "../../src/values/Id.ts"
 import { type Answer, useApp } from "../support/app.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { balance, entity, organization, transaction, user, vault } from "../support/records.ts"
@@ -139,7 +140,10 @@ describe("Emission and log", () => {
       const wanted = hooks.filter((one) => matches(one, event)).map(({ id }) => id)
       const { json } = await app.get(`/v1/webhook-events/${event.id}`, key)
       expect([event.kind, json.matchedCount, json.deliveryCounts.DELIVERED]).toEqual([event.kind, wanted.length, wanted.length])
-      expect((await deliveriesOf(event.id)).map(({ webhookId }) => webhookId).sort()).toEqual(wanted.sort())
+      const deliveries = await deliveriesOf(event.id)
+      expect(deliveries.map(({ webhookId }) => webhookId).sort()).toEqual(wanted.sort())
+      // Decision D-33: whoever dispatches the event again makes the same ids, which the primary key refuses.
+      for (const { id, webhookId } of deliveries) expect(id).toBe(Id.derived("del", Id.time(event.id) ?? Number.NaN, event.id, webhookId))
     }
     const [event] = events.filter((one) => one.kind === "transaction.confirmed" && one.vaultIds[0] === "vault_1")
     const [first] = await deliveriesOf(event.id)

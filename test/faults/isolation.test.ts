@@ -3,9 +3,11 @@
  * share, and waiting for room costs no attempt. Reliability F26, F27. Architecture, What must hold 7.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { Client } from "@temporalio/client"
 import { deliveriesOf, happen, settle, webhookOf } from "../deliveries/verbs.ts"
 import { App } from "../support/app.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
+import { operator } from "../support/temporal.ts"
 import { long, report } from "./Rig.ts"
 
 const ENDPOINTS = 100
@@ -57,6 +59,20 @@ const round = async (numbers: ReadonlyArray<number>) => {
   return (Date.now() - begun) / 1_000
 }
 
+/** What a delivery has done outside of workflow tasks: the queue of each step, and the attempt that it made; 0 when it made none, or is under way. */
+const stepsOf = async (client: Client, id: string) => {
+  const events = (await client.workflow.getHandle(id).fetchHistory()).events ?? []
+  const made = new Map<string, number>()
+  for (const { activityTaskCompletedEventAttributes: done } of events) {
+    const [payload] = done?.result?.payloads ?? []
+    if (done != null && payload?.data != null)
+      made.set(String(done.scheduledEventId), JSON.parse(Buffer.from(payload.data).toString()).number ?? 0)
+  }
+  return events.flatMap(({ activityTaskScheduledEventAttributes: asked, eventId }) =>
+    asked == null ? [] : [{ queue: asked.taskQueue?.name, attempt: made.get(String(eventId)) ?? 0 }]
+  )
+}
+
 describe("Architecture, What must hold 7: one slow or dead endpoint delays nobody else", () => {
   test("a hundred endpoints, one that hangs, one that is dead, one that always fails (F26, F27)", async () => {
     await round(healthy)
@@ -95,5 +111,31 @@ describe("Architecture, What must hold 7: one slow or dead endpoint delays nobod
     const retries = receiver.to(`/${FAILS}`).filter(({ headers }) => headers["x-service-attempt"] !== "1").length
     expect(retries).toBeGreaterThan(ROUNDS)
     expect(await round(healthy)).toBeLessThan(9 + 3 * alone)
+  }, 90_000)
+
+  test("retries run on a queue of their own, and first attempts that may take long on another (Decision D-36)", async () => {
+    const { client, close } = await operator()
+    try {
+      const steps = async (number: number) => {
+        const rows = (await deliveriesOf(app, key, webhooks[number] ?? "")).slice(-20)
+        return (await Promise.all(rows.map(({ id }) => stepsOf(client, id)))).flat()
+      }
+      const queuesOf = (made: Awaited<ReturnType<typeof steps>>) => [...new Set(made.map(({ queue }) => queue))]
+      const retries = (await steps(FAILS)).filter(({ attempt }) => attempt > 1)
+      expect(retries.length).toBeGreaterThan(ROUNDS)
+      expect(queuesOf(retries)).toEqual([`${app.env["TEMPORAL_TASK_QUEUE"]}-retries`])
+      // One of the first eight finds out that the endpoint hangs; the others were never to hold up a workflow task.
+      const first = await until(
+        "first attempts that hung",
+        async () => {
+          const made = (await steps(HANGS)).filter(({ attempt }) => attempt === 1)
+          return made.length >= 7 ? made : Bun.sleep(500).then(() => undefined)
+        },
+        60
+      )
+      expect(queuesOf(first)).toEqual([`${app.env["TEMPORAL_TASK_QUEUE"]}-slow`])
+    } finally {
+      await close()
+    }
   }, 90_000)
 })

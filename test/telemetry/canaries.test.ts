@@ -10,7 +10,7 @@ import { Client, Connection } from "@temporalio/client"
 import pg from "pg"
 import { App } from "../support/app.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
-import { transaction } from "../support/records.ts"
+import { ALICE, BOB, hash, transaction } from "../support/records.ts"
 import { create, useKeys } from "../webhooks/verbs.ts"
 
 const receiver = new Receiver()
@@ -189,6 +189,9 @@ test("no planted secret is found in a dump, a log, a trace, an answer, a deliver
     expect(canary.length).toBeGreaterThan(16)
     for (const [place, text] of Object.entries(places)) expect([name, place, text.includes(canary)]).toEqual([name, place, false])
   }
+  // Decision D-35: histories hold ids, numbers and results only. What they do not hold is in the database.
+  for (const known of [receiver.url("/hook"), receiver.url("/refuses"), "https://", hash(1), hash(2), ALICE, BOB, "ops@example.com"])
+    expect([known, stored.includes(known), temporal.text.includes(known)]).toEqual([known, true, false])
   // The search would find one.
   expect(`${stored} ${first}`).toContain(first.slice(6, 46))
 }, 240_000)
