@@ -26,6 +26,7 @@ import { DataDir, generateKey } from "./embedded/DataDir.ts"
 import * as EmbeddedPostgres from "./embedded/Postgres.ts"
 import { EmbeddedServerError, portInUse } from "./embedded/Process.ts"
 import * as EmbeddedTemporal from "./embedded/Temporal.ts"
+import { answerLog } from "./http/answerLog.ts"
 import { ListenError, listen } from "./http/listen.ts"
 import { MasterKey, sealing } from "./http/MasterKey.ts"
 import { Ledger } from "./ledger/Ledger.ts"
@@ -76,10 +77,13 @@ export const masterKey = Layer.effect(
   })
 )
 
-/** The token of the record feed: as set, or generated into the data directory. */
+/** The token of the record feed: as set, or generated into the data directory beside the embedded Postgres. */
 export const platformToken = Effect.gen(function* () {
-  const { platformToken } = yield* Settings
+  const { databaseUrl, platformToken } = yield* Settings
   const dataDir = yield* DataDir
+  if (platformToken === undefined && databaseUrl !== undefined) {
+    return yield* new InvalidSettings({ faults: ["PLATFORM_TOKEN: not set, expected at least 16 characters because DATABASE_URL is set."] })
+  }
   return platformToken ?? dataDir.secret("platform-token", generateKey)
 })
 
@@ -143,6 +147,7 @@ const apiLayer = (url: Redacted.Redacted, connection: Context.Context<TemporalCo
 const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
   Effect.gen(function* () {
     const settings = yield* Settings
+    const log = answerLog(false, yield* Effect.runtime<never>())
     const listening = listen(
       {
         name: "platform listener",
@@ -150,7 +155,9 @@ const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
         host: settings.platformHost,
         port: settings.platformPort,
         trustedProxies: settings.trustedProxies,
-        maxBody: MAX_BYTES + 64 * 1024
+        maxBody: MAX_BYTES + 64 * 1024,
+        // Orchestrators and scrapers ask every few seconds; what they are told is in the answer.
+        onAnswer: (request, state, status) => (request.method === "GET" ? undefined : log(request, state, status))
       },
       app
     )
@@ -176,6 +183,7 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     const has = (role: Role) => wanted.includes(role)
     yield* warnings(settings)
     if (has("api")) yield* portsFree
+    const token = has("api") ? yield* platformToken : undefined
     for (const role of wanted) yield* dataDir.pidFile(role)
 
     const [url, servers] = yield* Effect.all([databaseUrl, temporal], { concurrency: 2 })
@@ -198,13 +206,13 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
       yield* Effect.forkIn(Effect.provide(running, dispatcher), roles)
     }
     const ready = Effect.provide(readiness(has("api")), common)
-    if (api === undefined) {
+    if (api === undefined || token === undefined) {
       const { port } = yield* Scope.extend(listenPlatform(platformApp(HttpRouter.empty, ready), false), roles)
       yield* announce(wanted, addresses(settings, { platformPort: port, temporalUi: servers.ui }), options)
       return yield* Effect.never
     }
     const { port } = yield* Scope.extend(Effect.provide(Server.serve, api), roles)
-    const feed = platformApp(feedRoutes(yield* platformToken), ready)
+    const feed = platformApp(feedRoutes(token), ready)
     const platform = yield* Scope.extend(Effect.provide(listenPlatform(feed, true), api), roles)
     yield* announce(wanted, addresses(settings, { port, platformPort: platform.port, temporalUi: servers.ui }), options)
     return yield* Effect.never

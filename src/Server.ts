@@ -3,7 +3,7 @@
  * them, the web portal beside them, and nothing else. Spec: Endpoints.
  */
 import { HttpApi, HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
-import { Effect, Layer, Metric, MetricBoundaries, Runtime } from "effect"
+import { Effect, Layer, Metric, MetricBoundaries, type Runtime } from "effect"
 import { Api } from "./Api.ts"
 import { CatalogRepo } from "./catalog/CatalogRepo.ts"
 import * as catalog from "./catalog/handlers.ts"
@@ -16,11 +16,12 @@ import { Starter } from "./deliveries/Starter.ts"
 import { docsPage } from "./docsPage.ts"
 import { EventsRepo } from "./events/EventsRepo.ts"
 import * as events from "./events/handlers.ts"
+import { answerLog } from "./http/answerLog.ts"
 import { MAX_BODY } from "./http/Body.ts"
-import { door, pathOf } from "./http/door.ts"
+import { door } from "./http/door.ts"
 import type { ExchangeState } from "./http/Exchange.ts"
 import { express } from "./http/express.ts"
-import { listen, targetOf } from "./http/listen.ts"
+import { listen } from "./http/listen.ts"
 import { Pages } from "./http/Page.ts"
 import { document } from "./OpenApi.ts"
 import * as Portal from "./portal/Portal.ts"
@@ -69,31 +70,13 @@ const seconds = Metric.histogram(
   "Time from request to answer of the public API"
 )
 
-/**
- * Counts and logs an answer. The log names the key, never the secret, and no query, which may hold a cursor.
- * Reads that succeed are logged at debug level only: there are thousands a second of them.
- */
+/** Counts and logs an answer. */
 const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
-  const run = Runtime.runFork(runtime)
-  return (request: Request, { client, keyId, requestId, startedAt }: ExchangeState, status: number) => {
-    const took = (performance.now() - startedAt) / 1000
-    seconds.unsafeUpdate(took, [])
+  const log = answerLog(logReads, runtime)
+  return (request: Request, state: ExchangeState, status: number) => {
+    seconds.unsafeUpdate((performance.now() - state.startedAt) / 1000, [])
     count(status)
-    const quiet = status < 300 && request.method === "GET"
-    if (quiet && !logReads) return
-    run(
-      (quiet ? Effect.logDebug : Effect.logInfo)("request").pipe(
-        Effect.annotateLogs({
-          requestId,
-          method: request.method,
-          path: pathOf(targetOf(request.url)),
-          status,
-          ms: Math.round(took * 10_000) / 10,
-          ...(keyId === undefined ? {} : { keyId }),
-          client: client?.toString() ?? "unknown"
-        })
-      )
-    )
+    log(request, state, status)
   }
 }
 

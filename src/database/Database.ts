@@ -78,6 +78,9 @@ const nameOf = (text: string): string | undefined => {
   return name
 }
 
+/** A write was refused because nothing can be written here. */
+const READ_ONLY = "25006"
+
 /** A connection that prepares every statement with parameters under a name of its own, and knows how long it has waited for an answer. */
 class PreparingClient extends pg.Client {
   #waiting = 0
@@ -95,6 +98,8 @@ class PreparingClient extends pg.Client {
         this.#waiting--
         this.#since = performance.now()
         last(...answer)
+        // The other end became a standby. It goes on reading, so the connection would be kept, and every write refused.
+        if (answer[0] instanceof pg.DatabaseError && answer[0].code === READ_ONLY) this.connection.stream.destroy()
       }
     }
     return Reflect.apply(super.query, this, args) as never
@@ -113,6 +118,9 @@ class PreparingClient extends pg.Client {
 
 /** How much longer than its longest statement a pool waits for an answer. */
 const SILENCE = Duration.seconds(1)
+
+/** How long a connection is used. */
+const LIFETIME = Duration.minutes(15)
 
 /** Looks after the connections of a pool for as long as it is open. Returns how to stop. */
 const watch = (pool: pg.Pool, shape: PoolShape) => {
@@ -157,6 +165,8 @@ const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
     max: shape.connections,
     connectionTimeoutMillis: Duration.toMillis(shape.acquire),
     idleTimeoutMillis: 0,
+    // Whoever only reads would stay on what became a standby.
+    maxLifetimeSeconds: Duration.toSeconds(LIFETIME),
     keepAlive: true,
     application_name: `custody-${shape.name}`,
     types,

@@ -12,9 +12,11 @@ import { oldestId } from "../events/EventsRepo.ts"
 import { seesEvent, seesWebhook } from "../events/visibility.ts"
 import type { Key } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
+import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { type Delivery, statuses } from "./Delivery.ts"
 import type { ToStart } from "./Starter.ts"
+import { firstWait } from "./schedule.ts"
 
 /** After this an attempt without an outcome lost its sender: it is shown as interrupted, also before the next one closes it. */
 const UNFINISHED = "1 minute"
@@ -37,6 +39,7 @@ const columns = `d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.k
 export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/DeliveriesRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const { webhookRetrySchedule } = yield* Settings
 
     /**
      * The deliveries of a query with their attempts, newest first; one that may still be under way is not shown yet.
@@ -138,7 +141,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         const id = Id.make("del")
         yield* sql`
           INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at, replayed_from)
-          VALUES (${id}, ${found.eventId}, ${found.webhookId}, ${found.kind}, 'PENDING', now(), ${deliveryId})`
+          VALUES (${id}, ${found.eventId}, ${found.webhookId}, ${found.kind}, 'PENDING', now() + make_interval(secs => ${firstWait(webhookRetrySchedule)}), ${deliveryId})`
         const [made] = yield* withAttempts(sql`SELECT ${sql.literal(columns)} FROM deliveries d WHERE d.id = ${id}`)
         return made === undefined ? yield* Effect.die(new Error(`the delivery ${id} is gone within its transaction`)) : made
       }),

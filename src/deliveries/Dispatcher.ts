@@ -11,10 +11,12 @@ import { SqlClient } from "@effect/sql"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Queue, Schedule, Stream } from "effect"
 import { CHANNEL } from "../events/EventLog.ts"
+import { Settings } from "../settings/Settings.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Id from "../values/Id.ts"
 import { Starter, type ToStart } from "./Starter.ts"
 import { Sweeper } from "./Sweeper.ts"
+import { firstWait } from "./schedule.ts"
 import { Teller } from "./Teller.ts"
 
 /** Events of one claim. */
@@ -46,6 +48,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     const starter = yield* Starter
     const sweeper = yield* Sweeper
     const teller = yield* Teller
+    const { webhookRetrySchedule } = yield* Settings
     /** Deliveries whose start failed because Temporal went away in between: started as soon as it answers. */
     const left = new Map<string, ToStart>()
 
@@ -71,7 +74,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         if (deliveries.length > 0) {
           yield* sql`
             INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at)
-            SELECT id, event_id, webhook_id, kind, 'PENDING', now()
+            SELECT id, event_id, webhook_id, kind, 'PENDING', now() + make_interval(secs => ${firstWait(webhookRetrySchedule)})
             FROM unnest(${deliveries.map((_) => _.id)}::text[], ${deliveries.map((_) => _.eventId)}::text[],
               ${deliveries.map((_) => _.webhookId)}::text[], ${deliveries.map((_) => _.kind)}::text[]) AS d (id, event_id, webhook_id, kind)
             ON CONFLICT (id) DO NOTHING`

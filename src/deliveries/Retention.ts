@@ -4,7 +4,7 @@
  * grace, idempotency keys after 24 hours, counters of past days, pings. Run daily by a Temporal schedule.
  * Spec: Limits. Decision D-31.
  */
-import { SqlClient } from "@effect/sql"
+import { SqlClient, type Statement } from "@effect/sql"
 import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from "@temporalio/client"
 import { Effect } from "effect"
 import { workflows } from "../../workflows/contract.ts"
@@ -12,46 +12,78 @@ import * as Partitions from "../database/Partitions.ts"
 import { RETENTION_DAYS } from "../events/Event.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 
+/** Rows that are deleted in one statement at the most. */
+const PART = 10_000
+
 export class Retention extends Effect.Service<Retention>()("custody/Retention", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    return {
-      /** Makes the coming days and drops the past ones. Returns what went. */
-      retain: Effect.gen(function* () {
-        yield* Effect.provideService(Partitions.ensure, SqlClient.SqlClient, sql)
-        // Of two clocks the one that is behind: a day that is dropped because one of them is wrong does not come back.
-        const [there] = yield* sql<{ now: number }>`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`
-        const oldest = Partitions.dayOf(Math.min(Date.now(), there?.now ?? 0)) - RETENTION_DAYS - 1
-        let partitionsDropped = 0
-        for (const [table] of Partitions.tables) {
-          // By their names: a day that was detached before a crash belongs to no table any more, and is to be dropped all the same.
-          const rows = yield* sql<{ name: string; half: boolean | null }>`
+    /** Makes the coming days and drops the past ones. Returns how many went. */
+    const days = Effect.gen(function* () {
+      yield* Effect.provideService(Partitions.ensure, SqlClient.SqlClient, sql)
+      // Of two clocks the one that is behind: a day that is dropped because one of them is wrong does not come back.
+      const [there] = yield* sql<{ now: number }>`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`
+      const oldest = Partitions.dayOf(Math.min(Date.now(), there?.now ?? 0)) - RETENTION_DAYS - 1
+      let partitionsDropped = 0
+      for (const [table] of Partitions.tables) {
+        // By their names: a day that was detached before a crash belongs to no table any more, and is to be dropped all the same.
+        const rows = yield* sql<{ name: string; half: boolean | null }>`
             SELECT c.relname AS name, i.inhdetachpending AS half FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
             WHERE c.relnamespace = (SELECT p.relnamespace FROM pg_class p WHERE p.oid = ${table}::regclass)
               AND c.relkind = 'r' AND c.relname ~ ${`^${table}_[0-9]{8}$`} AND c.relname < ${Partitions.nameOf(table, oldest)}
             ORDER BY c.relname`
-          for (const { half, name } of rows) {
-            // Detached concurrently, so that readers and writers of the other days are not held up; a detach that was
-            // cut short by a crash is finished first.
-            if (half !== null) yield* sql.unsafe(`ALTER TABLE ${table} DETACH PARTITION ${name} ${half ? "FINALIZE" : "CONCURRENTLY"}`)
-            yield* sql.unsafe(`DROP TABLE ${name}`)
-            partitionsDropped++
-          }
+        for (const { half, name } of rows) {
+          // Detached concurrently, so that readers and writers of the other days are not held up; a detach that was
+          // cut short by a crash is finished first.
+          if (half !== null) yield* sql.unsafe(`ALTER TABLE ${table} DETACH PARTITION ${name} ${half ? "FINALIZE" : "CONCURRENTLY"}`)
+          yield* sql.unsafe(`DROP TABLE ${name}`)
+          partitionsDropped++
         }
-        const removed = [
-          yield* sql`DELETE FROM webhook_secrets WHERE expires_at <= now() RETURNING 1`,
-          yield* sql`DELETE FROM idempotency_keys WHERE created_at < now() - interval '24 hours' RETURNING 1`,
-          yield* sql`DELETE FROM pings WHERE at < now() - interval '1 day' RETURNING 1`,
-          // The newest slot of each webhook stays: it knows the last success.
-          yield* sql`
-            DELETE FROM webhook_counters c WHERE c.slot < now() - interval '25 hours'
-              AND EXISTS (SELECT 1 FROM webhook_counters n WHERE n.webhook_id = c.webhook_id AND n.slot > c.slot AND n.last_success_at IS NOT NULL) RETURNING 1`,
-          // One that was never sent was given up long before.
-          yield* sql`DELETE FROM notices WHERE coalesce(sent_at, created_at) < now() - interval '31 days' RETURNING 1`
-        ]
-        return { partitionsDropped, rowsRemoved: removed.reduce((sum, rows) => sum + rows.length, 0) }
-      })
+      }
+      return partitionsDropped
+    })
+
+    /** Deletes a part at a time, however much there is. Returns how many rows went. */
+    const remove = (table: string, condition: Statement.Fragment) => {
+      const part = sql<{ gone: number }>`
+        WITH gone AS (DELETE FROM ${sql(table)} WHERE ctid = ANY(ARRAY(SELECT c.ctid FROM ${sql(table)} c WHERE ${condition} LIMIT ${PART})) RETURNING 1)
+        SELECT count(*)::int AS gone FROM gone`
+      return Effect.iterate(
+        { total: 0, last: PART },
+        {
+          while: ({ last }) => last === PART,
+          body: ({ total }) => Effect.map(part, ([row]) => ({ total: total + (row?.gone ?? 0), last: row?.gone ?? 0 }))
+        }
+      ).pipe(Effect.map(({ total }) => total))
+    }
+
+    /** Removes rows that are of no use any more. Returns how many went. */
+    const rows = Effect.map(
+      Effect.all([
+        remove("webhook_secrets", sql`c.expires_at <= now()`),
+        remove("idempotency_keys", sql`c.created_at < now() - interval '24 hours'`),
+        remove("pings", sql`c.at < now() - interval '1 day'`),
+        // The newest slot of each webhook stays: it knows the last success.
+        remove(
+          "webhook_counters",
+          sql`c.slot < now() - interval '25 hours'
+            AND EXISTS (SELECT 1 FROM webhook_counters n WHERE n.webhook_id = c.webhook_id AND n.slot > c.slot AND n.last_success_at IS NOT NULL)`
+        ),
+        // One that was never sent was given up long before.
+        remove("notices", sql`coalesce(c.sent_at, c.created_at) < now() - interval '31 days'`)
+      ]),
+      (counts) => counts.reduce((sum, count) => sum + count, 0)
+    )
+
+    return {
+      /** Drops what is past. What fails is told, tried again by its workflow, and does not keep the rest. Returns what went. */
+      retain: Effect.gen(function* () {
+        const [dropped, removed] = yield* Effect.all([Effect.exit(days), Effect.exit(rows)])
+        const done = { partitionsDropped: yield* dropped, rowsRemoved: yield* removed }
+        yield* Effect.logInfo("retention: what is past is gone").pipe(Effect.annotateLogs(done))
+        return done
+      }).pipe(Effect.tapErrorCause((cause) => Effect.logError("retention failed and is tried again", cause)))
     }
   })
 }) {

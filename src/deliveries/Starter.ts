@@ -4,7 +4,7 @@
  * one process the first task comes back with the start (eager start).
  */
 import { isGrpcServiceError, ServiceError, WorkflowExecutionAlreadyStartedError } from "@temporalio/client"
-import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from "@temporalio/common"
+import { NamespaceNotFoundError, WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError } from "@temporalio/common"
 import { Data, Duration, Effect, Ref } from "effect"
 import { type DeliverInput, searchKeys, signals, workflows } from "../../workflows/contract.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -34,8 +34,9 @@ export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly cause:
     return said === undefined ? (this.cause instanceof Error ? this.cause.message : String(this.cause)) : said.details || said.message
   }
 
-  /** Whether it is this start that is at fault; otherwise the next would fail as well. */
+  /** Whether it is this start that is at fault; otherwise the next would fail as well, as where the namespace is not there. */
   get refused(): boolean {
+    if (this.cause instanceof NamespaceNotFoundError || this.cause instanceof WorkflowNotFoundError) return false
     return this.#said === undefined || this.#said.code === INVALID_ARGUMENT
   }
 

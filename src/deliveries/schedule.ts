@@ -2,6 +2,7 @@
  * When the next attempt is. A table of waits that each delivery takes along, spread by ±20 %; an overloaded endpoint
  * is given at least a minute, and what it asks for by `Retry-After` is honoured within bounds. Decision D-20.
  */
+import { Duration } from "effect"
 import type { Answer } from "./post.ts"
 
 /** Least wait after a timeout or a 429, in ms. */
@@ -9,6 +10,9 @@ const PATIENCE_MS = 60_000
 /** `Retry-After` is honoured up to this, or up to twice the scheduled wait where that is longer, in ms. */
 const RETRY_AFTER_MS = 3_600_000
 const SPREAD = 0.2
+
+/** The wait before the first attempt, in seconds: a delivery is due when it is over. */
+export const firstWait = (waits: ReadonlyArray<Duration.Duration>): number => Duration.toSeconds(waits[0] ?? Duration.zero)
 
 /**
  * The wait in ms after attempt `number` (from 1) failed, or undefined when the schedule is used up. `waitsMs[n]` is the

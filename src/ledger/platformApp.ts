@@ -10,7 +10,7 @@ import { text } from "../http/Body.ts"
 import { door, methodsIn } from "../http/door.ts"
 import { type FieldIssue, type Problem, problem } from "../http/Problem.ts"
 import { render } from "../telemetry/Prometheus.ts"
-import { type InvalidRecords, Ledger, type Line, MAX_RECORDS } from "./Ledger.ts"
+import { type Applied, type InvalidRecords, Ledger, type Line, MAX_RECORDS } from "./Ledger.ts"
 import { type Fault, read, readLine } from "./Record.ts"
 
 /** Bytes of one request at the most. */
@@ -22,6 +22,8 @@ export interface Readiness {
   readonly dependencies: Readonly<Record<string, string | null>>
   /** Age of the oldest undispatched event in seconds, 0 when there is none. */
   readonly oldestUndispatchedSeconds: number | null
+  /** How overdue the longest overdue delivery is whose endpoint took the last one, in seconds, 0 when there is none. */
+  readonly oldestOverdueSeconds: number | null
 }
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
@@ -99,7 +101,12 @@ const feed = (token: Redacted.Redacted) =>
       return yield* problem("payload_too_large", `A request carries at most ${MAX_RECORDS} records; send more requests.`)
     }
     const applying = ledger.apply(lines, { events: wanted !== "none" })
-    return yield* Effect.catchTag(ledger.once([type, wanted ?? "all", sent], applying), "InvalidRecords", invalid)
+    const done: { applied?: Applied } = {}
+    const noted = Effect.tap(applying, (applied) => Effect.sync(() => Object.assign(done, { applied })))
+    const answer = yield* Effect.catchTag(ledger.once([type, wanted ?? "all", sent], noted), "InvalidRecords", invalid)
+    // Counted once it is committed; an answer that is given again counts nothing.
+    if (done.applied !== undefined) tally(done.applied)
+    return answer
   })
 
 const invalid = ({ faults }: InvalidRecords) =>
@@ -112,6 +119,15 @@ const invalid = ({ faults }: InvalidRecords) =>
     )
   )
 
+const fedRecords = Metric.counter("custody_feed_records_total", { description: "Records of the feed by what became of them" })
+const fedEvents = Metric.counter("custody_feed_events_total", { description: "Events that the feed recorded" })
+
+const tally = ({ changed, events, unchanged }: Applied) => {
+  Metric.tagged(fedRecords, "outcome", "changed").unsafeUpdate(changed, [])
+  Metric.tagged(fedRecords, "outcome", "unchanged").unsafeUpdate(unchanged, [])
+  fedEvents.unsafeUpdate(events, [])
+}
+
 /** The record feed. `token` is the platform token. */
 export const feedRoutes = (token: Redacted.Redacted) => HttpRouter.empty.pipe(HttpRouter.post("/platform/v1/records", feed(token)))
 
@@ -123,11 +139,18 @@ const oldestUndispatched = Metric.gauge("custody_oldest_undispatched_event_secon
   description: "Age of the oldest event that waits for its deliveries; NaN while Postgres does not answer"
 })
 
+const oldestOverdue = Metric.gauge("custody_oldest_overdue_delivery_seconds", {
+  description: "How overdue the longest overdue delivery is whose endpoint took the last one; NaN while Postgres does not answer"
+})
+
 /** Keeps what readiness says for the scraper. */
-const measure = ({ dependencies, oldestUndispatchedSeconds }: Readiness) =>
+const measure = ({ dependencies, oldestOverdueSeconds, oldestUndispatchedSeconds }: Readiness) =>
   Effect.zipRight(
     Effect.forEach(Object.entries(dependencies), ([name, fault]) => Metric.set(dependencyUp(name), fault === null ? 1 : 0)),
-    Metric.set(oldestUndispatched, oldestUndispatchedSeconds ?? Number.NaN)
+    Effect.zipRight(
+      Metric.set(oldestUndispatched, oldestUndispatchedSeconds ?? Number.NaN),
+      Metric.set(oldestOverdue, oldestOverdueSeconds ?? Number.NaN)
+    )
   )
 
 /** The listener's routes: health, metrics and what is given besides. `readiness` says how the process is. */

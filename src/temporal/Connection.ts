@@ -103,13 +103,22 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
     )
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.flatMap(now, ({ connection }) => Effect.tryPromise(() => connection.close()))))
 
+    // The server may answer and have lost the namespace, which is looked up in its database and therefore not at each question.
+    const [hasNamespace, askAgain] = yield* Effect.cachedInvalidateWithTTL(
+      Effect.flatMap(now, ({ client }) =>
+        Effect.tryPromise(() => client.workflowService.describeNamespace({ namespace: settings.temporalNamespace }))
+      ),
+      "5 seconds"
+    )
+
     return {
       /** The connection, once it stands; waits for it. */
       ready: Deferred.await(connected),
       /** The connection, or {@link TemporalAway} when it does not stand yet. */
       now,
-      /** Whether the server answers now, within two seconds. */
+      /** Whether the server answers now, within two seconds, and has the namespace. */
       answers: Effect.flatMap(now, ({ client }) => Effect.tryPromise(() => client.workflowService.getSystemInfo({}))).pipe(
+        Effect.zipRight(Effect.tapError(hasNamespace, () => askAgain)),
         Effect.timeout("2 seconds"),
         Effect.match({ onFailure: () => false, onSuccess: () => true })
       ),

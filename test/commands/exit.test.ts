@@ -69,10 +69,18 @@ describe("exit code 3: a setting is missing or does not fit", () => {
   })
 
   test("settings that belong together: a certificate without its key, a database without MASTER_KEY", async () => {
-    const [tls, master] = await Promise.all([run(["start"], { TLS_CERT_FILE: "/etc/ssl/cert.pem" }), run(["start"], { MASTER_KEY: "" })])
+    const [tls, master, token] = await Promise.all([
+      run(["start"], { TLS_CERT_FILE: "/etc/ssl/cert.pem" }),
+      run(["start"], { MASTER_KEY: "" }),
+      run(["start", "--roles", "api"], { PLATFORM_TOKEN: "" })
+    ])
     expect([tls.code, tls.stderr]).toEqual([3, "TLS_KEY_FILE: not set, expected a value because TLS_CERT_FILE is set.\n"])
     expect(master.code).toBe(3)
     expect(master.stderr).toContain("MASTER_KEY: not set, expected 32 bytes in base64 because DATABASE_URL is set.")
+    expect([token.code, token.stderr]).toEqual([
+      3,
+      expect.stringContaining("PLATFORM_TOKEN: not set, expected at least 16 characters because DATABASE_URL is set.")
+    ])
   })
 })
 

@@ -351,3 +351,42 @@ describe("Custody records, rule 1: the same record fed many times at once", () =
     expect(kinds).toHaveLength(changed + 1)
   })
 })
+
+describe("operators see the feed", () => {
+  test("each request is a line of the log, whether it was applied or refused, and what was applied is counted once", async () => {
+    const counted = async (sample: string) => {
+      const text = await (await fetch(`${app.main?.platformUrl}/metrics`)).text()
+      return Number(
+        text
+          .split("\n")
+          .find((line) => line.startsWith(`${sample} `))
+          ?.split(" ")[1] ?? 0
+      )
+    }
+    const samples = [
+      'custody_feed_records_total{outcome="changed"}',
+      'custody_feed_records_total{outcome="unchanged"}',
+      "custody_feed_events_total"
+    ]
+    const counts = () => Promise.all(samples.map(counted))
+    const before = await counts()
+    const send = (id: string, records: ReadonlyArray<Record>, more = {}) => app.records(records, { "x-request-id": id, ...more })
+    const batch = [transaction("vault_a", 43_000), network("ethereum")]
+    for (const id of ["feed-first", "feed-again"]) expect((await send(id, batch, { "idempotency-key": "seen" })).status).toBe(200)
+    expect((await send("feed-refused", [{ type: "nonsense" }])).status).toBe(400)
+    expect((await send("feed-denied", batch, { authorization: "Bearer somebody-else" })).status).toBe(401)
+    expect((await counts()).map((count, index) => count - (before[index] ?? 0))).toEqual([1, 1, 1])
+    const seen = await until("the log", () => {
+      const lines = (app.main?.output() ?? "").split("\n").filter((line) => line.includes('"feed-'))
+      return lines.length === 4 ? lines.map((line) => JSON.parse(line)) : undefined
+    })
+    expect(seen.map(({ message, method, path, requestId, status }) => [message, method, path, requestId, status])).toEqual(
+      [
+        ["feed-first", 200],
+        ["feed-again", 200],
+        ["feed-refused", 400],
+        ["feed-denied", 401]
+      ].map(([id, status]) => ["request", "POST", "/platform/v1/records", id, status])
+    )
+  })
+})

@@ -1,0 +1,68 @@
+/**
+ * Servers that answer and cannot do their work: a Postgres that became a standby while connections to it stood, and a
+ * Temporal server without the namespace. What cannot be done is told, and done as soon as it can be. Reliability F6, F9.
+ */
+import { describe, expect, test } from "bun:test"
+import { msToTs } from "@temporalio/common/lib/time"
+import { type App, useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
+import { balance, smallest, transaction } from "../support/records.ts"
+import { operator } from "../support/temporal.ts"
+import { create } from "../webhooks/verbs.ts"
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers field by field
+const readiness = async (app: App): Promise<any> => (await fetch(`${app.main?.platformUrl}/health/ready`)).json()
+
+describe("a Postgres that takes no writes any more", () => {
+  const app = useApp(["api"])
+
+  test("is told by readiness, and left as soon as another one takes them", async () => {
+    await app.feed(smallest())
+    const key = (await app.key("user_a")).secret
+    const name = new URL(app.databaseUrl).pathname.slice(1)
+    const ready = async () => (await readiness(app)).dependencies.postgres
+    expect(await ready()).toBeNull()
+    await app.sql(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+    await app.sql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'custody-%' AND datname = current_database()"
+    )
+    await until("readiness to tell it", async () => (await ready()) === "Postgres takes no writes: is it a standby?", 20)
+    const refused = await until("a refusal", async () => {
+      const answer = await app.records([balance("vault_a", "ethereum/native", "7")])
+      return answer.status === 503 ? answer : undefined
+    })
+    expect(refused.json.code).toBe("service_unavailable")
+    expect((await app.get("/v1/vaults", key)).status).toBe(200)
+    // New connections may write; the ones that stand go on as they are, as those to the old primary do.
+    await app.sql(`ALTER DATABASE ${name} RESET default_transaction_read_only`)
+    await until("the feed", async () => (await app.records([balance("vault_a", "ethereum/native", "7")])).status === 200, 20)
+    expect((await app.get("/v1/vaults/vault_a/balances", key)).json.data[0].amount).toBe("7")
+  }, 60_000)
+})
+
+describe("a Temporal server without the namespace", () => {
+  const namespace = `absent-${process.pid}-${Date.now()}`
+  const app = useApp(["api", "dispatcher"], { TEMPORAL_NAMESPACE: namespace })
+
+  test("is told by readiness; events wait, undispatched and visible as such, until it is there", async () => {
+    await app.feed(smallest())
+    const key = (await app.key("user_a")).secret
+    await create(app, key)
+    await app.feed([transaction("vault_a", 1)])
+    const ready = () => readiness(app)
+    await Bun.sleep(3_000)
+    const state = await ready()
+    expect(state.dependencies.temporal).toContain("Temporal")
+    expect(state.oldestUndispatchedSeconds).toBeGreaterThan(2)
+    const waiting = await app.sql("SELECT count(*)::int AS waiting FROM events WHERE dispatched_at IS NULL")
+    expect(waiting[0]?.["waiting"]).toBeGreaterThan(0)
+    const { client, close } = await operator()
+    try {
+      await client.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: msToTs("1 day") })
+    } finally {
+      await close()
+    }
+    await until("the events", async () => (await ready()).oldestUndispatchedSeconds === 0, 60)
+    expect((await ready()).dependencies.temporal).toBeNull()
+  }, 120_000)
+})
