@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import { type Process, useApp } from "../support/app.ts"
 import { smallest } from "../support/records.ts"
 
-/** Two requests a second with room for six; the proxy setting lets the tests call from many addresses. */
-const app = useApp(["api"], { RATE_LIMIT: "2/1s burst 6", TRUSTED_PROXIES: "127.0.0.0/8" })
+/** A request a minute with room for six: none comes back during a test. The proxy setting lets the tests call from many addresses. */
+const app = useApp(["api"], { RATE_LIMIT: "1/1m burst 6", TRUSTED_PROXIES: "127.0.0.0/8" })
 
 beforeAll(() => app.feed(smallest()))
 
@@ -17,8 +17,8 @@ describe("Decision D-12: rate limit", () => {
     const paths = ["/v1/networks", "/v1/vaults/vault_none", "/v1/nothing", "/v1/vaults?limit=0"]
     for (const [index, path] of paths.entries()) {
       const { headers } = await app.get(path, key)
-      expect(headers.get("ratelimit-policy")).toBe('"key";q=6;w=3')
-      expect(headers.get("ratelimit")).toMatch(new RegExp(`^"key";r=${5 - index};t=[123]$`))
+      expect(headers.get("ratelimit-policy")).toBe('"key";q=6;w=360')
+      expect(headers.get("ratelimit")).toBe(`"key";r=${5 - index};t=${60 * (index + 1)}`)
     }
   })
 
@@ -31,19 +31,25 @@ describe("Decision D-12: rate limit", () => {
 
   test("past the burst it is 429 rate_limited with Retry-After, and after that time requests succeed again", async () => {
     const key = await fresh()
-    const burst = await Promise.all(Array.from({ length: 12 }, () => app.get("/v1/networks", key)))
-    const statuses = burst.map(({ status }) => status)
-    expect(statuses.filter((status) => status === 200).length).toBe(6)
+    const quick = await app.start(["api"], { RATE_LIMIT: "1/3s burst 6" })
+    const ask = () => fetch(`${quick.baseUrl}/v1/networks`, { headers: { authorization: `Bearer ${key}` } })
+    const begun = performance.now()
+    const burst = await Promise.all(Array.from({ length: 12 }, ask))
+    // A machine that is busy for longer than a request takes to come back sees that one, too.
+    const back = Math.floor((performance.now() - begun) / 3_000)
+    const passed = burst.filter(({ status }) => status === 200).length
+    expect(passed).toBeGreaterThanOrEqual(6)
+    expect(passed).toBeLessThanOrEqual(6 + back)
     const refused = burst.find(({ status }) => status === 429)
-    expect(refused?.json.code).toBe("rate_limited")
+    expect(JSON.parse((await refused?.text()) ?? "{}").code).toBe("rate_limited")
     expect(refused?.headers.get("content-type")).toBe("application/problem+json")
     expect(refused?.headers.get("ratelimit")).toStartWith('"key";r=0;t=')
-    expect(refused?.headers.get("ratelimit-policy")).toBe('"key";q=6;w=3')
+    expect(refused?.headers.get("ratelimit-policy")).toBe('"key";q=6;w=18')
     const wait = Number(refused?.headers.get("retry-after"))
     expect(wait).toBeGreaterThanOrEqual(1)
     expect(wait).toBeLessThanOrEqual(3)
     await Bun.sleep(wait * 1_000)
-    expect((await app.get("/v1/networks", key)).status).toBe(200)
+    expect((await ask()).status).toBe(200)
   })
 
   test("the limit is per key: one key that is used up leaves another alone", async () => {
