@@ -44,7 +44,7 @@ export const table = {
   ),
   platformToken: secret(
     "PLATFORM_TOKEN",
-    "generated into `DATA_DIR`",
+    "generated into `DATA_DIR` with embedded Postgres, required by the API otherwise",
     "bearer token of the record feed, at least 16 characters",
     (value) => (value.trim().length >= 16 ? Either.right(value.trim()) : Either.left("at least 16 characters"))
   ),
