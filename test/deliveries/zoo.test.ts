@@ -39,6 +39,9 @@ interface Expected {
   readonly requests?: number
 }
 
+/** What an animal sends, made before any of them is waited for. */
+const bomb = gzipSync(Buffer.alloc(64 * 1_048_576))
+
 const HOUR: readonly [number, number] = [47.9, 72.1]
 
 /** What the server does once it has the request, and what the attempt is recorded as. */
@@ -115,7 +118,6 @@ const animals: { readonly [name: string]: readonly [Behaviour, Expected] } = {
   // F15
   "a gzip bomb": [
     ({ end, write }) => {
-      const bomb = gzipSync(Buffer.alloc(64 * 1_048_576))
       write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`)
       write(bomb)
       end()
@@ -276,11 +278,15 @@ beforeAll(async () => {
   key = await settle(app, urls.size)
   let number = 0
   for (const [name, url] of urls) webhooks.set(name, await webhookOf(app, key, number++, url))
+  // Its second to spare is not to be spent by what the others do to this process.
+  const patient = [...urls.keys()].findIndex((name) => name.includes("a 2xx after 9 s"))
+  await happen(app, [patient])
+  await deliveryWhen(app, key, [...webhooks.values()][patient].id, ({ attempts }) => attempts.length > 0, 30)
   await happen(
     app,
-    Array.from({ length: urls.size }, (_, index) => index)
+    Array.from({ length: urls.size }, (_, index) => index).filter((index) => index !== patient)
   )
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await app.close()
   endless?.kill()

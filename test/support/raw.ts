@@ -7,7 +7,10 @@ export interface RawAnswer {
   readonly body: string
 }
 
-/** Sends the bytes on a fresh connection and reads until the server closes it, or says nothing more for `quiet` ms. */
+/** How long the first byte of an answer is waited for, in ms. */
+const FIRST_BYTE = 10_000
+
+/** Sends the bytes on a fresh connection and reads until the server closes it, or has begun to answer and says nothing more for `quiet` ms. */
 export const sendRaw = (baseUrl: string, bytes: string | Uint8Array, quiet = 500): Promise<RawAnswer> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(baseUrl)
@@ -17,8 +20,12 @@ export const sendRaw = (baseUrl: string, bytes: string | Uint8Array, quiet = 500
       socket.destroy()
       resolve(parse(Buffer.concat(chunks).toString()))
     }
-    socket.setTimeout(quiet, done)
-    socket.on("data", (chunk) => chunks.push(Buffer.from(chunk)))
+    socket.setTimeout(FIRST_BYTE)
+    socket.on("timeout", done)
+    socket.on("data", (chunk) => {
+      if (chunks.length === 0) socket.setTimeout(quiet)
+      chunks.push(Buffer.from(chunk))
+    })
     socket.on("close", done)
     socket.on("error", (error) => (chunks.length === 0 ? reject(error) : done()))
   })
