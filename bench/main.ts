@@ -17,11 +17,19 @@ if (unknown.length > 0) {
 }
 
 let failed = false
+let child: ReturnType<typeof Bun.spawn> | undefined
+let interrupted = false
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    interrupted = true
+    child?.kill(signal)
+  })
+}
 for (const name of asked.length === 0 ? names : asked) {
-  const child = Bun.spawn([process.execPath, path.join(import.meta.dir, `${name}.ts`), ...options], {
+  if (interrupted) break
+  child = Bun.spawn([process.execPath, path.join(import.meta.dir, `${name}.ts`), ...options], {
     stdio: ["ignore", "inherit", "inherit"]
   })
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => child.kill(signal))
   failed = (await child.exited) !== 0 || failed
 }
 process.exit(failed ? 1 : 0)

@@ -4,6 +4,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import pg from "pg"
+import { baseEnv } from "../../test/support/app.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
 const children: Array<ChildProcess> = []
@@ -11,9 +12,9 @@ const children: Array<ChildProcess> = []
 /** A folder for this run, gone afterwards. */
 export const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-bench-"))
 
-/** Environment of a process of the service: free ports, no rate limit, quiet logs. */
+/** Environment of a process of the service: free ports, no rate limit, quiet logs, and nothing that the shell says of databases. */
 export const environment = (extra: Record<string, string> = {}): Record<string, string> => ({
-  ...Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined)),
+  ...baseEnv(),
   DATA_DIR: path.join(folder, "data"),
   PORT: "0",
   PLATFORM_PORT: "0",
@@ -21,7 +22,6 @@ export const environment = (extra: Record<string, string> = {}): Record<string, 
   EMBEDDED_TEMPORAL_PORT: "0",
   EMBEDDED_TEMPORAL_UI_PORT: "0",
   RATE_LIMIT: "off",
-  LOG_FORMAT: "json",
   LOG_LEVEL: "info",
   ...extra
 })
@@ -90,8 +90,7 @@ export const load = async (ask: Record<string, unknown>) => {
   return result
 }
 
-/** Ends every process that was started here, and removes the folder. */
-export const end = async (): Promise<void> => {
+const endAll = async (): Promise<void> => {
   await Promise.all(
     children.map(
       (child) =>
@@ -109,6 +108,18 @@ export const end = async (): Promise<void> => {
   )
   fs.rmSync(folder, { recursive: true, force: true })
 }
+
+let ending: Promise<void> | undefined
+/** Ends every process that was started here, and removes the folder. */
+export const end = (): Promise<void> => {
+  ending ??= endAll()
+  return ending
+}
+for (const [signal, code] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143]
+] as const)
+  process.once(signal, () => void end().finally(() => process.exit(code)))
 
 /** The middle value; of an even number of values the mean of the two in the middle. */
 export const median = (values: ReadonlyArray<number>): number => {
