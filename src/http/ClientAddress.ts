@@ -27,5 +27,17 @@ export const clientAddress = (
   return hop
 }
 
+const NEARBY = new Set(["loopback", "private", "uniqueLocal", "linkLocal"])
+
+/**
+ * Whether a peer looks like a proxy that nobody named: it is nearby, says for whom it asks, and is not trusted. All who
+ * come through it are one caller then.
+ */
+export const unnamedProxy = (peer: string | undefined, forwardedFor: string | null, trusted: ReadonlyArray<Format.Cidr>): boolean => {
+  if (forwardedFor === null || peer === undefined) return false
+  const direct = Format.address(peer)
+  return direct !== undefined && NEARBY.has(direct.range()) && !Format.holds(trusted, direct)
+}
+
 /** Some proxies write `203.0.113.7:4711` or `[2001:db8::1]:4711`. */
 const withoutPort = (text: string): string => /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text

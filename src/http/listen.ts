@@ -10,7 +10,7 @@ import { type HttpApp, HttpServerError, HttpServerRequest, HttpServerResponse } 
 import type { Server } from "bun"
 import { Cause, Context, Data, Duration, Effect, Exit, Runtime, Scope, type Types } from "effect"
 import type { Cidr } from "../settings/Format.ts"
-import { clientAddress } from "./ClientAddress.ts"
+import { clientAddress, unnamedProxy } from "./ClientAddress.ts"
 import * as exchange from "./Exchange.ts"
 import { Exchange, type ExchangeState } from "./Exchange.ts"
 
@@ -49,12 +49,22 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
     const run = Runtime.runFork(runtime)
     const log = Runtime.runFork(yield* Effect.runtime<never>())
 
+    let told = false
+    const tellOfProxy = (peer: string | undefined) => {
+      told = true
+      log(
+        Effect.logWarning(
+          `X-Forwarded-For came from ${peer}, which TRUSTED_PROXIES does not name: all who come that way are one caller to limits and address allowlists`
+        )
+      )
+    }
+
     const handle = (request: Request, server: Server<undefined>): Promise<Response> =>
       new Promise((resolve) => {
-        const state = exchange.make(
-          request.headers.get("x-request-id"),
-          clientAddress(server.requestIP(request)?.address, request.headers.get("x-forwarded-for"), listener.trustedProxies)
-        )
+        const peer = server.requestIP(request)?.address,
+          forwardedFor = request.headers.get("x-forwarded-for")
+        if (!told && unnamedProxy(peer, forwardedFor, listener.trustedProxies)) tellOfProxy(peer)
+        const state = exchange.make(request.headers.get("x-request-id"), clientAddress(peer, forwardedFor, listener.trustedProxies))
         if (listener.bodySeconds !== undefined && hasBody(request)) {
           server.timeout(request, listener.bodySeconds)
           state.bodyRead = () => server.timeout(request, IDLE_SECONDS)

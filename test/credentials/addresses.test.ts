@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import * as os from "node:os"
 import { type Process, useApp } from "../support/app.ts"
 import { rawGet } from "../support/raw.ts"
+import { until } from "../support/receiver.ts"
 import { smallest } from "../support/records.ts"
 
 /** The public API of `app` believes nobody, `behind` believes proxies on the loopback and in 10/8. */
@@ -44,6 +45,21 @@ describe("Decision D-11: the client address", () => {
       expect([name, await ask(app.main?.baseUrl ?? "", outside, `${name}: ${value}`)]).toEqual([name, 403])
       expect([name, await ask(app.main?.baseUrl ?? "", inside, `${name}: ${value}`)]).toEqual([name, 200])
     }
+  })
+
+  test("a proxy nearby that TRUSTED_PROXIES does not name is told in the log, once", async () => {
+    const key = await keyFor()
+    const told = ({ output }: Process) =>
+      output()
+        .split("\n")
+        .filter((line) => line.includes("TRUSTED_PROXIES does not name")).length
+    const [nobody, trusting] = await Promise.all([app.start(["api"]), app.start(["api"], { TRUSTED_PROXIES: "127.0.0.1/32" })])
+    for (const { baseUrl } of [nobody, trusting]) {
+      for (const line of ["X-Other: 1", "X-Forwarded-For: 203.0.113.7", "X-Forwarded-For: 203.0.113.8"])
+        expect(await ask(baseUrl, key, line)).toBe(200)
+    }
+    await until("the line", () => told(nobody) > 0)
+    expect([told(nobody), told(trusting)]).toEqual([1, 0])
   })
 
   test("from a trusted proxy X-Forwarded-For decides and no other header does", async () => {
