@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test"
-import { useApp } from "../support/app.ts"
+import { type Process, useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
 import { smallest, transaction } from "../support/records.ts"
 
 const app = useApp(["api"], { LOG_LEVEL: "debug" })
@@ -96,11 +97,13 @@ describe("health and metrics on the platform listener", () => {
 })
 
 describe("logs", () => {
-  const lines = () =>
-    (app.main?.output() ?? "")
-      .trim()
+  /** What a process logged, but for a line that is not whole yet. */
+  const linesOf = (one: Process | undefined) =>
+    (one?.output() ?? "")
       .split("\n")
+      .slice(0, -1)
       .map((line) => JSON.parse(line))
+  const lines = () => linesOf(app.main)
 
   test("are one JSON object a line with time, level and message", () => {
     expect(lines().length).toBeGreaterThan(0)
@@ -117,8 +120,10 @@ describe("logs", () => {
     const requestId = `log-test-${Date.now()}`
     await app.get("/v1/vaults/vault_a/transactions?status=pending&hash=findme", key, { "x-request-id": requestId })
     await app.get("/v1/vaults/vault_none?cursor=findme", key, { "x-request-id": `${requestId}-2` })
-    await Bun.sleep(50)
-    const found = lines().filter((line) => String(line.requestId).startsWith(requestId))
+    const found = await until("the lines of both", () => {
+      const those = lines().filter((line) => String(line.requestId).startsWith(requestId))
+      return those.length >= 2 && those
+    })
     expect(found).toMatchObject([
       {
         message: "request",
@@ -140,13 +145,9 @@ describe("logs", () => {
     const read = (path: string) => fetch(`${usual.baseUrl}${path}`, { headers: { authorization: `Bearer ${key}` } })
     await read("/v1/vaults")
     await read("/v1/vaults/vault_none")
-    await Bun.sleep(50)
-    const requests = usual
-      .output()
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line))
-      .filter(({ message }) => message === "request")
+    // Lines come in the order of the requests: the read that succeeded would be before this one.
+    await until("the line of the other", () => linesOf(usual).some(({ path }) => path === "/v1/vaults/vault_none"))
+    const requests = linesOf(usual).filter(({ message }) => message === "request")
     expect(requests).toMatchObject([{ path: "/v1/vaults/vault_none", status: 404, level: "info" }])
   })
 })

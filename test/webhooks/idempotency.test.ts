@@ -3,8 +3,9 @@ import { describe, expect, test } from "bun:test"
 import { randomUUID } from "node:crypto"
 import { Client } from "pg"
 import { type Answer, useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
 import { transaction, user } from "../support/records.ts"
-import { create, fields, short, tryCreate, useKeys } from "./verbs.ts"
+import { create, fields, patiently, short, tryCreate, useKeys } from "./verbs.ts"
 
 const app = useApp()
 const keys = useKeys(app)
@@ -94,7 +95,7 @@ describe("Decision D-13: the same key and body return the first answer", () => {
 
   test("at once: one is carried out, the others are told 409 or get its answer", async () => {
     const [before, key] = [await webhooks(), randomUUID()]
-    const answers = await Promise.all(Array.from({ length: 20 }, () => createOnce(key, { status: "DISABLED" })))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => patiently(() => createOnce(key, { status: "DISABLED" }))))
     const made = answers.filter(({ status }) => status === 201)
     expect(made.length).toBeGreaterThanOrEqual(1)
     expect(new Set(made.map(({ text }) => text)).size).toBe(1)
@@ -110,7 +111,10 @@ describe("Decision D-13: the same key and body return the first answer", () => {
     await blocker.query("BEGIN")
     await blocker.query("SELECT 1 FROM webhooks WHERE id = $1 FOR UPDATE", [id])
     const first = post(`/v1/webhooks/${id}/rotate-secret`, key)
-    await Bun.sleep(300)
+    await until("the first to wait for the row", async () => {
+      const rows = await app.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
+      return rows.length > 0
+    })
     const second = await post(`/v1/webhooks/${id}/rotate-secret`, key)
     expect([short(second), second.headers.get("retry-after")]).toEqual(["409 idempotency_in_progress", "1"])
     await blocker.query("ROLLBACK")

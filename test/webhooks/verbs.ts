@@ -29,6 +29,15 @@ export const create = async (app: App, key: string, more: Fields = {}): Promise<
 export const patch = (app: App, key: string, id: string, body: unknown): Promise<Answer> =>
   app.request("PATCH", `/v1/webhooks/${id}`, { key, body })
 
+/** Asks again while the service is too busy to answer: with a 503 nothing was done. */
+export const patiently = async (ask: () => Promise<Answer>): Promise<Answer> => {
+  for (let tries = 1; ; tries++) {
+    const answer = await ask()
+    if (answer.status !== 503 || tries === 20) return answer
+    await Bun.sleep(200)
+  }
+}
+
 /** An answer in short: its status, and the code of a problem. */
 export const short = ({ json, status }: Answer): string => (status < 300 ? String(status) : `${status} ${json?.code}`)
 
