@@ -96,14 +96,17 @@ describe("Postgres is away", () => {
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
       }
     })
-    for (let round = 0; round < 5; round++) {
+    try {
+      for (let round = 0; round < 5; round++) {
+        await Bun.sleep(100)
+        await proxy.cut()
+        await Bun.sleep(30)
+        await proxy.open()
+      }
       await Bun.sleep(100)
-      await proxy.cut()
-      await Bun.sleep(30)
-      await proxy.open()
+    } finally {
+      running = false
     }
-    await Bun.sleep(100)
-    running = false
     await Promise.all(load)
     expect([...statuses.keys()].sort()).toEqual([200, 503])
     expect(await recovery()).toBeLessThan(5_000)

@@ -50,6 +50,7 @@ export class Rig {
   readonly #answered = new Map<string, number>()
   #ids = new Map<string, string>()
   #next = 0
+  #stopped = false
   #database = ""
 
   /** Opens it; `roles` is what the first process does, `through` the URL by which it reaches a database. */
@@ -98,16 +99,18 @@ export class Rig {
     return this.app.main
   }
 
-  /** Feeds this many transactions and repeats what was not acknowledged; `pace` is the pause between requests in ms. */
+  /** Feeds this many transactions and repeats what was not acknowledged, until it is closed; `pace` is the pause between requests in ms. */
   async feed(count: number, pace = 0): Promise<void> {
     for (let fed = 0; fed < count; fed += BATCH) {
       const hashes = Array.from({ length: Math.min(BATCH, count - fed) }, () => hash(++this.#next))
       const records = hashes.map((text, index) => transaction(`vault_${(fed + index) % 2}`, 0, { hash: text }))
       await until(
         "the feed's acknowledgement",
-        async () => (await this.app.records(records).catch(() => undefined))?.status === 200 || Bun.sleep(100).then(() => false),
+        async () =>
+          this.#stopped || (await this.app.records(records).catch(() => undefined))?.status === 200 || Bun.sleep(100).then(() => false),
         120
       )
+      if (this.#stopped) return
       for (const text of hashes) this.acknowledged.add(text)
       await Bun.sleep(pace)
     }
@@ -180,6 +183,7 @@ export class Rig {
   }
 
   async close(): Promise<void> {
+    this.#stopped = true
     await this.app.close()
     await this.receiver.close()
   }

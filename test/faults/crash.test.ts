@@ -74,20 +74,24 @@ describe("Architecture, What must hold 6: Postgres crashes", () => {
       let over = false
       const feeding = rig.feed(20, 100)
       const { done, seen } = load(() => over)
-      await Bun.sleep(500)
-      await postgres.crash()
-      const gone = performance.now()
-      await Bun.sleep(1_000)
-      await postgres.start()
-      const returned = performance.now()
-      const well = await until(
-        "a read that is answered",
-        () => seen.find(({ answer, begunAt }) => answer.status === 200 && begunAt > gone),
-        60
-      )
-      back.push(Math.max(0, well.begunAt + well.tookMs - returned))
-      await feeding
-      over = true
+      let returned = 0
+      try {
+        await Bun.sleep(500)
+        await postgres.crash()
+        const gone = performance.now()
+        await Bun.sleep(1_000)
+        await postgres.start()
+        returned = performance.now()
+        const well = await until(
+          "a read that is answered",
+          () => seen.find(({ answer, begunAt }) => answer.status === 200 && begunAt > gone),
+          60
+        )
+        back.push(Math.max(0, well.begunAt + well.tookMs - returned))
+        await feeding
+      } finally {
+        over = true
+      }
       await done
       expect(seen.filter(({ answer: { status } }) => status !== 200 && status !== 503)).toEqual([])
       const refused = seen.filter(({ answer: { status } }) => status === 503)
