@@ -114,13 +114,17 @@ const update = Command.make(
         if (given.noIps && Option.isSome(given.ips)) return yield* new Usage({ message: "Give either --ips or --no-ips, not both." })
         const allowed = given.noIps ? [] : yield* ranges(given.ips)
         yield* Effect.flatMap(
-          keys.update(given.id, {
-            ...(Option.isSome(given.scopes) ? { scopes: given.scopes.value } : {}),
-            ...(chosen === undefined ? {} : { vaultIds: chosen }),
-            ...(allowed === undefined ? {} : { ipAllowlist: allowed }),
-            ...(until === undefined ? {} : { expiresAt: until }),
-            ...(Option.isSome(given.label) ? { label: given.label.value } : {})
-          }),
+          keys.update(
+            given.id,
+            {
+              ...(Option.isSome(given.scopes) ? { scopes: given.scopes.value } : {}),
+              ...(chosen === undefined ? {} : { vaultIds: chosen }),
+              ...(allowed === undefined ? {} : { ipAllowlist: allowed }),
+              ...(until === undefined ? {} : { expiresAt: until }),
+              ...(Option.isSome(given.label) ? { label: given.label.value } : {})
+            },
+            { mayWiden: true }
+          ),
           json
         )
       })

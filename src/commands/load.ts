@@ -102,22 +102,43 @@ export const load = Command.make("load", { file, from, noEvents }, (given) =>
     let total: Applied = { received: 0, changed: 0, unchanged: 0, events: 0 }
     let bytes = 0,
       applied = 0
+    /** The lines of a batch of which nobody knows whether it was applied. */
+    let open: readonly [number, number] | undefined
+    const ended = () =>
+      [
+        ...(applied === 0 ? [] : [`Applied up to line ${applied}. Go on with --from ${applied + 1}.`]),
+        ...(open === undefined ? [] : [`Whether lines ${open[0]} to ${open[1]} were applied is not known.`])
+      ].join("\n")
     yield* linesOf(given.file).pipe(
       Stream.filter(({ line }) => line >= given.from),
       Stream.grouped(MAX_RECORDS),
       Stream.runForEach((chunk) =>
         Effect.gen(function* () {
           const sources = [...chunk]
-          total = add(total, yield* ledger.apply(sources.map(toLine), { events: !given.noEvents }))
-          applied = sources.at(-1)?.line ?? applied
+          const last = sources.at(-1)?.line ?? applied
+          open = [sources[0]?.line ?? last, last]
+          // A batch that is applied is counted, also when it is the last one because somebody pressed Ctrl-C.
+          yield* ledger.apply(sources.map(toLine), { events: !given.noEvents }).pipe(
+            Effect.tap((did) =>
+              Effect.sync(() => {
+                total = add(total, did)
+                applied = last
+                open = undefined
+              })
+            ),
+            Effect.tapErrorTag("InvalidRecords", () =>
+              Effect.sync(() => {
+                open = undefined
+              })
+            ),
+            Effect.uninterruptible
+          )
           bytes += sources.reduce((sum, { source }) => sum + Buffer.byteLength(source) + 1, 0)
           yield* show(bytes, total)
         })
       ),
       Effect.ensuring(Effect.suspend(() => Effect.zipRight(show(bytes, total, true), Console.log(JSON.stringify(total))))),
-      Effect.onError(() =>
-        applied === 0 ? Effect.void : Console.error(`Applied up to line ${applied}. Go on with --from ${applied + 1}.`)
-      )
+      Effect.onError(() => (ended() === "" ? Effect.void : Console.error(ended())))
     )
   }).pipe(Effect.provide(Layer.provide(Ledger.layer, commandDatabase)), Effect.scoped)
 ).pipe(Command.withDescription("Feed custody records through the ledger; prints counts as JSON."))

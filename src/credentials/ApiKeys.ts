@@ -45,6 +45,9 @@ export interface Choice {
 /** A choice that cannot be: which part of it, and why. */
 export class InvalidKey extends Data.TaggedError("InvalidKey")<{ readonly field: string; readonly message: string }> {}
 
+/** A change after which a key could do more, where that is not allowed. */
+export class WidensKey extends Data.TaggedError("WidensKey")<{ readonly id: string }> {}
+
 /** There is no such user or key. */
 export class UnknownKey extends Data.TaggedError("UnknownKey")<{ readonly message: string }> {}
 
@@ -120,9 +123,6 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
       /** Refuses a choice that cannot be, without doing anything. */
       check: (userId: string, choice: Partial<Choice>) => Effect.asVoid(checked(userId, choice)),
 
-      /** Whether the key could do more with the change than without it. Refuses a change that cannot be; does nothing. */
-      widens: (key: ApiKey, change: Partial<Choice>) => Effect.map(checked(key.userId, change), (stored) => widens(key, stored)),
-
       /** A new key of the user, with the secret that is shown this once. Fails for a user that is unknown or deactivated. */
       create: Effect.fn("ApiKeys.create")(
         function* (userId: string, choice: Choice) {
@@ -163,15 +163,19 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
           ([key]) => key
         ),
 
-      /** Edits what is given and leaves the rest, also what somebody else edits meanwhile. A revoked key cannot be edited. */
+      /**
+       * Edits what is given and leaves the rest, also what somebody else edits meanwhile. A revoked key cannot be edited.
+       * With `mayWiden` false a change after which the key could do more is refused, by what the key is at that moment.
+       */
       update: Effect.fn("ApiKeys.update")(
-        function* (id: string, change: Partial<Choice>) {
+        function* (id: string, change: Partial<Choice>, { mayWiden }: { readonly mayWiden: boolean }) {
           yield* sql`SELECT 1 FROM api_keys WHERE id = ${id} FOR UPDATE`
           const [known] = yield* find(id)
           if (known === undefined) return yield* new UnknownKey({ message: `There is no key ${id}.` })
           if (known.revokedAt !== null)
             return yield* new InvalidKey({ field: "id", message: `The key ${id} was revoked and cannot be edited.` })
           const stored = { ...known, ...(yield* checked(known.userId, change)) }
+          if (!mayWiden && widens(known, stored)) return yield* new WidensKey({ id })
           yield* sql`
           UPDATE api_keys SET label = ${stored.label}, scopes = ${stored.scopes}::text[], vault_ids = ${stored.vaultIds}::text[],
             ip_allowlist = ${stored.ipAllowlist}::text[], expires_at = ${stored.expiresAt}::timestamptz WHERE id = ${id}`

@@ -47,7 +47,8 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
     /** Deletes a part at a time, however much there is. Returns how many rows went. */
     const remove = (table: string, condition: Statement.Fragment) => {
       const part = sql<{ gone: number }>`
-        WITH gone AS (DELETE FROM ${sql(table)} WHERE ctid = ANY(ARRAY(SELECT c.ctid FROM ${sql(table)} c WHERE ${condition} LIMIT ${PART})) RETURNING 1)
+        WITH gone AS (DELETE FROM ${sql(table)} c WHERE c.ctid = ANY(ARRAY(SELECT c.ctid FROM ${sql(table)} c WHERE ${condition} LIMIT ${PART}))
+          AND ${condition} RETURNING 1)
         SELECT count(*)::int AS gone FROM gone`
       return Effect.iterate(
         { total: 0, last: PART },

@@ -48,12 +48,15 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
     /** When workflows were found running, by id, on the monotonic clock. */
     const running = new Map<string, number>()
 
-    /** Deliveries whose next attempt is overdue, the longest first, after a row of the page before. */
+    /**
+     * Deliveries whose next attempt is overdue, the longest first, after a row of the page before. By `now()`, which ends
+     * the walk along the index; `clock_timestamp()` is asked anew for each row, and all that wait would be walked through.
+     */
     const overdue = (seconds: number, after: Overdue | undefined) => sql<Overdue>`
       SELECT d.id, d.kind, d.webhook_id AS "webhookId", d.event_id AS "eventId", e.entity_id AS "entityId", w.url, d.next_attempt_at AS "dueAt",
         coalesce(h.consecutive_failures, 0) = 0 AS healthy
       FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id LEFT JOIN webhook_health h ON h.webhook_id = w.id
-      WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at < clock_timestamp() - make_interval(secs => ${seconds})
+      WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at < now() - make_interval(secs => ${seconds})
         AND d.id >= ${oldestId("del")} AND (d.next_attempt_at, d.id) > (${after?.dueAt ?? "-infinity"}::timestamptz, ${after?.id ?? ""})
       ORDER BY d.next_attempt_at, d.id LIMIT ${PAGE}`
 

@@ -45,7 +45,7 @@ export const ensure = (data: DemoData, earlier: Partial<Keys>) =>
         const secret = earlier[name]
         const known = secret === undefined ? undefined : yield* keys.bySecret(Redacted.make(secret))
         if (secret !== undefined && known?.userId === userId && known.revokedAt === null) {
-          yield* keys.update(known.id, labelled)
+          yield* keys.update(known.id, labelled, { mayWiden: true })
           return secret
         }
         return Redacted.value((yield* keys.create(userId, labelled)).secret)

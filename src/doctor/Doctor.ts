@@ -6,7 +6,7 @@
 import { Effect, Layer } from "effect"
 import { DataDir } from "../embedded/DataDir.ts"
 import { type Inspected, inspect, Settings } from "../settings/Settings.ts"
-import { type Finding, fault } from "./Finding.ts"
+import { type Finding, fault, notice } from "./Finding.ts"
 import { certificates, dataDirectory, ports, surroundings } from "./machine.ts"
 import { outside } from "./outside.ts"
 import { postgres } from "./postgres.ts"
@@ -24,20 +24,23 @@ const settingFault = (text: string): Finding => {
   return fault(name, rest.join(": "), `Set ${name} as expected, or leave it out.`, 3)
 }
 
-/** Where a database is not the embedded one, its master key has to be given, as a start would demand. */
-const missingKey = Effect.map(
-  Settings,
-  ({ databaseUrl, masterKey }): ReadonlyArray<Finding> =>
-    databaseUrl !== undefined && masterKey === undefined
-      ? [fault("MASTER_KEY", "It is not set, and DATABASE_URL is.", "Set it to what `openssl rand -base64 32` prints, and keep it.", 3)]
-      : []
-)
+/** Where a database is not the embedded one, its master key and the feed's token have to be given, as a start would demand. */
+const missingKeys = Effect.map(Settings, ({ databaseUrl, masterKey, platformToken }): ReadonlyArray<Finding> => {
+  if (databaseUrl === undefined) return []
+  const says = "It is not set, and DATABASE_URL is."
+  return [
+    ...(masterKey === undefined ? [fault("MASTER_KEY", says, "Set it to what `openssl rand -base64 32` prints, and keep it.", 3)] : []),
+    ...(platformToken === undefined
+      ? [notice("PLATFORM_TOKEN", `${says} A process with the API does not start.`, "Set it to what `openssl rand -hex 24` prints.")]
+      : [])
+  ]
+})
 
 /** Looks at everything. */
 export const examine = Effect.gen(function* () {
   const { faults, inspected, values } = yield* inspect
   if (values === undefined) return { settings: inspected, findings: faults.map(settingFault) }
-  const looks = [missingKey, dataDirectory, ports, certificates, postgres, temporal, outside, surroundings]
+  const looks = [missingKeys, dataDirectory, ports, certificates, postgres, temporal, outside, surroundings]
   const findings = yield* Effect.all(looks, { concurrency: "unbounded" }).pipe(
     Effect.provide(Layer.provideMerge(DataDir.layer, Layer.succeed(Settings, values)))
   )

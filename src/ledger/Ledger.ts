@@ -43,60 +43,68 @@ export interface Line {
 }
 
 const LOCK = 7_249_013
+/** How far ahead of the clock dates may be, in ms; what is further ahead is a clock that was set back. */
+const AHEAD_MS = 10_000
 
 export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
-  effect: Effect.map(SqlClient.SqlClient, (sql) => ({
-    /**
-     * Applies a batch at most once for each `Idempotency-Key` of the request at hand, and answers again what it answered
-     * first: an answer that was lost is asked for again without telling events twice. `sent` is what was sent. Decision D-13.
-     */
-    once: <E, R>(sent: unknown, applying: Effect.Effect<Applied, E, R>) =>
-      Effect.uninterruptible(
+  effect: Effect.map(SqlClient.SqlClient, (sql) => {
+    /** Latest dates, in ms, of objects that changed more often than once a millisecond: what follows comes after them. */
+    let ahead: ReadonlyMap<string, number> = new Map()
+    return {
+      /**
+       * Applies a batch at most once for each `Idempotency-Key` of the request at hand, and answers again what it answered
+       * first: an answer that was lost is asked for again without telling events twice. `sent` is what was sent. Decision D-13.
+       */
+      once: <E, R>(sent: unknown, applying: Effect.Effect<Applied, E, R>) =>
         Idempotency.once(
           sql,
           "platform",
           sent,
           Effect.map(applying, (body) => ({ status: 200, body }))
-        )
-      ),
+        ),
 
-    /**
-     * Applies a batch in one transaction. `events: false` records no events, for history that predates the service.
-     * Fails with {@link InvalidRecords}; then nothing changed.
-     */
-    apply: Effect.fn("Ledger.apply")(function* (lines: ReadonlyArray<Line>, { events }: { readonly events: boolean }) {
-      const records: Array<Numbered> = []
-      const faults: Array<Fault> = []
-      const broken = new Set<string>()
-      for (const { id, line, read } of lines) {
-        if (Either.isRight(read)) records.push({ line, record: read.right })
-        else {
-          faults.push(...read.left)
-          if (id !== undefined) broken.add(id)
+      /**
+       * Applies a batch in one transaction. `events: false` records no events, for history that predates the service.
+       * Fails with {@link InvalidRecords}; then nothing changed.
+       */
+      apply: Effect.fn("Ledger.apply")(function* (lines: ReadonlyArray<Line>, { events }: { readonly events: boolean }) {
+        const records: Array<Numbered> = []
+        const faults: Array<Fault> = []
+        const broken = new Set<string>()
+        for (const { id, line, read } of lines) {
+          if (Either.isRight(read)) records.push({ line, record: read.right })
+          else {
+            faults.push(...read.left)
+            if (id !== undefined) broken.add(id)
+          }
         }
-      }
-      return yield* Effect.gen(function* () {
-        yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
-        const state = yield* load(
-          sql,
-          records.map(({ record }) => record)
-        )
-        const folded = fold(state, records, broken, new Date().toISOString())
-        if (faults.length + folded.faults.length > 0) {
-          return yield* new InvalidRecords({ faults: [...faults, ...folded.faults].sort((a, b) => a.line - b.line) })
-        }
-        yield* write(sql, state)
-        if (events) yield* EventLog.record(sql, folded.occurrences)
-        // failpoint: feed-written
-        return {
-          received: lines.length,
-          changed: folded.changed,
-          unchanged: folded.unchanged,
-          events: events ? folded.occurrences.length : 0
-        } satisfies Applied
-      }).pipe(transaction(sql), Effect.uninterruptible)
-    })
-  }))
+        return yield* Effect.gen(function* () {
+          yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
+          const state = yield* load(
+            sql,
+            records.map(({ record }) => record)
+          )
+          const now = Date.now()
+          const isAhead = (date: number) => date >= now && date < now + AHEAD_MS
+          const earlier = new Map([...ahead].filter(([, date]) => isAhead(date)))
+          const folded = fold(state, records, broken, new Date(now).toISOString(), earlier)
+          ahead = new Map([...folded.dates].filter(([, date]) => date >= now))
+          if (faults.length + folded.faults.length > 0) {
+            return yield* new InvalidRecords({ faults: [...faults, ...folded.faults].sort((a, b) => a.line - b.line) })
+          }
+          yield* write(sql, state)
+          if (events) yield* EventLog.record(sql, folded.occurrences)
+          // failpoint: feed-written
+          return {
+            received: lines.length,
+            changed: folded.changed,
+            unchanged: folded.unchanged,
+            events: events ? folded.occurrences.length : 0
+          } satisfies Applied
+        }).pipe(transaction(sql), Effect.uninterruptible)
+      })
+    }
+  })
 }) {
   static readonly layer = this.Default
 }

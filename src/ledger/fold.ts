@@ -16,6 +16,8 @@ export interface Folded {
   readonly changed: number
   readonly unchanged: number
   readonly occurrences: ReadonlyArray<Occurrence<Kind>>
+  /** By object, the latest date in ms that its changes have by now. */
+  readonly dates: ReadonlyMap<string, number>
 }
 
 /** A record with its line, from 1. */
@@ -49,21 +51,28 @@ class Refused {
 
 /**
  * Folds records into the state. `broken` holds ids of records that could not even be read: what refers to them is
- * not blamed a second time. `now` is the time of recording, UTC ISO 8601; where one object changes several times in a
- * batch, each further change is a millisecond later.
+ * not blamed a second time. `now` is the time of recording, UTC ISO 8601, and the date of what has none of its own. Two
+ * changes of one object never have the same, because consumers order by it: `earlier` are the latest so far, in ms, of
+ * objects that are ahead of the clock, and each further change is a millisecond later.
  */
-export const fold = (state: State, records: ReadonlyArray<Numbered>, broken: ReadonlySet<string>, now: string): Folded => {
+export const fold = (
+  state: State,
+  records: ReadonlyArray<Numbered>,
+  broken: ReadonlySet<string>,
+  now: string,
+  earlier: ReadonlyMap<string, number> = new Map()
+): Folded => {
   const faults: Array<Fault> = []
   const occurrences: Array<Occurrence<Kind>> = []
   const blamed = new Set(broken)
-  /** Events so far by object: two of one object have two dates, because consumers order by them. */
-  const earlier = new Map<string, number>()
+  const dates = new Map(earlier)
+  const start = Date.parse(now)
   let changed = 0,
     unchanged = 0
   for (const { line, record } of records) {
     const object = objectOf(record),
-      before = earlier.get(object) ?? 0
-    const outcome = apply(state, record, record.occurredAt ?? new Date(Date.parse(now) + before).toISOString(), blamed)
+      date = Math.max(start, (dates.get(object) ?? 0) + 1)
+    const outcome = apply(state, record, record.occurredAt ?? new Date(date).toISOString(), blamed)
     if (outcome instanceof Refused) {
       if (outcome.reason !== "") faults.push({ line, field: outcome.field, reason: outcome.reason })
       if ("id" in record) blamed.add(record.id)
@@ -72,10 +81,10 @@ export const fold = (state: State, records: ReadonlyArray<Numbered>, broken: Rea
     else {
       changed++
       occurrences.push(...outcome)
-      earlier.set(object, before + outcome.length)
+      if (outcome.length > 0) dates.set(object, date)
     }
   }
-  return { faults, changed, unchanged, occurrences }
+  return { faults, changed, unchanged, occurrences, dates }
 }
 
 /** What a record is about. */

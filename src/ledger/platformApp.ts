@@ -103,10 +103,11 @@ const feed = (token: Redacted.Redacted) =>
     const applying = ledger.apply(lines, { events: wanted !== "none" })
     const done: { applied?: Applied } = {}
     const noted = Effect.tap(applying, (applied) => Effect.sync(() => Object.assign(done, { applied })))
-    const answer = yield* Effect.catchTag(ledger.once([type, wanted ?? "all", sent], noted), "InvalidRecords", invalid)
-    // Counted once it is committed; an answer that is given again counts nothing.
-    if (done.applied !== undefined) tally(done.applied)
-    return answer
+    // Counted once it is committed, whether or not the caller still waits; an answer that is given again counts nothing.
+    const counted = Effect.tap(ledger.once([type, wanted ?? "all", sent], noted), () =>
+      Effect.sync(() => tally(done.applied ?? { changed: 0, unchanged: 0, events: 0 }))
+    )
+    return yield* Effect.catchTag(Effect.uninterruptible(counted), "InvalidRecords", invalid)
   })
 
 const invalid = ({ faults }: InvalidRecords) =>
@@ -122,14 +123,18 @@ const invalid = ({ faults }: InvalidRecords) =>
 const fedRecords = Metric.counter("custody_feed_records_total", { description: "Records of the feed by what became of them" })
 const fedEvents = Metric.counter("custody_feed_events_total", { description: "Events that the feed recorded" })
 
-const tally = ({ changed, events, unchanged }: Applied) => {
+const tally = ({ changed, events, unchanged }: Omit<Applied, "received">) => {
   Metric.tagged(fedRecords, "outcome", "changed").unsafeUpdate(changed, [])
   Metric.tagged(fedRecords, "outcome", "unchanged").unsafeUpdate(unchanged, [])
   fedEvents.unsafeUpdate(events, [])
 }
 
 /** The record feed. `token` is the platform token. */
-export const feedRoutes = (token: Redacted.Redacted) => HttpRouter.empty.pipe(HttpRouter.post("/platform/v1/records", feed(token)))
+export const feedRoutes = (token: Redacted.Redacted) => {
+  // From the start on, so that a feed that never comes is told from a process that has none.
+  tally({ changed: 0, unchanged: 0, events: 0 })
+  return HttpRouter.empty.pipe(HttpRouter.post("/platform/v1/records", feed(token)))
+}
 
 const dependencyUp = (dependency: string) =>
   Metric.gauge("custody_dependency_up", { description: "Whether a dependency answers: 1 or 0" }).pipe(

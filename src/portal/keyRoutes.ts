@@ -70,12 +70,15 @@ export const keyRoutes = HttpRouter.empty.pipe(
     "/keys/:id",
     Effect.gen(function* () {
       const { userId } = yield* (yield* Sessions).complete
-      const known = yield* own(userId, yield* pathId)
+      const { id } = yield* own(userId, yield* pathId)
       const { confirmation = {}, ...change } = yield* Body.json(Edit)
       const keys = yield* ApiKeys
-      const { id } = known
-      if (known.revokedAt === null && (yield* keys.widens(known, change))) yield* confirm(userId, confirmation)
-      const key = yield* keys.update(id, change)
+      // Asked without first: what cannot be, or needs no confirmation, uses no code up.
+      const key = yield* keys
+        .update(id, change, { mayWiden: false })
+        .pipe(
+          Effect.catchTag("WidensKey", () => Effect.zipRight(confirm(userId, confirmation), keys.update(id, change, { mayWiden: true })))
+        )
       yield* Effect.logInfo("portal: a key was edited").pipe(Effect.annotateLogs({ userId, keyId: id }))
       return json(key)
     }).pipe(told)

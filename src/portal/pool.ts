@@ -15,6 +15,7 @@ export const layer = (url: Redacted.Redacted) =>
           max: 4,
           connectionTimeoutMillis: 1_000,
           idleTimeoutMillis: 30_000,
+          maxLifetimeSeconds: 900,
           keepAlive: true,
           application_name: "custody-portal",
           options: "-c timezone=UTC -c statement_timeout=2000 -c idle_in_transaction_session_timeout=5000 -c lock_timeout=2000"

@@ -11,7 +11,8 @@ const app = useApp()
 
 beforeAll(() => app.feed(smallest()))
 
-const edit = (id: string, change: Partial<Choice>) => app.run(Effect.flatMap(ApiKeys, ({ update }) => update(id, change)))
+const edit = (id: string, change: Partial<Choice>) =>
+  app.run(Effect.flatMap(ApiKeys, ({ update }) => update(id, change, { mayWiden: true })))
 
 /** Does something while another session has carried out these statements and not committed them. */
 const beside = async <A>(statements: ReadonlyArray<string>, use: () => Promise<A>): Promise<A> => {

@@ -27,7 +27,8 @@ beforeAll(async () => {
 })
 
 /** An edit and a revocation by the code that the command line runs, without the time that a process takes to start. */
-const edit = (id: string, change: Partial<Choice>) => app.run(Effect.flatMap(ApiKeys, ({ update }) => update(id, change)))
+const edit = (id: string, change: Partial<Choice>) =>
+  app.run(Effect.flatMap(ApiKeys, ({ update }) => update(id, change, { mayWiden: true })))
 const revoke = (id: string) => app.run(Effect.flatMap(ApiKeys, ({ revoke }) => revoke(id)))
 
 /** A key made on the command line; its output. */

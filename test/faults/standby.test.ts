@@ -37,6 +37,7 @@ describe("a Postgres that takes no writes any more", () => {
     await app.sql(`ALTER DATABASE ${name} RESET default_transaction_read_only`)
     await until("the feed", async () => (await app.records([balance("vault_a", "ethereum/native", "7")])).status === 200, 20)
     expect((await app.get("/v1/vaults/vault_a/balances", key)).json.data[0].amount).toBe("7")
+    await until("readiness to tell it", async () => (await ready()) === null, 20)
   }, 60_000)
 })
 

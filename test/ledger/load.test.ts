@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { baseEnv, cli, type Record, useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
 import { balance, smallest, transaction, vault } from "../support/records.ts"
 
 const app = useApp()
@@ -63,6 +64,23 @@ describe("custody load", () => {
     const whole = await cli(["load", corrected], app.env)
     expect([whole.code, JSON.parse(whole.stdout)]).toEqual([0, { received: 1_400, changed: 0, unchanged: 1_400, events: 0 }])
   })
+
+  test("a load that is ended by a signal says up to which line it applied, and that is what the database has", async () => {
+    const file = write("long.ndjson", many(30_000, 20_000))
+    const child = Bun.spawn([process.execPath, "src/main.ts", "load", file], {
+      cwd: path.resolve(import.meta.dir, "../.."),
+      env: { ...baseEnv(), ...app.env },
+      stdout: "pipe",
+      stderr: "pipe"
+    })
+    await until("the first batches", async () => Number(await stored(30_000, 20_000)) >= 2_000, 30)
+    child.kill("SIGINT")
+    const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited])
+    const rows = Number(await stored(30_000, 20_000))
+    expect(rows).toBeLessThan(20_000)
+    expect(JSON.parse(stdout).received).toBe(rows)
+    expect(stderr.trim()).toBe(`Applied up to line ${rows}. Go on with --from ${rows + 1}.`)
+  }, 60_000)
 
   test("reads what the feed reads: a byte order mark, separators within a text, CRLF; and guesses at no other encoding", async () => {
     const label = "Z\u00fcrich \u2028 \u2029"

@@ -208,6 +208,19 @@ describe("rule 2: the event that a change causes", () => {
     }
   })
 
+  test("changes that are fed faster than a clock tells apart keep their order in their dates, also from batch to batch", async () => {
+    const [{ last } = {}] = await app.sql("SELECT coalesce(max(id), '') AS last FROM events")
+    for (let batch = 0; batch < 3; batch++) {
+      await app.feed(Array.from({ length: 300 }, (_, index) => balance("vault_b", "ethereum/native", String(batch * 300 + index + 1))))
+    }
+    const rows = await app.sql("SELECT payload FROM events WHERE id > $1 ORDER BY id", [last])
+    const events = rows.map(({ payload }): { date: string; data: { balance: { amount: string } } } => JSON.parse(String(payload)))
+    expect(events.map(({ data }) => data.balance.amount)).toEqual(Array.from({ length: 900 }, (_, index) => String(index + 1)))
+    const dates = events.map(({ date }) => date)
+    expect(dates).toEqual([...new Set(dates)].sort())
+    expect(Date.parse(dates.at(-1) ?? "")).toBeLessThan(Date.now() + 2_000)
+  })
+
   test("what is listed by its time and has the same is listed by the order of its records, newest first", async () => {
     const at = "2031-01-01T00:00:00Z"
     const [first, second] = ["0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", "0x00000000219ab540356cBB839Cbe05303d7705Fa"]

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { ApiKeys } from "../../src/credentials/ApiKeys.ts"
 import { cli, useApp } from "../support/app.ts"
 import { smallest, user, vault } from "../support/records.ts"
 import { invite, PASSWORD, Visitor } from "./client.ts"
@@ -148,6 +150,13 @@ describe("from an invitation to a key", () => {
       expect([change, (await somebody.request("PATCH", path, change)).status]).toEqual([change, 200])
     }
     expect(await now()).toMatchObject({ scopes: ["vault:read"], vaultIds: ["vault_a"], ipAllowlist: ["127.0.0.0/8"] })
+    // A change is judged by what the key is when it is made, not when the request began.
+    const edit = (mayWiden: boolean) =>
+      app.run(Effect.exit(Effect.flatMap(ApiKeys, ({ update }) => update(id, { vaultIds: ["vault_a", "vault_a3"] }, { mayWiden }))))
+    expect(JSON.stringify(await edit(false))).toContain("WidensKey")
+    expect(await now()).toMatchObject({ vaultIds: ["vault_a"] })
+    expect((await edit(true))._tag).toBe("Success")
+    expect((await edit(false))._tag).toBe("Success")
     await somebody.request("POST", `${path}/revoke`, {})
     const ended = await somebody.request("PATCH", path, { vaultIds: null })
     expect([ended.status, ended.json.errors[0].field]).toEqual([400, "id"])
