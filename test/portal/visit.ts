@@ -45,6 +45,9 @@ export class Visit {
     return this.#authenticator
   }
 
+  /** Taken like a code of the authenticator, without waiting for the next one. */
+  readonly backupCodes: Array<string> = []
+
   /** Chooses a password on the page of an invitation. */
   async choosePassword(): Promise<void> {
     await this.page.getByLabel("Choose a password").fill(PASSWORD)
@@ -57,6 +60,7 @@ export class Visit {
     await this.page.getByText("Type it in instead").click()
     const secret = ((await this.page.locator("details .text code").textContent()) ?? "").replaceAll(" ", "")
     this.#authenticator = new Authenticator(`otpauth://totp/x?secret=${secret}`)
+    this.backupCodes.push(...(await this.page.getByRole("list", { name: "Backup codes" }).getByRole("listitem").allTextContents()))
   }
 
   /** Enters a code where an authenticator is set up. */
