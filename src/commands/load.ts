@@ -5,9 +5,9 @@
  */
 import * as fs from "node:fs"
 import { Args, Command, Options } from "@effect/cli"
-import { Console, Effect, Layer, Stream } from "effect"
+import { Cause, Console, Effect, Layer, Stream } from "effect"
 import { commandDatabase } from "../App.ts"
-import { type Applied, Ledger, type Line, MAX_RECORDS } from "../ledger/Ledger.ts"
+import { type Applied, InvalidRecords, Ledger, type Line, MAX_RECORDS } from "../ledger/Ledger.ts"
 import { idOf, MAX_BYTES } from "../ledger/platformApp.ts"
 import { readLine } from "../ledger/Record.ts"
 import { InvalidInput } from "./exit.ts"
@@ -101,14 +101,7 @@ export const load = Command.make("load", { file, from, noEvents }, (given) =>
     const show = progress(sizeOf(given.file))
     let total: Applied = { received: 0, changed: 0, unchanged: 0, events: 0 }
     let bytes = 0,
-      applied = 0
-    /** The lines of a batch of which nobody knows whether it was applied. */
-    let open: readonly [number, number] | undefined
-    const ended = () =>
-      [
-        ...(applied === 0 ? [] : [`Applied up to line ${applied}. Go on with --from ${applied + 1}.`]),
-        ...(open === undefined ? [] : [`Whether lines ${open[0]} to ${open[1]} were applied is not known.`])
-      ].join("\n")
+      applied = given.from - 1
     yield* linesOf(given.file).pipe(
       Stream.filter(({ line }) => line >= given.from),
       Stream.grouped(MAX_RECORDS),
@@ -116,29 +109,26 @@ export const load = Command.make("load", { file, from, noEvents }, (given) =>
         Effect.gen(function* () {
           const sources = [...chunk]
           const last = sources.at(-1)?.line ?? applied
-          open = [sources[0]?.line ?? last, last]
           // A batch that is applied is counted, also when it is the last one because somebody pressed Ctrl-C.
-          yield* ledger.apply(sources.map(toLine), { events: !given.noEvents }).pipe(
-            Effect.tap((did) =>
-              Effect.sync(() => {
-                total = add(total, did)
-                applied = last
-                open = undefined
-              })
-            ),
-            Effect.tapErrorTag("InvalidRecords", () =>
-              Effect.sync(() => {
-                open = undefined
-              })
-            ),
-            Effect.uninterruptible
+          const applying = Effect.map(ledger.apply(sources.map(toLine), { events: !given.noEvents }), (did) => {
+            total = add(total, did)
+            applied = last
+          })
+          yield* Effect.uninterruptible(applying).pipe(
+            Effect.tapErrorCause((cause) =>
+              Cause.squash(cause) instanceof InvalidRecords
+                ? Effect.void
+                : Console.error(`Whether lines ${applied + 1} to ${last} were applied is not known.`)
+            )
           )
           bytes += sources.reduce((sum, { source }) => sum + Buffer.byteLength(source) + 1, 0)
           yield* show(bytes, total)
         })
       ),
       Effect.ensuring(Effect.suspend(() => Effect.zipRight(show(bytes, total, true), Console.log(JSON.stringify(total))))),
-      Effect.onError(() => (ended() === "" ? Effect.void : Console.error(ended())))
+      Effect.onError(() =>
+        applied < given.from ? Effect.void : Console.error(`Applied up to line ${applied}. Go on with --from ${applied + 1}.`)
+      )
     )
   }).pipe(Effect.provide(Layer.provide(Ledger.layer, commandDatabase)), Effect.scoped)
 ).pipe(Command.withDescription("Feed custody records through the ledger; prints counts as JSON."))

@@ -119,8 +119,8 @@ class PreparingClient extends pg.Client {
 /** How much longer than its longest statement a pool waits for an answer. */
 const SILENCE = Duration.seconds(1)
 
-/** How long a connection is used. */
-const LIFETIME = Duration.minutes(15)
+/** How long a connection is used: whoever only reads would stay on what became a standby. */
+export const LIFETIME = Duration.minutes(15)
 
 /** Looks after the connections of a pool for as long as it is open. Returns how to stop. */
 const watch = (pool: pg.Pool, shape: PoolShape) => {
@@ -165,7 +165,6 @@ const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
     max: shape.connections,
     connectionTimeoutMillis: Duration.toMillis(shape.acquire),
     idleTimeoutMillis: 0,
-    // Whoever only reads would stay on what became a standby.
     maxLifetimeSeconds: Duration.toSeconds(LIFETIME),
     keepAlive: true,
     application_name: `custody-${shape.name}`,

@@ -48,61 +48,67 @@ const AHEAD_MS = 10_000
 
 export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
-    /** Latest dates, in ms, of objects that changed more often than once a millisecond: what follows comes after them. */
+    /** Latest dates, in ms, of what changed last: of an object that changed more often than once a millisecond they are ahead. */
     let ahead: ReadonlyMap<string, number> = new Map()
-    return {
-      /**
-       * Applies a batch at most once for each `Idempotency-Key` of the request at hand, and answers again what it answered
-       * first: an answer that was lost is asked for again without telling events twice. `sent` is what was sent. Decision D-13.
-       */
-      once: <E, R>(sent: unknown, applying: Effect.Effect<Applied, E, R>) =>
-        Idempotency.once(
-          sql,
-          "platform",
-          sent,
-          Effect.map(applying, (body) => ({ status: 200, body }))
-        ),
 
+    /** Applies a batch within a transaction. */
+    const apply = Effect.fn("Ledger.apply")(function* (lines: ReadonlyArray<Line>, { events }: { readonly events: boolean }) {
+      const records: Array<Numbered> = []
+      const faults: Array<Fault> = []
+      const broken = new Set<string>()
+      for (const { id, line, read } of lines) {
+        if (Either.isRight(read)) records.push({ line, record: read.right })
+        else {
+          faults.push(...read.left)
+          if (id !== undefined) broken.add(id)
+        }
+      }
+      yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
+      const state = yield* load(
+        sql,
+        records.map(({ record }) => record)
+      )
+      const now = Date.now()
+      const earlier = new Map([...ahead].filter(([, date]) => date >= now && date < now + AHEAD_MS))
+      const folded = fold(state, records, broken, new Date(now).toISOString(), earlier)
+      ahead = folded.dates
+      if (faults.length + folded.faults.length > 0) {
+        return yield* new InvalidRecords({ faults: [...faults, ...folded.faults].sort((a, b) => a.line - b.line) })
+      }
+      yield* write(sql, state)
+      if (events) yield* EventLog.record(sql, folded.occurrences)
+      // failpoint: feed-written
+      return {
+        received: lines.length,
+        changed: folded.changed,
+        unchanged: folded.unchanged,
+        events: events ? folded.occurrences.length : 0
+      } satisfies Applied
+    })
+
+    return {
       /**
        * Applies a batch in one transaction. `events: false` records no events, for history that predates the service.
        * Fails with {@link InvalidRecords}; then nothing changed.
        */
-      apply: Effect.fn("Ledger.apply")(function* (lines: ReadonlyArray<Line>, { events }: { readonly events: boolean }) {
-        const records: Array<Numbered> = []
-        const faults: Array<Fault> = []
-        const broken = new Set<string>()
-        for (const { id, line, read } of lines) {
-          if (Either.isRight(read)) records.push({ line, record: read.right })
-          else {
-            faults.push(...read.left)
-            if (id !== undefined) broken.add(id)
-          }
-        }
-        return yield* Effect.gen(function* () {
-          yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
-          const state = yield* load(
-            sql,
-            records.map(({ record }) => record)
-          )
-          const now = Date.now()
-          const isAhead = (date: number) => date >= now && date < now + AHEAD_MS
-          const earlier = new Map([...ahead].filter(([, date]) => isAhead(date)))
-          const folded = fold(state, records, broken, new Date(now).toISOString(), earlier)
-          ahead = new Map([...folded.dates].filter(([, date]) => date >= now))
-          if (faults.length + folded.faults.length > 0) {
-            return yield* new InvalidRecords({ faults: [...faults, ...folded.faults].sort((a, b) => a.line - b.line) })
-          }
-          yield* write(sql, state)
-          if (events) yield* EventLog.record(sql, folded.occurrences)
-          // failpoint: feed-written
-          return {
-            received: lines.length,
-            changed: folded.changed,
-            unchanged: folded.unchanged,
-            events: events ? folded.occurrences.length : 0
-          } satisfies Applied
-        }).pipe(transaction(sql), Effect.uninterruptible)
-      })
+      apply: (lines: ReadonlyArray<Line>, how: { readonly events: boolean }) =>
+        apply(lines, how).pipe(transaction(sql), Effect.uninterruptible),
+
+      /**
+       * The same for the request at hand, once for each of its `Idempotency-Key`s: an answer that was lost is asked for
+       * again without telling events twice. `sent` is what was sent. Returns the answer, and what was applied for it:
+       * nothing where it was kept. Decision D-13.
+       */
+      feed: (sent: string, lines: ReadonlyArray<Line>, how: { readonly events: boolean }) =>
+        Effect.gen(function* () {
+          let applied: Applied | undefined
+          const applying = Effect.map(apply(lines, how), (body) => {
+            applied = body
+            return { status: 200, body }
+          })
+          const answer = yield* Idempotency.once(sql, "platform", [how.events, sent], applying)
+          return { answer, applied }
+        }).pipe(Effect.uninterruptible)
     }
   })
 }) {

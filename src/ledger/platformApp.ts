@@ -100,14 +100,12 @@ const feed = (token: Redacted.Redacted) =>
     if (lines.length > MAX_RECORDS) {
       return yield* problem("payload_too_large", `A request carries at most ${MAX_RECORDS} records; send more requests.`)
     }
-    const applying = ledger.apply(lines, { events: wanted !== "none" })
-    const done: { applied?: Applied } = {}
-    const noted = Effect.tap(applying, (applied) => Effect.sync(() => Object.assign(done, { applied })))
-    // Counted once it is committed, whether or not the caller still waits; an answer that is given again counts nothing.
-    const counted = Effect.tap(ledger.once([type, wanted ?? "all", sent], noted), () =>
-      Effect.sync(() => tally(done.applied ?? { changed: 0, unchanged: 0, events: 0 }))
-    )
-    return yield* Effect.catchTag(Effect.uninterruptible(counted), "InvalidRecords", invalid)
+    const fed = Effect.map(ledger.feed(sent, lines, { events: wanted !== "none" }), ({ answer, applied }) => {
+      if (applied !== undefined) tally(applied)
+      return answer
+    })
+    // A batch that is committed is counted, whether or not its caller still waits.
+    return yield* Effect.catchTag(Effect.uninterruptible(fed), "InvalidRecords", invalid)
   })
 
 const invalid = ({ faults }: InvalidRecords) =>
@@ -150,13 +148,11 @@ const oldestOverdue = Metric.gauge("custody_oldest_overdue_delivery_seconds", {
 
 /** Keeps what readiness says for the scraper. */
 const measure = ({ dependencies, oldestOverdueSeconds, oldestUndispatchedSeconds }: Readiness) =>
-  Effect.zipRight(
+  Effect.all([
     Effect.forEach(Object.entries(dependencies), ([name, fault]) => Metric.set(dependencyUp(name), fault === null ? 1 : 0)),
-    Effect.zipRight(
-      Metric.set(oldestUndispatched, oldestUndispatchedSeconds ?? Number.NaN),
-      Metric.set(oldestOverdue, oldestOverdueSeconds ?? Number.NaN)
-    )
-  )
+    Metric.set(oldestUndispatched, oldestUndispatchedSeconds ?? Number.NaN),
+    Metric.set(oldestOverdue, oldestOverdueSeconds ?? Number.NaN)
+  ])
 
 /** The listener's routes: health, metrics and what is given besides. `readiness` says how the process is. */
 export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness: Effect.Effect<Readiness>) => {

@@ -1,6 +1,7 @@
 /** The connections that the sign-in library works with; it speaks to Postgres by itself, in types of its own. */
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import pg from "pg"
+import { LIFETIME } from "../database/Database.ts"
 
 export class PortalPool extends Context.Tag("custody/portal/Pool")<PortalPool, pg.Pool>() {}
 
@@ -15,7 +16,7 @@ export const layer = (url: Redacted.Redacted) =>
           max: 4,
           connectionTimeoutMillis: 1_000,
           idleTimeoutMillis: 30_000,
-          maxLifetimeSeconds: 900,
+          maxLifetimeSeconds: Duration.toSeconds(LIFETIME),
           keepAlive: true,
           application_name: "custody-portal",
           options: "-c timezone=UTC -c statement_timeout=2000 -c idle_in_transaction_session_timeout=5000 -c lock_timeout=2000"

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import pg from "pg"
 import { baseEnv, cli, type Record, useApp } from "../support/app.ts"
 import { until } from "../support/receiver.ts"
 import { balance, smallest, transaction, vault } from "../support/records.ts"
@@ -80,6 +81,21 @@ describe("custody load", () => {
     expect(rows).toBeLessThan(20_000)
     expect(JSON.parse(stdout).received).toBe(rows)
     expect(stderr.trim()).toBe(`Applied up to line ${rows}. Go on with --from ${rows + 1}.`)
+  }, 60_000)
+
+  test("a load that loses Postgres within a batch says of which lines it does not know", async () => {
+    const lock = new pg.Client({ connectionString: app.databaseUrl })
+    await lock.connect()
+    await lock.query("SELECT pg_advisory_lock(7249013)")
+    const loading = cli(["load", write("lost.ndjson", many(60_000, 1_500)), "--from", "101"], app.env)
+    const waiting =
+      "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'custody-command' AND wait_event = 'advisory'"
+    await until("the batch to wait", async () => (await app.sql(`SELECT 1 ${waiting}`)).length > 0, 30)
+    await app.sql(`SELECT pg_terminate_backend(pid) ${waiting}`)
+    const lost = await loading
+    await lock.end()
+    expect([lost.code, lost.stderr.split("\n")[0]]).toEqual([5, "Whether lines 101 to 1100 were applied is not known."])
+    expect([lost.stderr.includes("Go on with"), JSON.parse(lost.stdout).received, await stored(60_000, 1_500)]).toEqual([false, 0, 0])
   }, 60_000)
 
   test("reads what the feed reads: a byte order mark, separators within a text, CRLF; and guesses at no other encoding", async () => {
