@@ -23,6 +23,7 @@ COPY --from=dependencies /dependencies/node_modules ./node_modules
 COPY package.json tsconfig.json LICENSE ./
 COPY workflows ./workflows
 COPY src ./src
+COPY docs ./docs
 COPY --from=build /build/dist ./dist
 RUN mkdir /data && chown bun:bun /data
 USER bun

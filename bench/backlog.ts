@@ -1,19 +1,20 @@
 /**
- * `bun run bench backlog`: 10,000 deliveries that waited, drained by a worker and dispatcher beside the API, against the
+ * `bun run bench backlog`: 20,000 deliveries that waited, drained by a worker and dispatcher beside the API, against the
  * steady rate of the same processes; and what API clients feel of it.
  */
 import { delivering, now, percentile, receiver, service, transactions } from "./support/deliveries.ts"
+import { optionEnv, options } from "./support/options.ts"
 import { end, start } from "./support/servers.ts"
 
-const BACKLOG = 10_000,
+const BACKLOG = options.quick ? 2_000 : 20_000,
   STEADY = 1_000,
-  ROUNDS = 3
+  ROUNDS = options.quick ? 1 : 3
 /** Time between two reads of the API client whose latencies are compared. */
 const PACE_MS = 20
 
 try {
   const target = await receiver()
-  const env = delivering(target)
+  const env = { ...delivering(target), ...optionEnv }
   const api = await service(env, "api", target.url)
   const reader = () => {
     const latencies: Array<number> = []
@@ -53,7 +54,7 @@ try {
   )
   const begun = now()
   const during = reader()
-  await target.reaches(BACKLOG, 600)
+  await target.reaches(BACKLOG, 900)
   const busy = await during()
   const drained = await target.seen()
   const backlogPerSecond = rate(drained, begun)

@@ -2,56 +2,40 @@
  * `bun run bench deliveries`: 1,000 events to one fast local HTTPS receiver against the bare workflow, in one run:
  * deliveries per second, CPU per delivery; then the way from record to receipt at 20 events a second.
  */
-import * as fs from "node:fs"
 import * as path from "node:path"
-import { cpuMs, descendant } from "./support/cpu.ts"
-import { delivering, now, percentile, receiver, service, transactions } from "./support/deliveries.ts"
-import { database, end, folder, median, start } from "./support/servers.ts"
+import { cpuMs, cpuOfService, descendant } from "./support/cpu.ts"
+import { delivering, now, percentile, receiver, service, settled, transactions } from "./support/deliveries.ts"
+import { optionEnv, options } from "./support/options.ts"
+import { database, embedded, end, folder, median, start } from "./support/servers.ts"
 
-const ROUNDS = process.argv.includes("--quick") ? 2 : 5,
+const ROUNDS = options.quick ? 2 : 5,
   EVENTS = 1_000
 const PACE_MS = 50,
   PACED = 600
 
 try {
   const target = await receiver()
-  const env = delivering(target)
+  const env = { ...delivering(target), ...optionEnv }
   const ours = await service(env, "api,worker,dispatcher", target.url)
   const client = await database()
   client.on("error", () => {})
   const pid = ours.process.pid ?? 0
   const temporal = descendant(pid, "temporal")
-  const postgres = descendant(pid, "bin/postgres")
-  const { temporalAddress } = JSON.parse(fs.readFileSync(path.join(folder, "data", "run", "servers.json"), "utf8"))
+  const parts = cpuOfService(pid)
   const floor = await start(
     "bench/support/workflowFloor.ts",
     [],
-    { ...env, FLOOR_TEMPORAL: temporalAddress, FLOOR_URL: target.url, FLOOR_CA: path.join(folder, "ca.pem") },
+    { ...env, FLOOR_TEMPORAL: embedded().temporalAddress, FLOOR_URL: target.url, FLOOR_CA: path.join(folder, "ca.pem") },
     (line): { port: number } | undefined => (line.startsWith('{"port"') ? JSON.parse(line) : undefined)
   )
-  const settled = async () => {
-    for (;;) {
-      const { rows } = await client.query("SELECT 1 FROM deliveries WHERE status IN ('PENDING', 'RETRYING') LIMIT 1")
-      if (rows.length === 0) break
-      await Bun.sleep(50)
-    }
-    await Bun.sleep(1_500)
-  }
   const rate = (seen: ReadonlyArray<readonly [string, number]>, from: number) =>
     Math.round(seen.length / ((Math.max(...seen.map(([, at]) => at)) - from) / 1_000))
 
-  /** CPU of the service's parts so far; the embedded servers are children of the service's process. */
-  const parts = () => {
-    const all = cpuMs([pid])
-    const temporalMs = cpuMs([temporal])
-    const postgresMs = cpuMs([postgres])
-    return { all, temporal: temporalMs, postgres: postgresMs, service: all - temporalMs - postgresMs }
-  }
   const runOurs = async (count: number) => {
     const before = parts()
     const { answered } = await ours.feed(transactions(count).map(({ line }) => line))
     await target.reaches(count)
-    await settled()
+    await settled(client)
     const seen = await target.seen()
     const after = parts()
     const of = (part: keyof typeof after) => (after[part] - before[part]) / count

@@ -2,7 +2,7 @@
  * `bun run bench isolation`: a hundred endpoints at twenty events a second, and how long those that answer wait for their
  * events while one of the hundred hangs, against the same before it had any and after it was disabled. Reliability F26.
  */
-import { delivering, now, percentile, receiver, service, transactions } from "./support/deliveries.ts"
+import { ask, delivering, now, percentile, receiver, service, transactions } from "./support/deliveries.ts"
 import { end } from "./support/servers.ts"
 
 const ENDPOINTS = 100
@@ -14,15 +14,6 @@ const PACE_MS = 50,
 try {
   const target = await receiver()
   const ours = await service(delivering(target), "api,worker,dispatcher")
-  const ask = async (method: string, path: string, body: unknown) => {
-    const answer = await fetch(`http://127.0.0.1:${ours.port}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${ours.key}`, "content-type": "application/json" },
-      body: JSON.stringify(body)
-    })
-    if (!answer.ok) throw new Error(await answer.text())
-    return (await answer.json()) as { readonly id: string }
-  }
   const numbers = Array.from({ length: ENDPOINTS }, (_, number) => number)
   await ours.feed(
     numbers.flatMap((number) =>
@@ -41,7 +32,7 @@ try {
   )
   const webhooks: Array<string> = []
   for (const number of numbers) {
-    const { id } = await ask("POST", "/v1/webhooks", {
+    const { id } = await ask(ours.port, ours.key, "POST", "/v1/webhooks", {
       url: number === 0 ? target.url.replace("/hook", "/hang") : target.url,
       entityIds: [`entity_${number}`],
       eventKinds: ["transaction.confirmed"],
@@ -69,7 +60,7 @@ try {
   await phase(false)
   const before = await phase(false)
   const beside = await phase(true)
-  await ask("PATCH", `/v1/webhooks/${webhooks[0]}`, { status: "DISABLED" })
+  await ask(ours.port, ours.key, "PATCH", `/v1/webhooks/${webhooks[0]}`, { status: "DISABLED" })
   await Bun.sleep(5_000)
   const after = await phase(false)
 

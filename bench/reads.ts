@@ -5,13 +5,14 @@
 
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { announced, custody, database, end, environment, folder, load, median, start } from "./support/servers.ts"
+import { options } from "./support/options.ts"
+import { announced, custody, database, embedded, end, environment, folder, load, median, start } from "./support/servers.ts"
 
 const ROUNDS = 5,
   SECONDS = 4,
   CONNECTIONS = 32
 const VAULT = "vault_bench"
-const sizes = [10_000, 1_000_000, ...(process.argv.includes("--large") ? [10_000_000] : [])]
+const sizes = [10_000, 1_000_000, ...(options.large ? [10_000_000] : [])]
 
 const records = [
   { type: "network", name: "ethereum", kind: "mainnet" },
@@ -71,7 +72,7 @@ try {
   )
   const client = await database()
   await client.query("SET timezone = 'UTC'")
-  const { databaseUrl } = JSON.parse(fs.readFileSync(path.join(folder, "data", "run", "servers.json"), "utf8"))
+  const { databaseUrl } = embedded()
   const floor = await start(
     "bench/support/readsFloor.ts",
     [],

@@ -3,24 +3,34 @@
  * all made from it.
  */
 import { HttpApi, OpenApi } from "@effect/platform"
+import { CredentialApi } from "./access/CredentialApi.ts"
+import { AuditLogApi } from "./auditLog/AuditLogApi.ts"
 import { CatalogApi } from "./catalog/CatalogApi.ts"
 import { DeliveriesApi } from "./deliveries/DeliveriesApi.ts"
 import { EventsApi } from "./events/EventsApi.ts"
+import { FeedApi } from "./feed/FeedApi.ts"
 import { problems } from "./http/Problem.ts"
+import { ProofApi } from "./proof/ProofApi.ts"
+import { StatementsApi } from "./statements/StatementsApi.ts"
 import { VaultsApi } from "./vaults/VaultsApi.ts"
 import { WebhooksApi } from "./webhooks/WebhooksApi.ts"
 
-/** Failures that every path can answer with. */
+/** FailureRecorder that every path can answer with. */
 export const UriTooLong = problems("UriTooLong", "uri_too_long")
 export const InternalError = problems("InternalError", "internal_error")
 export const ServiceUnavailable = problems("ServiceUnavailable", "service_unavailable")
 
 export class Api extends HttpApi.make("custody")
   .add(VaultsApi)
+  .add(StatementsApi)
   .add(CatalogApi)
   .add(WebhooksApi)
   .add(EventsApi)
+  .add(FeedApi)
   .add(DeliveriesApi)
+  .add(CredentialApi)
+  .add(ProofApi)
+  .add(AuditLogApi)
   .prefix("/v1")
   .addError(UriTooLong)
   .addError(InternalError)

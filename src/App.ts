@@ -5,94 +5,55 @@
 
 import { Etag, type HttpApp, HttpRouter } from "@effect/platform"
 import { BunContext, BunHttpPlatform } from "@effect/platform-bun"
-import { type Context, Effect, ExecutionStrategy, Exit, Layer, Redacted, Schedule, Scope } from "effect"
+import { type Context, Effect, ExecutionStrategy, Exit, Layer, type Redacted, Schedule, Scope } from "effect"
+import { databaseUrl, type Role } from "./Base.ts"
 import { Authentication } from "./credentials/Authentication.ts"
+import { masterKeyLayer } from "./crypto/MasterKey.ts"
+import { SigningKeys } from "./crypto/SigningKeys.ts"
 import * as Database from "./database/Database.ts"
 import * as Migrations from "./database/Migrations.ts"
+import * as Notifications from "./database/Notifications.ts"
 import * as Partitions from "./database/Partitions.ts"
-import { Attempts } from "./deliveries/Attempts.ts"
-import { activities } from "./deliveries/activities.ts"
-import { Dispatcher } from "./deliveries/Dispatcher.ts"
-import { Failures } from "./deliveries/Failures.ts"
-import { Notices } from "./deliveries/Notices.ts"
-import { PingSender } from "./deliveries/Pings.ts"
-import * as Retention from "./deliveries/Retention.ts"
-import { Sender } from "./deliveries/Sender.ts"
-import { Starter } from "./deliveries/Starter.ts"
-import { Stepper } from "./deliveries/Stepper.ts"
-import { Sweeper } from "./deliveries/Sweeper.ts"
-import { Teller } from "./deliveries/Teller.ts"
-import { DataDir, generateKey } from "./embedded/DataDir.ts"
-import * as EmbeddedPostgres from "./embedded/Postgres.ts"
+import { Snapshots } from "./database/Snapshots.ts"
+import { WorkflowStarter } from "./deliveries/WorkflowStarter.ts"
+import { Canceler } from "./dispatch/Canceler.ts"
+import { Dispatcher } from "./dispatch/Dispatcher.ts"
+import { OutboxRepo } from "./dispatch/OutboxRepo.ts"
+import { SignalRelay } from "./dispatch/SignalRelay.ts"
+import { Sweeper } from "./dispatch/Sweeper.ts"
+import { DataDir } from "./embedded/DataDir.ts"
 import { EmbeddedServerError, portInUse } from "./embedded/Process.ts"
 import * as EmbeddedTemporal from "./embedded/Temporal.ts"
-import { answerLog } from "./http/answerLog.ts"
-import { ListenError, listen } from "./http/listen.ts"
-import { MasterKey, sealing } from "./http/MasterKey.ts"
+import { EventChains } from "./events/EventChains.ts"
+import { answerLog } from "./http/accessLog.ts"
+import { ListenError, listen } from "./http/listener.ts"
 import { Ledger } from "./ledger/Ledger.ts"
-import { feedRoutes, MAX_BYTES, platformApp } from "./ledger/platformApp.ts"
+import { Notices } from "./notifications/Notices.ts"
+import { feedRoutes, MAX_BYTES, platformApp } from "./platform/platformApp.ts"
+import { platformToken } from "./platform/platformToken.ts"
+import { readiness } from "./platform/readiness.ts"
 import * as Portal from "./portal/origin.ts"
-import * as PortalPool from "./portal/pool.ts"
-import { readiness } from "./readiness.ts"
+import * as PortalPool from "./portal/PortalPool.ts"
+import * as Retention from "./retention/Retention.ts"
 import * as Server from "./Server.ts"
-import { InvalidSettings, isClearText, Settings } from "./settings/Settings.ts"
-import * as Log from "./telemetry/Log.ts"
-import * as Otel from "./telemetry/Otel.ts"
+import { AttemptRunner } from "./sending/AttemptRunner.ts"
+import { AttemptsRepo } from "./sending/AttemptsRepo.ts"
+import { activities } from "./sending/activities.ts"
+import { FailureRecorder } from "./sending/FailureRecorder.ts"
+import { FirstAttempts } from "./sending/FirstAttempts.ts"
+import { PingSender } from "./sending/PingSender.ts"
+import { WebhookClient } from "./sending/WebhookClient.ts"
+import { isClearText, Settings } from "./settings/Settings.ts"
+import { StatementSealer } from "./statements/StatementSealer.ts"
+import { schedule as statementSchedule } from "./statements/schedule.ts"
 import { bundle } from "./temporal/bundle.ts"
 import { TemporalAddress, TemporalConnection } from "./temporal/Connection.ts"
 import { register } from "./temporal/searchAttributes.ts"
 import { runWorkers } from "./temporal/Worker.ts"
 
-/** What a process does. */
-export const roles = ["api", "worker", "dispatcher"] as const
-export type Role = (typeof roles)[number]
-
-/** Settings, data directory and logs: what every command stands on. */
-export const base = Layer.mergeAll(DataDir.layer, Log.layer, Otel.layer).pipe(Layer.provideMerge(Settings.layer))
-
-/** The Postgres to use: the configured one, or the embedded one, started when it is not running. */
-export const databaseUrl = Effect.flatMap(Settings, ({ databaseUrl }) =>
-  databaseUrl === undefined ? EmbeddedPostgres.acquire : Effect.succeed(databaseUrl)
-)
-
 /** The Temporal server to use: the configured one, or the embedded one. */
 export const temporal = Effect.flatMap(Settings, ({ temporalAddress, temporalUiUrl }) =>
   temporalAddress === undefined ? EmbeddedTemporal.acquire : Effect.succeed({ address: temporalAddress, ui: temporalUiUrl })
-)
-
-/** The master key: as set, or generated into the data directory beside the embedded Postgres. */
-export const masterKey = Layer.effect(
-  MasterKey,
-  Effect.gen(function* () {
-    const settings = yield* Settings
-    const dataDir = yield* DataDir
-    if (settings.masterKey === undefined && settings.databaseUrl !== undefined) {
-      return yield* new InvalidSettings({ faults: ["MASTER_KEY: not set, expected 32 bytes in base64 because DATABASE_URL is set."] })
-    }
-    const current =
-      settings.masterKey === undefined
-        ? Buffer.from(Redacted.value(dataDir.secret("master-key", generateKey)), "base64")
-        : Redacted.value(settings.masterKey)
-    return sealing(current, settings.masterKeyPrevious === undefined ? undefined : Redacted.value(settings.masterKeyPrevious))
-  })
-)
-
-/** The token of the record feed: as set, or generated into the data directory beside the embedded Postgres. */
-export const platformToken = Effect.gen(function* () {
-  const { databaseUrl, platformToken } = yield* Settings
-  const dataDir = yield* DataDir
-  if (platformToken === undefined && databaseUrl !== undefined) {
-    return yield* new InvalidSettings({ faults: ["PLATFORM_TOKEN: not set, expected at least 16 characters because DATABASE_URL is set."] })
-  }
-  return platformToken ?? dataDir.secret("platform-token", generateKey)
-})
-
-/** A database for a command: migrated, with a small pool. */
-export const commandDatabase = Layer.unwrapScoped(
-  Effect.map(databaseUrl, (url) => {
-    const pool = Database.layer(url, Database.pools.command)
-    return Layer.effectDiscard(Effect.zipRight(Migrations.migrate, Partitions.ensure)).pipe(Layer.provideMerge(pool))
-  })
 )
 
 const http = Layer.mergeAll(BunHttpPlatform.layer, Etag.layerWeak, BunContext.layer)
@@ -105,40 +66,53 @@ const work = Effect.gen(function* () {
   // Again and again: a Temporal server that lost its state has neither.
   const setUp = Effect.zipRight(
     Effect.catchAll(register(connected, connection.namespace), (error) =>
-      Effect.logWarning("the search attributes could not be registered; see docs/temporal.md", error)
+      Effect.logWarning("search attributes could not be registered; see docs/temporal.md", error)
     ),
-    Effect.catchAll(Retention.schedule, (error) => Effect.logWarning("the retention schedule could not be made", error))
+    Effect.catchAll(Effect.zipRight(Retention.schedule, statementSchedule), (error) =>
+      Effect.logWarning("the schedules of retention and statements could not be created", error)
+    )
   )
   yield* setUp
   yield* Effect.forkScoped(Effect.schedule(setUp, Schedule.spaced("5 minutes")))
   const code = yield* bundle(dataDir.at("cache"))
-  yield* Effect.logInfo("the worker runs").pipe(Effect.annotateLogs({ taskQueue: connection.taskQueue }))
-  const { namespace, noticeQueue, retryQueue, slowQueue, taskQueue } = connection
+  yield* Effect.logInfo("worker started").pipe(Effect.annotateLogs({ taskQueue: connection.taskQueue }))
+  const { hostQueue, namespace, noticeQueue, retryQueue, slowQueue, taskQueue } = connection
   yield* runWorkers({
     connection: connected.connection,
     namespace,
     taskQueue,
     slowQueue,
     retryQueue,
+    hostQueue,
     noticeQueue,
     bundle: code,
     activities: yield* activities
   })
 }).pipe(Effect.scoped)
 
-const workLayer = Layer.mergeAll(Stepper.layer, PingSender.layer).pipe(
-  Layer.provide([Attempts.layer, Failures.layer, Sender.layer]),
-  Layer.merge(Layer.mergeAll(Notices.layer, Retention.Retention.layer))
+const workLayer = FirstAttempts.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(AttemptRunner.layer, PingSender.layer)),
+  Layer.provide([AttemptsRepo.layer, FailureRecorder.layer, Layer.provide(WebhookClient.layer, SigningKeys.layer), WorkflowStarter.layer]),
+  Layer.merge(Layer.mergeAll(Notices.layer, Retention.Retention.layer, Layer.provide(StatementSealer.layer, SigningKeys.layer)))
 )
 
-const dispatchLayer = Dispatcher.layer.pipe(Layer.provide([Sweeper.layer, Teller.layer]), Layer.provide([Starter.layer, Notices.layer]))
+const dispatchLayer = Dispatcher.layer.pipe(
+  Layer.provide([OutboxRepo.layer, Sweeper.layer, SignalRelay.layer, Canceler.layer]),
+  Layer.provide([WorkflowStarter.layer, Notices.layer])
+)
 
 /** What the public API and the record feed stand on, each with connections of its own. */
 const apiLayer = (url: Redacted.Redacted, connection: Context.Context<TemporalConnection>) =>
   Layer.merge(
     Layer.provideMerge(
       Authentication.layer,
-      Layer.mergeAll(Layer.succeedContext(connection), Database.layer(url, Database.pools.api), PortalPool.layer(url))
+      Layer.mergeAll(
+        Layer.succeedContext(connection),
+        Database.layer(url, Database.pools.api),
+        Snapshots.layer(url),
+        PortalPool.layer(url),
+        Notifications.layer(url)
+      )
     ),
     Layer.provide(Ledger.layer, Database.layer(url, Database.pools.ledger))
   )
@@ -164,7 +138,7 @@ const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
     return yield* required
       ? listening
       : Effect.catchAll(listening, ({ message }) =>
-          Effect.as(Effect.logWarning(`${message} This process goes on without health and metrics.`), { port: 0 })
+          Effect.as(Effect.logWarning(`${message} This process continues without health and metrics.`), { port: 0 })
         )
   })
 
@@ -194,6 +168,10 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     const workerPool = yield* Layer.build(Database.layer(url, Database.pools.worker))
     const common = Layer.merge(Layer.succeedContext(connection), Layer.succeedContext(workerPool))
     yield* Effect.provide(Partitions.keep, workerPool)
+    yield* Effect.provide(
+      Effect.flatMap(EventChains, ({ keep }) => keep),
+      Layer.provide(EventChains.layer, Layer.succeedContext(workerPool))
+    )
     const worker = has("worker") ? yield* Layer.build(Layer.provideMerge(workLayer, common)) : undefined
     const dispatcher = has("dispatcher") ? yield* Layer.build(Layer.provide(dispatchLayer, common)) : undefined
     const api = has("api") ? yield* Layer.build(apiLayer(url, connection)) : undefined
@@ -205,7 +183,7 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
       const running = Effect.flatMap(Dispatcher, ({ run }) => run)
       yield* Effect.forkIn(Effect.provide(running, dispatcher), roles)
     }
-    const ready = Effect.provide(readiness(has("api")), common)
+    const ready = yield* Effect.provide(readiness(has("api")), common)
     if (api === undefined || token === undefined) {
       const { port } = yield* Scope.extend(listenPlatform(platformApp(HttpRouter.empty, ready), false), roles)
       yield* announce(wanted, addresses(settings, { platformPort: port, temporalUi: servers.ui }), options)
@@ -216,12 +194,12 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     const platform = yield* Scope.extend(Effect.provide(listenPlatform(feed, true), api), roles)
     yield* announce(wanted, addresses(settings, { port, platformPort: platform.port, temporalUi: servers.ui }), options)
     return yield* Effect.never
-  }).pipe(Effect.scoped, Effect.provide(Layer.merge(masterKey, http)))
+  }).pipe(Effect.scoped, Effect.provide(Layer.merge(masterKeyLayer, http)))
 
 /** Starts work again that ended, whatever ended it, a defect included: the process would go on without it and say that it is ready. */
 export const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
-    Effect.tapErrorCause((cause) => Effect.logError(`${what} ended and is started again`, cause)),
+    Effect.tapErrorCause((cause) => Effect.logError(`${what} ended and is restarted`, cause)),
     Effect.sandbox,
     Effect.retry(Schedule.spaced("3 seconds"))
   )
@@ -280,7 +258,7 @@ const prepare = (url: Redacted.Redacted, migrate: boolean) =>
 
 const warnings = (settings: typeof Settings.Service) =>
   isClearText(settings)
-    ? Effect.logWarning("HOST is not a loopback address and neither TLS nor TRUSTED_PROXIES is set: API keys would travel in clear text")
+    ? Effect.logWarning("HOST is not a loopback address and neither TLS nor TRUSTED_PROXIES is set: API keys would be sent in clear text")
     : Effect.void
 
 /** Tells of a port in use before anything is started for it; what else is wrong with an address, listening tells. */

@@ -1,7 +1,7 @@
 /**
  * The OpenAPI 3.1 document, made from the contract that serves the requests and from the registry of event kinds.
  * What the framework cannot know is added here: headers, examples, the events that webhooks receive; what never
- * leaves the door, the framework's own decode error, is taken out. Spec: the whole API. Decision D-18.
+ * leaves the error boundary, the framework's own decode error, is taken out. Spec: the whole API. Decision D-18.
  */
 import { OpenApi, OpenApiJsonSchema } from "@effect/platform"
 import { Api } from "./Api.ts"
@@ -68,35 +68,53 @@ const exampleOf = (schema: Json | undefined): Json => {
 
 const problemExample = (code: Code): Json => {
   const [status, title] = codes[code]
-  return { value: { type: `/v1/docs#${code}`, title, status, detail: `${title}.`, code, requestId: "req_01jz0000000000000000000000" } }
+  return {
+    value: { type: `/v1/docs/errors/${code}`, title, status, detail: `${title}.`, code, requestId: "req_01jz0000000000000000000000" }
+  }
 }
 
 const header = (description: string, type = "string"): Json => ({ description, schema: { type } })
 const headers: Object = {
-  "X-Request-Id": header("Id of the request: the client's own where it fits [A-Za-z0-9_-]{8,64}, otherwise ours"),
-  "RateLimit-Policy": header("Quota of the key: q requests in w seconds"),
-  RateLimit: header("What is left of the quota: r requests, full again in t seconds")
+  "X-Request-Id": header("Request id: the client's own if it matches [A-Za-z0-9_-]{8,64}, otherwise one that the service generates"),
+  "RateLimit-Policy": header("Quota of the API key: q requests per w seconds"),
+  RateLimit: header("Remaining quota: r requests; the quota is restored in t seconds")
 }
 const extraHeaders: Record<string, Object> = {
   "401": { "WWW-Authenticate": header("How to authenticate") },
-  "429": { "Retry-After": header("Seconds until the next try", "integer") },
-  "503": { "Retry-After": header("Seconds until the next try", "integer") }
+  "429": { "Retry-After": header("Seconds to wait before the next request", "integer") },
+  "503": { "Retry-After": header("Seconds to wait before the next request", "integer") }
 }
 
-/** An answer with its headers, examples and, for problems, the media type and the codes in words. */
+/** The responses that are not 2xx, by name: many operations share one, and the document writes each once. */
+const problemResponses: Record<string, Json> = {}
+
+/** The name of a problem's schema, or the names of a choice of them, as the name of a response. */
+const responseName = (schema: Json): string => {
+  const { $ref, allOf, anyOf } = object(schema)
+  if (typeof $ref === "string") return $ref.split("/").at(-1) ?? ""
+  return Array.isArray(anyOf) ? anyOf.map(responseName).sort().join("Or") : responseName(list(allOf)[0] ?? {})
+}
+
+/** A response with its headers, examples and, for problems, the media type and the codes in words. */
 const response = (value: Json, status: string): Json => {
   const [contentType, media] = Object.entries(object(object(value)["content"]))[0] ?? []
   const common = { headers: { ...headers, ...extraHeaders[status] } }
-  if (media === undefined || contentType === undefined) return { description: "Done, without a body", ...common }
+  if (media === undefined || contentType === undefined) return { description: "Success, without a body", ...common }
   if (status.startsWith("2"))
-    return { description: "Done", ...common, content: { [contentType]: { ...object(media), example: exampleOf(object(media)["schema"]) } } }
+    return {
+      description: "Success",
+      ...common,
+      content: { [contentType]: { ...object(media), example: exampleOf(object(media)["schema"]) } }
+    }
   const schema = object(media)["schema"] ?? {}
   const names = codesOf(schema)
-  return {
+  const name = responseName(schema)
+  problemResponses[name] ??= {
     description: `${names.map((code) => codes[code][1]).join(". ")}.`,
     ...common,
     content: { "application/problem+json": { schema, examples: Object.fromEntries(names.map((code) => [code, problemExample(code)])) } }
   }
+  return { $ref: `#/components/responses/${name}` }
 }
 
 const isCode = (value: Json): value is Code => typeof value === "string" && Object.hasOwn(codes, value)
@@ -155,11 +173,15 @@ const received = (name: string, description: string): Json => ({
 const deliveryHeaders: ReadonlyArray<Json> = [
   received(
     "X-Service-Signature",
-    "t=<unix seconds>,v1=<hex>[,v1=<hex>]: HMAC-SHA256 over t.body, the secret's text as key, one v1 per live secret"
+    "t=<unix seconds>,v1=<hex>[,v1=<hex>]: HMAC-SHA256 over t.body, keyed with the secret string; one v1 per active secret"
   ),
   received("webhook-id", "The event's id (Standard Webhooks)"),
   received("webhook-timestamp", "Unix seconds (Standard Webhooks)"),
-  received("webhook-signature", "v1,<base64> for each live secret (Standard Webhooks)"),
+  received("webhook-signature", "v1,<base64> for each active secret (Standard Webhooks)"),
+  received(
+    "webhook-sequence",
+    "Number of the delivery within its webhook, from 1 without gaps; a number that is missing was sent and not received"
+  ),
   received("X-Service-Delivery-Id", "Id of the delivery"),
   received("X-Service-Attempt", "Number of the attempt, from 1"),
   received("X-Service-Event-Kind", "Kind of the event")
@@ -184,10 +206,10 @@ const webhook = (name: Kind): readonly [string, Json] => {
         operationId: name,
         tags: ["Events"],
         summary: kind.when,
-        description: `${kind.when}. ${kind.scope === "vault" ? "Names the vault." : "Names no vault and passes every vault filter."}`,
+        description: `${kind.when}. ${kind.scope === "vault" ? "Vault-scoped." : "Not vault-scoped: it passes every vault filter."}`,
         parameters: deliveryHeaders,
-        requestBody: { required: true, content: { "application/json": { schema } } },
-        responses: { "2XX": { description: "Received. Anything else, or nothing within 10 seconds, is tried again." } }
+        requestBody: { required: true, content: { "application/json": { schema, example: exampleOf(schema) } } },
+        responses: { "2XX": { description: "Received. Any other response, or none within 10 seconds, is retried." } }
       }
     }
   ]
@@ -204,16 +226,16 @@ export const document: Object = {
     summary: "Read-only custody data and signed webhooks",
     description:
       "Vaults, balances, transactions, deposit addresses, assets and networks of an organization; webhooks, the event log and deliveries.\n\n" +
-      "Timestamps are UTC ISO 8601. Amounts are decimal strings: parse them with a decimal library. Ids are opaque. Lists are in pages: pass " +
-      "`nextCursor` back as `cursor`. Unknown parameters are refused. Fields and enum values may be added at any time; ignore what you do not know. " +
-      "A wrong method on a known path answers 405 with `Allow`; a request whose framing is broken, or whose headers are larger than 16 KiB, is " +
-      "refused before the service sees it, without the error envelope.",
+      "Timestamps are UTC ISO 8601. Amounts are decimal strings: parse them with a decimal library. Ids are opaque. Lists are paginated: pass " +
+      "`nextCursor` back as `cursor`. Unknown parameters are rejected. Fields and enum values may be added at any time; ignore those that you do not know. " +
+      "A wrong method on a known path returns 405 with `Allow`. A request with invalid framing, or with headers larger than 16 KiB, is " +
+      "rejected by the HTTP parser without the error envelope.",
     license: { name: "Apache-2.0", identifier: "Apache-2.0" }
   },
   servers: [{ url: "/", description: "Where this document was served" }],
   tags: [...list(generated["tags"]), { name: "Events", description: "What webhooks receive." }],
   paths,
   webhooks,
-  components: { ...object(generated["components"]), schemas },
+  components: { ...object(generated["components"]), schemas, responses: problemResponses },
   security: [{ apiKey: [] }]
 }

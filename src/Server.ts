@@ -1,36 +1,53 @@
 /**
- * The public API as an HTTP listener: the contract's routes behind the one door, the document that describes
+ * The public API as an HTTP listener: the contract's routes behind the error boundary, the document that describes
  * them, the web portal beside them, and nothing else. Spec: Endpoints.
  */
-import { HttpApi, HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
+import { HttpApi, HttpApiBuilder, HttpRouter } from "@effect/platform"
 import { Effect, Layer, Metric, MetricBoundaries, type Runtime } from "effect"
 import { Api } from "./Api.ts"
+import { CredentialRepo } from "./access/CredentialRepo.ts"
+import * as credential from "./access/handlers.ts"
+import { ReadAdmission } from "./access/ReadAdmission.ts"
+import * as Access from "./access/scopeMiddleware.ts"
+import { AuditLogRepo } from "./auditLog/AuditLogRepo.ts"
+import * as auditLog from "./auditLog/handlers.ts"
 import { CatalogRepo } from "./catalog/CatalogRepo.ts"
 import * as catalog from "./catalog/handlers.ts"
-import * as Access from "./credentials/Access.ts"
 import { Authentication } from "./credentials/Authentication.ts"
+import { KeyChecks } from "./credentials/KeyChecks.ts"
+import { SigningKeys } from "./crypto/SigningKeys.ts"
 import { DeliveriesRepo } from "./deliveries/DeliveriesRepo.ts"
 import * as deliveries from "./deliveries/handlers.ts"
 import { Pings } from "./deliveries/Pings.ts"
-import { Starter } from "./deliveries/Starter.ts"
-import { docsPage } from "./docsPage.ts"
+import { WorkflowStarter } from "./deliveries/WorkflowStarter.ts"
+import { routes as documentation, isPublic as isDocumentation } from "./documentation/routes.ts"
 import { EventsRepo } from "./events/EventsRepo.ts"
 import * as events from "./events/handlers.ts"
-import { answerLog } from "./http/answerLog.ts"
+import { FeedFollower } from "./feed/FeedFollower.ts"
+import { FeedRepo } from "./feed/FeedRepo.ts"
+import { FeedStreams } from "./feed/FeedStreams.ts"
+import * as feed from "./feed/handlers.ts"
+import { answerLog } from "./http/accessLog.ts"
 import { MAX_BODY } from "./http/Body.ts"
-import { door } from "./http/door.ts"
-import type { ExchangeState } from "./http/Exchange.ts"
-import { express } from "./http/express.ts"
-import { listen } from "./http/listen.ts"
+import { errorBoundary } from "./http/errorBoundary.ts"
+import { fastPath } from "./http/fastPath.ts"
+import { listen } from "./http/listener.ts"
 import { Pages } from "./http/Page.ts"
-import { document } from "./OpenApi.ts"
+import type { RequestState } from "./http/RequestContext.ts"
 import * as Portal from "./portal/Portal.ts"
+import { CheckpointsRepo } from "./proof/CheckpointsRepo.ts"
+import * as proof from "./proof/handlers.ts"
 import { Settings } from "./settings/Settings.ts"
+import * as statements from "./statements/handlers.ts"
+import { StatementsRepo } from "./statements/StatementsRepo.ts"
+import { BalancesRepo } from "./vaults/BalancesRepo.ts"
 import * as vaults from "./vaults/handlers.ts"
+import { TransactionExport } from "./vaults/TransactionExport.ts"
 import { Transactions } from "./vaults/Transactions.ts"
 import { TransactionQuery } from "./vaults/VaultsApi.ts"
 import { VaultsRepo } from "./vaults/VaultsRepo.ts"
 import * as webhooks from "./webhooks/handlers.ts"
+import { WebhookPreview } from "./webhooks/WebhookPreview.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { WebhooksRepo } from "./webhooks/WebhooksRepo.ts"
 
@@ -38,7 +55,7 @@ import { WebhooksRepo } from "./webhooks/WebhooksRepo.ts"
 const BODY_SECONDS = 10
 
 /** Paths without a key. */
-const publicPaths = new Set(["/v1/openapi.json", "/v1/docs"])
+const publicPaths = new Set(["/v1/jwks.json"])
 
 /** Every route of the contract as a pattern with its methods, for 405 answers. */
 const routes = (() => {
@@ -50,6 +67,7 @@ const routes = (() => {
     found.set(path, known)
   }
   HttpApi.reflect(Api, { onGroup: () => {}, onEndpoint: ({ endpoint }) => add(endpoint.path, endpoint.method) })
+  for (const [path] of documentation) add(path, "GET")
   for (const path of publicPaths) add(path, "GET")
   return [...found.values()]
 })()
@@ -57,7 +75,7 @@ const routes = (() => {
 const methodsOf = (path: string) =>
   [...new Set(routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => [...methods]))].sort()
 
-const answers = Metric.counter("custody_http_answers_total", { description: "Answers of the public API by status" })
+const answers = Metric.counter("custody_http_answers_total", { description: "Responses of the public API by status" })
 const byStatus = new Map<number, typeof answers>()
 const count = (status: number) => {
   const known = byStatus.get(status) ?? Metric.tagged(answers, "status", String(status))
@@ -67,57 +85,93 @@ const count = (status: number) => {
 const seconds = Metric.histogram(
   "custody_http_request_seconds",
   MetricBoundaries.fromIterable([0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]),
-  "Time from request to answer of the public API"
+  "Time from request to response of the public API"
 )
 
 /** Counts and logs an answer. */
 const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
   const log = answerLog(logReads, runtime)
-  return (request: Request, state: ExchangeState, status: number) => {
+  return (request: Request, state: RequestState, status: number) => {
     seconds.unsafeUpdate((performance.now() - state.startedAt) / 1000, [])
     count(status)
     log(request, state, status)
   }
 }
 
-const reads = Layer.provideMerge(Transactions.layer, Layer.merge(Pages.layer, VaultsRepo.layer))
+const reads = Layer.provideMerge(Transactions.layer, Layer.mergeAll(Pages.layer, VaultsRepo.layer, BalancesRepo.layer, ReadAdmission.layer))
 
-const groups = Layer.mergeAll(vaults.layer, catalog.layer, webhooks.layer, events.layer, deliveries.layer).pipe(
-  Layer.provide([CatalogRepo.layer, WebhooksRepo.layer, Webhooks.layer, EventsRepo.layer, DeliveriesRepo.layer]),
-  Layer.provide([Pings.layer, Starter.layer]),
+/** What the event feed is read and followed by. */
+const following = FeedStreams.layer.pipe(
+  Layer.provideMerge(FeedFollower.layer),
+  Layer.provideMerge(Layer.merge(FeedRepo.layer, KeyChecks.layer))
+)
+
+const groups = Layer.mergeAll(
+  vaults.layer,
+  statements.layer,
+  catalog.layer,
+  webhooks.layer,
+  events.layer,
+  deliveries.layer,
+  proof.layer,
+  auditLog.layer,
+  credential.layer,
+  feed.layer
+).pipe(
+  Layer.provide([
+    SigningKeys.layer,
+    AuditLogRepo.layer,
+    CheckpointsRepo.layer,
+    CatalogRepo.layer,
+    WebhooksRepo.layer,
+    Webhooks.layer,
+    EventsRepo.layer,
+    DeliveriesRepo.layer
+  ]),
+  Layer.provide([CredentialRepo.layer, WebhookPreview.layer, TransactionExport.layer, StatementsRepo.layer]),
+  Layer.provide([Pings.layer, WorkflowStarter.layer]),
   Layer.provide(Access.layer),
+  Layer.provideMerge(following),
   Layer.provide(reads)
 )
 
-const documents = HttpApiBuilder.Router.use((router) =>
-  Effect.gen(function* () {
-    const text = JSON.stringify(document)
-    yield* router.get("/v1/openapi.json", Effect.succeed(HttpServerResponse.raw(text, { contentType: "application/json" })))
-    yield* router.get(
-      "/v1/docs",
-      Effect.succeed(
-        HttpServerResponse.raw(docsPage, {
-          contentType: "text/html; charset=utf-8",
-          headers: { "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'", "x-content-type-options": "nosniff" }
-        })
-      )
-    )
-  })
+/** The OpenAPI document and its page. They are made for the first reader: most processes serve neither, and start sooner. */
+const documents = HttpApiBuilder.Router.use((router) => Effect.forEach(documentation, ([path, answer]) => router.get(path, answer)))
+
+/** Everything that the paths of the API and of the portal are answered by. */
+const layer = HttpApiBuilder.api(Api).pipe(
+  Layer.provideMerge(groups),
+  Layer.merge(documents),
+  Layer.merge(reads),
+  Layer.merge(Portal.layer),
+  Layer.provideMerge(Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer)),
+  Layer.provide(
+    HttpRouter.setRouterConfig({
+      caseSensitive: true,
+      ignoreTrailingSlash: false,
+      ignoreDuplicateSlashes: false,
+      maxParamLength: 4_096
+    })
+  )
 )
 
-/** Serves the public API for as long as the scope is open. Returns the port in use. */
-export const serve = Effect.gen(function* () {
+const listening = Effect.gen(function* () {
   const settings = yield* Settings
   const authentication = yield* Authentication
-  const through = door({ isPublic: (path) => publicPaths.has(path), methods: methodsOf, authenticate: authentication.authenticate })
+  const through = errorBoundary({
+    isPublic: (path) => publicPaths.has(path) || isDocumentation(path),
+    methods: methodsOf,
+    authenticate: authentication.authenticate
+  })
   const transactions = yield* Transactions
-  const hot = express({
+  const { admit } = yield* ReadAdmission
+  const hot = fastPath({
     path: "/v1/vaults/:vaultId/transactions",
     query: TransactionQuery,
     authorize: Access.authorizations(authentication).vaultReadable,
-    handle: transactions.list
+    handle: (principal, vaultId, asked) => admit(principal, transactions.list(principal, vaultId, asked))
   })
-  // Inside the framework's app, so that the door sees failures before the framework writes them its own way.
+  // Inside the framework's app, so that the error boundary sees failures before the framework writes them its own way.
   const { add } = yield* HttpApiBuilder.Middleware
   yield* add(through)
   const app = yield* HttpApiBuilder.httpApp
@@ -134,26 +188,12 @@ export const serve = Effect.gen(function* () {
       trustedProxies: settings.trustedProxies,
       maxBody: MAX_BODY * 2,
       bodySeconds: BODY_SECONDS,
+      onDrain: (yield* FeedStreams).stop,
       onAnswer: observer(settings.logLevel === "debug", yield* Effect.runtime<never>())
     },
     Portal.withPortal(hot(through)(app))
   )
-}).pipe(
-  Effect.provide(
-    HttpApiBuilder.api(Api).pipe(
-      Layer.provide(groups),
-      Layer.merge(documents),
-      Layer.merge(reads),
-      Layer.merge(Portal.layer),
-      Layer.provideMerge(Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer)),
-      Layer.provide(
-        HttpRouter.setRouterConfig({
-          caseSensitive: true,
-          ignoreTrailingSlash: false,
-          ignoreDuplicateSlashes: false,
-          maxParamLength: 4_096
-        })
-      )
-    )
-  )
-)
+})
+
+/** Serves the public API for as long as the scope is open. Returns the port in use. */
+export const serve = Effect.flatMap(Layer.build(layer), (services) => Effect.provide(listening, services))

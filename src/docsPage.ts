@@ -21,6 +21,7 @@ const prose = (value: unknown): string =>
     .replaceAll("\n\n", "</p><p>")
 
 const schemas = node(node(document["components"])["schemas"])
+const sharedResponses = node(node(document["components"])["responses"])
 
 /** A schema's type in a few words, with links to the schemas that it names. */
 const typeOf = (schema: Node): string => {
@@ -78,7 +79,9 @@ const resolve = (schema: Node): Node => {
 
 const example = (value: unknown) => (value === undefined ? "" : `<pre>${text(JSON.stringify(value, null, 2))}</pre>`)
 
-const answer = (status: string, value: Node): string => {
+const answer = (status: string, given: Node): string => {
+  const reference = given["$ref"]
+  const value = typeof reference === "string" ? node(sharedResponses[reference.split("/").at(-1) ?? ""]) : given
   if (!status.startsWith("2")) {
     const media = node(node(value["content"])["application/problem+json"])
     return `<p class="answer"><b>${status}</b> ${Object.keys(node(media["examples"]))
@@ -146,7 +149,7 @@ ${table(
       .join(", ")
   ])
 )}
-<h2 id="errors">Errors</h2><p>Every answer that is not 2xx is <code>application/problem+json</code> (RFC 9457) with <code>type</code>, <code>title</code>, <code>status</code>, <code>detail</code>, <code>code</code>, <code>requestId</code> and, where fields are at fault, <code>errors</code>.</p>
+<h2 id="errors">Errors</h2><p>Every response that is not 2xx is <code>application/problem+json</code> (RFC 9457) with <code>type</code>, <code>title</code>, <code>status</code>, <code>detail</code>, <code>code</code>, <code>requestId</code> and, if fields are invalid, <code>errors</code>.</p>
 ${table(
   ["Code", "Status", "Meaning"],
   Object.entries(codes)

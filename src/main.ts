@@ -4,7 +4,7 @@ import { CliConfig, Command } from "@effect/cli"
 import { BunContext } from "@effect/platform-bun"
 import { Console, Effect, type Exit, Fiber, Layer } from "effect"
 import packageJson from "../package.json" with { type: "json" }
-import { base } from "./App.ts"
+import { base } from "./Base.ts"
 import { plainly } from "./commands/console.ts"
 import { demo } from "./commands/demo.ts"
 import { doctor } from "./commands/doctor.ts"
@@ -12,9 +12,11 @@ import { ending } from "./commands/exit.ts"
 import { asksForHelp, helpText, program } from "./commands/help.ts"
 import { keys } from "./commands/keys.ts"
 import { load } from "./commands/load.ts"
-import { secrets } from "./commands/secrets.ts"
-import { migrate, start } from "./commands/service.ts"
+import { secrets } from "./commands/reencrypt.ts"
+import { migrate, start } from "./commands/start.ts"
+import { statements } from "./commands/statements.ts"
 import { users } from "./commands/users.ts"
+import { verify } from "./commands/verify.ts"
 
 // Settings are read by the command that runs and not before, so that --help and doctor work whatever they are.
 const commands = [
@@ -24,7 +26,9 @@ const commands = [
   Command.provide(keys, base),
   Command.provide(secrets, base),
   Command.provide(users, base),
+  Command.provide(statements, base),
   Command.provide(demo, base),
+  verify,
   // The doctor reads the settings itself: those that do not fit are what it is asked about.
   doctor
 ] as const
@@ -48,6 +52,8 @@ const main = (asksForHelp(shown, words) ? Effect.flatMap(help, Console.log) : ru
   Effect.provide(Layer.merge(BunContext.layer, CliConfig.layer({ showBuiltIns: false, showTypes: false })))
 )
 
+// What the program and the servers that it starts write is for their owner alone.
+process.umask(0o077)
 const fiber = Effect.runFork(main)
 let askedAt: number | undefined
 for (const signal of ["SIGINT", "SIGTERM"] as const) {

@@ -1,48 +1,53 @@
 /**
- * `bun run test [files]`: starts the real servers once, runs every test against them, and ends with a line
- * `N passed, N failed`. Servers and folders are gone afterwards, also when it is interrupted.
+ * `bun run test [files]`: starts the real servers once, runs every test against them, several files at a time, and ends
+ * with a line `N passed, N failed`. Servers and folders are gone afterwards, also when it is interrupted.
  */
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { Effect } from "effect"
 import * as Process from "../src/embedded/Process.ts"
-import { POSTGRES, startServers, TEMPORAL, TEMPORAL_UI } from "./support/servers.ts"
+import { POSTGRES, prepareTemplate, type Servers, startServers, TEMPORAL, TEMPORAL_UI } from "./support/servers.ts"
+import { concurrency, groupsOf } from "./support/testFiles.ts"
+import { type Report, readReport, sumOf } from "./support/testReport.ts"
 
-/** How long those that were told to end may take. */
+/** How long test processes may take to end after a signal. */
 const GRACE_MS = 15_000
 
 // Every folder of the run is in this one, which Postgres passes through as another user.
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-run-"))
 fs.chmodSync(folder, 0o711)
 process.env["TMPDIR"] = folder
-const report = path.join(folder, "junit.xml")
 
-let child: ReturnType<typeof Bun.spawn> | undefined
-/** Signals what tests started, and says whether anybody was there. */
-const signal = (name: NodeJS.Signals | 0): boolean => {
+/** The process groups of the tests that run. */
+const groups = new Set<number>()
+/** Signals a group, and says whether any of its processes is left. */
+const signal = (group: number, name: NodeJS.Signals | 0): boolean => {
   try {
-    return child !== undefined && process.kill(-child.pid, name)
+    return process.kill(-group, name)
   } catch {
-    // Nobody of the group is left.
     return false
   }
+}
+const signalAll = (name: NodeJS.Signals) => {
+  for (const group of groups) signal(group, name)
 }
 const interruption = new AbortController()
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(name, () => {
     interruption.abort()
-    signal(name)
+    signalAll(name)
     // A browser's driver takes the signal for its browser only, and the tests would go on.
-    setTimeout(() => signal("SIGKILL"), GRACE_MS).unref()
+    setTimeout(() => signalAll("SIGKILL"), GRACE_MS).unref()
   })
 }
 
-/** Ends the group of the tests, by force where it does not end by itself. */
-const endGroup = async () => {
-  signal("SIGTERM")
-  for (const end = Date.now() + GRACE_MS; signal(0) && Date.now() < end; ) await Bun.sleep(50)
-  signal("SIGKILL")
+/** Ends a group of the tests, by force where it does not end by itself. */
+const endGroup = async (group: number) => {
+  signal(group, "SIGTERM")
+  for (const end = Date.now() + GRACE_MS; signal(group, 0) && Date.now() < end; ) await Bun.sleep(50)
+  signal(group, "SIGKILL")
+  groups.delete(group)
 }
 
 /** Ends servers that tests left, which run in sessions of their own: whatever a pid file names that runs in the folder. */
@@ -56,49 +61,72 @@ const sweep = async () => {
   )
 }
 
-/** The exit code of the tests; undefined when they were interrupted before they began. */
-const run = async (): Promise<number | undefined> => {
+/** Runs `bun test` in a process group of its own; what it prints is held back until it ends where others run beside it. */
+const runGroup = async (args: ReadonlyArray<string>, name: string, servers: Servers, alone: boolean): Promise<Report> => {
+  const report = path.join(folder, `${name}.xml`)
+  const output = path.join(folder, `${name}.txt`)
+  const out = alone ? "inherit" : fs.openSync(output, "w")
+  const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", "--reporter=junit", `--reporter-outfile=${report}`, ...args], {
+    cwd: path.resolve(import.meta.dir, ".."),
+    // A group of its own, so that what tests started can be ended with them.
+    detached: true,
+    stdio: ["ignore", out, out],
+    env: { ...process.env, [POSTGRES]: servers.postgres, [TEMPORAL]: servers.temporal, [TEMPORAL_UI]: servers.temporalUi }
+  })
+  groups.add(child.pid)
+  try {
+    const code = await child.exited
+    const read = readReport(report, Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6)
+    // A process that broke before it could report is a failure, whatever its report says.
+    return code === 0 || read.failures > 0 ? read : { ...read, failures: 1, failed: [`${args.join(" ")}: ended with ${code}`] }
+  } finally {
+    await endGroup(child.pid)
+    if (typeof out === "number") {
+      fs.closeSync(out)
+      process.stdout.write(fs.readFileSync(output))
+    }
+  }
+}
+
+/** Runs every group, a few at a time; undefined when the run was interrupted before it began. */
+const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
+  const waiting = groupsOf(process.argv.slice(2)).map((args, index) => ({ args, name: `group-${index}` }))
+  const alone = waiting.length === 1
   const servers = await startServers(interruption.signal).catch((error) => {
     if (!interruption.signal.aborted) throw error
   })
   if (servers === undefined) return undefined
   try {
-    if (interruption.signal.aborted) return undefined
-    child = Bun.spawn(
-      [process.execPath, "test", "--timeout", "60000", "--reporter=junit", `--reporter-outfile=${report}`, ...process.argv.slice(2)],
-      {
-        cwd: path.resolve(import.meta.dir, ".."),
-        // A group of its own, so that what tests started can be ended with them.
-        detached: true,
-        stdio: ["ignore", "inherit", "inherit"],
-        env: { ...process.env, [POSTGRES]: servers.postgres, [TEMPORAL]: servers.temporal, [TEMPORAL_UI]: servers.temporalUi }
-      }
-    )
-    return await child.exited
+    if (!alone) await prepareTemplate(servers.postgres)
+    const reports: Array<Report> = []
+    const worker = async () => {
+      for (let next = waiting.shift(); next !== undefined && !interruption.signal.aborted; next = waiting.shift())
+        reports.push(await runGroup(next.args, next.name, servers, alone))
+    }
+    await Promise.all(Array.from({ length: concurrency }, worker))
+    return interruption.signal.aborted && reports.length === 0 ? undefined : reports
   } finally {
-    await endGroup()
     await servers.close()
   }
 }
 
 /** Runs the tests and says how they went; the exit code. */
 const main = async (): Promise<number> => {
-  const code = await run()
-  const [tests, failures, skipped] = [count("tests"), count("failures"), count("skipped")]
-  // A run that broke before it could report is a failure, whatever the report says.
-  const failed = failures === 0 && code !== 0 ? 1 : failures
+  const reports = await run()
+  const { failed, failures: known, files, skipped, tests } = sumOf(reports ?? [])
+  // A run that was interrupted is a failure, whatever its reports say.
+  const failures = known === 0 && interruption.signal.aborted ? 1 : known
+  if (files.length > 10) {
+    console.log("\nslowest files:")
+    for (const { cpuSeconds, file, seconds } of files.slice(0, 10))
+      console.log(`${seconds.toFixed(1).padStart(7)} s, ${cpuSeconds.toFixed(1).padStart(5)} s of CPU  ${file}`)
+  }
+  if (failed.length > 0) console.log(`\nfailed:\n${failed.map((name) => `  ${name}`).join("\n")}`)
   if (skipped > 0) console.log(`${skipped} skipped`)
-  console.log(`${tests - failures - skipped} passed, ${failed} failed`)
-  return code === 0 && failed === 0 ? 0 : 1
+  console.log(`${Math.max(0, tests - failures - skipped)} passed, ${failures} failed`)
+  return reports !== undefined && failures === 0 ? 0 : 1
 }
 
-const count = (name: string) => {
-  try {
-    return Number(new RegExp(`<testsuites[^>]*\\b${name}="(\\d+)"`).exec(fs.readFileSync(report, "utf8"))?.[1] ?? 0)
-  } catch {
-    return 0
-  }
-}
 let code = 1
 try {
   code = await main()

@@ -11,17 +11,37 @@ export const searchKeys = {
   eventId: defineSearchAttributeKey("EventId", "KEYWORD"),
   eventKind: defineSearchAttributeKey("EventKind", "KEYWORD"),
   entityId: defineSearchAttributeKey("EntityId", "KEYWORD"),
-  deliveryStatus: defineSearchAttributeKey("DeliveryStatus", "KEYWORD")
+  deliveryStatus: defineSearchAttributeKey("DeliveryStatus", "KEYWORD"),
+  /** Of a group of first attempts: everything that it holds. */
+  deliveryIds: defineSearchAttributeKey("DeliveryIds", "KEYWORD_LIST"),
+  webhookIds: defineSearchAttributeKey("WebhookIds", "KEYWORD_LIST"),
+  eventIds: defineSearchAttributeKey("EventIds", "KEYWORD_LIST")
 } as const
 
 /** Names of the workflow functions. */
-export const workflows = { deliver: "deliver", ping: "ping", notify: "notify", retain: "retain" } as const
+export const workflows = {
+  deliver: "deliver",
+  firstAttempts: "firstAttempts",
+  ping: "ping",
+  notify: "notify",
+  retain: "retain",
+  sealStatements: "sealStatements"
+} as const
 
 /** Names of the signals that a delivery takes, from operators and from the service itself. */
 export const signals = { retryNow: "retryNow", cancel: "cancel", wake: "wake" } as const
 
 /** Task queue on which notices are sent, apart from everything else: a mail server that hangs holds nothing up but mail. */
 export const noticeQueueOf = (taskQueue: string): string => `${taskQueue}-notices`
+
+/** Task queue on which pings are sent, apart from everything else. */
+export const pingQueueOf = (taskQueue: string): string => `${taskQueue}-pings`
+
+/**
+ * Task queue of the deliveries whose senders keep dying: a worker takes one of them at a time, so that none takes the
+ * attempts of other deliveries with it more often than it must.
+ */
+export const quarantineQueueOf = (taskQueue: string): string => `${taskQueue}-quarantine`
 
 /** Input of a delivery. */
 export interface DeliverInput {
@@ -35,6 +55,27 @@ export interface DeliverInput {
   readonly retryQueue: string
   /** Whether the namespace has the search attributes; without them a delivery runs all the same, harder to find. */
   readonly indexed: boolean
+  /**
+   * Task queue of the one process in which the first attempt is under way already, begun by a group: the first step joins
+   * it there. Absent where there is none.
+   */
+  readonly hostQueue?: string
+  /** Whether the last search attribute is left out at the end, because the execution's status says the same; default false. */
+  readonly statusAtEnd?: "execution"
+}
+
+/** Input of a group of first attempts. */
+export interface FirstAttemptsInput {
+  readonly deliveries: ReadonlyArray<{ readonly deliveryId: string; readonly webhookId: string }>
+  /** Wait before each attempt in ms, as for a delivery. */
+  readonly waitsMs: ReadonlyArray<number>
+}
+
+/** What came of a group: the result of each delivery that is done, and that the others go on as workflows of their own. */
+export interface FirstAttemptsOutcome {
+  /** By delivery: `2xx`, or `goes on` in the workflow whose id is the delivery's. */
+  readonly deliveries: Readonly<Record<string, "2xx" | "goes on">>
+  readonly notices: ReadonlyArray<string>
 }
 
 /** One step of a delivery: at most one attempt. */
@@ -53,6 +94,8 @@ export interface AttemptInput {
   readonly local: boolean
   /** Whether the workflow was asked to cancel: what still waits is then canceled instead of attempted. */
   readonly cancel: boolean
+  /** Whether the step runs on the queue where a delivery is tried alone; default false. */
+  readonly alone?: boolean
 }
 
 /** What came of a step. */
@@ -70,6 +113,8 @@ export type AttemptOutcome =
       readonly result: string
       readonly waitMs: number
       readonly notices: ReadonlyArray<string>
+      /** Whether the next attempt is to be made alone; default false. */
+      readonly alone?: boolean
     }
   /** The endpoint has as many attempts in flight as it may: no attempt was made, and none is used up. */
   | { readonly next: "busy"; readonly waitMs: number }
@@ -98,12 +143,29 @@ export interface Retained {
   readonly rowsRemoved: number
 }
 
+/** Where sealing goes on: after this vault. */
+export interface SealInput {
+  readonly after: string
+}
+
+/** What a part of sealing did. */
+export interface SealOutcome {
+  readonly sealed: number
+  readonly revised: number
+  readonly failed: number
+  /** The vault to go on after; null when every vault was looked at. */
+  readonly after: string | null
+}
+
 /** The activities of the worker, by name. */
 export interface Activities {
   attempt(input: AttemptInput): Promise<AttemptOutcome>
+  /** Makes first attempts at once, and starts the workflow of each delivery that is not done. */
+  firstAttempts(input: FirstAttemptsInput): Promise<FirstAttemptsOutcome>
   ping(input: PingInput): Promise<PingOutcome>
   sendNotice(input: NotifyInput): Promise<{ readonly channel: string }>
   retain(): Promise<Retained>
+  sealStatements(input: SealInput): Promise<SealOutcome>
   /** Asks the server to cancel the workflow that runs it, so that a canceled delivery ends as Canceled. */
   cancelSelf(): Promise<void>
 }

@@ -7,23 +7,22 @@
  * `patched`; test/deliveries/replay.test.ts replays recorded ones. Spec: Delivery contract. Decisions D-20, D-22.
  */
 import {
+  ActivityFailure,
   ApplicationFailure,
   CancellationScope,
   condition,
   continueAsNew,
   defineSignal,
   isCancellation,
-  ParentClosePolicy,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
   setHandler,
-  startChild,
   upsertSearchAttributes,
-  WorkflowIdReusePolicy,
   workflowInfo
 } from "@temporalio/workflow"
-import { type Activities, type AttemptOutcome, type DeliverInput, EXHAUSTED, searchKeys, signals, workflows } from "./contract.ts"
+import { announce } from "./announce.ts"
+import { type Activities, type AttemptOutcome, type DeliverInput, EXHAUSTED, quarantineQueueOf, searchKeys, signals } from "./contract.ts"
 
 const retry = { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" } as const
 
@@ -34,21 +33,33 @@ const local = proxyLocalActivities<Activities>({ startToCloseTimeout: "20 minute
 const on = (taskQueue: string) =>
   proxyActivities<Activities>({ taskQueue, startToCloseTimeout: "6 hours", heartbeatTimeout: "4 seconds", retry })
 
+/** The queue of one process, which is given up when the process is gone. */
+const inProcess = (taskQueue: string) =>
+  proxyActivities<Activities>({
+    taskQueue,
+    scheduleToStartTimeout: "2 seconds",
+    startToCloseTimeout: "6 hours",
+    heartbeatTimeout: "4 seconds",
+    retry: { maximumAttempts: 1 }
+  })
+
 export const retryNow = defineSignal(signals.retryNow)
 export const cancelDelivery = defineSignal(signals.cancel)
 export const wake = defineSignal(signals.wake)
 
 /** What the Temporal UI shows of a running delivery. */
 const describe = (outcome: AttemptOutcome, of: number): string => {
+  // Attempts that use up nothing of the schedule have numbers, too.
+  const attempt = (number: number) => `attempt ${number}${number <= of ? ` of ${of}` : ""}`
   const nextAt = (waitMs: number) => new Date(Date.now() + waitMs).toISOString()
   switch (outcome.next) {
     case "wait":
-      return `attempt ${outcome.number} of ${of}: ${outcome.result}; next at ${nextAt(outcome.waitMs)}`
+      return `${attempt(outcome.number)}: ${outcome.result}; next at ${nextAt(outcome.waitMs)}`
     case "busy":
       return `waits for room at the endpoint, asks again at ${nextAt(outcome.waitMs)}; no attempt is used up`
     case "delivered":
     case "failed":
-      return `attempt ${outcome.number} of ${of}: ${outcome.result}`
+      return `${attempt(outcome.number)}: ${outcome.result}`
     case "ended":
       return `ended as ${outcome.status} before this step`
     case "elsewhere":
@@ -60,6 +71,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
   const { deliveryId, indexed, retryQueue, slowQueue, waitsMs, webhookId } = input
   const slow = on(slowQueue)
   const retries = on(retryQueue)
+  const quarantine = on(quarantineQueueOf(workflowInfo().taskQueue))
   let hurry = false
   let woken = false
   let cancel = false
@@ -84,6 +96,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
   const become = (next: string) => {
     if (next === status) return
     status = next
+    if (next !== "RETRYING" && input.statusAtEnd === "execution") return
     if (indexed) upsertSearchAttributes([{ key: searchKeys.deliveryStatus, value: next }])
   }
 
@@ -106,29 +119,29 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
     return over
   }
 
-  /** Notices are workflows of their own: they outlive this one, and each is sent once. */
-  const announce = async (notices: ReadonlyArray<string>) => {
-    for (const noticeId of notices) {
-      await startChild(workflows.notify, {
-        workflowId: noticeId,
-        args: [{ noticeId }],
-        parentClosePolicy: ParentClosePolicy.ABANDON,
-        workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE
-      }).catch(() => {
-        // It is under way already, or the sweeper starts it: the notice stands in the database.
-      })
-    }
-  }
-
   /** The last attempt, and the last one whose wait is over. */
   let last = 0,
     after = 0
+  let { hostQueue } = input
+  /** Whether the next attempt is to be made alone, because the senders of the last ones died. */
+  let alone = false
   await pause(waitsMs[0] ?? 0)
   for (;;) {
     const step = { deliveryId, webhookId, waitsMs, after, jitter: Math.random(), cancel }
     // An attempt that has begun is finished and recorded, whatever is asked meanwhile.
     const outcome = await CancellationScope.nonCancellable(async () => {
+      if (alone) return await quarantine.attempt({ ...step, local: false, alone })
       if (last > 0) return await retries.attempt({ ...step, local: false })
+      if (hostQueue !== undefined) {
+        const queue = hostQueue
+        hostQueue = undefined
+        try {
+          return await inProcess(queue).attempt({ ...step, local: false })
+        } catch (error) {
+          // The process is gone, and its attempt is interrupted: another one is made here.
+          if (!(error instanceof ActivityFailure)) throw error
+        }
+      }
       const here = await local.attempt({ ...step, local: true })
       if (here.next !== "elsewhere") return here
       setCurrentDetails(describe(here, waitsMs.length))
@@ -157,6 +170,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
         break
       case "wait":
         last = outcome.number
+        alone = outcome.alone === true
         become("RETRYING")
         after = (await pause(outcome.waitMs)) ? last : last - 1
         break

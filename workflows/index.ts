@@ -1,3 +1,7 @@
 /** Every workflow of the worker. */
 export { deliver } from "./deliver.ts"
-export { notify, ping, retain } from "./others.ts"
+export { firstAttempts } from "./firstAttempts.ts"
+export { notify } from "./notify.ts"
+export { ping } from "./ping.ts"
+export { retain } from "./retention.ts"
+export { sealStatements } from "./sealStatements.ts"

@@ -39,8 +39,27 @@ export const cpuMs = (roots: ReadonlyArray<number>): number =>
       return fields === undefined ? sum : sum + [11, 12, 13, 14].reduce((own, at) => own + Number(fields[at]), 0) * (1_000 / TICKS)
     }, 0)
 
+/** CPU milliseconds that all processes of the machine used so far. */
+export const machineCpuMs = (): number => {
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] =
+    fs.readFileSync("/proc/stat", "utf8").split("\n")[0]?.trim().split(/\s+/).slice(1).map(Number) ?? []
+  return (user + nice + system + irq + softirq) * (1_000 / TICKS)
+}
+
 /** Resident memory of one process, in MB. */
 export const residentMb = (pid: number): number => {
   const line = /VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))
   return Math.round(Number(line?.[1] ?? 0) / 1_024)
+}
+
+/** CPU milliseconds of a running service by part so far; its embedded servers are children of its process. */
+export const cpuOfService = (pid: number) => {
+  const temporal = descendant(pid, "temporal"),
+    postgres = descendant(pid, "bin/postgres")
+  return () => {
+    const all = cpuMs([pid])
+    const temporalMs = cpuMs([temporal])
+    const postgresMs = cpuMs([postgres])
+    return { all, temporal: temporalMs, postgres: postgresMs, service: all - temporalMs - postgresMs }
+  }
 }

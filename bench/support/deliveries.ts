@@ -1,56 +1,51 @@
 /** What the benchmarks of deliveries share: a service with a webhook to a fast receiver, and transactions to feed. */
 import * as fs from "node:fs"
 import * as path from "node:path"
+import type pg from "pg"
 import { announced, custody, environment, folder, start } from "./servers.ts"
+import { hashOf, reserve, transactionLine } from "./transactions.ts"
 
 export const now = () => performance.timeOrigin + performance.now()
 
-const records = [
-  { type: "network", name: "ethereum", kind: "mainnet" },
-  { type: "asset", id: "ethereum/native", symbol: "ETH", name: "Ether", decimals: 18, network: "ethereum" },
-  { type: "organization", id: "org_bench", name: "Bench", networks: ["ethereum"] },
-  { type: "entity", id: "entity_bench", organizationId: "org_bench", name: "Bench" },
-  {
-    type: "vault",
-    id: "vault_bench",
-    entityId: "entity_bench",
-    label: "Bench",
-    networks: ["ethereum"],
-    createdAt: "2020-01-01T00:00:00Z"
-  },
+/**
+ * An organization `org_NAME` with one entity, vault and user, an owner, of the same name; and a vault `vault_NAME_quiet`
+ * of an entity of its own, which no webhook covers.
+ */
+const organization = (name: string) => [
+  { type: "organization", id: `org_${name}`, name, networks: ["ethereum"] },
+  ...[name, `${name}_quiet`].flatMap((each) => [
+    { type: "entity", id: `entity_${each}`, organizationId: `org_${name}`, name: each },
+    {
+      type: "vault",
+      id: `vault_${each}`,
+      entityId: `entity_${each}`,
+      label: each,
+      networks: ["ethereum"],
+      createdAt: "2020-01-01T00:00:00Z"
+    }
+  ]),
   {
     type: "user",
-    id: "user_bench",
-    organizationId: "org_bench",
-    email: "bench@example.com",
-    name: "Bench",
+    id: `user_${name}`,
+    organizationId: `org_${name}`,
+    email: `${name}@example.com`,
+    name,
     status: "active",
     organizationRole: "owner",
-    vaultRoles: [{ vaultId: "vault_bench", role: "developer" }]
+    vaultRoles: [{ vaultId: `vault_${name}`, role: "developer" }]
   }
 ]
 
-let made = 0
+const catalog = [
+  { type: "network", name: "ethereum", kind: "mainnet" },
+  { type: "asset", id: "ethereum/native", symbol: "ETH", name: "Ether", decimals: 18, network: "ethereum" }
+]
 
 /** Confirmed transactions, each another one. */
-export const transactions = (count: number): ReadonlyArray<{ readonly hash: string; readonly line: string }> =>
-  Array.from({ length: count }, () => {
-    const hash = `0x${(++made).toString(16).padStart(64, "0")}`
-    const record = {
-      type: "transaction",
-      vaultId: "vault_bench",
-      hash,
-      network: "ethereum",
-      status: "confirmed",
-      direction: "inbound",
-      asset: "ethereum/native",
-      amount: "1.5",
-      from: "0x52908400098527886e0f7030069857d2e4169ee7",
-      to: "0x8617e340b3d01fa5f11f306f4090fd50e238070d",
-      timestamp: "2026-01-01T00:00:00Z"
-    }
-    return { hash, line: JSON.stringify(record) }
-  })
+export const transactions = (count: number, vaultId = "vault_bench"): ReadonlyArray<{ readonly hash: string; readonly line: string }> => {
+  const first = reserve(count)
+  return Array.from({ length: count }, (_, index) => ({ hash: hashOf(first + index), line: transactionLine(first + index, vaultId) }))
+}
 
 const jsonLine = <A>(line: string): A | undefined => (line.startsWith("{") ? JSON.parse(line) : undefined)
 
@@ -81,33 +76,54 @@ export type Receiver = Awaited<ReturnType<typeof receiver>>
 export const delivering = ({ port }: Receiver) =>
   environment({ WEBHOOK_ALLOW_CIDRS: "127.0.0.0/8", WEBHOOK_ALLOW_PORTS: String(port), WEBHOOK_EXTRA_CA: path.join(folder, "ca.pem") })
 
-/** A service with an organization, a key of its owner and, where there is a receiver, a webhook to it. */
-export const service = async (env: Record<string, string>, roles: string, webhookUrl?: string) => {
-  const process = await start("src/main.ts", ["start", "--roles", roles], env, announced)
+/** Records of the catalog and of organizations, loaded without events. */
+const loadRecords = async (env: Record<string, string>, records: ReadonlyArray<object>) => {
   const file = path.join(folder, "records.ndjson")
   fs.writeFileSync(file, records.map((record) => JSON.stringify(record)).join("\n"))
   await custody(["load", file, "--no-events"], env)
-  const { secret: key }: { readonly secret: string } = JSON.parse(
-    await custody(["keys", "create", "--user", "user_bench", "--scopes", "vault:read,webhook:read,webhook:manage", "--all-vaults"], env)
+}
+
+/** A new organization beside that of the service, with a key of its owner. */
+export const organizationWithKey = async (env: Record<string, string>, name: string): Promise<string> => {
+  await loadRecords(env, [...catalog, ...organization(name)])
+  const scopes = "vault:read,webhook:read,webhook:manage"
+  const { secret }: { readonly secret: string } = JSON.parse(
+    await custody(["keys", "create", "--user", `user_${name}`, "--scopes", scopes, "--all-vaults"], env)
   )
-  if (webhookUrl !== undefined) {
-    const body = {
-      url: webhookUrl,
-      entityIds: ["entity_bench"],
-      eventKinds: ["transaction.confirmed"],
-      notificationEmail: "bench@example.com"
-    }
-    const answer = await fetch(`http://127.0.0.1:${process.port}/v1/webhooks`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify(body)
-    })
-    if (answer.status !== 201) throw new Error(await answer.text())
-  }
+  return secret
+}
+
+/** A request to the public API with a JSON body. Fails when it is not answered 2xx. */
+export const ask = async (port: number, key: string, method: string, target: string, body: unknown) => {
+  const answer = await fetch(`http://127.0.0.1:${port}${target}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify(body)
+  })
+  if (!answer.ok) throw new Error(`${method} ${target}: ${await answer.text()}`)
+  return (await answer.json()) as { readonly id: string }
+}
+
+/** A webhook of the organization's entity for confirmed transactions. */
+export const webhook = (port: number, key: string, name: string, url: string) =>
+  ask(port, key, "POST", "/v1/webhooks", {
+    url,
+    entityIds: [`entity_${name}`],
+    eventKinds: ["transaction.confirmed"],
+    notificationEmail: "bench@example.com"
+  })
+
+/** A service with an organization, a key of its owner and, where there is a receiver, a webhook to it. `bunArgs` are options of its runtime. */
+export const service = async (env: Record<string, string>, roles: string, webhookUrl?: string, bunArgs?: ReadonlyArray<string>) => {
+  const process = await start("src/main.ts", ["start", "--roles", roles], env, announced, bunArgs)
+  const key = await organizationWithKey(env, "bench")
+  if (webhookUrl !== undefined) await webhook(process.port, key, "bench", webhookUrl)
   const token = fs.readFileSync(path.join(folder, "data", "platform-token"), "utf8").trim()
   return {
     ...process,
     key,
+    /** Where single records are posted to. */
+    target: { port: process.platformPort, path: "/platform/v1/records", token },
     /** Feeds records; returns when the request began and when it was answered, in epoch milliseconds. */
     feed: async (lines: ReadonlyArray<string>) => {
       const begun = now()
@@ -120,6 +136,27 @@ export const service = async (env: Record<string, string>, roles: string, webhoo
       return { begun, answered: now() }
     }
   }
+}
+export type Service = Awaited<ReturnType<typeof service>>
+
+/** Waits until the service says that no event waits for dispatch. */
+export const dispatched = async ({ platformPort }: Pick<Service, "platformPort">) => {
+  for (;;) {
+    const answer = await fetch(`http://127.0.0.1:${platformPort}/health/ready`)
+    const { oldestUndispatchedSeconds } = (await answer.json()) as { readonly oldestUndispatchedSeconds: number | null }
+    if (oldestUndispatchedSeconds === 0) return
+    await Bun.sleep(100)
+  }
+}
+
+/** Waits until nothing waits for an attempt, and a little longer, so that the workflows have ended too. */
+export const settled = async (client: pg.Client) => {
+  for (;;) {
+    const { rows } = await client.query("SELECT 1 FROM deliveries WHERE status IN ('PENDING', 'RETRYING') LIMIT 1")
+    if (rows.length === 0) break
+    await Bun.sleep(50)
+  }
+  await Bun.sleep(1_500)
 }
 
 /** The value at a share of sorted numbers. */

@@ -1,6 +1,13 @@
-/** The bare workflow of the floor: one local activity. */
+/** The bare workflows of the floor: one local activity that posts one envelope, and one that posts a group of them at once. */
 import { proxyLocalActivities } from "@temporalio/workflow"
 
-const { post } = proxyLocalActivities<{ post(hash: string): Promise<number> }>({ startToCloseTimeout: "20 seconds" })
+interface Activities {
+  readonly post: (hash: string) => Promise<number>
+  readonly postAll: (hashes: ReadonlyArray<string>) => Promise<number>
+}
+
+const { post, postAll } = proxyLocalActivities<Activities>({ startToCloseTimeout: "20 seconds" })
 
 export const floor = (hash: string): Promise<number> => post(hash)
+
+export const floorGroup = (hashes: ReadonlyArray<string>): Promise<number> => postAll(hashes)

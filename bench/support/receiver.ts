@@ -1,6 +1,7 @@
 /**
  * A fast local HTTPS receiver in a process of its own. It answers 200 at once and remembers when it saw each body's
- * transaction, and never answers under `/hang`. `GET /seen` on the control port returns and forgets what it saw:
+ * transaction, never answers under `/hang`, and answers after 2 s under
+ * `/slow`, remembering neither. `GET /seen` on the control port returns and forgets what it saw:
  * `[[hash, epochMs], …]`.
  *
  * `bun bench/support/receiver.ts <folder>` writes `ca.pem` there and prints `{ port, control }`.
@@ -26,6 +27,10 @@ const server = Bun.serve({
     if (request.url.endsWith("/hang")) {
       await Bun.sleep(60_000)
       return new Response("late")
+    }
+    if (request.url.endsWith("/slow")) {
+      await Bun.sleep(2_000)
+      return new Response("ok")
     }
     seen.push([/"hash":"([^"]+)"/.exec(await request.text())?.[1] ?? "", at])
     return new Response("ok")

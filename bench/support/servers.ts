@@ -34,15 +34,19 @@ export const custody = async (args: ReadonlyArray<string>, env: Record<string, s
   return output
 }
 
-/** Starts a process and waits for the first line of its output that `ready` takes. Returns what `ready` made of it. */
+/**
+ * Starts a process and waits for the first line of its output that `ready` takes. Returns what `ready` made of it.
+ * `bunArgs` are options of the runtime itself.
+ */
 export const start = <A>(
   script: string,
   args: ReadonlyArray<string>,
   env: Record<string, string>,
-  ready: (line: string) => A | undefined
+  ready: (line: string) => A | undefined,
+  bunArgs: ReadonlyArray<string> = []
 ): Promise<A & { readonly process: ChildProcess }> =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [script, ...args], { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] })
+    const child = spawn(process.execPath, [...bunArgs, script, ...args], { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] })
     children.push(child)
     let rest = "",
       all = ""
@@ -72,9 +76,13 @@ export const announced = (line: string): { readonly port: number; readonly platf
   }
 }
 
+/** Where the embedded servers of `DATA_DIR` are. */
+export const embedded = (): { readonly databaseUrl: string; readonly temporalAddress: string } =>
+  JSON.parse(fs.readFileSync(path.join(folder, "data", "run", "servers.json"), "utf8"))
+
 /** A client of the database that `DATA_DIR` names. */
 export const database = async (): Promise<pg.Client> => {
-  const { databaseUrl } = JSON.parse(fs.readFileSync(path.join(folder, "data", "run", "servers.json"), "utf8"))
+  const { databaseUrl } = embedded()
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   return client

@@ -1,10 +1,11 @@
 /**
- * The floor of deliveries: the least that Temporal asks for the same outcome. A bare workflow, started eagerly, with one
- * local activity that posts an envelope of the same size over a connection of its own, as every attempt does; no database,
- * no signature, no guard.
+ * The floor of deliveries: the least that Temporal needs for the same outcome. A bare workflow, started eagerly, with one
+ * local activity that posts an envelope of the same size over a connection of its own; no database, signature or guard.
+ * And the same for a group: one workflow with one local activity that posts all envelopes at once over kept connections.
  *
- * `bun bench/support/workflowFloor.ts` prints `{ port }` and, per `POST /?count=N`, starts N of them; the receiver
- * knows when each has arrived.
+ * `bun bench/support/workflowFloor.ts` prints `{ port }`. `POST /?count=N` starts N workflows, `POST /?count=N&group=50`
+ * N / 50 of groups; the receiver records when each envelope arrives. The receiver's authority comes by `FLOOR_CA` for
+ * connections of their own and by `NODE_EXTRA_CA_CERTS` for kept ones.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -42,6 +43,17 @@ const envelope = (hash: string) =>
     }
   })
 
+const send = async (hash: string, options: BunFetchRequestInit) => {
+  const response = await fetch(FLOOR_URL, {
+    method: "POST",
+    body: envelope(hash),
+    headers: { "content-type": "application/json" },
+    ...options
+  })
+  await response.text()
+  return response.status
+}
+
 Runtime.install({ shutdownSignals: [] })
 process.on("SIGTERM", () => process.exit(0))
 const connection = await NativeConnection.connect({ address: FLOOR_TEMPORAL })
@@ -50,16 +62,10 @@ const worker = await Worker.create({
   taskQueue,
   workflowBundle: await bundleWorkflowCode({ workflowsPath: path.join(import.meta.dir, "floorWorkflow.ts") }),
   activities: {
-    post: async (hash: string) => {
-      const response = await fetch(FLOOR_URL, {
-        method: "POST",
-        body: envelope(hash),
-        headers: { "content-type": "application/json" },
-        keepalive: false,
-        tls: { ca }
-      })
-      await response.text()
-      return response.status
+    post: (hash: string) => send(hash, { keepalive: false, tls: { ca } }),
+    postAll: async (hashes: ReadonlyArray<string>) => {
+      const statuses = await Promise.all(hashes.map((hash) => send(hash, {})))
+      return statuses.filter((status) => status === 200).length
     }
   },
   maxConcurrentWorkflowTaskExecutions: 400,
@@ -73,13 +79,18 @@ const server = Bun.serve({
   port: 0,
   idleTimeout: 255,
   async fetch(request) {
-    const count = Number(new URL(request.url).searchParams.get("count"))
-    const startedAt = performance.now()
+    const { searchParams } = new URL(request.url)
+    const count = Number(searchParams.get("count"))
+    const group = Number(searchParams.get("group") ?? 1)
+    const prefix = `floor-${process.pid}-${performance.now()}`
     let next = 0
     const starter = async () => {
       while (next < count) {
-        const id = `floor-${process.pid}-${startedAt}-${next++}`
-        await client.workflow.start("floor", { workflowId: id, taskQueue, args: [id], requestEagerStart: true })
+        const first = next
+        next += group
+        const ids = Array.from({ length: Math.min(group, count - first) }, (_, index) => `${prefix}-${first + index}`)
+        const [name, args] = group === 1 ? ["floor", ids] : ["floorGroup", [ids]]
+        await client.workflow.start(name, { workflowId: `${prefix}-${first}`, taskQueue, args, requestEagerStart: true })
       }
     }
     await Promise.all(Array.from({ length: STARTS }, starter))

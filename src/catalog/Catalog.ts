@@ -4,7 +4,7 @@ import { Schema } from "effect"
 /** An asset that the service supports. */
 export const Asset = Schema.Struct({
   id: Schema.String.annotations({ description: "Asset identifier", examples: ["ethereum/native"] }),
-  symbol: Schema.String.annotations({ description: "Ticker; does not name an asset", examples: ["ETH"] }),
+  symbol: Schema.String.annotations({ description: "Ticker; not a unique identifier", examples: ["ETH"] }),
   name: Schema.String.annotations({ description: "Full name", examples: ["Ether"] }),
   decimals: Schema.Int.annotations({
     description: "Decimal places of the smallest unit",

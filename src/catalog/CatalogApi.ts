@@ -1,11 +1,11 @@
 /** The contract of the catalog paths. Spec: Custody reads. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { VaultsReadable } from "../credentials/Access.ts"
+import { VaultsReadable } from "../access/scopeMiddleware.ts"
 import { Page, PageParams } from "../http/Page.ts"
 import { query } from "../http/Parameters.ts"
 import { InvalidList } from "../http/Problem.ts"
-import { NetworkName } from "../values/Chain.ts"
+import { NetworkName } from "../values/ChainNames.ts"
 import { Asset, Network } from "./Catalog.ts"
 
 export class CatalogApi extends HttpApiGroup.make("catalog")

@@ -1,7 +1,7 @@
 /** Reads of assets and networks: those on the networks available to the caller's organization. Spec: Custody reads. */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { and } from "../database/sql.ts"
+import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import type { Asset, Network } from "./Catalog.ts"
 
@@ -13,18 +13,20 @@ export interface AssetFilter {
 
 export class CatalogRepo extends Effect.Service<CatalogRepo>()("custody/CatalogRepo", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => ({
-    /** At most `take` assets after the key, by id. */
+    /**
+     * At most `take` assets after the key, by id: along each network of the organization, in the order of their assets' ids,
+     * which begin with the network's name.
+     */
     assets: (organizationId: string, { network, symbol }: AssetFilter, after: Key | null, take: number) =>
       Effect.orDie(sql<typeof Asset.Type>`
-        SELECT a.id, a.symbol, a.name, a.decimals, a.network FROM assets a
-        WHERE a.network = ANY((SELECT o.networks FROM organizations o WHERE o.id = ${organizationId})::text[])
-        ${and(
-          sql,
-          network !== undefined && sql`a.network = ${network}`,
-          symbol !== undefined && sql`a.symbol = ${symbol}`,
-          after !== null && sql`a.id > ${after[0]}`
-        )}
-        ORDER BY a.id LIMIT ${take}`),
+        SELECT a.id, a.symbol, a.name, a.decimals, a.network FROM (
+          SELECT n.name || '/' AS prefix, n.name FROM organizations o, unnest(o.networks) AS n (name)
+          WHERE o.id = ${organizationId} ${and(sql, network !== undefined && sql`n.name = ${network}`)} ORDER BY prefix
+        ) n CROSS JOIN LATERAL (
+          SELECT a.* FROM assets a WHERE a.network = n.name
+          ${and(sql, symbol !== undefined && sql`a.symbol = ${symbol}`, after !== null && sql`a.id > ${after[0]}`)}
+          ORDER BY a.id ${limit(sql, take)}
+        ) a ORDER BY n.prefix, a.id ${limit(sql, take)}`),
 
     /** At most `take` networks after the key, by name. */
     networks: (organizationId: string, after: Key | null, take: number) =>

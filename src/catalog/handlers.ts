@@ -2,22 +2,23 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
+import { reads } from "../access/ReadAdmission.ts"
 import { Principal } from "../credentials/Principal.ts"
 import { answer, Pages } from "../http/Page.ts"
-import { verb } from "../http/verb.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"
 
 export const layer = HttpApiBuilder.group(
   Api,
   "catalog",
   Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
     const pages = yield* Pages
     const catalog = yield* CatalogRepo
 
     return handlers
       .handle(
         "listAssets",
-        verb("listAssets", ({ urlParams: { cursor, limit, ...filters } }) =>
+        read("listAssets", ({ urlParams: { cursor, limit, ...filters } }) =>
           Effect.flatMap(Principal, ({ organizationId }) =>
             Effect.map(
               pages.cut({
@@ -35,7 +36,7 @@ export const layer = HttpApiBuilder.group(
       )
       .handle(
         "listNetworks",
-        verb("listNetworks", ({ urlParams: { cursor, limit } }) =>
+        read("listNetworks", ({ urlParams: { cursor, limit } }) =>
           Effect.flatMap(Principal, ({ organizationId }) =>
             Effect.map(
               pages.cut({

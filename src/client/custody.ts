@@ -17,9 +17,9 @@ export interface Vault {
 }
 
 export interface Pagination {
-  /** Rows asked for */
+  /** Page size */
   readonly limit: number
-  /** Continues the list; null on its last page */
+  /** Cursor of the next page; null on the last page */
   readonly nextCursor: string | null
 }
 
@@ -38,6 +38,15 @@ export interface Balance {
   /** Ticker */
   readonly symbol: string
   readonly amount: string
+  readonly asOf: string
+}
+
+export interface BalanceRecord {
+  /** Asset identifier: {network}/{tokenType}[:{address}] */
+  readonly asset: string
+  readonly amount: string
+  readonly asOf: string
+  readonly recordedAt: string
 }
 
 export interface Transaction {
@@ -45,7 +54,7 @@ export interface Transaction {
   readonly hash: string
   /** Network it settled on */
   readonly network: string
-  /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. More may come. */
+  /** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
   readonly status: TransactionStatus
   readonly direction: Direction
   /** Asset identifier: {network}/{tokenType}[:{address}] */
@@ -58,7 +67,7 @@ export interface Transaction {
   readonly timestamp: string
 }
 
-/** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. More may come. */
+/** pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added. */
 export type TransactionStatus = "pending" | "confirmed" | "failed" | "replaced" | "dropped"
 
 export type Direction = "inbound" | "outbound"
@@ -72,10 +81,41 @@ export interface DepositAddress {
   readonly assetType: string
 }
 
+export interface Statement {
+  /** The vault */
+  readonly vaultId: string
+  readonly date: string
+  /** 1, and one more each time that late records changed the day */
+  readonly revision: number
+  readonly sealedAt: string
+  /** Hash of the vault's statement sealed just before, whatever its day; null for the first */
+  readonly previousHash: string | null
+  /** SHA-256 (hex) of the statement as RFC 8785 JSON without `hash` and `jws` */
+  readonly hash: string
+  /** A line for each asset */
+  readonly assets: ReadonlyArray<StatementLine>
+  /** Compact JWS (EdDSA) over iss, vaultId, date, revision and hash; verify it with /v1/jwks.json */
+  readonly jws: string
+}
+
+export interface StatementLine {
+  /** Asset identifier */
+  readonly asset: string
+  /** Ticker */
+  readonly symbol: string
+  readonly opening: string
+  readonly inbound: string
+  readonly outbound: string
+  readonly other: string
+  readonly closing: string
+  /** Confirmed transactions of the day */
+  readonly transactionCount: number
+}
+
 export interface Asset {
   /** Asset identifier */
   readonly id: string
-  /** Ticker; does not name an asset */
+  /** Ticker; not a unique identifier */
   readonly symbol: string
   /** Full name */
   readonly name: string

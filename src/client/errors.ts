@@ -10,7 +10,7 @@ export interface Problem<Code extends string = string> {
   readonly detail: string
   /** Names the request in the service's log: give it to support. */
   readonly requestId: string
-  /** The fields at fault, where fields are. */
+  /** The invalid fields, if any. */
   readonly errors: ReadonlyArray<FieldIssue>
 }
 

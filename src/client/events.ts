@@ -4,72 +4,72 @@ import type { Balance, DepositAddress, Transaction, Vault } from "./custody.ts"
 
 /** What the event of each kind carries in its `data`. */
 export interface EventData {
-  /** A transaction was seen before it is in a block */
+  /** A transaction was seen before it was included in a block */
   readonly "transaction.pending": {
-    /** The vault it happened in */
+    /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
   }
   /** A transaction settled */
   readonly "transaction.confirmed": {
-    /** The vault it happened in */
+    /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
   }
   /** A transaction is in a block but reverted */
   readonly "transaction.failed": {
-    /** The vault it happened in */
+    /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
   }
   /** A pending transaction was replaced by another */
   readonly "transaction.replaced": {
-    /** The vault it happened in */
+    /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
   }
   /** A pending transaction will not settle */
   readonly "transaction.dropped": {
-    /** The vault it happened in */
+    /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
   }
   /** A confirmed transaction is pending again after a re-organization of the chain */
   readonly "transaction.reorged": {
-    /** The vault it happened in */
+    /** The vault in which it occurred */
     readonly vaultId: string
     readonly transaction: Transaction
   }
   /** A vault has a new deposit address */
   readonly "deposit_address.created": {
-    /** The vault it happened in */
+    /** The vault in which it occurred */
     readonly vaultId: string
     readonly depositAddress: DepositAddress
   }
   /** A settled balance changed */
   readonly "balance.updated": {
-    /** The vault it happened in */
+    /** The vault in which it occurred */
     readonly vaultId: string
     readonly balance: Balance
   }
   /** A vault was created */
   readonly "vault.created": {
-    /** The vault it happened in */
+    /** The vault in which it occurred */
     readonly vaultId: string
     readonly vault: Vault
   }
   /** A vault's label or networks changed */
   readonly "vault.updated": {
-    /** The vault it happened in */
+    /** The vault in which it occurred */
     readonly vaultId: string
     readonly vault: Vault
   }
   /** A webhook was disabled automatically */
   readonly "webhook.disabled": {
-    /** The webhook it happened to */
+    /** The webhook that it concerns */
     readonly webhookId: string
     readonly webhook: {
-      /** The webhook it happened to */
+      /** The webhook that it concerns */
       readonly id: string
       readonly status: "DISABLED"
       readonly disabledReason: "FAILING" | "GONE"
@@ -78,10 +78,10 @@ export interface EventData {
   }
   /** A webhook has a new signing secret */
   readonly "webhook.secret_rotated": {
-    /** The webhook it happened to */
+    /** The webhook that it concerns */
     readonly webhookId: string
     readonly webhook: {
-      /** The webhook it happened to */
+      /** The webhook that it concerns */
       readonly id: string
       readonly previousSecretExpiresAt: string
     }

@@ -18,6 +18,7 @@ export type * from "./events.ts"
 export type * from "./operations.ts"
 export type { ClientOptions, OnceOptions, Pages, RequestOptions } from "./request.ts"
 export { SignatureError, type SignatureOptions, verifySignature } from "./signature.ts"
+export { chainHash, emptyChain, type KeptCheckpoint, NotVerifiable, type Verification, type Verifier, verifyEvents } from "./verify.ts"
 export type * from "./webhooks.ts"
 
 /** A client: every operation of the API. */
@@ -35,7 +36,7 @@ const callOf = (route: Route, given: ReadonlyArray<unknown>): Call => {
     if (typeof id !== "string" || id === "") throw new TypeError(`${name.slice(1, -1)} must be an id`)
     return encodeURIComponent(id)
   })
-  const query = route.pages ? rest.shift() : undefined
+  const query = route.query ? rest.shift() : undefined
   const body = route.body ? rest.shift() : undefined
   const options = rest.shift()
   return { route, path, query: isRecord(query) ? query : {}, body, options: isRecord(options) ? options : {} }

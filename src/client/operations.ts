@@ -1,27 +1,46 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
-import type { Asset, Balance, DepositAddress, Direction, Network, Transaction, TransactionStatus, Vault } from "./custody.ts"
+import type {
+  Asset,
+  Balance,
+  BalanceRecord,
+  DepositAddress,
+  Direction,
+  Network,
+  Statement,
+  Transaction,
+  TransactionStatus,
+  Vault
+} from "./custody.ts"
 import type { OnceOptions, Pages, RequestOptions } from "./request.ts"
 import type {
+  AuditActor,
+  AuditTarget,
   CreatedWebhook,
   CreateWebhook,
+  Credential,
   Delivery,
   DeliveryStatus,
+  EventCheckpoint,
   EventDeliveries,
+  EventFeedPage,
   EventKind,
   PingResult,
+  PreviewWebhook,
   RotatedSecret,
+  SigningKeySet,
   UpdateWebhook,
   Webhook,
   WebhookEvent,
   WebhookEventDetail,
+  WebhookPreview,
   WebhookStatus,
   WebhookWithHealth
 } from "./webhooks.ts"
 
 /** Filters of {@link Operations.listVaults}. */
 export interface ListVaultsQuery {
-  /** Rows of the page, 100 when absent */
+  /** Page size; 100 by default */
   readonly limit?: number | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
@@ -29,17 +48,33 @@ export interface ListVaultsQuery {
 
 /** Filters of {@link Operations.listBalances}. */
 export interface ListBalancesQuery {
-  /** Rows of the page, 100 when absent */
+  /** Page size; 100 by default */
   readonly limit?: number | undefined
   /** Only this network */
   readonly network?: string | undefined
+  /** The balances as they were at this time, which is not in the future; the present ones when absent */
+  readonly at?: string | undefined
+  /** Where to begin: `nextCursor` of a page with the same filters */
+  readonly cursor?: string | undefined
+}
+
+/** Filters of {@link Operations.listBalanceHistory}. */
+export interface ListBalanceHistoryQuery {
+  /** Page size; 100 by default */
+  readonly limit?: number | undefined
+  /** The asset; an EVM contract in either letter case */
+  readonly asset: string
+  /** Only records of this time or later */
+  readonly occurredAfter?: string | undefined
+  /** Only records of this time or earlier */
+  readonly occurredBefore?: string | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
 }
 
 /** Filters of {@link Operations.listTransactions}. */
 export interface ListTransactionsQuery {
-  /** Rows of the page, 100 when absent */
+  /** Page size; 100 by default */
   readonly limit?: number | undefined
   /** Only this status */
   readonly status?: TransactionStatus | undefined
@@ -59,9 +94,29 @@ export interface ListTransactionsQuery {
   readonly cursor?: string | undefined
 }
 
+/** Filters of {@link Operations.exportTransactions}. */
+export interface ExportTransactionsQuery {
+  /** `csv` (RFC 4180), or `ndjson`: a Transaction a line */
+  readonly format: "csv" | "ndjson"
+  /** Only this status */
+  readonly status?: TransactionStatus | undefined
+  /** Only this direction */
+  readonly direction?: Direction | undefined
+  /** Only this asset; an EVM contract in either letter case */
+  readonly asset?: string | undefined
+  /** Only this network */
+  readonly network?: string | undefined
+  /** Only this transaction hash */
+  readonly hash?: string | undefined
+  /** Only with a timestamp at or after this */
+  readonly occurredAfter?: string | undefined
+  /** Only with a timestamp at or before this */
+  readonly occurredBefore?: string | undefined
+}
+
 /** Filters of {@link Operations.listAddresses}. */
 export interface ListAddressesQuery {
-  /** Rows of the page, 100 when absent */
+  /** Page size; 100 by default */
   readonly limit?: number | undefined
   /** Only this network */
   readonly network?: string | undefined
@@ -69,9 +124,23 @@ export interface ListAddressesQuery {
   readonly cursor?: string | undefined
 }
 
+/** Filters of {@link Operations.listStatements}. */
+export interface ListStatementsQuery {
+  /** Page size; 100 by default */
+  readonly limit?: number | undefined
+  /** Where to begin: `nextCursor` of a page with the same filters */
+  readonly cursor?: string | undefined
+}
+
+/** Filters of {@link Operations.getStatement}. */
+export interface GetStatementQuery {
+  /** An earlier revision; the newest when absent */
+  readonly revision?: number | undefined
+}
+
 /** Filters of {@link Operations.listAssets}. */
 export interface ListAssetsQuery {
-  /** Rows of the page, 100 when absent */
+  /** Page size; 100 by default */
   readonly limit?: number | undefined
   /** Only on this network */
   readonly network?: string | undefined
@@ -83,7 +152,7 @@ export interface ListAssetsQuery {
 
 /** Filters of {@link Operations.listNetworks}. */
 export interface ListNetworksQuery {
-  /** Rows of the page, 100 when absent */
+  /** Page size; 100 by default */
   readonly limit?: number | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
@@ -91,7 +160,7 @@ export interface ListNetworksQuery {
 
 /** Filters of {@link Operations.listWebhooks}. */
 export interface ListWebhooksQuery {
-  /** Rows of the page, 100 when absent */
+  /** Page size; 100 by default */
   readonly limit?: number | undefined
   /** Only webhooks that cover this entity */
   readonly entityId?: string | undefined
@@ -103,7 +172,7 @@ export interface ListWebhooksQuery {
 
 /** Filters of {@link Operations.listEvents}. */
 export interface ListEventsQuery {
-  /** Rows of the page, 100 when absent */
+  /** Page size; 100 by default */
   readonly limit?: number | undefined
   /** Only this kind */
   readonly kind?: EventKind | undefined
@@ -117,14 +186,34 @@ export interface ListEventsQuery {
   readonly cursor?: string | undefined
 }
 
+/** Filters of {@link Operations.readEventFeed}. */
+export interface ReadEventFeedQuery {
+  /** A `resumeCursor`: only what was recorded after it. Absent: the whole log */
+  readonly after?: string | undefined
+  /** `now`: only what is recorded from now on. Not together with `after` */
+  readonly from?: "now" | undefined
+  /** Page size; 100 by default */
+  readonly limit?: number | undefined
+  /** Only events of this kind; may be given several times */
+  readonly kind?: ReadonlyArray<string> | undefined
+  /** Only vault-scoped events of this vault; may be given several times */
+  readonly vaultId?: ReadonlyArray<string> | undefined
+  /** Only events of this entity; may be given several times */
+  readonly entityId?: ReadonlyArray<string> | undefined
+  /** Seconds that the answer is held until there is an event, 0 when absent */
+  readonly wait?: number | undefined
+}
+
 /** Filters of {@link Operations.listWebhookDeliveries}. */
 export interface ListWebhookDeliveriesQuery {
-  /** Rows of the page, 100 when absent */
+  /** Page size; 100 by default */
   readonly limit?: number | undefined
   /** Only these statuses; may be given several times */
   readonly status?: ReadonlyArray<DeliveryStatus> | undefined
   /** Only of events of this kind */
   readonly kind?: EventKind | undefined
+  /** Only the delivery with this number */
+  readonly sequence?: number | undefined
   /** Only of this event */
   readonly eventId?: string | undefined
   /** Only created at or after this */
@@ -135,46 +224,149 @@ export interface ListWebhookDeliveriesQuery {
   readonly cursor?: string | undefined
 }
 
+/** Filters of {@link Operations.getCredential}. */
+export interface GetCredentialQuery {
+  /** Says of this vault whether the key sees it, and why not */
+  readonly vaultId?: string | undefined
+}
+
+/** Filters of {@link Operations.listEventCheckpoints}. */
+export interface ListEventCheckpointsQuery {
+  /** Page size; 100 by default */
+  readonly limit?: number | undefined
+  /** The entity */
+  readonly entityId: string
+  /** Where to begin: `nextCursor` of a page with the same filters */
+  readonly cursor?: string | undefined
+}
+
+/** Filters of {@link Operations.getLatestEventCheckpoint}. */
+export interface GetLatestEventCheckpointQuery {
+  /** The entity */
+  readonly entityId: string
+}
+
+/** Filters of {@link Operations.listAuditLog}. */
+export interface ListAuditLogQuery {
+  /** Page size; 100 by default */
+  readonly limit?: number | undefined
+  /** Only by this API key, session or user */
+  readonly actor?: string | undefined
+  /** Only this action */
+  readonly action?:
+    | "webhook.created"
+    | "webhook.updated"
+    | "webhook.deleted"
+    | "webhook.secret_rotated"
+    | "webhook.pinged"
+    | "webhook.disabled"
+    | "delivery.redelivered"
+    | "delivery.retried"
+    | "delivery.canceled"
+    | "api_key.created"
+    | "api_key.updated"
+    | "api_key.revoked"
+    | "account.invited"
+    | "account.invitation_accepted"
+    | "account.signed_in"
+    | "account.sign_in_failed"
+    | "account.second_factor_added"
+    | "account.second_factor_failed"
+    | "account.locked"
+    | "account.password_changed"
+    | "account.backup_codes_renewed"
+    | "account.passkey_added"
+    | "account.passkey_removed"
+    | "account.sessions_ended"
+    | "master_key.reencrypted"
+    | undefined
+  /** Only at or after this */
+  readonly occurredAfter?: string | undefined
+  /** Only at or before this */
+  readonly occurredBefore?: string | undefined
+  /** Where to begin: `nextCursor` of a page with the same filters */
+  readonly cursor?: string | undefined
+}
+
 /** Every operation of the API. */
 export interface Operations {
-  /** List vaults. The vaults that the key can access, newest first. `GET /v1/vaults` */
+  /** List vaults. Vaults that the API key can access, newest first. `GET /v1/vaults` */
   listVaults(query?: ListVaultsQuery, options?: RequestOptions): Pages<Vault>
   /** Get a vault. One vault. `GET /v1/vaults/{vaultId}` */
   getVault(vaultId: string, options?: RequestOptions): Promise<Vault>
-  /** List balances. Settled balances across the networks the vault operates on, by network, the native asset first, then by symbol. `GET /v1/vaults/{vaultId}/balances` */
+  /** List balances. Settled balances across the networks the vault operates on, by network, the native asset first, then by symbol. With `at`, as the last records at or before that time say; assets without one are absent. `GET /v1/vaults/{vaultId}/balances` */
   listBalances(vaultId: string, query?: ListBalancesQuery, options?: RequestOptions): Pages<Balance>
-  /** List transactions. Transfers into and out of the vault, most recent first. Filters combine with AND. `GET /v1/vaults/{vaultId}/transactions` */
+  /** List the history of a balance. Every record of one asset's balance, newest first. Of records of one time the first in the list counts: it was recorded last. `GET /v1/vaults/{vaultId}/balance-history` */
+  listBalanceHistory(vaultId: string, query: ListBalanceHistoryQuery, options?: RequestOptions): Pages<BalanceRecord>
+  /** List transactions. Transfers into and out of the vault, most recent first. Filters are combined with AND. `GET /v1/vaults/{vaultId}/transactions` */
   listTransactions(vaultId: string, query?: ListTransactionsQuery, options?: RequestOptions): Pages<Transaction>
-  /** List deposit addresses. Addresses that the vault receives at, newest first. `GET /v1/vaults/{vaultId}/addresses` */
+  /** Export transactions. All transactions that match, most recent first, of one consistent moment, as a stream. CSV precedes amounts, and cells that a spreadsheet would take for a formula, with an apostrophe. At most two exports at a time for a key. A connection that breaks before the file's end means that the file is not whole. `GET /v1/vaults/{vaultId}/transactions/export` */
+  exportTransactions(vaultId: string, query: ExportTransactionsQuery, options?: RequestOptions): Promise<ReadableStream<Uint8Array>>
+  /** List deposit addresses. Deposit addresses of the vault, newest first. `GET /v1/vaults/{vaultId}/addresses` */
   listAddresses(vaultId: string, query?: ListAddressesQuery, options?: RequestOptions): Pages<DepositAddress>
+  /** List statements. The newest revision of each sealed day, newest day first. `GET /v1/vaults/{vaultId}/statements` */
+  listStatements(vaultId: string, query?: ListStatementsQuery, options?: RequestOptions): Pages<Statement>
+  /** Get a statement. The statement of a sealed UTC day: balances at its bounds, what moved in between, the hash of the statement before and a signature. With `Accept: text/csv` its lines as CSV. `GET /v1/vaults/{vaultId}/statements/{date}` */
+  getStatement(vaultId: string, date: string, query?: GetStatementQuery, options?: RequestOptions): Promise<Statement>
   /** List assets. Supported assets on the networks available to the organization, by id. `GET /v1/assets` */
   listAssets(query?: ListAssetsQuery, options?: RequestOptions): Pages<Asset>
   /** List networks. Networks available to the organization, by name. `GET /v1/networks` */
   listNetworks(query?: ListNetworksQuery, options?: RequestOptions): Pages<Network>
-  /** Create a webhook. Answers with the signing secret, this once. Takes `Idempotency-Key`. An entity is covered by at most 20 active webhooks. `POST /v1/webhooks` */
+  /** Create a webhook. Returns the signing secret once. Accepts `Idempotency-Key`. An entity can be covered by at most 20 active webhooks. `POST /v1/webhooks` */
   createWebhook(body: CreateWebhook, options?: OnceOptions): Promise<CreatedWebhook>
   /** List webhooks. Webhooks across the accessible entities, newest first. `GET /v1/webhooks` */
   listWebhooks(query?: ListWebhooksQuery, options?: RequestOptions): Pages<Webhook>
+  /** Preview a webhook. What a webhook of these entities, kinds and vaults would have received in the last 31 days. Changes nothing; sees what the key could create a webhook for. `POST /v1/webhooks/preview` */
+  previewWebhook(body: PreviewWebhook, options?: RequestOptions): Promise<WebhookPreview>
   /** Get a webhook. One webhook with its health counters. `GET /v1/webhooks/{webhookId}` */
   getWebhook(webhookId: string, options?: RequestOptions): Promise<WebhookWithHealth>
-  /** Update a webhook. A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are refused. Disabling cancels what waits; enabling begins a new streak. `PATCH /v1/webhooks/{webhookId}` */
+  /** Update a webhook. A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are refused. A change of the URL, kinds or filter, and enabling, need the Developer role on every vault that the webhook then covers. Disabling cancels what waits; enabling begins a new streak. `PATCH /v1/webhooks/{webhookId}` */
   updateWebhook(webhookId: string, body: UpdateWebhook, options?: RequestOptions): Promise<Webhook>
-  /** Delete a webhook. Its deliveries stay readable through their events; what waits is canceled. `DELETE /v1/webhooks/{webhookId}` */
+  /** Delete a webhook. Its deliveries stay readable through their events; pending deliveries are canceled. `DELETE /v1/webhooks/{webhookId}` */
   deleteWebhook(webhookId: string, options?: RequestOptions): Promise<void>
-  /** Rotate the signing secret. Answers with the new secret, this once. The one before signs along for 24 hours; at most three are live. Takes `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/rotate-secret` */
+  /** Rotate the signing secret. Returns the new secret once. The previous secret stays valid for 24 hours; at most three secrets are active. Accepts `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/rotate-secret` */
   rotateSecret(webhookId: string, options?: OnceOptions): Promise<RotatedSecret>
   /** List webhook events. The event log of the last 31 days, most recent first, whether or not a webhook matched. `GET /v1/webhook-events` */
   listEvents(query?: ListEventsQuery, options?: RequestOptions): Pages<WebhookEvent>
-  /** Get a webhook event. One event, with how many webhooks matched and what became of its deliveries. `GET /v1/webhook-events/{eventId}` */
+  /** Get a webhook event. One event, with the number of webhooks that matched and its deliveries by status. `GET /v1/webhook-events/{eventId}` */
   getEvent(eventId: string, options?: RequestOptions): Promise<WebhookEventDetail>
-  /** List a webhook's deliveries. Delivery history with each attempt, newest first. `GET /v1/webhooks/{webhookId}/deliveries` */
+  /** Read the event feed. The event log in the order of recording. Every event that this key may see and that was recorded after a cursor was given out appears exactly once after it, and nothing is ever recorded before it. After an upgrade from a version without the feed it begins at the upgrade until older events are numbered. `GET /v1/event-feed` */
+  readEventFeed(query?: ReadEventFeedQuery, options?: RequestOptions): Promise<EventFeedPage>
+  /** List a webhook's deliveries. Delivery history with every attempt, newest first. `GET /v1/webhooks/{webhookId}/deliveries` */
   listWebhookDeliveries(webhookId: string, query?: ListWebhookDeliveriesQuery, options?: RequestOptions): Pages<Delivery>
-  /** List an event's deliveries. In full, without pages. Empty for a dispatched event: no webhook matched it (compare `matchedCount`). `GET /v1/webhook-events/{eventId}/deliveries` */
+  /** List an event's deliveries. All deliveries, without pagination. An empty list for a dispatched event means that no webhook matched it (compare `matchedCount`). `GET /v1/webhook-events/{eventId}/deliveries` */
   listEventDeliveries(eventId: string, options?: RequestOptions): Promise<EventDeliveries>
-  /** Redeliver. A new delivery of the same event, with the webhook's URL and secrets of today. Takes `Idempotency-Key`. `POST /v1/webhook-deliveries/{deliveryId}/redeliver` */
+  /** Redeliver. Creates a new delivery of the same event, to the webhook's current URL and signed with its current secrets. Accepts `Idempotency-Key`. `POST /v1/webhook-deliveries/{deliveryId}/redeliver` */
   redeliver(deliveryId: string, options?: OnceOptions): Promise<Delivery>
-  /** Ping a webhook. Sends a signed test POST now and answers with its live result, 200 also when the endpoint failed. At most 6 a minute. `POST /v1/webhooks/{webhookId}/ping` */
+  /** Ping a webhook. Sends a signed test POST and returns the result; 200 even if the endpoint failed. At most 6 per minute. `POST /v1/webhooks/{webhookId}/ping` */
   pingWebhook(webhookId: string, options?: RequestOptions): Promise<PingResult>
+  /** Get the credential. The API key that asks, its user, what they see, and why a vault is not visible. Any valid key; no scope. `GET /v1/credential` */
+  getCredential(query?: GetCredentialQuery, options?: RequestOptions): Promise<Credential>
+  /** Get the public signing keys. The JSON Web Key Set that signatures of this service verify with, the key in use first; replaced keys stay. Needs no API key. `GET /v1/jwks.json` */
+  getSigningKeys(options?: RequestOptions): Promise<SigningKeySet>
+  /** List an entity's checkpoints. One for each midnight (UTC), newest first, kept for good. The key has no allowlist, and its user sees every vault of the entity. `GET /v1/event-checkpoints` */
+  listEventCheckpoints(query: ListEventCheckpointsQuery, options?: RequestOptions): Pages<EventCheckpoint>
+  /** Get an entity's checkpoint of now. As of now. 503 while an upgrade is still chaining the events from before it. `GET /v1/event-checkpoints/latest` */
+  getLatestEventCheckpoint(query: GetLatestEventCheckpointQuery, options?: RequestOptions): Promise<EventCheckpoint>
+  /** List the audit log. Who did what to webhooks, deliveries, API keys and portal accounts of the organization in the last 400 days, most recent first. Needs an owner-level key that is not limited to some vaults. `GET /v1/audit-log` */
+  listAuditLog(
+    query?: ListAuditLogQuery,
+    options?: RequestOptions
+  ): Pages<{
+    /** Opaque, prefixed aud_ */
+    readonly id: string
+    readonly at: string
+    readonly actor: AuditActor
+    /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted. More may come. */
+    readonly action: string
+    readonly target: AuditTarget
+    /** Address of the caller; null where there was no request */
+    readonly clientAddress: string | null
+    /** The request's id, as in X-Request-Id */
+    readonly requestId: string | null
+    /** Fields with their old and new values. Secrets are never among them, and of a URL only its origin is */
+    readonly changes: Readonly<Record<string, unknown>>
+  }>
 }
 
 /** Codes that every operation can fail with. */
@@ -198,8 +390,12 @@ export interface OperationErrors {
   readonly listVaults: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly getVault: CommonErrorCode | "not_found"
   readonly listBalances: CommonErrorCode | "invalid_cursor" | "not_found"
+  readonly listBalanceHistory: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly listTransactions: CommonErrorCode | "invalid_cursor" | "not_found"
+  readonly exportTransactions: CommonErrorCode | "not_found" | "too_many_rows" | "too_many_exports"
   readonly listAddresses: CommonErrorCode | "invalid_cursor" | "not_found"
+  readonly listStatements: CommonErrorCode | "invalid_cursor" | "not_found"
+  readonly getStatement: CommonErrorCode | "not_found"
   readonly listAssets: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly listNetworks: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly createWebhook:
@@ -215,6 +411,13 @@ export interface OperationErrors {
     | "url_not_deliverable"
     | "idempotency_key_reused"
   readonly listWebhooks: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
+  readonly previewWebhook:
+    | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
+    | "insufficient_scope"
+    | "payload_too_large"
+    | "unsupported_media_type"
   readonly getWebhook: CommonErrorCode | "not_found"
   readonly updateWebhook:
     | CommonErrorCode
@@ -238,6 +441,7 @@ export interface OperationErrors {
     | "idempotency_key_reused"
   readonly listEvents: CommonErrorCode | "invalid_cursor" | "insufficient_scope"
   readonly getEvent: CommonErrorCode | "not_found"
+  readonly readEventFeed: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "cursor_expired"
   readonly listWebhookDeliveries: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly listEventDeliveries: CommonErrorCode | "not_found"
   readonly redeliver:
@@ -249,6 +453,11 @@ export interface OperationErrors {
     | "idempotency_in_progress"
     | "idempotency_key_reused"
   readonly pingWebhook: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found"
+  readonly getCredential: CommonErrorCode | "not_found"
+  readonly getSigningKeys: CommonErrorCode
+  readonly listEventCheckpoints: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "not_found"
+  readonly getLatestEventCheckpoint: CommonErrorCode | "insufficient_scope" | "not_found"
+  readonly listAuditLog: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "owner_required"
 }
 
 /** Every code that the API fails with. */
@@ -258,8 +467,12 @@ export type ErrorCode = OperationErrors[keyof OperationErrors]
 export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE"
   readonly path: string
-  /** Whether it answers a page of a list, and takes a query. */
+  /** Whether it answers a page of a list. */
   readonly pages: boolean
+  /** Whether an argument is its query. */
+  readonly query: boolean
+  /** Whether it answers a file, as a stream of its bytes. */
+  readonly file: boolean
   /** Whether an argument is its body. */
   readonly body: boolean
   /** Whether it takes an `Idempotency-Key`. */
@@ -268,23 +481,114 @@ export interface Route {
 
 /** Every operation's route. */
 export const routes: { readonly [Name in keyof Operations]: Route } = {
-  listVaults: { method: "GET", path: "/v1/vaults", pages: true, body: false, once: false },
-  getVault: { method: "GET", path: "/v1/vaults/{vaultId}", pages: false, body: false, once: false },
-  listBalances: { method: "GET", path: "/v1/vaults/{vaultId}/balances", pages: true, body: false, once: false },
-  listTransactions: { method: "GET", path: "/v1/vaults/{vaultId}/transactions", pages: true, body: false, once: false },
-  listAddresses: { method: "GET", path: "/v1/vaults/{vaultId}/addresses", pages: true, body: false, once: false },
-  listAssets: { method: "GET", path: "/v1/assets", pages: true, body: false, once: false },
-  listNetworks: { method: "GET", path: "/v1/networks", pages: true, body: false, once: false },
-  createWebhook: { method: "POST", path: "/v1/webhooks", pages: false, body: true, once: true },
-  listWebhooks: { method: "GET", path: "/v1/webhooks", pages: true, body: false, once: false },
-  getWebhook: { method: "GET", path: "/v1/webhooks/{webhookId}", pages: false, body: false, once: false },
-  updateWebhook: { method: "PATCH", path: "/v1/webhooks/{webhookId}", pages: false, body: true, once: false },
-  deleteWebhook: { method: "DELETE", path: "/v1/webhooks/{webhookId}", pages: false, body: false, once: false },
-  rotateSecret: { method: "POST", path: "/v1/webhooks/{webhookId}/rotate-secret", pages: false, body: false, once: true },
-  listEvents: { method: "GET", path: "/v1/webhook-events", pages: true, body: false, once: false },
-  getEvent: { method: "GET", path: "/v1/webhook-events/{eventId}", pages: false, body: false, once: false },
-  listWebhookDeliveries: { method: "GET", path: "/v1/webhooks/{webhookId}/deliveries", pages: true, body: false, once: false },
-  listEventDeliveries: { method: "GET", path: "/v1/webhook-events/{eventId}/deliveries", pages: false, body: false, once: false },
-  redeliver: { method: "POST", path: "/v1/webhook-deliveries/{deliveryId}/redeliver", pages: false, body: false, once: true },
-  pingWebhook: { method: "POST", path: "/v1/webhooks/{webhookId}/ping", pages: false, body: false, once: false }
+  listVaults: { method: "GET", path: "/v1/vaults", pages: true, query: true, file: false, body: false, once: false },
+  getVault: { method: "GET", path: "/v1/vaults/{vaultId}", pages: false, query: false, file: false, body: false, once: false },
+  listBalances: { method: "GET", path: "/v1/vaults/{vaultId}/balances", pages: true, query: true, file: false, body: false, once: false },
+  listBalanceHistory: {
+    method: "GET",
+    path: "/v1/vaults/{vaultId}/balance-history",
+    pages: true,
+    query: true,
+    file: false,
+    body: false,
+    once: false
+  },
+  listTransactions: {
+    method: "GET",
+    path: "/v1/vaults/{vaultId}/transactions",
+    pages: true,
+    query: true,
+    file: false,
+    body: false,
+    once: false
+  },
+  exportTransactions: {
+    method: "GET",
+    path: "/v1/vaults/{vaultId}/transactions/export",
+    pages: false,
+    query: true,
+    file: true,
+    body: false,
+    once: false
+  },
+  listAddresses: { method: "GET", path: "/v1/vaults/{vaultId}/addresses", pages: true, query: true, file: false, body: false, once: false },
+  listStatements: {
+    method: "GET",
+    path: "/v1/vaults/{vaultId}/statements",
+    pages: true,
+    query: true,
+    file: false,
+    body: false,
+    once: false
+  },
+  getStatement: {
+    method: "GET",
+    path: "/v1/vaults/{vaultId}/statements/{date}",
+    pages: false,
+    query: true,
+    file: false,
+    body: false,
+    once: false
+  },
+  listAssets: { method: "GET", path: "/v1/assets", pages: true, query: true, file: false, body: false, once: false },
+  listNetworks: { method: "GET", path: "/v1/networks", pages: true, query: true, file: false, body: false, once: false },
+  createWebhook: { method: "POST", path: "/v1/webhooks", pages: false, query: false, file: false, body: true, once: true },
+  listWebhooks: { method: "GET", path: "/v1/webhooks", pages: true, query: true, file: false, body: false, once: false },
+  previewWebhook: { method: "POST", path: "/v1/webhooks/preview", pages: false, query: false, file: false, body: true, once: false },
+  getWebhook: { method: "GET", path: "/v1/webhooks/{webhookId}", pages: false, query: false, file: false, body: false, once: false },
+  updateWebhook: { method: "PATCH", path: "/v1/webhooks/{webhookId}", pages: false, query: false, file: false, body: true, once: false },
+  deleteWebhook: { method: "DELETE", path: "/v1/webhooks/{webhookId}", pages: false, query: false, file: false, body: false, once: false },
+  rotateSecret: {
+    method: "POST",
+    path: "/v1/webhooks/{webhookId}/rotate-secret",
+    pages: false,
+    query: false,
+    file: false,
+    body: false,
+    once: true
+  },
+  listEvents: { method: "GET", path: "/v1/webhook-events", pages: true, query: true, file: false, body: false, once: false },
+  getEvent: { method: "GET", path: "/v1/webhook-events/{eventId}", pages: false, query: false, file: false, body: false, once: false },
+  readEventFeed: { method: "GET", path: "/v1/event-feed", pages: false, query: true, file: false, body: false, once: false },
+  listWebhookDeliveries: {
+    method: "GET",
+    path: "/v1/webhooks/{webhookId}/deliveries",
+    pages: true,
+    query: true,
+    file: false,
+    body: false,
+    once: false
+  },
+  listEventDeliveries: {
+    method: "GET",
+    path: "/v1/webhook-events/{eventId}/deliveries",
+    pages: false,
+    query: false,
+    file: false,
+    body: false,
+    once: false
+  },
+  redeliver: {
+    method: "POST",
+    path: "/v1/webhook-deliveries/{deliveryId}/redeliver",
+    pages: false,
+    query: false,
+    file: false,
+    body: false,
+    once: true
+  },
+  pingWebhook: { method: "POST", path: "/v1/webhooks/{webhookId}/ping", pages: false, query: false, file: false, body: false, once: false },
+  getCredential: { method: "GET", path: "/v1/credential", pages: false, query: true, file: false, body: false, once: false },
+  getSigningKeys: { method: "GET", path: "/v1/jwks.json", pages: false, query: false, file: false, body: false, once: false },
+  listEventCheckpoints: { method: "GET", path: "/v1/event-checkpoints", pages: true, query: true, file: false, body: false, once: false },
+  getLatestEventCheckpoint: {
+    method: "GET",
+    path: "/v1/event-checkpoints/latest",
+    pages: false,
+    query: true,
+    file: false,
+    body: false,
+    once: false
+  },
+  listAuditLog: { method: "GET", path: "/v1/audit-log", pages: true, query: true, file: false, body: false, once: false }
 }

@@ -70,7 +70,7 @@ const errorOf = (response: Response, text: string): Error => {
     problem = undefined
   }
   if (!isRecord(problem) || typeof problem["code"] !== "string" || typeof problem["requestId"] !== "string") {
-    const message = `${response.url} answered ${response.status}, and not as the API does`
+    const message = `${response.url} answered ${response.status}with a response that is not the API's`
     return new NoAnswerError("unexpected_answer", message, { status: response.status })
   }
   const after = Number(response.headers.get("retry-after") ?? Number.NaN)
@@ -102,7 +102,7 @@ const pause = (millis: number, signal: AbortSignal | undefined): Promise<void> =
   new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer)
-      reject(new NoAnswerError("aborted", "The call was given up.", { cause: signal?.reason }))
+      reject(new NoAnswerError("aborted", "The call was aborted.", { cause: signal?.reason }))
     }
     const timer = setTimeout(() => {
       signal?.removeEventListener("abort", stop)
@@ -117,12 +117,14 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
   const origin = baseUrl.replace(/\/+$/, "")
 
   const once = async ({ body, options, path, query, route }: Call, idempotencyKey: string | undefined): Promise<unknown> => {
-    const deadline = AbortSignal.timeout(timeout)
+    const late = new AbortController()
+    const deadline = late.signal
+    const timer = setTimeout(() => late.abort(), timeout)
     const request = new Request(`${origin}${path}${queryOf(query)}`, {
       method: route.method,
       redirect: "error",
       headers: {
-        accept: "application/json, application/problem+json",
+        accept: `application/json, application/problem+json${route.file ? ", */*" : ""}`,
         authorization: `Bearer ${apiKey}`,
         ...(route.body ? { "content-type": "application/json" } : {}),
         ...(options.requestId === undefined ? {} : { "x-request-id": options.requestId }),
@@ -134,20 +136,24 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
     let response: Response, text: string
     try {
       response = await send(request)
+      // A file takes as long as its reader takes: the time is for its beginning.
+      if (route.file && response.ok && response.body !== null) return response.body
       text = await response.text()
     } catch (cause) {
-      if (options.signal?.aborted === true) throw new NoAnswerError("aborted", "The call was given up.", { cause })
+      if (options.signal?.aborted === true) throw new NoAnswerError("aborted", "The call was aborted.", { cause })
       if (deadline.aborted) throw new NoAnswerError("timeout", `No answer within ${timeout} ms.`, { cause })
       throw new NoAnswerError("network", `${origin} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`, {
         cause
       })
+    } finally {
+      clearTimeout(timer)
     }
     if (!response.ok) throw errorOf(response, text)
     if (response.status === 204) return undefined
     try {
       return JSON.parse(text)
     } catch (cause) {
-      throw new NoAnswerError("unexpected_answer", `${response.url} answered what is no JSON`, { cause, status: response.status })
+      throw new NoAnswerError("unexpected_answer", `${response.url} returned a body that is not JSON`, { cause, status: response.status })
     }
   }
 

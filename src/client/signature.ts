@@ -43,7 +43,8 @@ const lookup = (headers: ReceivedHeaders) => {
 }
 
 const seconds = (text: string | undefined): number => {
-  if (text === undefined || !/^\d{1,12}$/.test(text)) throw new SignatureError("malformed", "The signature has no time in unix seconds.")
+  if (text === undefined || !/^\d{1,12}$/.test(text))
+    throw new SignatureError("malformed", "The signature has no timestamp in Unix seconds.")
   return Number(text)
 }
 
@@ -55,8 +56,9 @@ const anyMatches = (given: ReadonlyArray<Buffer>, expected: ReadonlyArray<Buffer
 }
 
 const inTime = (time: number, { now = Math.floor(Date.now() / 1_000), tolerance = 300 }: SignatureOptions) => {
-  if (now - time > tolerance) throw new SignatureError("too_old", `The signature is ${now - time} s old, and ${tolerance} s are allowed.`)
-  if (time - now > tolerance) throw new SignatureError("too_new", `The signature is ${time - now} s ahead, and ${tolerance} s are allowed.`)
+  if (now - time > tolerance) throw new SignatureError("too_old", `The signature is ${now - time} s old; the tolerance is ${tolerance} s.`)
+  if (time - now > tolerance)
+    throw new SignatureError("too_new", `The signature is ${time - now} s in the future; the tolerance is ${tolerance} s.`)
 }
 
 type Signed = { readonly time: number; readonly given: ReadonlyArray<Buffer>; readonly sign: (secret: string) => Buffer }
@@ -106,7 +108,7 @@ export const verifySignature = (
   ]
   if (schemes.length === 0) throw new SignatureError("missing", "The request carries no signature.")
   for (const { given, sign, time } of schemes) {
-    if (!anyMatches(given, known.map(sign))) throw new SignatureError("no_match", "No secret given signed this body at this time.")
+    if (!anyMatches(given, known.map(sign))) throw new SignatureError("no_match", "No signature matches the given secrets.")
     inTime(time, options)
   }
   try {

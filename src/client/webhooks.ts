@@ -9,7 +9,7 @@ export interface CreateWebhook {
   readonly eventKinds: ReadonlyArray<EventKind>
   /** Where operational notices go */
   readonly notificationEmail: string
-  /** Vaults whose events it receives; null: all of its entities */
+  /** Vaults whose events it receives; null for all vaults of its entities, also those that are created later. You need the Developer role on each vault that it covers now */
   readonly vaultIds?: ReadonlyArray<string> | null | undefined
   /** For people */
   readonly description?: string | undefined
@@ -18,10 +18,10 @@ export interface CreateWebhook {
 
 export type WebhookStatus = "ACTIVE" | "DISABLED"
 
-/** MANUAL: by an update; FAILING: no 2xx for too long; GONE: the endpoint answered 410 twice */
+/** MANUAL: by an update; FAILING: no 2xx response for too long; GONE: the endpoint returned 410 twice */
 export type DisabledReason = "MANUAL" | "FAILING" | "GONE"
 
-/** Event kind. More may come. */
+/** Event kind. Values may be added. */
 export type EventKind =
   | "transaction.pending"
   | "transaction.confirmed"
@@ -36,6 +36,45 @@ export type EventKind =
   | "webhook.disabled"
   | "webhook.secret_rotated"
 
+export interface PreviewWebhook {
+  /** Operating units whose events it would receive */
+  readonly entityIds: ReadonlyArray<string>
+  /** Kinds of event that it receives */
+  readonly eventKinds: ReadonlyArray<EventKind>
+  /** Vaults whose events it receives; null for all vaults of its entities, also those that are created later. You need the Developer role on each vault that it covers now */
+  readonly vaultIds?: ReadonlyArray<string> | null | undefined
+}
+
+export interface WebhookPreview {
+  /** Events of the last 31 days that it would have received, counted up to `countedUpTo` */
+  readonly count: number
+  /** Where counting stops */
+  readonly countedUpTo: number
+  /** The events that were counted, by kind; each kind that was asked for is there */
+  readonly byKind: Readonly<Record<string, unknown>>
+  /** The newest of them, at most 5 */
+  readonly newest: ReadonlyArray<WebhookEvent>
+}
+
+export interface WebhookEvent {
+  /** Opaque, prefixed evt_ */
+  readonly id: string
+  /** Operating unit (entity) that it belongs to */
+  readonly entityId: string
+  /** Vaults involved; null if the event is not vault-scoped */
+  readonly vaultIds: ReadonlyArray<string> | null
+  /** Event kind */
+  readonly kind: string
+  /** Version of the kind's schema */
+  readonly schemaVersion: number
+  /** The exact envelope that matching webhooks receive */
+  readonly payload: Readonly<Record<string, unknown>>
+  readonly occurredAt: string
+  /** When deliveries were created; null while dispatch is pending */
+  readonly dispatchedAt: string | null
+  readonly createdAt: string
+}
+
 export interface Webhook {
   /** Opaque, prefixed whs_ */
   readonly id: string
@@ -46,17 +85,17 @@ export interface Webhook {
   readonly status: WebhookStatus
   /** Why it is disabled; null while it is active */
   readonly disabledReason: DisabledReason | null
-  /** Since when it is disabled */
+  /** When it was disabled */
   readonly disabledAt: string | null
   /** Operating units whose events it receives */
   readonly entityIds: ReadonlyArray<string>
   /** Kinds of event that it receives */
   readonly eventKinds: ReadonlyArray<EventKind>
-  /** Vaults whose events it receives; null: all of its entities. Events without a vault pass any filter. */
+  /** Vaults whose events it receives; null for all vaults of its entities. Events without a vault pass every filter. */
   readonly vaultIds: ReadonlyArray<string> | null
   /** Where operational notices go */
   readonly notificationEmail: string
-  /** Until when a rotated secret still signs along; null when only one is live */
+  /** When the previous secret expires; null if only one secret is active */
   readonly previousSecretExpiresAt: string | null
   readonly createdAt: string
   readonly updatedAt: string
@@ -72,17 +111,17 @@ export interface WebhookWithHealth {
   readonly status: WebhookStatus
   /** Why it is disabled; null while it is active */
   readonly disabledReason: DisabledReason | null
-  /** Since when it is disabled */
+  /** When it was disabled */
   readonly disabledAt: string | null
   /** Operating units whose events it receives */
   readonly entityIds: ReadonlyArray<string>
   /** Kinds of event that it receives */
   readonly eventKinds: ReadonlyArray<EventKind>
-  /** Vaults whose events it receives; null: all of its entities. Events without a vault pass any filter. */
+  /** Vaults whose events it receives; null for all vaults of its entities. Events without a vault pass every filter. */
   readonly vaultIds: ReadonlyArray<string> | null
   /** Where operational notices go */
   readonly notificationEmail: string
-  /** Until when a rotated secret still signs along; null when only one is live */
+  /** When the previous secret expires; null if only one secret is active */
   readonly previousSecretExpiresAt: string | null
   readonly createdAt: string
   readonly updatedAt: string
@@ -90,7 +129,7 @@ export interface WebhookWithHealth {
 }
 
 export interface WebhookHealth {
-  /** HEALTHY: no attempt failed since the last 2xx or since it was enabled; DEGRADED: attempts fail; FAILING: at least 10 in a row, for an hour or more */
+  /** HEALTHY: no attempt failed since the last 2xx response or since it was enabled; DEGRADED: attempts fail; FAILING: at least 10 attempts failed in a row, for an hour or more */
   readonly state: "HEALTHY" | "DEGRADED" | "FAILING"
   /** Failed attempts since the last 2xx */
   readonly consecutiveFailures: number
@@ -102,11 +141,11 @@ export interface WebhookHealth {
   readonly lastFailureAt: string | null
   /** Result of the last attempt */
   readonly lastResult: string | null
-  /** Deliveries that wait for an attempt, counted up to 100000 */
+  /** Pending deliveries, counted up to 100000 */
   readonly pendingDeliveries: number
   /** Deliveries delivered in the last 24 hours */
   readonly delivered24h: number
-  /** Deliveries that used up their schedule in the last 24 hours */
+  /** Deliveries that exhausted their retry schedule in the last 24 hours */
   readonly failed24h: number
 }
 
@@ -115,7 +154,7 @@ export interface UpdateWebhook {
   readonly url?: string | undefined
   /** Kinds of event that it receives */
   readonly eventKinds?: ReadonlyArray<EventKind> | undefined
-  /** Vaults whose events it receives; null: all of its entities */
+  /** Vaults whose events it receives; null for all vaults of its entities, also those that are created later. You need the Developer role on each vault that it covers now */
   readonly vaultIds?: ReadonlyArray<string> | null | undefined
   readonly status?: WebhookStatus | undefined
   readonly description?: string | null | undefined
@@ -124,36 +163,17 @@ export interface UpdateWebhook {
 export interface RotatedSecret {
   /** Opaque, prefixed whs_ */
   readonly id: string
-  /** Signing secret, shown this once */
+  /** Signing secret; returned only once */
   readonly secret: string
   readonly previousSecretExpiresAt: string
-}
-
-export interface WebhookEvent {
-  /** Opaque, prefixed evt_ */
-  readonly id: string
-  /** Operating unit that it belongs to */
-  readonly entityId: string
-  /** Vaults involved; null when it is not scoped to a vault */
-  readonly vaultIds: ReadonlyArray<string> | null
-  /** Event kind */
-  readonly kind: string
-  /** Version of the kind's schema */
-  readonly schemaVersion: number
-  /** The exact envelope that matching webhooks receive */
-  readonly payload: Readonly<Record<string, unknown>>
-  readonly occurredAt: string
-  /** When deliveries were fanned out; null while that is pending */
-  readonly dispatchedAt: string | null
-  readonly createdAt: string
 }
 
 export interface WebhookEventDetail {
   /** Opaque, prefixed evt_ */
   readonly id: string
-  /** Operating unit that it belongs to */
+  /** Operating unit (entity) that it belongs to */
   readonly entityId: string
-  /** Vaults involved; null when it is not scoped to a vault */
+  /** Vaults involved; null if the event is not vault-scoped */
   readonly vaultIds: ReadonlyArray<string> | null
   /** Event kind */
   readonly kind: string
@@ -162,12 +182,12 @@ export interface WebhookEventDetail {
   /** The exact envelope that matching webhooks receive */
   readonly payload: Readonly<Record<string, unknown>>
   readonly occurredAt: string
-  /** When deliveries were fanned out; null while that is pending */
+  /** When deliveries were created; null while dispatch is pending */
   readonly dispatchedAt: string | null
   readonly createdAt: string
-  /** Active webhooks that matched at dispatch; 0 before */
+  /** Number of active webhooks that matched at dispatch; 0 before dispatch */
   readonly matchedCount: number
-  /** Its deliveries that this key sees, by status, redeliveries included */
+  /** Number of its deliveries visible to this API key, by status, including redeliveries */
   readonly deliveryCounts: {
     readonly PENDING: number
     readonly RETRYING: number
@@ -177,7 +197,21 @@ export interface WebhookEventDetail {
   }
 }
 
-/** PENDING: no attempt yet; RETRYING: attempts failed, more follow; DELIVERED: a 2xx; FAILED: the schedule is used up; CANCELED: ended while waiting */
+export interface EventFeedPage {
+  readonly data: ReadonlyArray<WebhookEvent>
+  readonly pagination: FeedPagination
+  /** The place after the last event that was looked at: pass it as `after` */
+  readonly resumeCursor: string
+}
+
+export interface FeedPagination {
+  /** Rows asked for */
+  readonly limit: number
+  /** Equal to `resumeCursor` while more is recorded already, otherwise null */
+  readonly nextCursor: string | null
+}
+
+/** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
 export type DeliveryStatus = "PENDING" | "RETRYING" | "DELIVERED" | "FAILED" | "CANCELED"
 
 export interface Delivery {
@@ -185,17 +219,19 @@ export interface Delivery {
   readonly id: string
   readonly eventId: string
   readonly webhookId: string
+  /** Number of the delivery within its webhook: 1, 2, 3 and so on without gaps, in the order of dispatch */
+  readonly sequence: number
   /** Kind of the event */
   readonly kind: string
-  /** PENDING: no attempt yet; RETRYING: attempts failed, more follow; DELIVERED: a 2xx; FAILED: the schedule is used up; CANCELED: ended while waiting */
+  /** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
   readonly status: DeliveryStatus
-  /** Attempts so far, in order */
+  /** Attempts so far, oldest first */
   readonly attempts: ReadonlyArray<Attempt>
   /** When the next attempt is due; null when there is none */
   readonly nextAttemptAt: string | null
-  /** Why it ended without a 2xx; null otherwise */
+  /** Why it ended without a 2xx response; null otherwise */
   readonly failureReason: "EXHAUSTED" | "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL" | null
-  /** The delivery that this one sends again, otherwise null */
+  /** The delivery that this one redelivers; null otherwise */
   readonly replayedFromDeliveryId: string | null
   readonly deliveredAt: string | null
   readonly createdAt: string
@@ -203,17 +239,17 @@ export interface Delivery {
 
 export interface Attempt {
   readonly at: string
-  /** 2xx is a success, all else is tried again. interrupted: its sender was killed before it could record the outcome. More may come. */
+  /** 2xx is a success; every other result is retried. interrupted: the sender was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added. */
   readonly result: AttemptResult
-  /** Status of the answer, 0 without one */
+  /** HTTP status of the response; 0 without a response */
   readonly httpStatus: number
-  /** Milliseconds until the answer's headers, or until it failed */
+  /** Milliseconds until the response headers arrived or the attempt failed */
   readonly latencyMs: number
-  /** Beginning of the answer's body, at most 1024 bytes */
+  /** Beginning of the response body, at most 1024 bytes */
   readonly bodySnippet: string | null
 }
 
-/** 2xx is a success, all else is tried again. interrupted: its sender was killed before it could record the outcome. More may come. */
+/** 2xx is a success; every other result is retried. interrupted: the sender was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added. */
 export type AttemptResult =
   | "2xx"
   | "3xx"
@@ -227,6 +263,7 @@ export type AttemptResult =
   | "blocked_address"
   | "network_error"
   | "interrupted"
+  | "proxy_error"
 
 export interface EventDeliveries {
   readonly data: ReadonlyArray<Delivery>
@@ -238,16 +275,106 @@ export interface PingResult {
   /** Id of the test event; it is not in the log */
   readonly eventId: string
   readonly at: string
-  /** Whether the endpoint answered 2xx in time */
+  /** Whether the endpoint returned 2xx in time */
   readonly success: boolean
-  /** As an attempt's */
+  /** Result, as of an attempt */
   readonly result: string
-  /** Status of the answer, 0 without one */
+  /** HTTP status of the response; 0 without a response */
   readonly httpStatus: number
-  /** Milliseconds until the answer's headers */
+  /** Milliseconds until the response headers arrived */
   readonly latencyMs: number
-  /** Beginning of the answer's body */
+  /** Beginning of the response body */
   readonly bodySnippet: string | null
+}
+
+export interface Credential {
+  readonly key: {
+    /** Id of the key */
+    readonly id: string
+    /** For people */
+    readonly label: string
+    /** Scopes of the key */
+    readonly scopes: ReadonlyArray<string>
+    /** Vault allowlist; null allows all that the user's roles reach */
+    readonly vaultIds: ReadonlyArray<string> | null
+    /** Address ranges that it is allowed from; empty: any */
+    readonly ipAllowlist: ReadonlyArray<string>
+    readonly createdAt: string
+    /** When it expires; null: never */
+    readonly expiresAt: string | null
+  }
+  readonly user: {
+    /** The user that the key is bound to */
+    readonly id: string
+    /** The user's role in the organization now */
+    readonly organizationRole: "owner" | "member"
+  }
+  /** The organization */
+  readonly organizationId: string
+  /** Whether the key may manage webhooks, given `webhook:manage` */
+  readonly ownerLevel: boolean
+  /** The address that this request came from, as the service sees it */
+  readonly clientAddress: string | null
+  readonly vaults: {
+    /** Vaults where the user has the Developer role */
+    readonly role: number
+    /** Those of them within the key's vault allowlist */
+    readonly allowlist: number
+    /** Those that reads answer; 0 without `vault:read` */
+    readonly visible: number
+  }
+  /** The vault that was asked for; absent when none was */
+  readonly vault?:
+    | {
+        readonly visible: boolean
+        /** unknown: there is no such vault, or the user has no Developer role on it; scope: the key lacks `vault:read`; allowlist: the key's vault allowlist leaves it out; visible: reads answer */
+        readonly because: "unknown" | "scope" | "allowlist" | "visible"
+      }
+    | undefined
+}
+
+export interface SigningKeySet {
+  readonly keys: ReadonlyArray<SigningKey>
+}
+
+export interface SigningKey {
+  readonly kty: "OKP"
+  readonly crv: "Ed25519"
+  readonly alg: "EdDSA"
+  readonly use: "sig"
+  /** Id of the key, as in the header of what it signed: its RFC 7638 thumbprint */
+  readonly kid: string
+  /** The public key, 32 bytes in base64url */
+  readonly x: string
+}
+
+export interface EventCheckpoint {
+  readonly entityId: string
+  /** Events of the entity so far */
+  readonly count: number
+  /** Hex of hn = SHA-256(hn-1 ‖ SHA-256(payload bytes)) over its events in the order of recording; h0 is 32 zero bytes */
+  readonly hash: string
+  readonly at: string
+  /** The feed's place at that time; null once it left the log */
+  readonly resumeCursor: string | null
+  /** Compact JWS (EdDSA) over { iss, entityId, count, hash, at }; keys: /v1/jwks.json */
+  readonly jws: string
+}
+
+export interface AuditActor {
+  /** key: an API key; session: somebody in the portal; operator: a command of the service; service: the service itself */
+  readonly type: "key" | "session" | "operator" | "service"
+  /** The API key or the portal session; null where there is none */
+  readonly id: string | null
+  /** The user behind it; null where there is none */
+  readonly userId: string | null
+}
+
+export interface AuditTarget {
+  /** webhook, delivery, api_key, account or organization */
+  readonly type: string
+  /** Id of what it was done to; of an account its user's */
+  readonly id: string
 }
 
 /** A webhook as its creation answers it: with its signing secret, this once */
@@ -261,20 +388,20 @@ export interface CreatedWebhook {
   readonly status: WebhookStatus
   /** Why it is disabled; null while it is active */
   readonly disabledReason: DisabledReason | null
-  /** Since when it is disabled */
+  /** When it was disabled */
   readonly disabledAt: string | null
   /** Operating units whose events it receives */
   readonly entityIds: ReadonlyArray<string>
   /** Kinds of event that it receives */
   readonly eventKinds: ReadonlyArray<EventKind>
-  /** Vaults whose events it receives; null: all of its entities. Events without a vault pass any filter. */
+  /** Vaults whose events it receives; null for all vaults of its entities. Events without a vault pass every filter. */
   readonly vaultIds: ReadonlyArray<string> | null
   /** Where operational notices go */
   readonly notificationEmail: string
-  /** Until when a rotated secret still signs along; null when only one is live */
+  /** When the previous secret expires; null if only one secret is active */
   readonly previousSecretExpiresAt: string | null
   readonly createdAt: string
   readonly updatedAt: string
-  /** Signing secret, shown this once */
+  /** Signing secret; returned only once */
   readonly secret: string
 }

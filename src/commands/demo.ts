@@ -1,13 +1,17 @@
 /** `custody demo`. */
 import { Command, Options } from "@effect/cli"
-import { run } from "../demo/Demo.ts"
+import { Effect } from "effect"
 
 export const demo = Command.make(
   "demo",
   {
     once: Options.boolean("once").pipe(
-      Options.withDescription("end with exit code 0 when every delivery of the run is DELIVERED; otherwise it stays up until Ctrl-C")
+      Options.withDescription("exit with code 0 when every delivery of the run is DELIVERED; without it the demo runs until Ctrl-C")
     )
   },
-  ({ once }) => run(once)
+  ({ once }) =>
+    Effect.flatMap(
+      Effect.promise(() => import("../demo/Demo.ts")),
+      ({ run }) => run(once)
+    )
 ).pipe(Command.withDescription("Run the whole service on this machine with real data and watch signed deliveries arrive."))

@@ -1,7 +1,7 @@
 /** `custody doctor`. */
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Logger, LogLevel } from "effect"
-import { examine, type Report } from "../doctor/Doctor.ts"
+import type { Report } from "../doctor/Doctor.ts"
 import { codeOf, type Finding } from "../doctor/Finding.ts"
 import { left, type Styles, styles } from "../terminal/text.ts"
 import { Unwell } from "./exit.ts"
@@ -44,6 +44,7 @@ export const doctor = Command.make(
   },
   ({ json }) =>
     Effect.gen(function* () {
+      const { examine } = yield* Effect.promise(() => import("../doctor/Doctor.ts"))
       const report = yield* Logger.withMinimumLogLevel(examine, LogLevel.None)
       const code = codeOf(report.findings)
       yield* Console.log(json ? JSON.stringify({ ...report, code }, null, 2) : text(report))
@@ -51,6 +52,6 @@ export const doctor = Command.make(
     })
 ).pipe(
   Command.withDescription(
-    "Check every setting and reach every server; say what is wrong and what to do. Starts nothing and changes nothing. Exit code 0 when the service can work."
+    "Check every setting and the connection to every server, and print what is wrong and how to fix it. Starts nothing and changes nothing. Exit code 0 if the service can run."
   )
 )

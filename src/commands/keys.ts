@@ -1,7 +1,7 @@
 /** `custody keys`: API keys from the command line, against the same database as the service. Results are JSON on standard output. */
 import { Args, Command, Options } from "@effect/cli"
 import { Console, Duration, Effect, Either, Option, Redacted } from "effect"
-import { commandDatabase } from "../App.ts"
+import { commandDatabase } from "../Base.ts"
 import { type ApiKey, ApiKeys, DEFAULT_EXPIRY, expiry } from "../credentials/ApiKeys.ts"
 import { Usage } from "./exit.ts"
 
@@ -15,16 +15,16 @@ const commaSeparated = (name: string, description: string) =>
   Options.text(name).pipe(Options.withDescription(description), Options.map(list), Options.optional)
 
 const scopes = commaSeparated("scopes", "vault:read, webhook:read, webhook:manage; comma-separated")
-const vaults = commaSeparated("vaults", "vaults that the key allows, comma-separated; the user needs the Developer role on each")
+const vaults = commaSeparated("vaults", "vault allowlist, comma-separated; the user needs the Developer role on each vault")
 const allVaults = Options.boolean("all-vaults").pipe(
-  Options.withDescription("allow every vault that the user's roles reach, now and later")
+  Options.withDescription("allow every vault on which the user has the Developer role, now and in the future")
 )
-const ips = commaSeparated("ips", "CIDRs that the key may be used from, comma-separated; without it there is no restriction")
+const ips = commaSeparated("ips", "CIDRs from which the key may be used, comma-separated; unrestricted if omitted")
 const expires = Options.text("expires").pipe(
-  Options.withDescription("90d, an ISO date-time, or never; 365d when a key is created without it"),
+  Options.withDescription("90d, an ISO date-time, or never; new keys expire after 365d by default"),
   Options.optional
 )
-const label = Options.text("label").pipe(Options.withDescription("a name for people"), Options.optional)
+const label = Options.text("label").pipe(Options.withDescription("label of the key"), Options.optional)
 const id = Args.text({ name: "id" }).pipe(Args.withDescription("id of the key, key_…"))
 
 const expiresAt = (given: Option.Option<string>) =>
@@ -33,14 +33,21 @@ const expiresAt = (given: Option.Option<string>) =>
     onSome: (text) =>
       Either.match(expiry(text, Date.now()), {
         onLeft: (expected) => Effect.fail(new Usage({ message: `--expires: read “${text}”, expected ${expected}.` })),
-        onRight: (value) => Effect.succeed(value)
+        onRight: (value) =>
+          value !== null && Date.parse(value) <= Date.now()
+            ? Effect.fail(
+                new Usage({
+                  message: `--expires: read “${text}”, which is in the past. To end a key at once, use \`custody keys revoke\`.`
+                })
+              )
+            : Effect.succeed(value)
       })
   })
 
 /** The ranges of `--ips`; naming none would lift the restriction, which has a flag of its own. */
 const ranges = (given: Option.Option<ReadonlyArray<string>>) =>
   Option.isSome(given) && given.value.length === 0
-    ? Effect.fail(new Usage({ message: "--ips: names no range. Leave it out, or lift a restriction with --no-ips." }))
+    ? Effect.fail(new Usage({ message: "--ips is empty. Omit it, or remove the restriction with --no-ips." }))
     : Effect.succeed(Option.getOrUndefined(given))
 
 /** The vaults of the flags: null for all, undefined for neither. */
@@ -58,7 +65,7 @@ const fresh = ({ lastUsedAt: _used, revokedAt: _at, revokedReason: _why, ...key 
 const create = Command.make(
   "create",
   {
-    user: Options.text("user").pipe(Options.withDescription("id of the user that the key is bound to")),
+    user: Options.text("user").pipe(Options.withDescription("id of the user who owns the key")),
     scopes,
     vaults,
     allVaults,
@@ -70,8 +77,8 @@ const create = Command.make(
     withKeys((keys) =>
       Effect.gen(function* () {
         const chosen = yield* vaultIds(given.vaults, given.allVaults)
-        if (chosen === undefined) return yield* new Usage({ message: "Say which vaults the key allows: --vaults id,id or --all-vaults." })
-        if (Option.isNone(given.scopes)) return yield* new Usage({ message: "Say what the key is for: --scopes vault:read,webhook:read." })
+        if (chosen === undefined) return yield* new Usage({ message: "Give a vault allowlist: --vaults id,id or --all-vaults." })
+        if (Option.isNone(given.scopes)) return yield* new Usage({ message: "Give at least one scope: --scopes vault:read,webhook:read." })
         const until = yield* expiresAt(given.expires)
         const { key, secret } = yield* keys.create(given.user, {
           scopes: given.scopes.value,
@@ -84,7 +91,7 @@ const create = Command.make(
         yield* json({ id, secret: Redacted.value(secret), ...rest })
       })
     )
-).pipe(Command.withDescription("Create a key; its secret is shown this once."))
+).pipe(Command.withDescription("Create a key and print its secret, which is shown only once."))
 
 const listed = Command.make(
   "list",
@@ -104,7 +111,7 @@ const update = Command.make(
     ips,
     expires,
     label,
-    noIps: Options.boolean("no-ips").pipe(Options.withDescription("lift the restriction to addresses"))
+    noIps: Options.boolean("no-ips").pipe(Options.withDescription("remove the IP allowlist"))
   },
   (given) =>
     withKeys((keys) =>
@@ -129,10 +136,10 @@ const update = Command.make(
         )
       })
     )
-).pipe(Command.withDescription("Edit a key in place: what is not given stays."))
+).pipe(Command.withDescription("Edit a key; omitted options stay unchanged."))
 
 const revoke = Command.make("revoke", { id }, ({ id }) => withKeys((keys) => Effect.flatMap(keys.revoke(id), json))).pipe(
-  Command.withDescription("Revoke a key at once.")
+  Command.withDescription("Revoke a key immediately.")
 )
 
 export const keys = Command.make("keys").pipe(

@@ -6,24 +6,24 @@
 import * as fs from "node:fs"
 import { Args, Command, Options } from "@effect/cli"
 import { Cause, Console, Effect, Layer, Stream } from "effect"
-import { commandDatabase } from "../App.ts"
-import { type Applied, InvalidRecords, Ledger, type Line, MAX_RECORDS } from "../ledger/Ledger.ts"
-import { idOf, MAX_BYTES } from "../ledger/platformApp.ts"
+import { commandDatabase } from "../Base.ts"
+import { type Applied, InvalidRecords, type Line } from "../ledger/applyTogether.ts"
+import { Ledger, MAX_RECORDS } from "../ledger/Ledger.ts"
 import { readLine } from "../ledger/Record.ts"
+import { idOf, MAX_BYTES } from "../platform/platformApp.ts"
 import { InvalidInput } from "./exit.ts"
 
 const file = Args.text({ name: "file" }).pipe(Args.withDescription("an NDJSON file, or - for standard input"))
-const noEvents = Options.boolean("no-events").pipe(Options.withDescription("record no events: for history that predates the service"))
+const noEvents = Options.boolean("no-events").pipe(
+  Options.withDescription("apply records without recording events: for history that predates the service")
+)
 
 interface Source {
   readonly line: number
   readonly source: string
 }
 
-const from = Options.integer("from").pipe(
-  Options.withDescription("the line to begin with, where those before are applied already"),
-  Options.withDefault(1)
-)
+const from = Options.integer("from").pipe(Options.withDescription("first line to apply, to resume after an error"), Options.withDefault(1))
 
 const LF = 0x0a
 
@@ -118,7 +118,7 @@ export const load = Command.make("load", { file, from, noEvents }, (given) =>
             Effect.tapErrorCause((cause) =>
               Cause.squash(cause) instanceof InvalidRecords
                 ? Effect.void
-                : Console.error(`Whether lines ${applied + 1} to ${last} were applied is not known.`)
+                : Console.error(`It is unknown whether lines ${applied + 1} to ${last} were applied.`)
             )
           )
           bytes += sources.reduce((sum, { source }) => sum + Buffer.byteLength(source) + 1, 0)
@@ -127,8 +127,8 @@ export const load = Command.make("load", { file, from, noEvents }, (given) =>
       ),
       Effect.ensuring(Effect.suspend(() => Effect.zipRight(show(bytes, total, true), Console.log(JSON.stringify(total))))),
       Effect.onError(() =>
-        applied < given.from ? Effect.void : Console.error(`Applied up to line ${applied}. Go on with --from ${applied + 1}.`)
+        applied < given.from ? Effect.void : Console.error(`Applied up to line ${applied}. Resume with --from ${applied + 1}.`)
       )
     )
   }).pipe(Effect.provide(Layer.provide(Ledger.layer, commandDatabase)), Effect.scoped)
-).pipe(Command.withDescription("Feed custody records through the ledger; prints counts as JSON."))
+).pipe(Command.withDescription("Apply custody records from a file; prints counts as JSON."))

@@ -5,12 +5,13 @@
  */
 import { SqlClient } from "@effect/sql"
 import { Data, Duration, Effect, Either, Redacted } from "effect"
+import { type Action, type Actor, changed, OPERATOR, record } from "../audit/AuditTrail.ts"
 import { dieOnSql, transaction } from "../database/sql.ts"
 import * as Format from "../settings/Format.ts"
 import * as Id from "../values/Id.ts"
 import * as Timestamp from "../values/Timestamp.ts"
+import * as Secret from "./keySecret.ts"
 import { type Scope, scopes } from "./Principal.ts"
-import * as Secret from "./Secret.ts"
 
 /** Default validity of a key. Spec: Limits. */
 export const DEFAULT_EXPIRY = Duration.days(365)
@@ -87,11 +88,11 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
       const refuse = (field: string, message: string) => new InvalidKey({ field, message })
       if (choice.scopes !== undefined) {
         const unknown = choice.scopes.find((scope) => !isScope(scope))
-        if (unknown !== undefined) return yield* refuse("scopes", `“${unknown}” is no scope; there are ${scopes.join(", ")}.`)
-        if (choice.scopes.length === 0) return yield* refuse("scopes", "A key has at least one scope.")
+        if (unknown !== undefined) return yield* refuse("scopes", `“${unknown}” is not a scope; the scopes are ${scopes.join(", ")}.`)
+        if (choice.scopes.length === 0) return yield* refuse("scopes", "A key needs at least one scope.")
       }
       if (choice.label !== undefined && (choice.label.length > 200 || /\p{Cc}/u.test(choice.label))) {
-        return yield* refuse("label", "A label has at most 200 characters and no control characters.")
+        return yield* refuse("label", "A label must have at most 200 characters and no control characters.")
       }
       const ranges = (choice.ipAllowlist ?? []).map((text) =>
         Either.mapLeft(Format.cidr(text), (expected) => `“${text}” is not ${expected}.`)
@@ -117,6 +118,23 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
       }
     })
 
+    /** What was done to a key, for the audit log; `before` is absent for a new one. */
+    const audit = (actor: Actor, action: Action, before: ApiKey | undefined, after: ApiKey) =>
+      Effect.flatMap(
+        sql<{ organizationId: string }>`SELECT organization_id AS "organizationId" FROM users WHERE id = ${after.userId}`,
+        (rows) =>
+          record(
+            sql,
+            rows.map(({ organizationId }) => ({
+              organizationId,
+              actor,
+              action,
+              target: { type: "api_key", id: after.id },
+              changes: changed(["userId", "label", "scopes", "vaultIds", "ipAllowlist", "expiresAt"], before, after)
+            }))
+          )
+      )
+
     const find = (id: string) => Effect.orDie(sql<ApiKey>`SELECT ${sql.literal(columns)} FROM api_keys k WHERE k.id = ${id}`)
 
     return {
@@ -125,7 +143,7 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
 
       /** A new key of the user, with the secret that is shown this once. Fails for a user that is unknown or deactivated. */
       create: Effect.fn("ApiKeys.create")(
-        function* (userId: string, choice: Choice) {
+        function* (userId: string, choice: Choice, actor: Actor = OPERATOR) {
           // The row stays as it is until the key is there: a deactivation that comes in between finds the key and revokes it.
           const users = yield* sql<{ status: string }>`SELECT status FROM users WHERE id = ${userId} FOR SHARE`
           if (users[0] === undefined) return yield* new UnknownKey({ message: `There is no user ${userId}.` })
@@ -138,7 +156,9 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
           VALUES (${id}, ${userId}, ${stored.label ?? choice.label}, ${Secret.hash(Redacted.value(secret))}, ${stored.scopes ?? choice.scopes}::text[],
             ${stored.vaultIds ?? null}::text[], ${stored.ipAllowlist ?? []}::text[], ${choice.expiresAt}::timestamptz, now())`
           const [key] = yield* find(id)
-          return key === undefined ? yield* Effect.die(new Error("a key that was just made is gone")) : { key, secret }
+          if (key === undefined) return yield* Effect.die(new Error("a key that was just made is gone"))
+          yield* audit(actor, "api_key.created", undefined, key)
+          return { key, secret }
         },
         transaction(sql),
         dieOnSql
@@ -168,7 +188,7 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
        * With `mayWiden` false a change after which the key could do more is refused, by what the key is at that moment.
        */
       update: Effect.fn("ApiKeys.update")(
-        function* (id: string, change: Partial<Choice>, { mayWiden }: { readonly mayWiden: boolean }) {
+        function* (id: string, change: Partial<Choice>, { mayWiden }: { readonly mayWiden: boolean }, actor: Actor = OPERATOR) {
           yield* sql`SELECT 1 FROM api_keys WHERE id = ${id} FOR UPDATE`
           const [known] = yield* find(id)
           if (known === undefined) return yield* new UnknownKey({ message: `There is no key ${id}.` })
@@ -179,19 +199,27 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
           yield* sql`
           UPDATE api_keys SET label = ${stored.label}, scopes = ${stored.scopes}::text[], vault_ids = ${stored.vaultIds}::text[],
             ip_allowlist = ${stored.ipAllowlist}::text[], expires_at = ${stored.expiresAt}::timestamptz WHERE id = ${id}`
-          const [key] = yield* find(id)
-          return key ?? known
+          const [key = known] = yield* find(id)
+          yield* audit(actor, "api_key.updated", known, key)
+          return key
         },
         transaction(sql),
         dieOnSql
       ),
 
       /** Revokes at once: a request that begins after this answered is refused. Revoking twice is harmless. */
-      revoke: Effect.fn("ApiKeys.revoke")(function* (id: string) {
-        yield* Effect.orDie(sql`UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = ${id} AND revoked_at IS NULL`)
-        const [key] = yield* find(id)
-        return key === undefined ? yield* new UnknownKey({ message: `There is no key ${id}.` }) : key
-      })
+      revoke: Effect.fn("ApiKeys.revoke")(
+        function* (id: string, actor: Actor = OPERATOR) {
+          const ended = yield* sql`
+            UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = ${id} AND revoked_at IS NULL RETURNING id`
+          const [key] = yield* find(id)
+          if (key === undefined) return yield* new UnknownKey({ message: `There is no key ${id}.` })
+          if (ended.length > 0) yield* audit(actor, "api_key.revoked", key, key)
+          return key
+        },
+        transaction(sql),
+        dieOnSql
+      )
     }
   })
 }) {

@@ -10,15 +10,15 @@ import { SqlClient } from "@effect/sql"
 import { Context, Duration, Effect, Either, Layer, Option } from "effect"
 import { batched } from "../database/Batch.ts"
 import { DirectRows } from "../database/Database.ts"
-import { current, type ExchangeState } from "../http/Exchange.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
-import * as RateLimits from "../http/RateLimits.ts"
+import { current, type RequestState } from "../http/RequestContext.ts"
+import * as RateLimits from "../limits/RateLimits.ts"
 import * as Format from "../settings/Format.ts"
 import { Settings } from "../settings/Settings.ts"
 import { FailedAuthentications } from "./FailedAuthentications.ts"
 import { KeyUse } from "./KeyUse.ts"
+import * as Secret from "./keySecret.ts"
 import { type PrincipalState, SignedIn } from "./Principal.ts"
-import * as Secret from "./Secret.ts"
 
 interface KeyRow {
   readonly hash: string
@@ -52,7 +52,7 @@ const challenge = { headers: { "www-authenticate": 'Bearer realm="custody"' } }
 const rejected = { headers: { "www-authenticate": 'Bearer realm="custody", error="invalid_token"' } }
 
 const missing = () => problem("missing_credentials", "Send `Authorization: Bearer <API key>`.", challenge)
-const invalid = () => problem("invalid_api_key", "The API key is not one of ours.", rejected)
+const invalid = () => problem("invalid_api_key", "The API key is not valid.", rejected)
 
 /** The credential of a header with the scheme Bearer; undefined for another scheme. Two joined headers are a credential of no form. */
 const bearer = (header: string | undefined): string | undefined => {
@@ -93,17 +93,17 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     )
 
     /** Counts a request against the key's rate; says on the answer what is left. */
-    const spend = ({ burst, period, tokens }: Format.Rate, keyId: string, exchange: ExchangeState) => {
+    const spend = ({ burst, period, tokens }: Format.Rate, keyId: string, context: RequestState) => {
       const window = Duration.millis((Duration.toMillis(period) * burst) / tokens)
-      exchange.headers["ratelimit-policy"] = `"key";q=${burst};w=${Math.max(1, Math.ceil(Duration.toSeconds(window)))}`
+      context.headers["ratelimit-policy"] = `"key";q=${burst};w=${Math.max(1, Math.ceil(Duration.toSeconds(window)))}`
       return Effect.matchEffect(limiter.consume({ algorithm: "token-bucket", onExceeded: "fail", limit: burst, window, key: keyId }), {
         onSuccess: ({ remaining, resetAfter }) => {
-          exchange.headers.ratelimit = `"key";r=${remaining};t=${Math.ceil(Duration.toSeconds(resetAfter))}`
+          context.headers.ratelimit = `"key";r=${remaining};t=${Math.ceil(Duration.toSeconds(resetAfter))}`
           return Effect.void
         },
         onFailure: (failure) => {
           const wait = failure.reason === "Exceeded" ? Math.max(1, Math.ceil(Duration.toSeconds(failure.retryAfter))) : 1
-          exchange.headers.ratelimit = `"key";r=0;t=${wait}`
+          context.headers.ratelimit = `"key";r=0;t=${wait}`
           return problem("rate_limited", `This API key may send ${tokens} requests per ${Format.showDuration(period)}.`, {
             headers: { "retry-after": String(wait) }
           })
@@ -111,30 +111,32 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
       })
     }
 
+    /** A failure is counted against its client's address; clients whose address a proxy did not say are counted together. */
+    const counted = <A>(context: RequestState, failure: A): A => {
+      if (rateLimit !== null) failures.failed(context.client)
+      return failure
+    }
+
     /** The key of a row that was found, or why it may not be used. */
-    const admit = (row: KeyRow, exchange: ExchangeState): Effect.Effect<PrincipalState, AuthenticationProblem> => {
-      exchange.keyId = row.id
-      if (row.revoked) return problem("revoked_api_key", "The API key was revoked.", rejected)
-      if (row.expired) return problem("expired_api_key", "The API key has expired.", rejected)
-      if (!allows(row.ipAllowlist, exchange.client)) {
-        return problem("ip_not_allowed", `The API key is not allowed from ${exchange.client?.toString() ?? "an unknown address"}.`)
+    const admit = (row: KeyRow, context: RequestState): Effect.Effect<PrincipalState, AuthenticationProblem> => {
+      context.keyId = row.id
+      if (row.revoked) return counted(context, problem("revoked_api_key", "The API key was revoked.", rejected))
+      if (row.expired) return counted(context, problem("expired_api_key", "The API key has expired.", rejected))
+      if (!allows(row.ipAllowlist, context.client)) {
+        const from = context.client?.toString() ?? "an unknown address"
+        return counted(context, problem("ip_not_allowed", `The API key is not allowed from ${from}.`))
       }
       keyUse.used(row.id, Date.now())
       const principal: PrincipalState = {
         keyId: row.id,
+        sessionId: null,
         userId: row.userId,
         organizationId: row.organizationId,
         scopes: new Set(row.scopes),
         vaultAllowlist: row.vaultIds,
         isOwner: row.isOwner
       }
-      return rateLimit === null ? Effect.succeed(principal) : Effect.as(spend(rateLimit, row.id, exchange), principal)
-    }
-
-    /** An API key that is not one of ours; counted against its sender's address. */
-    const refuse = (exchange: ExchangeState) => {
-      if (rateLimit !== null && exchange.client !== undefined) failures.failed(exchange.client)
-      return invalid()
+      return rateLimit === null ? Effect.succeed(principal) : Effect.as(spend(rateLimit, row.id, context), principal)
     }
 
     /**
@@ -145,23 +147,23 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
       HttpServerRequest.HttpServerRequest,
       ({ headers }) =>
         Effect.withFiberRuntime<PrincipalState, AuthenticationProblem>((fiber) => {
-          const exchange = current(fiber)
+          const context = current(fiber)
           const session = Context.getOption(fiber.currentContext, SignedIn)
           if (Option.isSome(session)) {
             const { value } = session
-            return rateLimit === null ? Effect.succeed(value) : Effect.as(spend(rateLimit, value.userId, exchange), value)
+            return rateLimit === null ? Effect.succeed(value) : Effect.as(spend(rateLimit, value.userId, context), value)
           }
-          const wait = rateLimit !== null && exchange.client !== undefined ? failures.blockedFor(exchange.client) : 0
+          const wait = rateLimit !== null ? failures.blockedFor(context.client) : 0
           if (wait > 0) {
-            return problem("too_many_failed_auth", "Too many API keys from this address were not valid.", {
+            return problem("too_many_failed_auth", "Too many requests with invalid API keys came from this address.", {
               headers: { "retry-after": String(wait) }
             })
           }
           const credential = bearer(headers.authorization)
           if (credential === undefined) return missing()
-          if (!Secret.isWellFormed(credential)) return refuse(exchange)
+          if (!Secret.isWellFormed(credential)) return counted(context, invalid())
           return Effect.matchEffect(find(Secret.hash(credential)), {
-            onSuccess: (row) => (row === null ? refuse(exchange) : admit(row, exchange)),
+            onSuccess: (row) => (row === null ? counted(context, invalid()) : admit(row, context)),
             onFailure: Effect.die
           })
         })

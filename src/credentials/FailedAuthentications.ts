@@ -1,29 +1,35 @@
 /**
  * Guessing is slowed per address: 30 failed authentications in an hour, and the address is refused for 15
- * minutes, before the database is asked. Decision D-10. Kept in memory, per process.
+ * minutes, before the database is queried. Clients whose address is unknown, because a trusted proxy sent none, count as one
+ * address. Decision D-10. Kept in memory, per process.
  */
 import type { IPv4, IPv6 } from "ipaddr.js"
-import { networkOf, Recent, SlidingLog } from "../http/Recent.ts"
+import { LRUCache } from "lru-cache"
+import { networkOf } from "../http/ClientAddress.ts"
+import { REMEMBERED, SlidingWindow } from "../limits/SlidingWindow.ts"
 
 const LIMIT = 30
 const WINDOW_MS = 3_600_000
 const BLOCK_MS = 900_000
 
+const clientOf = (address: IPv4 | IPv6 | undefined): string => (address === undefined ? "unknown" : networkOf(address))
+
 export class FailedAuthentications {
-  readonly #failures = new SlidingLog(WINDOW_MS)
-  readonly #blocks = new Recent<{ until: number }>()
+  readonly #failures = new SlidingWindow(WINDOW_MS)
+  /** When each block ends, on the monotonic clock. */
+  readonly #blocks = new LRUCache<string, number>({ max: REMEMBERED })
 
   /** Seconds until the address may try again; 0 when it may now. */
-  blockedFor(address: IPv4 | IPv6): number {
-    const left = (this.#blocks.peek(networkOf(address))?.until ?? 0) - performance.now()
+  blockedFor(address: IPv4 | IPv6 | undefined): number {
+    const left = (this.#blocks.peek(clientOf(address)) ?? 0) - performance.now()
     return left > 0 ? Math.ceil(left / 1_000) : 0
   }
 
   /** Counts a failure of the address. */
-  failed(address: IPv4 | IPv6): void {
-    const key = networkOf(address)
+  failed(address: IPv4 | IPv6 | undefined): void {
+    const key = clientOf(address)
     if (this.#failures.note(key) < LIMIT) return
     this.#failures.clear(key)
-    this.#blocks.of(key, () => ({ until: 0 })).until = performance.now() + BLOCK_MS
+    this.#blocks.set(key, performance.now() + BLOCK_MS)
   }
 }

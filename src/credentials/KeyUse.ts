@@ -17,7 +17,7 @@ export class KeyUse extends Effect.Service<KeyUse>()("custody/KeyUse", {
       return sql`
         UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, seen.at)
         FROM unnest(${ids}::text[], ${times}::timestamptz[]) AS seen (id, at) WHERE k.id = seen.id`.pipe(Effect.asVoid)
-    }).pipe(Effect.catchAllCause((cause) => Effect.logDebug("the last use of keys could not be written", cause)))
+    }).pipe(Effect.catchAllCause((cause) => Effect.logDebug("the last use of API keys could not be recorded", cause)))
 
     yield* Effect.addFinalizer(() => write)
     yield* Effect.forkScoped(Effect.schedule(write, Schedule.spaced("15 seconds")))

@@ -10,13 +10,23 @@ interface Waiting<A, B, E> {
   readonly resume: (effect: Effect.Effect<B, E>) => void
 }
 
+/** How calls are put together. */
+export interface BatchShape<A> {
+  /** The most that a batch holds: items, or their weight. A single item may weigh more. */
+  readonly size: number
+  /** Batches that run at once. */
+  readonly parallel: number
+  /** What an item counts; 1 when absent. */
+  readonly weight?: (item: A) => number
+}
+
 /**
  * Turns a function of many items into one of a single item. `run` answers in the order of its items; its failure
- * is the failure of every caller of that batch. At most `size` items a batch and `parallel` batches at once.
+ * is the failure of every caller of that batch.
  */
 export const batched = <A, B, E, R>(
   run: (items: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E, R>,
-  { parallel, size }: { readonly size: number; readonly parallel: number }
+  { parallel, size, weight = () => 1 }: BatchShape<A>
 ) =>
   Effect.map(Effect.runtime<R>(), (runtime) => {
     const fork = Runtime.runFork(runtime)
@@ -24,10 +34,20 @@ export const batched = <A, B, E, R>(
     let underWay = 0
     let scheduled = false
 
+    /** How many of those that wait, the first ones, make a batch: at least one. */
+    const fitting = (): number => {
+      let total = 0
+      for (const [index, { item }] of waiting.entries()) {
+        total += weight(item)
+        if (total > size) return Math.max(1, index)
+      }
+      return waiting.length
+    }
+
     const flush = () => {
       scheduled = false
       while (waiting.length > 0 && underWay < parallel) {
-        const batch = waiting.splice(0, size)
+        const batch = waiting.splice(0, fitting())
         underWay++
         const fiber = fork(Effect.suspend(() => run(batch.map(({ item }) => item))))
         fiber.addObserver((exit) => {

@@ -21,25 +21,34 @@ export interface PoolShape {
   readonly statement: Duration.Duration
   /** Longest a caller waits for a connection. */
   readonly acquire: Duration.Duration
+  /** Longest that a transaction may wait for its next statement; 5 s when absent. */
+  readonly idleInTransaction?: Duration.Duration
   /** Settings of Postgres's planner. */
   readonly planner: ReadonlyArray<string>
 }
 
 // A prepared statement keeps its plan until its tables are analyzed, and a plan that was made for empty tables reads them
 // whole, which takes minutes by the time that a hundred thousand rows are there. What finds rows by their keys is
-// therefore planned for keys, and the large statements of the ledger are planned each time for the tables as they are.
+// therefore planned for keys.
 const byKeys = ["enable_seqscan=off", "enable_hashjoin=off", "enable_mergejoin=off"],
   eachTime = ["plan_cache_mode=force_custom_plan", ...byKeys],
   // An array of unknown length makes Postgres plan each execution anew, over all the days' partitions.
   keptByKeys = ["plan_cache_mode=force_generic_plan", ...byKeys],
-  // Lists go along an index to the end of a page. With the costs of spinning disks Postgres would rather go along one that
-  // lies in the table's order and pass over what is not asked for.
-  alongIndexes = ["enable_seqscan=off", "random_page_cost=1.1"]
+  // Lists go along an index to the end of a page, whatever the statistics say: each has one index that gives its order, and
+  // to sort is the last choice. So no plan depends on the values at hand, and every statement keeps the one it has.
+  alongIndexes = [
+    ...keptByKeys,
+    "enable_sort=off",
+    "enable_incremental_sort=off",
+    "random_page_cost=1.1",
+    // What cannot do without sorting counts as very expensive, and is not to be compiled for that.
+    "jit=off"
+  ]
 
 /** The pools of the program. Reliability: pool and timeouts. */
 export const pools = {
   api: { name: "api", connections: 10, statement: Duration.seconds(2), acquire: Duration.seconds(1), planner: alongIndexes },
-  ledger: { name: "ledger", connections: 4, statement: Duration.seconds(30), acquire: Duration.seconds(5), planner: eachTime },
+  ledger: { name: "ledger", connections: 4, statement: Duration.seconds(30), acquire: Duration.seconds(10), planner: keptByKeys },
   worker: { name: "worker", connections: 12, statement: Duration.seconds(10), acquire: Duration.seconds(5), planner: keptByKeys },
   command: { name: "command", connections: 2, statement: Duration.minutes(10), acquire: Duration.seconds(10), planner: eachTime }
 } as const satisfies Record<string, PoolShape>
@@ -158,7 +167,8 @@ const direct = (pool: pg.Pool): typeof DirectRows.Service => ({
     })
 })
 
-const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
+/** A pool of this shape, and how to stop looking after its connections. */
+export const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
   const pool = new pg.Pool({
     connectionString: Redacted.value(url),
     Client: PreparingClient,
@@ -172,8 +182,8 @@ const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
     options: [
       "-c timezone=UTC",
       `-c statement_timeout=${Duration.toMillis(shape.statement)}`,
-      "-c idle_in_transaction_session_timeout=5000",
-      `-c lock_timeout=${Math.min(5_000, Duration.toMillis(shape.statement))}`,
+      `-c idle_in_transaction_session_timeout=${Duration.toMillis(shape.idleInTransaction ?? Duration.seconds(5))}`,
+      `-c lock_timeout=${Math.min(Math.max(5_000, Duration.toMillis(shape.acquire)), Duration.toMillis(shape.statement))}`,
       ...shape.planner.map((setting) => `-c ${setting}`)
     ].join(" ")
   })
@@ -186,7 +196,7 @@ const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
  * A transaction that lost its connection fails with that. The client would make a defect of it, because it cannot roll back
  * on a connection that is gone, and no retry sees a defect; Postgres has rolled back by itself.
  */
-const losingIsFailing = (client: PgClient.PgClient) => {
+const connectionLossAsError = (client: PgClient.PgClient) => {
   const { withTransaction } = client
   Object.assign(client, {
     withTransaction: <R, E, A>(effect: Effect.Effect<A, E, R>) =>
@@ -211,7 +221,7 @@ export const layer = (url: Redacted.Redacted, shape: PoolShape) =>
       Effect.map(({ pool }) =>
         Layer.merge(
           PgClient.layerFromPool({ acquire: Effect.succeed(pool) }).pipe(
-            Layer.tap((context) => Effect.sync(() => losingIsFailing(Context.get(context, PgClient.PgClient)))),
+            Layer.tap((context) => Effect.sync(() => connectionLossAsError(Context.get(context, PgClient.PgClient)))),
             Layer.provide(Reactivity.layer)
           ),
           Layer.succeed(DirectRows, direct(pool))
@@ -229,7 +239,7 @@ const broken = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENO
 
 /**
  * Whether an error says that Postgres cannot answer now (away, restarting, full, too slow, a lost race for a
- * lock) and not that the statement is wrong. The door answers 503 to the former and 500 to the latter.
+ * lock) and not that the statement is wrong. The error boundary answers 503 to the former and 500 to the latter.
  */
 export const isUnavailable = (error: unknown): boolean => {
   if (!(error instanceof SqlError.SqlError)) return false

@@ -13,6 +13,13 @@ import portal from "./migrations/0006_portal.ts"
 import lanes from "./migrations/0007_lanes.ts"
 import statuses from "./migrations/0008_statuses.ts"
 import due from "./migrations/0009_due.ts"
+import pipeline from "./migrations/0010_pipeline.ts"
+import security from "./migrations/0011_security.ts"
+import reads from "./migrations/0012_reads.ts"
+import sending from "./migrations/0013_sending.ts"
+import balanceHistory from "./migrations/0014_balance_history.ts"
+import feed from "./migrations/0015_feed.ts"
+import outboxOrder from "./migrations/0018_outbox_order.ts"
 
 /** The steps by number and name; a new one is added at the end, an old one is never edited. */
 export const steps = {
@@ -24,7 +31,14 @@ export const steps = {
   "0006_portal": portal,
   "0007_lanes": lanes,
   "0008_statuses": statuses,
-  "0009_due": due
+  "0009_due": due,
+  "0010_pipeline": pipeline,
+  "0011_security": security,
+  "0012_reads": reads,
+  "0013_sending": sending,
+  "0014_balance_history": balanceHistory,
+  "0015_feed": feed,
+  "0018_outbox_order": outboxOrder
 }
 
 const LOCK = 7_249_011

@@ -10,6 +10,7 @@ import * as Id from "../values/Id.ts"
 /** The partitioned tables and the prefix of the id that their ranges are made of. */
 export const tables = [
   ["events", "evt"],
+  ["event_dispatches", "evt"],
   ["deliveries", "del"],
   ["delivery_attempts", "del"]
 ] as const
@@ -59,7 +60,7 @@ export const keep = Effect.zipRight(
   ensure,
   Effect.forkScoped(
     ensure.pipe(
-      Effect.catchAllCause((cause) => Effect.logWarning("the partitions of the coming days could not be made", cause)),
+      Effect.catchAllCause((cause) => Effect.logWarning("the partitions of the coming days could not be created", cause)),
       Effect.schedule(Schedule.spaced("1 hour"))
     )
   )

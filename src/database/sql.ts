@@ -19,7 +19,7 @@ const USUAL = new Set([10, 20, 25, 50, 100, 200, 500].flatMap((limit) => [limit,
 export const limit = (sql: SqlClient.SqlClient, rows: number, times = 1): Statement.Fragment =>
   USUAL.has(rows) ? sql.literal(`LIMIT ${rows * times}`) : sql`LIMIT ${rows * times}`
 
-/** Statements do not fail for reasons that a caller could act on: what Postgres refuses is a defect, which the door reads. */
+/** Statements do not fail for reasons that a caller could act on: what Postgres refuses is a defect, which the error boundary reads. */
 export const dieOnSql = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, Exclude<E, SqlError.SqlError>, R> =>
   Effect.catchAll(effect, (error) =>
     // What is not the SqlError is everything else that E holds; the type checker cannot see that through the class check.

@@ -1,7 +1,7 @@
 /** The contract of deliveries: histories, redelivery, ping. Spec: Webhook operations; List event deliveries. Decisions D-22, D-26, D-27. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InsufficientScope, OwnerRequired, WebhookReadable } from "../credentials/Access.ts"
+import { InsufficientScope, OwnerRequired, WebhookReadable } from "../access/scopeMiddleware.ts"
 import { eventPath } from "../events/EventsApi.ts"
 import { KindName } from "../events/Kind.ts"
 import { IdempotencyHeaders, IdempotencyInProgress, IdempotencyKeyReused } from "../http/Idempotency.ts"
@@ -12,6 +12,15 @@ import { TimestampFrom, TimestampParam } from "../values/Timestamp.ts"
 import { PingResult } from "../webhooks/Webhook.ts"
 import { webhookPath } from "../webhooks/WebhooksApi.ts"
 import { Delivery, DeliveryStatus } from "./Delivery.ts"
+
+/** A delivery's number in a query. C-2. */
+const Sequence = Schema.transform(
+  Schema.String.pipe(
+    Schema.filter((text) => (/^\d{1,15}$/.test(text) && Number(text) >= 1) || "must be a whole number from 1 on")
+  ).annotations({ jsonSchema: { type: "integer", minimum: 1 } }),
+  Schema.Number,
+  { strict: true, decode: Number, encode: String }
+)
 
 const WebhookDisabled = problems("WebhookDisabled", "webhook_disabled")
 
@@ -26,6 +35,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
             Schema.Array(DeliveryStatus).annotations({ description: "Only these statuses; may be given several times" })
           ),
           kind: Schema.optional(KindName.annotations({ description: "Only of events of this kind" })),
+          sequence: Schema.optional(Sequence.annotations({ description: "Only the delivery with this number" })),
           eventId: Schema.optional(Schema.String.annotations({ description: "Only of this event" })),
           createdAfter: Schema.optional(TimestampFrom.annotations({ description: "Only created at or after this" })),
           createdBefore: Schema.optional(TimestampParam.annotations({ description: "Only created at or before this" }))
@@ -35,7 +45,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
       .addError(InvalidList)
       .middleware(WebhookReadable)
       .annotate(OpenApi.Summary, "List a webhook's deliveries")
-      .annotate(OpenApi.Description, "Delivery history with each attempt, newest first.")
+      .annotate(OpenApi.Description, "Delivery history with every attempt, newest first.")
   )
   .add(
     HttpApiEndpoint.get("listEventDeliveries", "/webhook-events/:eventId/deliveries")
@@ -47,7 +57,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
       .annotate(OpenApi.Summary, "List an event's deliveries")
       .annotate(
         OpenApi.Description,
-        "In full, without pages. Empty for a dispatched event: no webhook matched it (compare `matchedCount`)."
+        "All deliveries, without pagination. An empty list for a dispatched event means that no webhook matched it (compare `matchedCount`)."
       )
   )
   .add(
@@ -66,7 +76,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
       .annotate(OpenApi.Summary, "Redeliver")
       .annotate(
         OpenApi.Description,
-        "A new delivery of the same event, with the webhook's URL and secrets of today. Takes `Idempotency-Key`."
+        "Creates a new delivery of the same event, to the webhook's current URL and signed with its current secrets. Accepts `Idempotency-Key`."
       )
   )
   .add(
@@ -81,8 +91,8 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
       .annotate(OpenApi.Summary, "Ping a webhook")
       .annotate(
         OpenApi.Description,
-        "Sends a signed test POST now and answers with its live result, 200 also when the endpoint failed. At most 6 a minute."
+        "Sends a signed test POST and returns the result; 200 even if the endpoint failed. At most 6 per minute."
       )
   )
   .annotate(OpenApi.Title, "Deliveries")
-  .annotate(OpenApi.Description, "What was sent to webhooks, and sending again.") {}
+  .annotate(OpenApi.Description, "Delivery history, redelivery and pings.") {}

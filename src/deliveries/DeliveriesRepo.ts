@@ -1,24 +1,27 @@
 /**
  * Reads of deliveries, and the row of a redelivery. Filters by status and kind are answered by one run of an index for
- * each status, so that a rare one is found among a million as among ten.
+ * each status, so that a rare one is found among a million as among ten. A webhook's list shows the deliveries whose
+ * events the caller sees. Where the newest are not all visible, a bounded number of them is examined, and after that the
+ * list follows the index of each vault that the caller sees, so that it costs the same however few of them are visible.
  * Spec: Delivery; Redeliver. Decisions D-8, D-9, D-22, D-27.
  */
 import { SqlClient, type Statement } from "@effect/sql"
-import { Effect, Option } from "effect"
-import { requireManage } from "../credentials/Access.ts"
+import { Effect } from "effect"
+import { requireManage } from "../access/scopeMiddleware.ts"
+import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
+import { actorOf, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { and, limit } from "../database/sql.ts"
 import { oldestId } from "../events/EventsRepo.ts"
-import { seesEvent, seesWebhook } from "../events/visibility.ts"
 import type { Key } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { type Delivery, statuses } from "./Delivery.ts"
-import type { ToStart } from "./Starter.ts"
-import { firstWait } from "./schedule.ts"
+import { firstWait } from "./retrySchedule.ts"
+import type { ToStart } from "./WorkflowStarter.ts"
 
-/** After this an attempt without an outcome lost its sender: it is shown as interrupted, also before the next one closes it. */
+/** After this an attempt without an outcome lost its webhookClient: it is shown as interrupted, also before the next one closes it. */
 const UNFINISHED = "1 minute"
 
 /** Filters of a webhook's deliveries. */
@@ -26,15 +29,58 @@ export interface DeliveryFilter {
   readonly status?: ReadonlyArray<string> | undefined
   readonly kind?: string | undefined
   readonly eventId?: string | undefined
+  readonly sequence?: number | undefined
   readonly createdAfter?: string | undefined
   readonly createdBefore?: string | undefined
 }
 
+/** Deliveries of a webhook that are examined for those that the caller sees, before each of the caller's vaults is read. */
+const EXAMINED = 3_000
+
+/** What a redelivery copies of a delivery, and whether its webhook is active. */
+interface Redeliverable extends ToStart {
+  readonly vaultId: string | null
+  readonly active: boolean
+}
+
+/** A delivery, and whether the caller sees its event. */
+type Examined = Delivery & { readonly seen: boolean }
+
 /** A timestamp inside JSON, as all others are answered. */
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
 
-const columns = `d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, d.status, d.next_attempt_at AS "nextAttemptAt",
+/** The delivery in the order of its contract's fields. */
+const deliveryOf = ({
+  attempts,
+  createdAt,
+  deliveredAt,
+  failureReason,
+  nextAttemptAt,
+  replayedFromDeliveryId,
+  seen: _,
+  ...row
+}: Examined): Delivery => ({
+  ...row,
+  attempts,
+  nextAttemptAt,
+  failureReason,
+  replayedFromDeliveryId,
+  deliveredAt,
+  createdAt
+})
+
+const columns = `d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.sequence, d.kind, d.status, d.next_attempt_at AS "nextAttemptAt",
   d.failure_reason AS "failureReason", d.replayed_from AS "replayedFromDeliveryId", d.delivered_at AS "deliveredAt", d.created_at AS "createdAt"`
+
+/**
+ * True for a row of `deliveries d` whose event the principal sees; whether the webhook is visible is a condition of its own.
+ * The event's entity is one of the webhook's, so the vault decides. A delivery without a vault is of an event that names
+ * none, or older than the column: there the event itself decides. Decision D-8.
+ */
+const seesDelivery = (sql: SqlClient.SqlClient, principal: PrincipalState) => sql`
+  d.event_id >= ${oldestId("evt")}
+  AND CASE WHEN d.vault_id IS NULL THEN EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})
+      ELSE ${seesVault(sql, principal, sql.literal("d.vault_id"))} END`
 
 export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/DeliveriesRepo", {
   effect: Effect.gen(function* () {
@@ -45,82 +91,154 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
      * The deliveries of a query with their attempts, newest first; one that may still be under way is not shown yet.
      * One statement, so that a delivery and its attempts are always of the same moment.
      */
-    const withAttempts = (rows: Statement.Fragment) =>
-      Effect.map(
-        sql<Delivery>`
-          SELECT d.*, (
-            SELECT coalesce(json_agg(json_build_object('at', to_char(t.at AT TIME ZONE 'UTC', ${ISO}),
-              'result', coalesce(t.result, 'interrupted'), 'httpStatus', t.http_status, 'latencyMs', t.latency_ms, 'bodySnippet', t.body_snippet)
-              ORDER BY t.number), '[]')
-            FROM delivery_attempts t WHERE t.delivery_id = d.id
-              AND (t.result IS NOT NULL OR t.at < clock_timestamp() - ${UNFINISHED}::interval)) AS attempts
-          FROM (${rows}) d ORDER BY d."createdAt" DESC, d.id DESC`,
-        (found) =>
-          found.map(
-            ({ attempts, createdAt, deliveredAt, failureReason, nextAttemptAt, replayedFromDeliveryId, ...row }): Delivery => ({
-              ...row,
-              attempts,
-              nextAttemptAt,
-              failureReason,
-              replayedFromDeliveryId,
-              deliveredAt,
-              createdAt
-            })
-          )
-      )
+    const withAttempts = (rows: Statement.Fragment) => sql<Examined>`
+      SELECT d.*, (
+        SELECT coalesce(json_agg(json_build_object('at', to_char(t.at AT TIME ZONE 'UTC', ${ISO}),
+          'result', coalesce(t.result, 'interrupted'), 'httpStatus', t.http_status, 'latencyMs', t.latency_ms, 'bodySnippet', t.body_snippet)
+          ORDER BY t.number), '[]')
+        FROM delivery_attempts t WHERE t.delivery_id = d.id
+          AND (t.result IS NOT NULL OR t.at < clock_timestamp() - ${UNFINISHED}::interval)) AS attempts
+      FROM (${rows}) d ORDER BY d."createdAt" DESC, d.id DESC`
 
-    const page = (where: Statement.Fragment, take: number) => sql`
-      SELECT ${sql.literal(columns)} FROM deliveries d WHERE ${where} ORDER BY d.created_at DESC, d.id DESC ${limit(sql, take)}`
+    const newest = (shown: Statement.Fragment, where: Statement.Fragment, take: Statement.Fragment) => sql`
+      SELECT ${shown} FROM deliveries d WHERE ${where} ORDER BY d.created_at DESC, d.id DESC ${take}`
 
     /** Rows of one text each. Not an array: of an array's length Postgres knows nothing, and would plan each execution anew. */
     const valuesOf = (texts: ReadonlyArray<string>) => sql`(VALUES ${sql.csv(texts.map((text) => sql`(${text}::text)`))})`
 
-    /** A page along the index of the webhook, of the event, or of each status, with the kind if one is asked for. */
-    const filtered = (webhookId: string, filter: DeliveryFilter, after: Key | null, take: number) => {
-      const common = and(
+    /** What is still shown of the list, in the times of the filter, after the last page. */
+    const within = (filter: DeliveryFilter, after: Key | null) =>
+      and(
         sql,
         sql`d.id >= ${oldestId("del")}`,
         filter.createdAfter !== undefined && sql`d.created_at >= ${filter.createdAfter}::timestamptz`,
         filter.createdBefore !== undefined && sql`d.created_at <= ${filter.createdBefore}::timestamptz`,
         after !== null && sql`(d.created_at, d.id) < (${after[0]}::timestamptz, ${after[1]})`
       )
-      const { eventId, kind, status } = filter
-      if (eventId !== undefined) {
-        const rest = and(sql, status !== undefined && sql`d.status = ANY(${status}::text[])`, kind !== undefined && sql`d.kind = ${kind}`)
-        return page(sql`d.event_id = ${eventId} AND d.webhook_id = ${webhookId} ${common} ${rest}`, take)
+
+    const matching = ({ kind, status }: DeliveryFilter) =>
+      and(sql, status !== undefined && sql`d.status = ANY(${status}::text[])`, kind !== undefined && sql`d.kind = ${kind}`)
+
+    /** The newest along the index of the webhook, of the event, or of each status, with the kind if the filter has one. */
+    const filtered = (
+      shown: Statement.Fragment,
+      webhookId: string,
+      filter: DeliveryFilter,
+      common: Statement.Fragment,
+      take: Statement.Fragment
+    ) => {
+      const { eventId, kind, sequence, status } = filter
+      if (sequence !== undefined) {
+        const rest = and(sql, eventId !== undefined && sql`d.event_id = ${eventId}`)
+        return newest(shown, sql`d.webhook_id = ${webhookId} AND d.sequence = ${sequence} ${common} ${rest} ${matching(filter)}`, take)
       }
-      if (status === undefined && kind === undefined) return page(sql`d.webhook_id = ${webhookId} ${common}`, take)
+      if (eventId !== undefined)
+        return newest(shown, sql`d.event_id = ${eventId} AND d.webhook_id = ${webhookId} ${common} ${matching(filter)}`, take)
+      if (status === undefined && kind === undefined) return newest(shown, sql`d.webhook_id = ${webhookId} ${common}`, take)
       const lane =
         kind === undefined
           ? sql`(d.webhook_id || '/' || d.status) = ${webhookId}::text || '/' || s.status`
           : sql`(d.webhook_id || '/' || d.status || '/' || d.kind) = ${webhookId}::text || '/' || s.status || '/' || ${kind}::text`
       return sql`
         SELECT found.* FROM ${valuesOf([...new Set(status ?? statuses)])} s (status)
-        CROSS JOIN LATERAL (${page(sql`${lane} ${common}`, take)}) found
-        ORDER BY "createdAt" DESC, id DESC ${limit(sql, take)}`
+        CROSS JOIN LATERAL (${newest(shown, sql`${lane} ${common}`, take)}) found
+        ORDER BY "createdAt" DESC, id DESC ${take}`
     }
 
-    /** The delivery with what its redelivery is started with, when the caller sees its webhook and its event. */
-    const visible = (principal: PrincipalState, deliveryId: string) => sql<ToStart & { readonly active: boolean }>`
-      SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url, w.status = 'ACTIVE' AS active
+    /** The visible ones of the newest {@link EXAMINED}, by id; undefined when they do not fill the page and there are more. */
+    const examine = (principal: PrincipalState, webhookId: string, filter: DeliveryFilter, common: Statement.Fragment, take: number) => {
+      const shown = sql`d.id, d.created_at AS "createdAt", (${seesDelivery(sql, principal)}) AS seen`
+      return Effect.map(
+        sql<{ examined: number; ids: ReadonlyArray<string> }>`
+          WITH newest AS MATERIALIZED (${filtered(shown, webhookId, filter, common, sql.literal(`LIMIT ${EXAMINED}`))})
+          SELECT (SELECT count(*) FROM newest)::int AS examined,
+            ARRAY(SELECT id FROM newest WHERE seen ORDER BY "createdAt" DESC, id DESC ${limit(sql, take)})::text[] AS ids`,
+        ([row]) => (row === undefined || (row.ids.length < take && row.examined === EXAMINED) ? undefined : row.ids)
+      )
+    }
+
+    /** The newest of each vault that the caller sees, and of events that name none, by id. */
+    const alongVaults = (
+      principal: PrincipalState,
+      webhookId: string,
+      filter: DeliveryFilter,
+      common: Statement.Fragment,
+      take: number
+    ) => {
+      const keys = (vaultId: Statement.Fragment, seen: Statement.Fragment) =>
+        newest(
+          sql`d.id, d.created_at`,
+          sql`(d.webhook_id || '/' || coalesce(d.vault_id, '')) = ${webhookId}::text || '/' || ${vaultId} ${seen} ${common} ${matching(filter)}`,
+          limit(sql, take)
+        )
+      return Effect.map(
+        sql<{ id: string }>`
+          SELECT id FROM (
+            SELECT visible.* FROM vault_roles r CROSS JOIN LATERAL (${keys(sql`r.vault_id`, sql`AND d.event_id >= ${oldestId("evt")}`)}) visible
+            WHERE r.user_id = ${principal.userId}
+              AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
+            UNION ALL
+            (${keys(sql`''`, sql`AND ${seesDelivery(sql, principal)}`)})
+          ) visible ORDER BY created_at DESC, id DESC ${limit(sql, take)}`,
+        (rows) => rows.map(({ id }) => id)
+      )
+    }
+
+    /** A page of a webhook's deliveries whose events the caller sees. */
+    const ofWebhook = Effect.fnUntraced(function* (
+      principal: PrincipalState,
+      webhookId: string,
+      filter: DeliveryFilter,
+      after: Key | null,
+      take: number
+    ) {
+      const { eventId } = filter
+      const common = within(filter, after)
+      // All deliveries of one event are visible, or none of them is.
+      const seen =
+        eventId === undefined
+          ? seesDelivery(sql, principal)
+          : sql`EXISTS (SELECT 1 FROM events e WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)})`
+      const shown = sql`${sql.literal(columns)}, (${seen}) AS seen`
+      const found = yield* withAttempts(filtered(shown, webhookId, filter, common, limit(sql, take)))
+      const visible = found.filter((row) => row.seen)
+      if (visible.length === found.length || found.length < take || eventId !== undefined) return visible
+      const ids =
+        (yield* examine(principal, webhookId, filter, common, take)) ?? (yield* alongVaults(principal, webhookId, filter, common, take))
+      return yield* withAttempts(sql`SELECT ${sql.literal(columns)}, true AS seen FROM deliveries d WHERE d.id = ANY(${ids}::text[])`)
+    })
+
+    /** The delivery with what its redelivery copies, when the caller sees its webhook and its event. */
+    const visible = (principal: PrincipalState, deliveryId: string) => sql<Redeliverable>`
+      SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url,
+        e.vault_id AS "vaultId", w.status = 'ACTIVE' AS active
       FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
       WHERE d.id = ${deliveryId} AND d.id >= ${oldestId("del")} AND e.id >= ${oldestId("evt")} AND w.deleted_at IS NULL
         AND ${seesWebhook(sql, principal)} AND ${seesEvent(sql, principal)}`
 
     return {
-      /** A page of a webhook's deliveries; whether the caller sees the webhook is asked before. */
-      ofWebhook: (webhookId: string, filter: DeliveryFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Delivery>> =>
+      /** A page of a webhook's deliveries whose events the caller sees; whether the caller sees the webhook is checked before. */
+      ofWebhook: (
+        principal: PrincipalState,
+        webhookId: string,
+        filter: DeliveryFilter,
+        after: Key | null,
+        take: number
+      ): Effect.Effect<ReadonlyArray<Delivery>> =>
         // Postgres takes no NUL in a text, and no event's id has one.
         filter.eventId?.includes("\u0000") === true
           ? Effect.succeed([])
-          : Effect.orDie(withAttempts(filtered(webhookId, filter, after, take))),
+          : Effect.orDie(Effect.map(ofWebhook(principal, webhookId, filter, after, take), (rows) => rows.map(deliveryOf))),
 
       /** Every delivery of an event to webhooks that the caller sees, deleted ones included, newest first. */
       ofEvent: (principal: PrincipalState, eventId: string): Effect.Effect<ReadonlyArray<Delivery>> =>
         Effect.orDie(
-          withAttempts(sql`
-            SELECT ${sql.literal(columns)} FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
-            WHERE d.event_id = ${eventId} AND d.id >= ${oldestId("del")} AND ${seesWebhook(sql, principal)}`)
+          Effect.map(
+            withAttempts(sql`
+              SELECT ${sql.literal(columns)}, true AS seen FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
+              WHERE d.event_id = ${eventId} AND d.id >= ${oldestId("del")} AND ${seesWebhook(sql, principal)}`),
+            (rows) => rows.map(deliveryOf)
+          )
         ),
 
       /** Refuses callers who do not see the delivery's webhook and event, then those who may not manage webhooks. */
@@ -130,33 +248,36 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       }),
 
       /**
-       * A new delivery of a delivery's event, for callers who see the webhook and the event. To be run in a
-       * transaction; the workflow is started after it.
+       * A new delivery of a delivery's event, for callers who see the webhook and the event, with what its workflow is
+       * started with. To be run in a transaction; the workflow is started after the commit, and nothing is read for that.
        */
       redeliver: Effect.fn("DeliveriesRepo.redeliver")(function* (principal: PrincipalState, deliveryId: string) {
-        const [found] = yield* sql<ToStart & { readonly active: boolean }>`${visible(principal, deliveryId)} FOR SHARE OF w`
+        const [found] = yield* sql<Redeliverable>`${visible(principal, deliveryId)} FOR SHARE OF w`
         if (found === undefined) return yield* notFound()
         yield* requireManage(principal)
         if (!found.active) return yield* problem("webhook_disabled", "The webhook is disabled. Enable it first.")
         const id = Id.make("del")
-        yield* sql`
-          INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at, replayed_from)
-          VALUES (${id}, ${found.eventId}, ${found.webhookId}, ${found.kind}, 'PENDING', now() + make_interval(secs => ${firstWait(webhookRetrySchedule)}), ${deliveryId})`
-        const [made] = yield* withAttempts(sql`SELECT ${sql.literal(columns)} FROM deliveries d WHERE d.id = ${id}`)
-        return made === undefined ? yield* Effect.die(new Error(`the delivery ${id} is gone within its transaction`)) : made
-      }),
-
-      /** What a delivery's workflow is started with; none when the delivery does not wait. */
-      toStart: (deliveryId: string): Effect.Effect<Option.Option<ToStart>> =>
-        Effect.orDie(
-          Effect.map(
-            sql<ToStart>`
-              SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url
-              FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
-              WHERE d.id = ${deliveryId} AND d.status IN ('PENDING', 'RETRYING')`,
-            (rows) => Option.fromNullable(rows[0])
-          )
-        )
+        const [made] = yield* sql<Omit<Examined, "attempts">>`
+          WITH numbered AS (
+            INSERT INTO webhook_sequences AS s (webhook_id, last) VALUES (${found.webhookId}, 1)
+            ON CONFLICT (webhook_id) DO UPDATE SET last = s.last + 1 RETURNING last)
+          INSERT INTO deliveries AS d (id, event_id, webhook_id, organization_id, kind, vault_id, sequence, status, next_attempt_at, replayed_from)
+          SELECT ${id}, ${found.eventId}, ${found.webhookId}, ${principal.organizationId}, ${found.kind}, ${found.vaultId}, last, 'PENDING',
+            now() + make_interval(secs => ${firstWait(webhookRetrySchedule)}), ${deliveryId} FROM numbered
+          RETURNING ${sql.literal(columns)}, true AS seen`
+        if (made === undefined) return yield* Effect.die(new Error(`the delivery ${id} was not written`))
+        yield* record(sql, [
+          {
+            organizationId: principal.organizationId,
+            actor: actorOf(principal),
+            action: "delivery.redelivered",
+            target: { type: "delivery", id: deliveryId },
+            changes: { redelivery: { old: null, new: id } }
+          }
+        ])
+        const { active: _, vaultId: _vault, ...started } = found
+        return { delivery: deliveryOf({ ...made, attempts: [] }), toStart: { ...started, id } satisfies ToStart }
+      })
     }
   })
 }) {

@@ -7,7 +7,7 @@ export const statuses = ["PENDING", "RETRYING", "DELIVERED", "FAILED", "CANCELED
 export const DeliveryStatus = Schema.Literal(...statuses).annotations({
   identifier: "DeliveryStatus",
   description:
-    "PENDING: no attempt yet; RETRYING: attempts failed, more follow; DELIVERED: a 2xx; FAILED: the schedule is used up; CANCELED: ended while waiting"
+    "PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting"
 })
 export type DeliveryStatus = typeof DeliveryStatus.Type
 
@@ -24,22 +24,23 @@ export const results = [
   "tls_error",
   "blocked_address",
   "network_error",
-  "interrupted"
+  "interrupted",
+  "proxy_error"
 ] as const
 /** How an attempt ended. */
 export type Result = (typeof results)[number]
 
 /** One attempt: one request that an endpoint was sent. */
 export const Attempt = Schema.Struct({
-  at: Timestamp.annotations({ description: "When it began" }),
+  at: Timestamp.annotations({ description: "When the attempt began" }),
   result: Schema.Literal(...results).annotations({
     identifier: "AttemptResult",
     description:
-      "2xx is a success, all else is tried again. interrupted: its sender was killed before it could record the outcome. More may come."
+      "2xx is a success; every other result is retried. interrupted: the sender was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added."
   }),
-  httpStatus: Schema.Int.annotations({ description: "Status of the answer, 0 without one" }),
-  latencyMs: Schema.Int.annotations({ description: "Milliseconds until the answer's headers, or until it failed" }),
-  bodySnippet: Schema.NullOr(Schema.String).annotations({ description: "Beginning of the answer's body, at most 1024 bytes" })
+  httpStatus: Schema.Int.annotations({ description: "HTTP status of the response; 0 without a response" }),
+  latencyMs: Schema.Int.annotations({ description: "Milliseconds until the response headers arrived or the attempt failed" }),
+  bodySnippet: Schema.NullOr(Schema.String).annotations({ description: "Beginning of the response body, at most 1024 bytes" })
 }).annotations({ identifier: "Attempt" })
 export type Attempt = typeof Attempt.Type
 
@@ -48,15 +49,19 @@ export const Delivery = Schema.Struct({
   id: Schema.String.annotations({ description: "Opaque, prefixed del_", examples: ["del_01jz0000000000000000000000"] }),
   eventId: Schema.String.annotations({ examples: ["evt_01jz0000000000000000000000"] }),
   webhookId: Schema.String.annotations({ examples: ["whs_01jz0000000000000000000000"] }),
+  sequence: Schema.Int.annotations({
+    description: "Number of the delivery within its webhook: 1, 2, 3 and so on without gaps, in the order of dispatch",
+    jsonSchema: { type: "integer", minimum: 1 }
+  }),
   kind: Schema.String.annotations({ description: "Kind of the event", examples: ["transaction.confirmed"] }),
   status: DeliveryStatus,
-  attempts: Schema.Array(Attempt).annotations({ description: "Attempts so far, in order" }),
+  attempts: Schema.Array(Attempt).annotations({ description: "Attempts so far, oldest first" }),
   nextAttemptAt: Schema.NullOr(Timestamp).annotations({ description: "When the next attempt is due; null when there is none" }),
   failureReason: Schema.NullOr(Schema.Literal("EXHAUSTED", "WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL")).annotations({
-    description: "Why it ended without a 2xx; null otherwise"
+    description: "Why it ended without a 2xx response; null otherwise"
   }),
   replayedFromDeliveryId: Schema.NullOr(Schema.String).annotations({
-    description: "The delivery that this one sends again, otherwise null"
+    description: "The delivery that this one redelivers; null otherwise"
   }),
   deliveredAt: Schema.NullOr(Timestamp),
   createdAt: Timestamp

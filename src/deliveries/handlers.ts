@@ -3,21 +3,23 @@ import { HttpApiBuilder } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
-import { requireManage } from "../credentials/Access.ts"
+import { reads } from "../access/ReadAdmission.ts"
+import { requireManage } from "../access/scopeMiddleware.ts"
+import { actorOf, record } from "../audit/AuditTrail.ts"
 import { callerOf, Principal } from "../credentials/Principal.ts"
+import { MasterKey } from "../crypto/MasterKey.ts"
 import { dieOnSql } from "../database/sql.ts"
+import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { EventsRepo } from "../events/EventsRepo.ts"
+import { handler } from "../http/handler.ts"
 import * as Idempotency from "../http/Idempotency.ts"
-import { MasterKey } from "../http/MasterKey.ts"
 import { answer, Pages } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
-import { SlidingLog } from "../http/Recent.ts"
-import { verb } from "../http/verb.ts"
+import { SlidingWindow } from "../limits/SlidingWindow.ts"
 import { Settings } from "../settings/Settings.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
 import { Pings } from "./Pings.ts"
-import { Starter } from "./Starter.ts"
 
 /** Pings of one webhook in a minute. Decision D-26. */
 const PINGS_A_MINUTE = 6
@@ -26,15 +28,16 @@ export const layer = HttpApiBuilder.group(
   Api,
   "deliveries",
   Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
     const pages = yield* Pages
     const webhooks = yield* WebhooksRepo
     const events = yield* EventsRepo
     const deliveries = yield* DeliveriesRepo
     const pings = yield* Pings
-    const starter = yield* Starter
+    const starter = yield* WorkflowStarter
     const sql = yield* SqlClient.SqlClient
     const master = yield* MasterKey
-    const pinged = new SlidingLog(60_000)
+    const pinged = new SlidingWindow(60_000)
     const { rateLimit } = yield* Settings
 
     const spendPing = (webhookId: string) =>
@@ -52,15 +55,16 @@ export const layer = HttpApiBuilder.group(
     return handlers
       .handle(
         "listWebhookDeliveries",
-        verb("listWebhookDeliveries", ({ path: { webhookId }, urlParams: { cursor, limit, ...filters } }) =>
+        read("listWebhookDeliveries", ({ path: { webhookId }, urlParams: { cursor, limit, ...filters } }) =>
           Effect.gen(function* () {
-            if (Option.isNone(yield* webhooks.find(yield* Principal, webhookId))) return yield* notFound()
+            const principal = yield* Principal
+            if (Option.isNone(yield* webhooks.find(principal, webhookId))) return yield* notFound()
             const page = yield* pages.cut({
               of: { list: "deliveries", path: [webhookId], filters },
               limit,
               cursor,
               keyLength: 2,
-              fetch: (after, take) => deliveries.ofWebhook(webhookId, filters, after, take),
+              fetch: (after, take) => deliveries.ofWebhook(principal, webhookId, filters, after, take),
               keyOf: (row) => [row.createdAt, row.id]
             })
             return answer(page, (row) => row)
@@ -69,7 +73,7 @@ export const layer = HttpApiBuilder.group(
       )
       .handle(
         "listEventDeliveries",
-        verb("listEventDeliveries", ({ path: { eventId } }) =>
+        read("listEventDeliveries", ({ path: { eventId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
             if (Option.isNone(yield* events.find(principal, eventId))) return yield* notFound()
@@ -79,27 +83,19 @@ export const layer = HttpApiBuilder.group(
       )
       .handleRaw(
         "redeliver",
-        verb("redeliver", ({ path: { deliveryId } }) =>
+        handler("redeliver", ({ path: { deliveryId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
             // Who may do it comes before what was answered to an earlier request with the same Idempotency-Key.
             yield* deliveries.requireRedeliverable(principal, deliveryId)
-            let started: string | undefined
-            const made = Effect.map(deliveries.redeliver(principal, deliveryId), (delivery) => {
-              started = delivery.id
+            let started: ToStart | undefined
+            const made = Effect.map(deliveries.redeliver(principal, deliveryId), ({ delivery, toStart }) => {
+              started = toStart
               return { status: 202, body: delivery }
             })
             const response = yield* Idempotency.once(sql, callerOf(principal), yield* Idempotency.sentText, made)
             // Started at once where Temporal is there; otherwise the sweeper finds the row.
-            if (started !== undefined) {
-              yield* Effect.flatMap(
-                deliveries.toStart(started),
-                Option.match({
-                  onNone: () => Effect.void,
-                  onSome: (toStart) => Effect.forkDaemon(Effect.ignore(starter.start(toStart)))
-                })
-              )
-            }
+            if (started !== undefined) yield* Effect.forkDaemon(Effect.ignore(starter.start(started)))
             return response
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
@@ -107,7 +103,7 @@ export const layer = HttpApiBuilder.group(
       )
       .handle(
         "pingWebhook",
-        verb("pingWebhook", ({ path: { webhookId } }) =>
+        handler("pingWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
             if (Option.isNone(yield* webhooks.find(principal, webhookId))) return yield* notFound()
@@ -115,7 +111,16 @@ export const layer = HttpApiBuilder.group(
             // A body is no part of it, and is read so that the caller's time for sending one does not run on.
             yield* Idempotency.sentText
             yield* spendPing(webhookId)
-            return yield* pings.ping(webhookId)
+            // Before the ping, which is not taken back.
+            yield* record(sql, [
+              {
+                organizationId: principal.organizationId,
+                actor: actorOf(principal),
+                action: "webhook.pinged",
+                target: { type: "webhook", id: webhookId }
+              }
+            ])
+            return yield* pings.ping(principal.organizationId, webhookId)
           }).pipe(dieOnSql)
         )
       )

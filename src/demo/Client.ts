@@ -1,7 +1,7 @@
 /** The demo as a client of the service: over HTTP, as any other, with the owner's key and the platform's token. */
 import { Effect, Redacted, Schema } from "effect"
 import type { Addresses } from "../App.ts"
-import { DemoFailed } from "./data.ts"
+import { DemoFailed } from "./demoData.ts"
 
 const Webhook = Schema.Struct({ id: Schema.String, description: Schema.String })
 const WebhookPage = Schema.Struct({ data: Schema.Array(Webhook) })

@@ -7,9 +7,11 @@
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { Config, Deferred, Duration, Effect, Fiber, Option, Redacted, Schema } from "effect"
-import { type Addresses, commandDatabase, databaseUrl, platformToken, roles, start, temporal } from "../App.ts"
+import { type Addresses, start, temporal } from "../App.ts"
+import { commandDatabase, databaseUrl, roles } from "../Base.ts"
 import { ApiKeys } from "../credentials/ApiKeys.ts"
 import { DataDir } from "../embedded/DataDir.ts"
+import { platformToken } from "../platform/platformToken.ts"
 import { Invitations } from "../portal/Invitations.ts"
 import * as Format from "../settings/Format.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -17,12 +19,12 @@ import type { Values } from "../settings/table.ts"
 import * as Log from "../telemetry/Log.ts"
 import { bundle } from "../temporal/bundle.ts"
 import { span } from "../terminal/text.ts"
-import { alone } from "./alone.ts"
 import * as Client from "./Client.ts"
-import { read } from "./data.ts"
-import { ensure, Keys } from "./keys.ts"
+import { read } from "./demoData.ts"
+import { ensure, Keys } from "./demoKeys.ts"
 import * as panel from "./panel.ts"
-import { way } from "./portal.ts"
+import { way } from "./portalInvitation.ts"
+import { portsFree } from "./portCheck.ts"
 import { LEDGER, open, type Receiver } from "./Receiver.ts"
 import { Screen } from "./Screen.ts"
 import { createWebhooks, tell } from "./Story.ts"
@@ -104,7 +106,7 @@ const prepare = Effect.gen(function* () {
     told: ([, { address, ui }]) => `${address}, UI on ${ui}`
   })
   yield* screen.step("Workflows", Fiber.join(bundling), { took, told: () => "bundled" })
-  const receiver = yield* screen.step("Receiver", open, { told: ({ url }) => `${url("")}, certificate made just now` })
+  const receiver = yield* screen.step("Receiver", open, { told: ({ url }) => `${url("")}, new certificate` })
 
   const ready = yield* Deferred.make<Addresses>()
   const service = yield* start(roles, { migrate: true, onReady: (where) => Deferred.succeed(ready, where) }).pipe(
@@ -135,13 +137,13 @@ export const run = (once: boolean) =>
     const screen = yield* Screen
     const dataDir = yield* DataDir
     const { style } = screen
-    yield* alone
+    yield* portsFree
     yield* Log.toFile(dataDir.at("log", "demo.log"))
     const data = yield* read
     screen.line(`\n ${style.bold("Custody Data Service")}  ${style.dim("demo with real transactions, on this machine only")}\n`)
     let stoppingSince = performance.now()
     yield* Effect.addFinalizer(() =>
-      Effect.sync(() => screen.line(` Stopped in ${span(performance.now() - stoppingSince)}. The data stay in ${shortest(dataDir.root)}.`))
+      Effect.sync(() => screen.line(` Stopped in ${span(performance.now() - stoppingSince)}. Data is kept in ${shortest(dataDir.root)}.`))
     )
 
     const { receiver, servers, service, where } = yield* prepare

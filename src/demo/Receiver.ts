@@ -9,7 +9,7 @@ import { Effect, Queue } from "effect"
 import { DataDir } from "../embedded/DataDir.ts"
 import { portInUse } from "../embedded/Process.ts"
 import { make } from "./certificate.ts"
-import { signedBy } from "./signature.ts"
+import { signedBy } from "./verifyDelivery.ts"
 
 /** Paths of the receiver. */
 export const LEDGER = "/hooks/ledger",

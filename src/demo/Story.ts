@@ -4,8 +4,8 @@
  */
 import { Duration, Effect, Ref, Schedule } from "effect"
 import type { Client } from "./Client.ts"
-import { type DemoData, DemoFailed } from "./data.ts"
 import { head, row } from "./deliveryLine.ts"
+import { type DemoData, DemoFailed } from "./demoData.ts"
 import { BACK_OFFICE, LEDGER, type Receiver } from "./Receiver.ts"
 import type { Screen } from "./Screen.ts"
 
@@ -136,7 +136,7 @@ export const tell = (telling: Telling, once: boolean, footer: (status: string) =
     const pause = (time: Duration.DurationInput) => Effect.sleep(time)
     const say = (title: string, text: string) => Effect.sync(() => screen.line(`\n ${style.bold(title)}  ${style.dim(text)}`))
 
-    yield* say("Deliveries", "each row is a signed HTTPS request that the receiver got")
+    yield* say("Deliveries", "each row is a signed HTTPS request that the receiver accepted")
     screen.line(head(screen))
     for (let count = 0; count < 6; count++) yield* Effect.zipRight(transaction, pause("400 millis"))
 
@@ -145,7 +145,7 @@ export const tell = (telling: Telling, once: boolean, footer: (status: string) =
     for (let count = 0; count < 2; count++) yield* Effect.zipRight(transaction, pause("900 millis"))
     yield* pause("1 second")
 
-    yield* say("Rotation", "a new signing secret; the old one signs along for 24 hours")
+    yield* say("Rotation", "a new signing secret; the previous one stays valid for 24 hours")
     const { secret } = yield* client.rotateSecret(webhooks.ledger.id)
     receiver.trust(LEDGER, [secret, webhooks.ledger.secret])
     yield* pause("500 millis")

@@ -2,7 +2,7 @@
 import { Option, Schema } from "effect"
 import { cut, left, right } from "../terminal/text.ts"
 import type { Delivery } from "./Client.ts"
-import type { DemoData } from "./data.ts"
+import type { DemoData } from "./demoData.ts"
 import type { Received } from "./Receiver.ts"
 import type { Screen } from "./Screen.ts"
 

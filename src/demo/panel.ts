@@ -1,7 +1,7 @@
 /** What the demo says of itself: addresses, a key, lines to paste. */
 import * as path from "node:path"
 import type { DemoFile } from "./Demo.ts"
-import type { Way } from "./portal.ts"
+import type { Way } from "./portalInvitation.ts"
 import type { Screen } from "./Screen.ts"
 
 type Content = typeof DemoFile.Type

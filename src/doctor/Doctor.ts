@@ -21,17 +21,19 @@ export interface Report {
 
 const settingFault = (text: string): Finding => {
   const [name = "", ...rest] = text.split(": ")
-  return fault(name, rest.join(": "), `Set ${name} as expected, or leave it out.`, 3)
+  return fault(name, rest.join(": "), `Set ${name} as expected, or unset it.`, 3)
 }
 
 /** Where a database is not the embedded one, its master key and the feed's token have to be given, as a start would demand. */
 const missingKeys = Effect.map(Settings, ({ databaseUrl, masterKey, platformToken }): ReadonlyArray<Finding> => {
   if (databaseUrl === undefined) return []
-  const says = "It is not set, and DATABASE_URL is."
+  const says = "It is not set, but DATABASE_URL is."
   return [
-    ...(masterKey === undefined ? [fault("MASTER_KEY", says, "Set it to what `openssl rand -base64 32` prints, and keep it.", 3)] : []),
+    ...(masterKey === undefined
+      ? [fault("MASTER_KEY", says, "Set it to the output of `openssl rand -base64 32`, and keep it safe.", 3)]
+      : []),
     ...(platformToken === undefined
-      ? [notice("PLATFORM_TOKEN", `${says} A process with the API does not start.`, "Set it to what `openssl rand -hex 24` prints.")]
+      ? [notice("PLATFORM_TOKEN", `${says} A process with the API does not start.`, "Set it to the output of `openssl rand -hex 24`.")]
       : [])
   ]
 })
@@ -44,6 +46,10 @@ export const examine = Effect.gen(function* () {
   const findings = yield* Effect.all(looks, { concurrency: "unbounded" }).pipe(
     Effect.provide(Layer.provideMerge(DataDir.layer, Layer.succeed(Settings, values)))
   )
-  const report: Report = { settings: inspected, findings: findings.flat() }
+  // The embedded server's UI is where its port is, whatever the default of the setting.
+  const { embeddedTemporalUiPort, temporalAddress } = values
+  const ui = temporalAddress === undefined ? `http://127.0.0.1:${embeddedTemporalUiPort}` : undefined
+  const settings = inspected.map((one) => (one.name === "TEMPORAL_UI_URL" && !one.given && ui !== undefined ? { ...one, value: ui } : one))
+  const report: Report = { settings, findings: findings.flat() }
   return report
 })

@@ -22,7 +22,7 @@ export const dataDirectory = Effect.gen(function* () {
   const findings: Array<Finding> = []
   try {
     fs.accessSync(folder, fs.constants.W_OK)
-    findings.push(well("Data directory", folder === root ? root : `${root}, which the first start makes`))
+    findings.push(well("Data directory", folder === root ? root : `${root}, which the first start creates`))
   } catch (error) {
     findings.push(
       fault("Data directory", `${root} cannot be written to: ${why(error)}.`, "Change its owner, or set DATA_DIR to another folder.", 3)
@@ -32,9 +32,9 @@ export const dataDirectory = Effect.gen(function* () {
   const free = (bavail * bsize) / GIB
   const says = `${free.toFixed(1)} GiB free`
   const embedded = settings.databaseUrl === undefined || settings.temporalAddress === undefined
-  if (free < 0.5) findings.push(fault("Disk", `${says} at ${folder}.`, "Make room: without it nothing can be recorded.", 1))
+  if (free < 0.5) findings.push(fault("Disk", `${says} at ${folder}.`, "Free disk space: nothing can be recorded without it.", 1))
   else if (free < 5 && embedded)
-    findings.push(notice("Disk", `${says} at ${folder}.`, "The embedded servers keep their data there; leave them more room."))
+    findings.push(notice("Disk", `${says} at ${folder}.`, "The embedded servers store their data there; free more disk space."))
   else findings.push(well("Disk", says))
   return findings
 })
@@ -53,12 +53,12 @@ const portOf = ({ host, hostSetting, owner, port, setting, subject }: Listener):
   Effect.map(port === 0 ? Effect.succeed(undefined) : listenFault(port, host), (code) => {
     if (owner !== undefined)
       return well(subject, `port ${port === 0 ? "taken at the start" : port}, in use by this service (process ${owner})`)
-    if (port === 0) return well(subject, "a free port is taken at the start")
+    if (port === 0) return well(subject, "any free port is chosen at the start")
     if (code === undefined) return well(subject, `port ${port} on ${host} is free`)
     if (code === "EADDRINUSE")
       return fault(subject, `Port ${port} is in use by another program.`, `Free it, or set ${setting} to another port.`, 5)
     if (code === "EACCES")
-      return fault(subject, `Port ${port} needs rights that this user does not have.`, `Set ${setting} to a port of 1024 or more.`, 3)
+      return fault(subject, `This user is not allowed to listen on port ${port}.`, `Set ${setting} to a port of 1024 or more.`, 3)
     const host_ = hostSetting ?? setting
     return fault(subject, `Nothing can listen on ${host}:${port} (${code}).`, `Set ${host_} to an address of this machine.`, 3)
   })
@@ -107,7 +107,7 @@ const readable = (setting: string, file: string): string | Finding => {
   try {
     return fs.readFileSync(file, "utf8")
   } catch (error) {
-    return fault(setting, `${file} cannot be read: ${why(error)}.`, `Set ${setting} to a PEM file that this user may read.`, 3)
+    return fault(setting, `${file} cannot be read: ${why(error)}.`, `Set ${setting} to a PEM file that this user can read.`, 3)
   }
 }
 
@@ -123,16 +123,18 @@ const certificateOf = (
   try {
     certificate = new X509Certificate(pem)
   } catch {
-    return [fault(setting, `${file} holds no certificate.`, `Set ${setting} to a PEM file.`, 3)]
+    return [fault(setting, `${file} contains no certificate.`, `Set ${setting} to a PEM file.`, 3)]
   }
   if (keySetting !== undefined && keyFile !== undefined) {
     const key = readable(keySetting, keyFile)
     if (typeof key !== "string") return [key]
     try {
       if (!certificate.checkPrivateKey(createPrivateKey(key)))
-        return [fault(keySetting, `The key does not belong to the certificate of ${setting}.`, "Set both to the files of one pair.", 3)]
+        return [
+          fault(keySetting, `The key does not belong to the certificate of ${setting}.`, "Set both to files of the same key pair.", 3)
+        ]
     } catch {
-      return [fault(keySetting, `${keyFile} holds no private key.`, `Set ${keySetting} to a PEM file without a password.`, 3)]
+      return [fault(keySetting, `${keyFile} contains no private key.`, `Set ${keySetting} to a PEM file without a password.`, 3)]
     }
   }
   const left = Math.floor((Date.parse(certificate.validTo) - Date.now()) / DAY)
@@ -143,13 +145,25 @@ const certificateOf = (
 
 /** The certificates that settings name: readable, in time, and with the key that belongs to them. */
 export const certificates = Effect.map(Settings, (settings): ReadonlyArray<Finding> => {
-  const { temporalTlsCaFile, temporalTlsCertFile, temporalTlsKeyFile, tlsCertFile, tlsKeyFile, webhookExtraCa } = settings
+  const {
+    temporalTlsCaFile,
+    temporalTlsCertFile,
+    temporalTlsKeyFile,
+    tlsCertFile,
+    tlsKeyFile,
+    webhookClientCertFile,
+    webhookClientKeyFile,
+    webhookExtraCa
+  } = settings
   return [
     ...(tlsCertFile === undefined ? [] : certificateOf("TLS_CERT_FILE", tlsCertFile, "TLS_KEY_FILE", tlsKeyFile)),
     ...(temporalTlsCertFile === undefined
       ? []
       : certificateOf("TEMPORAL_TLS_CERT_FILE", temporalTlsCertFile, "TEMPORAL_TLS_KEY_FILE", temporalTlsKeyFile)),
     ...(temporalTlsCaFile === undefined ? [] : certificateOf("TEMPORAL_TLS_CA_FILE", temporalTlsCaFile, undefined, undefined)),
+    ...(webhookClientCertFile === undefined
+      ? []
+      : certificateOf("WEBHOOK_CLIENT_CERT_FILE", webhookClientCertFile, "WEBHOOK_CLIENT_KEY_FILE", webhookClientKeyFile)),
     ...(webhookExtraCa === undefined ? [] : certificateOf("WEBHOOK_EXTRA_CA", webhookExtraCa, undefined, undefined))
   ]
 })
@@ -163,24 +177,18 @@ export const surroundings = Effect.gen(function* () {
   return [
     ...(set.length === 0
       ? []
-      : [
-          notice(
-            "Proxy",
-            `${set.join(", ")} is set.`,
-            "Deliveries ignore it: they connect to the address that was checked, and to nothing else."
-          )
-        ]),
+      : [notice("Proxy", `${set.join(", ")} is set.`, "Deliveries ignore it: they connect only to the address that was checked.")]),
     ...(isClearText(settings)
       ? [
           notice(
             "Clear text",
             `HOST is ${settings.host}, and neither TLS_CERT_FILE nor TRUSTED_PROXIES is set.`,
-            "API keys would travel in clear text: serve HTTPS, or set TRUSTED_PROXIES to the proxy that does."
+            "API keys would be sent in clear text: serve HTTPS, or set TRUSTED_PROXIES to the proxy that does."
           )
         ]
       : []),
     ...(settings.rateLimit === null
-      ? [notice("Rate limit", "RATE_LIMIT is off.", "Set it in production: the limits on failed authentications and pings are off, too.")]
+      ? [notice("Rate limit", "RATE_LIMIT is off.", "Set it in production: the limits on failed authentications and pings are also off.")]
       : [])
   ]
 })

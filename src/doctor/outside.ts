@@ -17,8 +17,8 @@ const tried = (subject: string, good: string, advice: string, call: () => Promis
 const mail = (url: string) =>
   tried(
     "Mail server",
-    `${new URL(url).host} takes messages`,
-    "Check SMTP_URL: host, port, user and password. Until then notices wait and are tried again.",
+    `${new URL(url).host} accepts messages`,
+    "Check SMTP_URL: host, port, user and password. Until it works, notices are retried.",
     async () => {
       const transport = createTransport({
         url,
@@ -38,7 +38,7 @@ const mail = (url: string) =>
 const known = new Set(["ENOTFOUND", "ENODATA", "ESERVFAIL", "EREFUSED"])
 
 const resolver = (address: string) =>
-  tried(`Resolver ${address}`, "answers", "Check WEBHOOK_DNS_SERVERS: without an answer no delivery is sent.", async () => {
+  tried(`Resolver ${address}`, "answers", "Check WEBHOOK_DNS_SERVERS: no delivery is sent without DNS.", async () => {
     const asked = new Resolver({ timeout: 2_000, tries: 1 })
     asked.setServers([address])
     await asked.resolve4("example.com").catch((error: unknown) => {
@@ -49,7 +49,7 @@ const resolver = (address: string) =>
 const collector = (endpoint: string) =>
   tried(
     "Collector",
-    `${new URL(endpoint).host} takes connections`,
+    `${new URL(endpoint).host} accepts connections`,
     "Check OTEL_EXPORTER_OTLP_ENDPOINT; the service runs without it.",
     () => {
       const { hostname, port, protocol } = new URL(endpoint)
@@ -65,8 +65,8 @@ const collector = (endpoint: string) =>
 const identityProvider = (issuer: string) =>
   tried(
     "Identity provider",
-    `${issuer} describes itself`,
-    "Check PORTAL_OIDC_ISSUER; until then nobody can sign in to the web portal through it.",
+    `${issuer} serves its discovery document`,
+    "Check PORTAL_OIDC_ISSUER; until it works, signing in through the identity provider fails.",
     async () => {
       const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`
       const answer = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS), redirect: "error" })
@@ -80,11 +80,7 @@ export const outside = Effect.flatMap(Settings, ({ otlpEndpoint, portalOidcIssue
     [
       smtpUrl === undefined
         ? Effect.succeed(
-            notice(
-              "Mail server",
-              "SMTP_URL is not set.",
-              "Notices to the owners of failing webhooks are logged and kept, and nobody is told."
-            )
+            notice("Mail server", "SMTP_URL is not set.", "Notices to the owners of failing webhooks are logged and stored, but not sent.")
           )
         : mail(Redacted.value(smtpUrl)),
       ...webhookDnsServers.map(resolver),

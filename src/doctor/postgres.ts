@@ -2,13 +2,13 @@
 import * as fs from "node:fs"
 import { SqlClient } from "@effect/sql"
 import { Cause, Duration, Effect, Exit, Redacted } from "effect"
+import { sealing } from "../crypto/MasterKey.ts"
 import * as Database from "../database/Database.ts"
 import * as Migrations from "../database/Migrations.ts"
 import { DataDir } from "../embedded/DataDir.ts"
 import { livePid } from "../embedded/Process.ts"
-import { sealing } from "../http/MasterKey.ts"
 import { Settings } from "../settings/Settings.ts"
-import { open } from "../webhooks/Secret.ts"
+import { open } from "../webhooks/signingSecret.ts"
 import { type Finding, fault, notice, well, why } from "./Finding.ts"
 
 /** Oldest version of Postgres that the statements work on. */
@@ -31,14 +31,14 @@ const version = Effect.gen(function* () {
   if ((row?.number ?? 0) < OLDEST * 10_000)
     findings.push(fault("Postgres", `It is version ${row?.name}.`, `Use Postgres ${OLDEST} or newer.`, 5))
   else if (row?.readOnly === true)
-    findings.push(fault("Postgres", "It is a standby and takes no writes.", "Point DATABASE_URL to the primary.", 5))
+    findings.push(fault("Postgres", "It is a standby, which is read-only.", "Point DATABASE_URL to the primary.", 5))
   else findings.push(well("Postgres", `version ${row?.name} answers`))
   findings.push(
     Math.abs(skew) > SKEW
       ? fault(
           "Clock",
           `This machine is ${Math.abs(skew)} s ${skew > 0 ? "behind" : "ahead of"} Postgres.`,
-          "Set both by NTP: signatures carry the time.",
+          "Synchronize both with NTP: signatures contain the time.",
           1
         )
       : well("Clock", `within ${SKEW} s of Postgres`)
@@ -53,7 +53,7 @@ const schema = Effect.map(Migrations.pending, (missing) =>
         finding: notice(
           "Migrations",
           `${missing.join(", ")} ${missing.length === 1 ? "is" : "are"} missing.`,
-          "`custody migrate` applies them, and so does a start."
+          "Run `custody migrate` or `custody start` to apply them."
         ),
         complete: false
       }
@@ -76,26 +76,26 @@ const sealed = Effect.gen(function* () {
     SELECT webhook_id AS "webhookId", ciphertext FROM webhook_secrets ORDER BY id DESC LIMIT ${TRIED}`
   if (master === undefined) {
     return rows.length === 0
-      ? well("Master key", "the first start makes one")
-      : fault("Master key", "There are sealed secrets, and no key.", "Set MASTER_KEY to the key that they were sealed under.", 3)
+      ? well("Master key", "the first start creates one")
+      : fault("Master key", "There are encrypted secrets, but no key.", "Set MASTER_KEY to the key that they were encrypted with.", 3)
   }
-  if (rows.length === 0) return well("Master key", "nothing is sealed yet")
+  if (rows.length === 0) return well("Master key", "nothing is encrypted yet")
   const opened = rows.filter(({ ciphertext, webhookId }) => open(master, webhookId, ciphertext) !== undefined)
   const old = opened.filter(({ ciphertext, webhookId }) => !master.isCurrent("webhook-secret", ciphertext, webhookId)).length
   if (opened.length < rows.length) {
     return fault(
       "Master key",
-      `${rows.length - opened.length} of the last ${rows.length} webhook secrets were sealed under another key: their deliveries cannot be signed.`,
-      "Set MASTER_KEY, or MASTER_KEY_PREVIOUS, to the key that they were sealed under.",
+      `${rows.length - opened.length} of the last ${rows.length} webhook secrets were encrypted with another key: their deliveries cannot be signed.`,
+      "Set MASTER_KEY, or MASTER_KEY_PREVIOUS, to the key that they were encrypted with.",
       3
     )
   }
   return old === 0
-    ? well("Master key", `opens the last ${rows.length} webhook secrets`)
+    ? well("Master key", `decrypts the last ${rows.length} webhook secrets`)
     : notice(
         "Master key",
-        `${old} of the last ${rows.length} webhook secrets are sealed under MASTER_KEY_PREVIOUS.`,
-        "Run `custody secrets reencrypt` before MASTER_KEY_PREVIOUS goes."
+        `${old} of the last ${rows.length} webhook secrets are encrypted with MASTER_KEY_PREVIOUS.`,
+        "Run `custody secrets reencrypt` before you remove MASTER_KEY_PREVIOUS."
       )
 })
 
@@ -121,7 +121,7 @@ export const postgres = Effect.gen(function* () {
   const at = yield* url
   if (at === undefined) {
     const kept = fs.existsSync(dataDir.at("postgres", "PG_VERSION"))
-    return [well("Postgres", `the embedded one does not run now; a start ${kept ? "starts it on its data" : "creates it"}`)]
+    return [well("Postgres", `the embedded server is not running; \`custody start\` ${kept ? "starts it on its data" : "creates it"}`)]
   }
   const exit = yield* Effect.exit(
     answering.pipe(
@@ -132,7 +132,7 @@ export const postgres = Effect.gen(function* () {
   if (Exit.isSuccess(exit)) return exit.value
   const advice =
     settings.databaseUrl === undefined
-      ? `Look into ${dataDir.at("log", "postgres.log")}; a start takes the embedded server over or starts it anew.`
-      : "Check DATABASE_URL: host, port, user, password, database and, where Postgres wants it, ?sslmode=require."
+      ? `Look into ${dataDir.at("log", "postgres.log")}; \`custody start\` takes over or restarts the embedded server.`
+      : "Check DATABASE_URL: host, port, user, password, database and, if Postgres requires it, ?sslmode=require."
   return [fault("Postgres", `It cannot be reached: ${why(causeOf(Cause.squash(exit.cause)))}.`, advice, 5)]
 })

@@ -34,7 +34,7 @@ const namespaceOf = ({ client }: Connected, namespace: string): Effect.Effect<Fi
           fault(
             "Namespace",
             `There is no namespace ${namespace}.`,
-            `Make it (\`temporal operator namespace create --namespace ${namespace}\`), or set TEMPORAL_NAMESPACE.`,
+            `Create it (\`temporal operator namespace create --namespace ${namespace}\`), or set TEMPORAL_NAMESPACE.`,
             5
           )
         )
@@ -55,7 +55,7 @@ const searchAttributes = ({ client }: Connected, namespace: string): Effect.Effe
         : notice(
             "Search attributes",
             `${missing.join(", ")} ${missing.length === 1 ? "is" : "are"} not registered.`,
-            `A worker registers them where it may; otherwise \`temporal operator search-attribute create --namespace ${namespace} ${missing.map((name) => `--name ${name} --type Keyword`).join(" ")}\`.`
+            `A worker registers them if it is allowed to; otherwise run \`temporal operator search-attribute create --namespace ${namespace} ${missing.map((name) => `--name ${name} --type Keyword`).join(" ")}\`.`
           )
     }),
     Effect.catchIf(
@@ -64,7 +64,7 @@ const searchAttributes = ({ client }: Connected, namespace: string): Effect.Effe
         Effect.succeed(
           notice(
             "Search attributes",
-            "This cluster does not let us look.",
+            "Search attributes cannot be listed on this cluster.",
             `Make sure that the namespace has ${Object.values(searchKeys)
               .map(({ name }) => name)
               .join(", ")} as Keyword.`
@@ -81,10 +81,10 @@ const worker = ({ client }: Connected, namespace: string, taskQueue: string): Ef
     ({ pollers }) => {
       const count = new Set(pollers?.map(({ identity }) => identity)).size
       return count > 0
-        ? well("Workers", `${count} took work from ${taskQueue} in the last five minutes`)
+        ? well("Workers", `${count} polled ${taskQueue} in the last five minutes`)
         : notice(
             "Workers",
-            `None took work from ${taskQueue} in the last five minutes.`,
+            `None polled ${taskQueue} in the last five minutes.`,
             "Deliveries wait until `custody start` runs with the worker role."
           )
     }
@@ -96,7 +96,7 @@ export const temporal = Effect.gen(function* () {
   const dataDir = yield* DataDir
   const runs = livePid(dataDir.at("run", "temporal.pid"), dataDir.at("temporal.db")) !== undefined
   const address = settings.temporalAddress ?? (runs ? dataDir.servers().temporalAddress : undefined)
-  if (address === undefined) return [well("Temporal", "the embedded server does not run now; a start starts it")]
+  if (address === undefined) return [well("Temporal", "the embedded server is not running; `custody start` starts it")]
   const { temporalNamespace: namespace, temporalTaskQueue: taskQueue } = settings
   const exit = yield* Effect.exit(
     Effect.acquireUseRelease(
@@ -110,12 +110,21 @@ export const temporal = Effect.gen(function* () {
       ({ connection }) => Effect.ignore(Effect.tryPromise(() => connection.close()))
     ).pipe(Effect.timeout("15 seconds"))
   )
-  if (Exit.isSuccess(exit)) return exit.value
+  const embedded =
+    settings.temporalAddress === undefined
+      ? [
+          well(
+            "Embedded Temporal",
+            `${address} and its UI listen on the loopback only; they have no sign-in, so whoever is on this machine can use them`
+          )
+        ]
+      : []
+  if (Exit.isSuccess(exit)) return [...exit.value, ...embedded]
   const error = Cause.squash(exit.cause)
   const cause = error instanceof Cause.UnknownException ? error.error : error
   const advice =
     settings.temporalAddress === undefined
-      ? `Look into ${dataDir.at("log", "temporal.log")}; a start takes the embedded server over or starts it anew.`
-      : "Check TEMPORAL_ADDRESS and TEMPORAL_TLS_* or TEMPORAL_API_KEY. Reads go on without Temporal, deliveries wait."
+      ? `Look into ${dataDir.at("log", "temporal.log")}; \`custody start\` takes over or restarts the embedded server.`
+      : "Check TEMPORAL_ADDRESS and TEMPORAL_TLS_* or TEMPORAL_API_KEY. Reads work without Temporal; deliveries wait."
   return [fault("Temporal", `${address} cannot be reached: ${why(cause)}.`, advice, 5)]
 })

@@ -1,7 +1,7 @@
 /**
- * `DATA_DIR`: everything that the embedded defaults keep. `run/` says what is running now: a pid file per
+ * `DATA_DIR`: directory of everything that the embedded servers store. `run/` says what is running now: a pid file per
  * process and role, and `servers.json` with the addresses of the embedded servers. Generated keys stand beside
- * it, readable by their owner only.
+ * it. Everything here is readable by its owner only: the program runs with a umask of 077 (main.ts).
  */
 import { Database as Lock } from "bun:sqlite"
 import { randomBytes } from "node:crypto"
@@ -24,8 +24,24 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
     const at = (...parts: ReadonlyArray<string>) => path.join(root, ...parts)
     const run = at("run")
 
+    let tightened = false
+    /** Takes everybody else's rights away from what an earlier version left readable. Postgres guards its own folder. */
+    const tighten = () => {
+      tightened = true
+      for (const folder of [root, run, at("log"), at("bin")]) {
+        if (!fs.existsSync(folder)) continue
+        for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+          const file = path.join(folder, entry.name)
+          if (entry.isFile() && (fs.statSync(file).mode & 0o077) !== 0) fs.chmodSync(file, fs.statSync(file).mode & 0o700)
+        }
+        // The embedded Postgres may run as another user, which has to pass through the root.
+        fs.chmodSync(folder, folder === root ? (fs.statSync(root).mode & 0o711) | 0o700 : 0o700)
+      }
+    }
+
     const make = () => {
-      fs.mkdirSync(run, { recursive: true })
+      fs.mkdirSync(run, { recursive: true, mode: 0o700 })
+      if (!tightened) tighten()
       // The embedded Postgres runs as another user and has to pass through; what is secret has a mode of its own.
       if (process.getuid?.() === 0) fs.chmodSync(root, fs.statSync(root).mode | 0o011)
     }

@@ -78,7 +78,7 @@ const runAs = (folders: ReadonlyArray<string>) =>
     catch: () =>
       new EmbeddedServerError({
         message:
-          "Postgres does not run as root, and there is no `postgres` user and no `useradd` to make one. Run as another user, or set DATABASE_URL."
+          "Postgres does not run as root, and there is no `postgres` user and no `useradd` to create one. Run as another user, or set DATABASE_URL."
       })
   })
 

@@ -133,7 +133,7 @@ export const choosePort = Effect.fn("Process.choosePort")(function* (setting: st
   if (port === 0) return yield* freePort
   if (yield* portInUse(port)) {
     return yield* new EmbeddedServerError({
-      message: `Port ${port} is in use by another program. Free it, or set ${setting} to another port (0 takes a free one).`
+      message: `Port ${port} is in use by another program. Free it, or set ${setting} to another port (0 for any free port).`
     })
   }
   return port

@@ -4,15 +4,23 @@
  */
 
 import { spawn } from "node:child_process"
+import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { Console, Duration, Effect, Schedule } from "effect"
+import { Console, Data, Duration, Effect, Schedule } from "effect"
 import { DataDir } from "./DataDir.ts"
 import { EmbeddedServerError } from "./Process.ts"
 
 /** The newest version that `go install` can build: later ones carry a replace directive. */
 const VERSION = "1.5.1"
+/** SHA-256 of the release's archives, by platform and architecture. They belong to {@link VERSION} and change with it. */
+const CHECKSUMS: { readonly [archive: string]: string } = {
+  linux_amd64: "ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d",
+  linux_arm64: "bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5",
+  darwin_amd64: "bbb73e2a31135abe50a1f1cdb35030c42961df618e8ce9c60ae89f201540c5d9",
+  darwin_arm64: "cca01b7ea35ad56e2a328d9ae596bf716bd22313ef63c7a761c88354457c2415"
+}
 const MODULE = `github.com/temporalio/cli/cmd/temporal@v${VERSION}`
 
 const run = (command: string, args: ReadonlyArray<string>, env: Record<string, string> = {}): Effect.Effect<string, string> =>
@@ -43,6 +51,22 @@ const withProgress =
 const platforms: { readonly [platform: string]: string } = { linux: "linux", darwin: "darwin" },
   architectures: { readonly [architecture: string]: string } = { x64: "amd64", arm64: "arm64" }
 
+/** What was downloaded is not the release: nothing else is tried, and nothing of it runs. */
+export class ChecksumMismatch extends Data.TaggedError("ChecksumMismatch")<{ readonly message: string }> {}
+
+/** Refuses an archive that is not the one whose checksum is pinned. */
+export const verify = (archive: string, bytes: Uint8Array): Effect.Effect<void, ChecksumMismatch> => {
+  const expected = CHECKSUMS[archive]
+  const found = createHash("sha256").update(bytes).digest("hex")
+  return found === expected
+    ? Effect.void
+    : new ChecksumMismatch({
+        message:
+          `The download of the Temporal server for ${archive} has the SHA-256 ${found}, expected ${expected ?? "none that is known"}. ` +
+          "It was not installed. Somebody may have changed it on its way. Put the `temporal` CLI on PATH (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS."
+      })
+}
+
 const download = (target: string) =>
   Effect.gen(function* () {
     const platform = platforms[os.platform()],
@@ -54,11 +78,13 @@ const download = (target: string) =>
       try: async (signal) => {
         const response = await fetch(url, { signal })
         if (!response.ok) throw new Error(`HTTP status ${response.status}`)
-        await Bun.write(path.join(folder, "temporal.tar.gz"), response)
+        return new Uint8Array(await response.arrayBuffer())
       },
       catch: (error) => (error instanceof Error ? error.message : String(error))
     }).pipe(
       Effect.timeoutFail({ duration: Duration.minutes(3), onTimeout: () => "it took longer than 3 minutes" }),
+      Effect.tap((bytes) => verify(`${platform}_${arch}`, bytes)),
+      Effect.flatMap((bytes) => Effect.promise(() => Bun.write(path.join(folder, "temporal.tar.gz"), bytes))),
       Effect.zipRight(run("tar", ["-xzf", path.join(folder, "temporal.tar.gz"), "-C", folder])),
       Effect.zipRight(Effect.sync(() => fs.copyFileSync(path.join(folder, "temporal"), target))),
       Effect.ensuring(Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true })))
@@ -72,7 +98,7 @@ const goInstall = (target: string) =>
       Effect.zipRight(Effect.sync(() => fs.copyFileSync(path.join(folder, "temporal"), target))),
       Effect.ensuring(Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true })))
     )
-  }).pipe(withProgress("Building the Temporal server with Go, which takes some minutes, once"))
+  }).pipe(withProgress("Building the Temporal server with Go (once; takes a few minutes)"))
 
 /** The path of a Temporal server, fetched or built when there is none yet. */
 export const find = Effect.gen(function* () {
@@ -86,21 +112,23 @@ export const find = Effect.gen(function* () {
   yield* download(fresh).pipe(
     Effect.catchAll((why) =>
       Effect.gen(function* () {
+        if (typeof why !== "string") return yield* new EmbeddedServerError({ message: why.message })
         yield* Console.error(`The official download is not reachable: ${why}.`)
-        if (Bun.which("go") === null) return yield* Effect.fail("Go is not installed either")
+        if (Bun.which("go") === null) return yield* Effect.fail("Go is not installed")
         yield* goInstall(fresh)
       })
     ),
-    Effect.mapError(
-      (why) =>
-        new EmbeddedServerError({
-          message:
-            `There is no Temporal server on this machine, and none could be fetched or built: ${why}. ` +
-            `Put the \`temporal\` CLI on PATH (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to a running cluster.`
-        })
+    Effect.mapError((why) =>
+      typeof why !== "string"
+        ? why
+        : new EmbeddedServerError({
+            message:
+              `There is no Temporal server on this machine, and none could be fetched or built: ${why}. ` +
+              `Put the \`temporal\` CLI on PATH (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to a running cluster.`
+          })
     )
   )
-  fs.chmodSync(fresh, 0o755)
+  fs.chmodSync(fresh, 0o700)
   fs.renameSync(fresh, kept)
   return kept
 })

@@ -40,8 +40,8 @@ export const schemaOf = (kind: Kind) => {
     id: Schema.String.annotations({ description: "Event id; deduplicate on it", examples: ["evt_01jz0000000000000000000000"] }),
     kind: Schema.Literal(kind),
     schemaVersion: Schema.Literal(schemaVersion),
-    date: Timestamp.annotations({ description: "When it happened; order by it, not by arrival" }),
-    entityId: Schema.String.annotations({ description: "Operating unit that it belongs to" }),
+    date: Timestamp.annotations({ description: "When the event occurred; order by it, not by arrival" }),
+    entityId: Schema.String.annotations({ description: "Operating unit (entity) that it belongs to" }),
     vaultIds: scope === "vault" ? Schema.Array(Schema.String) : Schema.Null,
     data
   })

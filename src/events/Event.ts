@@ -8,11 +8,11 @@ export const RETENTION_DAYS = 31
 const fields = {
   id: Schema.String.annotations({ description: "Opaque, prefixed evt_", examples: ["evt_01jz0000000000000000000000"] }),
   entityId: Schema.String.annotations({
-    description: "Operating unit that it belongs to",
+    description: "Operating unit (entity) that it belongs to",
     examples: ["entity_k3vwj9pbkx2z8z81zfse2sm8ra"]
   }),
   vaultIds: Schema.NullOr(Schema.Array(Schema.String)).annotations({
-    description: "Vaults involved; null when it is not scoped to a vault"
+    description: "Vaults involved; null if the event is not vault-scoped"
   }),
   kind: Schema.String.annotations({ description: "Event kind", examples: ["transaction.confirmed"] }),
   schemaVersion: Schema.Int.annotations({ description: "Version of the kind's schema" }),
@@ -21,7 +21,7 @@ const fields = {
     jsonSchema: { type: "object", description: "The exact envelope that matching webhooks receive", additionalProperties: true }
   }),
   occurredAt: Timestamp.annotations({ description: "When it occurred; the envelope's date" }),
-  dispatchedAt: Schema.NullOr(Timestamp).annotations({ description: "When deliveries were fanned out; null while that is pending" }),
+  dispatchedAt: Schema.NullOr(Timestamp).annotations({ description: "When deliveries were created; null while dispatch is pending" }),
   createdAt: Timestamp.annotations({ description: "When it was recorded" })
 }
 
@@ -33,8 +33,8 @@ const count = Schema.Int.annotations({ jsonSchema: { type: "integer", minimum: 0
 /** One event, with what became of it. */
 export const EventDetail = Schema.Struct({
   ...fields,
-  matchedCount: Schema.Int.annotations({ description: "Active webhooks that matched at dispatch; 0 before" }),
+  matchedCount: Schema.Int.annotations({ description: "Number of active webhooks that matched at dispatch; 0 before dispatch" }),
   deliveryCounts: Schema.Struct({ PENDING: count, RETRYING: count, DELIVERED: count, FAILED: count, CANCELED: count }).annotations({
-    description: "Its deliveries that this key sees, by status, redeliveries included"
+    description: "Number of its deliveries visible to this API key, by status, including redeliveries"
   })
 }).annotations({ identifier: "WebhookEventDetail" })

@@ -1,32 +1,185 @@
 /**
- * Writing the event log. Events are recorded in the transaction of the change that they tell of, so that one
- * exists exactly when the other does; a notification wakes the dispatcher, and is only a hint.
+ * Writing the event log. Events are recorded in the transaction of the change that causes them, so that one exists
+ * exactly when the other does. Whoever records events of an organization locks the organization's stream first and holds
+ * it until the commit: positions are therefore dense and in commit order, and ids and dates of one organization ascend
+ * with them, by the clock of Postgres and no other. An event that a webhook wants goes into the outbox as well; one that
+ * no webhook wants is dispatched already. Notifications are hints only.
  * Spec: Emission and log. Decisions D-17, D-18.
  */
 import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import * as Id from "../values/Id.ts"
+import { type Chain, extend } from "./chain.ts"
 import { type Occurrence, write } from "./Envelope.ts"
 import type { Kind } from "./Kind.ts"
 import { kinds } from "./Kind.ts"
 
-/** The channel that tells dispatchers of new events. */
-export const CHANNEL = "custody_events"
+/** The channel that announces recorded events, and the one that announces events that wait in the outbox. */
+export const CHANNEL = "custody_events",
+  OUTBOX_CHANNEL = "custody_outbox"
 
-/** Records events in the order given; to be run inside the transaction of the change. Returns their ids. */
-export const record = (sql: SqlClient.SqlClient, occurrences: ReadonlyArray<Occurrence<Kind>>) =>
-  Effect.gen(function* () {
-    if (occurrences.length === 0) return []
-    const ids = occurrences.map(() => Id.make("evt"))
-    const column = <A>(value: (one: Occurrence<Kind>, index: number) => A) => occurrences.map(value)
-    yield* sql`
-      INSERT INTO events (id, organization_id, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience)
-      SELECT id, organization_id, entity_id, vault_id, kind, schema_version, payload, occurred_at, string_to_array(audience, ' ')
-      FROM unnest(${ids}::text[], ${column((one) => one.organizationId)}::text[], ${column((one) => one.entityId)}::text[],
-        ${column((one) => one.vaultId)}::text[], ${column((one) => one.kind)}::text[],
-        ${column((one) => kinds[one.kind].schemaVersion)}::int[], ${column((one, index) => write(ids[index] ?? "", one))}::text[],
-        ${column((one) => one.date)}::timestamptz[], ${column((one) => one.audience?.join(" ") ?? null)}::text[])
-        AS event (id, organization_id, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience)`
-    yield* sql`SELECT pg_notify(${CHANNEL}, 'recorded')`
-    return ids
+/** An organization's stream, locked. Mutable: it moves on with the events that are recorded while it is held. */
+export interface Stream {
+  readonly organizationId: string
+  /** The position of the newest event. */
+  position: number
+  /** The time in ms of the newest event's id; later ones are given later times. */
+  clock: number
+  /** Whether its entities' chains are extended with each event; false while an upgrade chains the events from before it. C-3. */
+  readonly chained: boolean
+}
+
+/** Streams by organization, with the time of the lock. */
+export interface Streams {
+  readonly of: ReadonlyMap<string, Stream>
+  /** A time in ms after the ids of these organizations' events: now, unless the clock was set back. */
+  readonly now: number
+  /** The latest dates in ms of objects that changed more than once in a batch of late. */
+  readonly dates: ReadonlyMap<string, number>
+  /** The version of the catalog, read under the lock. */
+  readonly catalogVersion: number
+}
+
+/**
+ * Locks the streams of organizations until the transaction ends, in the order of their ids, so that two writers never
+ * wait for each other. An organization that does not exist has none.
+ */
+export const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, organizationIds: Iterable<string>) {
+  const wanted = [...new Set(organizationIds)].sort()
+  const rows = yield* sql<{
+    id: string | null
+    position: number
+    clock: number | null
+    filled: boolean
+    now: number
+    version: number
+    dates: Readonly<Record<string, number>> | null
+  }>`
+    SELECT s.id, s.position, s.clock, s.filled, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now, v.version,
+      (SELECT json_object_agg(a.object, extract(epoch FROM a.date)::float8 * 1000) FROM event_dates a) AS dates
+    FROM catalog_version v LEFT JOIN (
+      SELECT organization_id AS id, position, filled, CASE WHEN isfinite(clock) THEN extract(epoch FROM clock)::float8 * 1000 END AS clock
+      FROM event_streams WHERE organization_id = ANY(${wanted}::text[]) ORDER BY organization_id FOR UPDATE) s ON true`
+  const streams = rows.flatMap(
+    ({ clock, filled, id, position }): ReadonlyArray<Stream> =>
+      id === null ? [] : [{ organizationId: id, position, clock: Math.round(clock ?? 0), chained: filled }]
+  )
+  const now = Math.max(...rows.map((row) => Math.floor(row.now)), ...streams.map(({ clock }) => clock + 1))
+  const of = new Map(streams.map((stream) => [stream.organizationId, stream]))
+  const dates = new Map(Object.entries(rows[0]?.dates ?? {}))
+  return { of, now, dates, catalogVersion: rows[0]?.version ?? 0 } satisfies Streams
+})
+
+/** The chains of entities with the events that are recorded, where their organizations' chains are kept. C-3. */
+const chained = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  streams: Streams,
+  occurrences: ReadonlyArray<Occurrence<Kind>>,
+  made: { readonly ids: ReadonlyArray<string>; readonly positions: ReadonlyArray<number>; readonly payloads: ReadonlyArray<string> }
+) {
+  const links = occurrences.flatMap(({ entityId, organizationId }, index) =>
+    streams.of.get(organizationId)?.chained === true
+      ? [
+          {
+            entityId,
+            payload: made.payloads[index] ?? "",
+            at: Id.time(made.ids[index] ?? "") ?? 0,
+            before: (made.positions[index] ?? 1) - 1
+          }
+        ]
+      : []
+  )
+  if (links.length === 0) return { chains: [], sealed: [] }
+  return extend(yield* chainsOf(sql, [...new Set(links.map(({ entityId }) => entityId))]), links)
+})
+
+/** The chains of entities, of those that have one. */
+export const chainsOf = (sql: SqlClient.SqlClient, entityIds: ReadonlyArray<string>) => sql<Chain>`
+  SELECT entity_id AS "entityId", count, hash, (extract(epoch FROM sealed_until) * 1000)::float8 AS "sealedUntil"
+  FROM entity_chains WHERE entity_id = ANY(${entityIds}::text[])`
+
+/**
+ * Records events in the order given, in the transaction that locked their streams. Returns the events' ids.
+ */
+export const append = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  streams: Streams,
+  occurrences: ReadonlyArray<Occurrence<Kind>>
+) {
+  if (occurrences.length === 0) return []
+  const ids = Id.ascending("evt", streams.now, occurrences.length)
+  const end = Id.time(ids.at(-1) ?? "") ?? 0
+  const positions = occurrences.map(({ organizationId }) => {
+    const stream = streams.of.get(organizationId)
+    if (stream === undefined) throw new Error(`the event stream of ${organizationId} is not locked`)
+    stream.clock = end
+    return ++stream.position
   })
+  const payloads = occurrences.map((one, index) => write(ids[index] ?? "", one))
+  const { chains, sealed } = yield* chained(sql, streams, occurrences, { ids, positions, payloads })
+  const touched = [...streams.of.values()].filter(({ clock }) => clock === end)
+  const column = <A>(value: (one: Occurrence<Kind>, index: number) => A) => occurrences.map(value)
+  yield* sql`
+    WITH recorded AS MATERIALIZED (
+      SELECT * FROM unnest(${ids}::text[], ${column((one) => one.organizationId)}::text[], ${positions}::bigint[],
+        ${column((one) => one.entityId)}::text[], ${column((one) => one.vaultId)}::text[], ${column((one) => one.kind)}::text[],
+        ${column((one) => kinds[one.kind].schemaVersion)}::int[], ${payloads}::text[],
+        ${column((one) => one.date)}::timestamptz[], ${column((one) => one.audience?.join(" ") ?? null)}::text[])
+        AS event (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience)
+    ), wanted AS MATERIALIZED (
+      SELECT r.id FROM recorded r WHERE EXISTS (
+        SELECT 1 FROM webhook_entities we JOIN webhooks w ON w.id = we.webhook_id
+        WHERE we.entity_id = r.entity_id AND w.status = 'ACTIVE' AND r.kind = ANY(w.event_kinds)
+          AND (r.vault_id IS NULL OR w.vault_ids IS NULL OR r.vault_id = ANY(w.vault_ids)))
+    ), logged AS (
+      INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience, dispatched_at)
+      SELECT r.id, r.organization_id, r.position, r.entity_id, r.vault_id, r.kind, r.schema_version, r.payload, r.occurred_at,
+        string_to_array(r.audience, ' '), CASE WHEN r.id NOT IN (SELECT id FROM wanted) THEN clock_timestamp() END
+      FROM recorded r
+    ), waiting AS (
+      INSERT INTO event_outbox (organization_id, position, event_id, entity_id, vault_id, kind)
+      SELECT r.organization_id, r.position, r.id, r.entity_id, r.vault_id, r.kind FROM recorded r JOIN wanted USING (id)
+    ), linked AS (
+      INSERT INTO entity_chains AS c (entity_id, organization_id, count, hash, sealed_until)
+      SELECT n.entity_id, n.organization_id, n.count, n.hash, to_timestamp(n.sealed_until / 1000) FROM unnest(${chains.map((_) => _.entityId)}::text[],
+        ${chains.map(({ entityId }) => occurrences.find((one) => one.entityId === entityId)?.organizationId ?? "")}::text[],
+        ${chains.map((_) => _.count)}::bigint[], ${chains.map((_) => _.hash)}::bytea[], ${chains.map((_) => _.sealedUntil)}::float8[])
+        AS n (entity_id, organization_id, count, hash, sealed_until)
+      ON CONFLICT (entity_id) DO UPDATE SET count = excluded.count, hash = excluded.hash, sealed_until = excluded.sealed_until
+    ), sealed AS (
+      INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
+      SELECT n.entity_id, to_timestamp(n.at / 1000), n.count, n.hash, n.position FROM unnest(${sealed.map((_) => _.entityId)}::text[],
+        ${sealed.map((_) => _.at)}::float8[], ${sealed.map((_) => _.count)}::bigint[], ${sealed.map((_) => _.hash)}::bytea[],
+        ${sealed.map((_) => _.position)}::bigint[]) AS n (entity_id, at, count, hash, position)
+      ON CONFLICT (entity_id, at) DO NOTHING
+    ), moved AS (
+      UPDATE event_streams s SET position = m.position, clock = to_timestamp(m.clock / 1000)
+      FROM unnest(${touched.map((_) => _.organizationId)}::text[], ${touched.map((_) => _.position)}::bigint[], ${touched.map((_) => _.clock)}::float8[])
+        AS m (organization_id, position, clock)
+      WHERE s.organization_id = m.organization_id
+    )
+    SELECT pg_notify(${CHANNEL}, 'recorded'), CASE WHEN EXISTS (SELECT 1 FROM wanted) THEN pg_notify(${OUTBOX_CHANNEL}, 'waiting') END`
+  return ids
+})
+
+/** Keeps the latest dates of objects that are ahead of `now`, and forgets those that have passed. */
+export const keepDates = (sql: SqlClient.SqlClient, { dates: before, now }: Streams, dates: ReadonlyMap<string, number>) => {
+  const ahead = [...dates].filter(([, date]) => date > now)
+  if (ahead.length === 0 && before.size === 0) return Effect.void
+  return sql`
+    WITH passed AS (DELETE FROM event_dates WHERE date < to_timestamp(${now}::float8 / 1000))
+    INSERT INTO event_dates (object, date) SELECT object, to_timestamp(date / 1000) FROM unnest(${ahead.map(([object]) => object)}::text[], ${ahead.map(([, date]) => date)}::float8[]) AS a (object, date)
+    ON CONFLICT (object) DO UPDATE SET date = excluded.date`
+}
+
+/** Locks the streams and records events; to be run inside the transaction of the change. Returns their ids. */
+export const record = (sql: SqlClient.SqlClient, occurrences: ReadonlyArray<Occurrence<Kind>>) =>
+  occurrences.length === 0
+    ? Effect.succeed<ReadonlyArray<string>>([])
+    : Effect.flatMap(
+        lock(
+          sql,
+          occurrences.map(({ organizationId }) => organizationId)
+        ),
+        (streams) => append(sql, streams, occurrences)
+      )

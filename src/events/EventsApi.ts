@@ -1,7 +1,7 @@
 /** The contract of the event log. Spec: List webhook events. Decisions D-9, D-28. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { WebhookReadable, WebhooksReadable } from "../credentials/Access.ts"
+import { WebhookReadable, WebhooksReadable } from "../access/scopeMiddleware.ts"
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
 import { InvalidList, InvalidRequest } from "../http/Problem.ts"
@@ -38,7 +38,7 @@ export class EventsApi extends HttpApiGroup.make("events")
       .addError(InvalidRequest)
       .middleware(WebhookReadable)
       .annotate(OpenApi.Summary, "Get a webhook event")
-      .annotate(OpenApi.Description, "One event, with how many webhooks matched and what became of its deliveries.")
+      .annotate(OpenApi.Description, "One event, with the number of webhooks that matched and its deliveries by status.")
   )
   .annotate(OpenApi.Title, "Event log")
   .annotate(OpenApi.Description, "Every event is recorded for 31 days. Scope `webhook:read`.") {}

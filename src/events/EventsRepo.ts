@@ -7,13 +7,12 @@
  */
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect, Option } from "effect"
+import { reachesEntity, seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
-import { seesVault } from "../credentials/visibility.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import * as Id from "../values/Id.ts"
 import { RETENTION_DAYS } from "./Event.ts"
-import { reachesEntity, seesEvent, seesWebhook } from "./visibility.ts"
 
 /** Filters of the list. */
 export interface EventFilter {
@@ -43,8 +42,14 @@ const LOOK = 3_000
 /** The same for callers who see few vaults, for each event that is asked for: little is lost where they see little. */
 const LOOK_FEW = 4
 
-const columns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
-  e.occurred_at AS "occurredAt", e.dispatched_at AS "dispatchedAt", e.created_at AS "createdAt", e.matched_count AS "matchedCount"`
+/** The columns of an {@link EventRow}, of `events e`. */
+export const eventColumns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
+  e.occurred_at AS "occurredAt", coalesce(e.dispatched_at, x.dispatched_at) AS "dispatchedAt", e.created_at AS "createdAt",
+  coalesce(x.matched_count, e.matched_count) AS "matchedCount"`
+
+/** What became of an event that waited in the outbox, beside the event. */
+/** What {@link eventColumns} needs beside `events e`: when and how an event was dispatched. */
+export const withDispatch = "LEFT JOIN event_dispatches x ON x.event_id = e.id"
 
 /** An event as the text of its answer; `more` are further members. */
 export const eventJson = (row: EventRow, more = ""): string =>
@@ -77,7 +82,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     const ofOrganization = ({ organizationId }: PrincipalState) => sql`(e.organization_id || '') = ${organizationId}`
 
     const page = (where: Statement.Fragment, take: number) => sql`
-      SELECT ${sql.literal(columns)} FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
+      SELECT ${sql.literal(eventColumns)} FROM events e ${sql.literal(withDispatch)} WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
 
     const ofEntity = (principal: PrincipalState) => reachesEntity(sql, principal, sql.literal("e.entity_id"))
 
@@ -100,7 +105,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       const keys = (where: Statement.Fragment) => sql`
         SELECT e.id, e.occurred_at FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
       return sql<EventRow>`
-        SELECT ${sql.literal(columns)} FROM (
+        SELECT ${sql.literal(eventColumns)} FROM (
           SELECT id, occurred_at FROM (
             SELECT seen.* FROM vault_roles r CROSS JOIN LATERAL (
               ${keys(sql`${lane("vault_id", sql`r.vault_id`, kind)} AND ${ofOrganization(principal)} AND ${ofEntity(principal)} ${common}`)}) seen
@@ -109,7 +114,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
             UNION ALL
             (${keys(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)} ${and(sql, kind !== undefined && sql`e.kind = ${kind}`)} ${common}`)})
           ) seen ORDER BY occurred_at DESC, id DESC ${limit(sql, take)}
-        ) newest JOIN events e ON e.id = newest.id ORDER BY e.occurred_at DESC, e.id DESC`
+        ) newest JOIN events e ON e.id = newest.id ${sql.literal(withDispatch)} ORDER BY e.occurred_at DESC, e.id DESC`
     }
 
     /** What the caller sees of the organization's newest events; undefined when there are more events than were looked at. */
@@ -126,7 +131,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         SELECT * FROM events e WHERE ${lane("organization_id", sql`${principal.organizationId}::text`, kind)} ${common}
         ORDER BY e.occurred_at DESC, e.id DESC ${limited}`
       const found = yield* sql<EventRow>`
-        SELECT ${sql.literal(columns)} FROM (${newest}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
+        SELECT ${sql.literal(eventColumns)} FROM (${newest}) e ${sql.literal(withDispatch)} WHERE ${seesEvent(sql, principal)} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
       if (found.length === take) return found
       const [looked] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM (${newest}) e`
       return looked !== undefined && looked.count < look ? found : undefined
@@ -149,7 +154,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         Effect.orDie(
           Effect.map(
             sql<EventRow>`
-              SELECT ${sql.literal(columns)} FROM events e
+              SELECT ${sql.literal(eventColumns)} FROM events e ${sql.literal(withDispatch)}
               WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`,
             (rows) => Option.fromNullable(rows[0])
           )

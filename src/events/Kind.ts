@@ -6,9 +6,9 @@
 import { Schema } from "effect"
 import { Balance, DepositAddress, Transaction, Vault } from "../vaults/Vault.ts"
 
-const vaultId = Schema.String.annotations({ description: "The vault it happened in" })
+const vaultId = Schema.String.annotations({ description: "The vault in which it occurred" })
 const transaction = Schema.Struct({ vaultId, transaction: Transaction })
-const webhookId = Schema.String.annotations({ description: "The webhook it happened to", examples: ["whs_01jz0000000000000000000000"] })
+const webhookId = Schema.String.annotations({ description: "The webhook that it concerns", examples: ["whs_01jz0000000000000000000000"] })
 const at = (description: string) => Schema.String.annotations({ description, jsonSchema: { type: "string", format: "date-time" } })
 
 /** What a kind is: its data's schema, whether a vault is involved, and when it happens. */
@@ -29,7 +29,7 @@ const define = <A, I>(scope: "vault" | "entity", when: string, data: Schema.Sche
 
 /** Every kind that is recorded and can be subscribed to. */
 export const kinds = {
-  "transaction.pending": define("vault", "A transaction was seen before it is in a block", transaction),
+  "transaction.pending": define("vault", "A transaction was seen before it was included in a block", transaction),
   "transaction.confirmed": define("vault", "A transaction settled", transaction),
   "transaction.failed": define("vault", "A transaction is in a block but reverted", transaction),
   "transaction.replaced": define("vault", "A pending transaction was replaced by another", transaction),
@@ -61,7 +61,10 @@ export const kinds = {
     "A webhook has a new signing secret",
     Schema.Struct({
       webhookId,
-      webhook: Schema.Struct({ id: webhookId, previousSecretExpiresAt: at("Until when the secret before still signs along") })
+      webhook: Schema.Struct({
+        id: webhookId,
+        previousSecretExpiresAt: at("When the previous secret expires; until then requests are signed with both")
+      })
     })
   )
 } as const
@@ -80,7 +83,7 @@ export const isKind = (text: string): text is Kind => Object.hasOwn(kinds, text)
 /** Every kind by name, for schemas that list them. */
 export const names = Object.keys(kinds).filter(isKind)
 
-const description = "Event kind. More may come."
+const description = "Event kind. Values may be added."
 
 /** A kind in a request. */
 export const KindName = Schema.Literal(...(names as [Kind, ...Array<Kind>])).annotations({ identifier: "EventKind", description })

@@ -2,10 +2,10 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
+import { reads } from "../access/ReadAdmission.ts"
 import { Principal } from "../credentials/Principal.ts"
 import { answerText, Pages } from "../http/Page.ts"
 import { notFound } from "../http/Problem.ts"
-import { verb } from "../http/verb.ts"
 import { EventsRepo, eventJson } from "./EventsRepo.ts"
 
 const json = (text: string) => HttpServerResponse.raw(text, { contentType: "application/json" })
@@ -14,13 +14,14 @@ export const layer = HttpApiBuilder.group(
   Api,
   "events",
   Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
     const pages = yield* Pages
     const events = yield* EventsRepo
 
     return handlers
       .handleRaw(
         "listEvents",
-        verb("listEvents", ({ urlParams: { cursor, limit, ...filters } }) =>
+        read("listEvents", ({ urlParams: { cursor, limit, ...filters } }) =>
           Effect.flatMap(Principal, (principal) =>
             Effect.map(
               pages.cut({
@@ -38,7 +39,7 @@ export const layer = HttpApiBuilder.group(
       )
       .handleRaw(
         "getEvent",
-        verb("getEvent", ({ path: { eventId } }) =>
+        read("getEvent", ({ path: { eventId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
             const found = yield* events.find(principal, eventId)

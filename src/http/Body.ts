@@ -4,8 +4,8 @@
  */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect, ParseResult, Schema } from "effect"
-import { currentExchange } from "./Exchange.ts"
 import { type FieldIssue, type ProblemOf, problem, problems } from "./Problem.ts"
+import { currentRequest } from "./RequestContext.ts"
 
 /** Largest body of the public API, in bytes. Decision D-4. */
 export const MAX_BODY = 64 * 1024
@@ -33,7 +33,7 @@ export const isTooDeep = (value: unknown): boolean => isDeeper(value, MAX_DEPTH)
 export const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.zipLeft(
     request.arrayBuffer,
-    Effect.map(currentExchange, ({ bodyRead }) => bodyRead())
+    Effect.map(currentRequest, ({ bodyRead }) => bodyRead())
   )
 
 /** The text of the request's body, of at most so many bytes; `tooLarge` says so of more. A request without one gives the empty text. */

@@ -41,3 +41,7 @@ export const unnamedProxy = (peer: string | undefined, forwardedFor: string | nu
 
 /** Some proxies write `203.0.113.7:4711` or `[2001:db8::1]:4711`. */
 const withoutPort = (text: string): string => /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text
+
+/** A caller as limits count them: an IPv6 caller has a whole /64 to call from, so the /64 is what counts. */
+export const networkOf = (address: IPv4 | IPv6): string =>
+  address.kind() === "ipv4" ? address.toString() : address.toByteArray().slice(0, 8).join(".")

@@ -8,11 +8,11 @@ import { createHash } from "node:crypto"
 import { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
+import { MasterKey } from "../crypto/MasterKey.ts"
+import type { SealedColumn } from "../crypto/reencrypt.ts"
 import { transaction } from "../database/sql.ts"
 import { bytesOf, MAX_BODY } from "./Body.ts"
-import { MasterKey } from "./MasterKey.ts"
 import { type ProblemOf, problem, problems } from "./Problem.ts"
-import type { SealedColumn } from "./reseal.ts"
 
 /** 409 of mutations that take the header. */
 export const IdempotencyInProgress = problems("IdempotencyInProgress", "idempotency_in_progress")
@@ -31,7 +31,8 @@ export const IdempotencyHeaders = Schema.Struct({
         minLength: 1,
         maxLength: 255,
         pattern: "^[!-~]{1,255}$",
-        description: "1 to 255 printable characters. The same key and body within 24 hours give the same answer and do nothing again."
+        description:
+          "1 to 255 printable characters. A repeated request with the same key and body within 24 hours returns the first response and does nothing else."
       }
     })
   )
@@ -96,10 +97,26 @@ export const once = <E, R>(
   E | SqlError.SqlError | IdempotencyProblem,
   R | HttpServerRequest.HttpServerRequest | MasterKey
 > =>
+  Effect.flatMap(identify(caller, body), (identity) =>
+    Effect.map(transaction(sql)(identity === undefined ? mutation : guarded(sql, identity, mutation)), respond)
+  )
+
+/** What tells one mutation from another: whose key it is, and what was sent with it. */
+export interface Identity {
+  readonly caller: string
+  readonly key: string
+  readonly fingerprint: Buffer
+}
+
+/** The identity that the request at hand has by its header; undefined without one. `body` is what was sent. */
+export const identify = (
+  caller: string,
+  body: unknown
+): Effect.Effect<Identity | undefined, ProblemOf<"invalid_parameter">, HttpServerRequest.HttpServerRequest> =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const key = request.headers["idempotency-key"]
-    if (key === undefined) return yield* Effect.map(transaction(sql)(mutation), respond)
+    if (key === undefined) return undefined
     if (!form.test(key)) {
       return yield* problem("invalid_parameter", "Idempotency-Key has 1 to 255 printable characters without spaces.", {
         fields: [{ in: "header", field: "Idempotency-Key", code: "invalid_parameter", detail: "must have 1 to 255 printable characters" }]
@@ -108,16 +125,16 @@ export const once = <E, R>(
     const fingerprint = createHash("sha256")
       .update(JSON.stringify([request.method, request.url, canonical(body)]))
       .digest()
-    return yield* Effect.map(transaction(sql)(guarded(sql, caller, key, fingerprint, mutation)), respond)
+    return { caller, key, fingerprint }
   })
 
-const respond = ({ body, status }: Kept) => HttpServerResponse.raw(JSON.stringify(body), { status, contentType: "application/json" })
+/** A kept answer as a response. */
+export const respond = ({ body, status }: Kept) => HttpServerResponse.raw(JSON.stringify(body), { status, contentType: "application/json" })
 
-const guarded = <E, R>(
+/** Runs a mutation unless its identity has a kept answer, which is then the answer; to be run in the mutation's transaction. */
+export const guarded = <E, R>(
   sql: SqlClient.SqlClient,
-  caller: string,
-  key: string,
-  fingerprint: Buffer,
+  { caller, fingerprint, key }: Identity,
   mutation: Effect.Effect<Kept, E | SqlError.SqlError, R>
 ) =>
   Effect.gen(function* () {
@@ -125,7 +142,7 @@ const guarded = <E, R>(
     const context = contextOf(caller, key)
     const [lock] = yield* sql<{ free: boolean }>`SELECT pg_try_advisory_xact_lock(hashtextextended(${context}, 0)) AS free`
     if (lock?.free !== true) {
-      return yield* problem("idempotency_in_progress", "A request with this Idempotency-Key is still running.", {
+      return yield* problem("idempotency_in_progress", "A request with this Idempotency-Key is still in progress.", {
         headers: { "retry-after": "1" }
       })
     }
@@ -138,7 +155,9 @@ const guarded = <E, R>(
       }
       const opened = master.open("idempotent-answer", known.answer, context)
       if (opened === undefined)
-        return yield* Effect.die(new Error("a kept answer cannot be opened: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?"))
+        return yield* Effect.die(
+          new Error("a stored idempotent response cannot be decrypted: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?")
+        )
       const body: unknown = JSON.parse(opened.toString())
       return { status: known.status, body }
     }

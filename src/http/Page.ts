@@ -5,7 +5,7 @@
  * is evaluated anew on each page. Spec: Common rules 2. Decisions D-1, D-2, D-3.
  */
 import { Effect, Schema } from "effect"
-import { MasterKey } from "./MasterKey.ts"
+import { MasterKey } from "../crypto/MasterKey.ts"
 import { type Problem, problem } from "./Problem.ts"
 
 /** Rows of a page when `limit` is absent. Spec: Limits. */
@@ -22,14 +22,14 @@ const Limit = Schema.transform(
   ).annotations({ jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT } }),
   Schema.Number,
   { strict: true, decode: Number, encode: String }
-).annotations({ description: `Rows of the page, ${DEFAULT_LIMIT} when absent` })
+).annotations({ description: `Page size; ${DEFAULT_LIMIT} by default` })
 
 /** The query parameters that every list takes. */
 export const PageParams = {
   limit: Schema.optionalWith(Limit, { default: () => DEFAULT_LIMIT }),
   cursor: Schema.optional(
     Schema.String.annotations({
-      jsonSchema: { type: "string", maxLength: 256, description: "`nextCursor` of the page before, with the same filters" }
+      jsonSchema: { type: "string", maxLength: 256, description: "`nextCursor` of the previous page, with the same filters" }
     })
   )
 }
@@ -39,8 +39,8 @@ export const Page = <A, I, R>(item: Schema.Schema<A, I, R>, identifier: string) 
   Schema.Struct({
     data: Schema.Array(item),
     pagination: Schema.Struct({
-      limit: Schema.Int.annotations({ description: "Rows asked for", jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT } }),
-      nextCursor: Schema.NullOr(Schema.String).annotations({ description: "Continues the list; null on its last page" })
+      limit: Schema.Int.annotations({ description: "Page size", jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT } }),
+      nextCursor: Schema.NullOr(Schema.String).annotations({ description: "Cursor of the next page; null on the last page" })
     }).annotations({ identifier: "Pagination" })
   }).annotations({ identifier })
 
@@ -82,7 +82,7 @@ const contextOf = ({ filters = {}, list, path = [] }: Of): string =>
   ])
 
 const invalidCursor = () =>
-  problem("invalid_cursor", "The cursor is not one that this list gave for these filters.", {
+  problem("invalid_cursor", "The cursor was not returned by this list with these filters.", {
     fields: [{ in: "query", field: "cursor", code: "invalid_cursor", detail: "must be the nextCursor of this list with the same filters" }]
   })
 
@@ -93,8 +93,11 @@ const isKey = (value: unknown, length: number): value is Key =>
 export class Pages extends Effect.Service<Pages>()("custody/Pages", {
   effect: Effect.map(MasterKey, (master) => {
     const open = (context: string, cursor: string, length: number): Key | undefined => {
-      if (cursor.length > 256 || !/^[A-Za-z0-9_-]+$/.test(cursor)) return undefined
-      const plain = master.open("cursor", Buffer.from(cursor, "base64url"), context)
+      if (cursor.length > 256) return undefined
+      const sealed = Buffer.from(cursor, "base64url")
+      // The decoder passes over what it does not know and over spare bits: only the text that was given out is a cursor.
+      if (sealed.toString("base64url") !== cursor) return undefined
+      const plain = master.open("cursor", sealed, context)
       const key: unknown = plain === undefined ? undefined : JSON.parse(plain.toString())
       return isKey(key, length) ? key : undefined
     }

@@ -1,27 +1,27 @@
 /**
  * The one error envelope: RFC 9457 `application/problem+json` on every answer that is not 2xx. Each code
  * has one status and one title, here and nowhere else; a handler fails with a {@link Problem} of a code
- * that its contract names, and the one door (door.ts) writes it. Spec: Errors 1. Decision D-4.
+ * that its contract names, and the error boundary (errorBoundary.ts) writes it. Spec: Errors 1. Decision D-4.
  */
 import { HttpApiSchema } from "@effect/platform"
 import { Data, Schema } from "effect"
 
 /** Codes that only the web portal answers with, to its own pages; the API's documentation leaves them out. */
 export const portalCodes = {
-  signed_out: [401, "Nobody is signed in"],
+  signed_out: [401, "Not signed in"],
   sign_in_failed: [401, "The sign-in failed"],
-  second_factor_required: [403, "The second factor is missing"],
+  second_factor_required: [403, "A second factor is required"],
   second_factor_failed: [403, "The second factor is not valid"],
-  foreign_origin: [403, "The request comes from elsewhere"],
+  foreign_origin: [403, "The request comes from another origin"],
   invitation_invalid: [410, "The invitation is not valid"],
   delivery_ended: [409, "The delivery has ended"],
-  misdirected_request: [421, "The portal is not here"]
+  misdirected_request: [421, "The portal is not served at this address"]
 } as const satisfies Record<string, readonly [number, string]>
 
 /** Every code with its status and its title. */
 export const codes = {
   invalid_parameter: [400, "A parameter is not valid"],
-  unknown_parameter: [400, "A parameter is not known"],
+  unknown_parameter: [400, "A parameter is unknown"],
   invalid_cursor: [400, "The cursor is not valid for this list"],
   malformed_json: [400, "The body is not JSON"],
   invalid_body: [400, "The body does not match the contract"],
@@ -30,24 +30,28 @@ export const codes = {
   expired_api_key: [401, "The API key has expired"],
   revoked_api_key: [401, "The API key was revoked"],
   ip_not_allowed: [403, "The API key is not allowed from this address"],
-  insufficient_scope: [403, "The API key lacks the scope"],
+  insufficient_scope: [403, "The API key lacks a required scope"],
   owner_required: [403, "An owner-level API key is required"],
-  not_found: [404, "There is no such resource"],
-  method_not_allowed: [405, "The method is not allowed here"],
-  not_acceptable: [406, "The answer is JSON only"],
-  webhook_limit_reached: [409, "The entity has its 20 active webhooks"],
+  not_found: [404, "Resource not found"],
+  method_not_allowed: [405, "Method not allowed"],
+  not_acceptable: [406, "Responses are JSON only"],
+  webhook_limit_reached: [409, "The entity already has 20 active webhooks"],
   webhook_disabled: [409, "The webhook is disabled"],
-  rotation_limit_reached: [409, "Too many secrets are live"],
-  idempotency_in_progress: [409, "The first request with this key is still running"],
+  rotation_limit_reached: [409, "Too many active secrets"],
+  idempotency_in_progress: [409, "A request with this idempotency key is still in progress"],
+  cursor_expired: [410, "The cursor is older than the log"],
   payload_too_large: [413, "The body is too large"],
   uri_too_long: [414, "The URI is too long"],
   unsupported_media_type: [415, "The body must be JSON"],
   url_not_deliverable: [422, "The URL cannot be delivered to"],
   idempotency_key_reused: [422, "The idempotency key was used for another request"],
+  too_many_rows: [422, "Too many rows match"],
+  too_many_exports: [429, "Too many exports are running"],
   rate_limited: [429, "Too many requests"],
   too_many_failed_auth: [429, "Too many failed authentications"],
-  internal_error: [500, "Something went wrong on our side"],
-  service_unavailable: [503, "The service is not available right now"],
+  too_many_streams: [429, "Too many streams are open"],
+  internal_error: [500, "Internal error"],
+  service_unavailable: [503, "Service unavailable"],
   ...portalCodes
 } as const satisfies Record<string, readonly [number, string]>
 
@@ -72,6 +76,8 @@ export class Problem<C extends Code = Code> extends Data.TaggedError("Problem")<
   readonly detail: string
   readonly fields?: ReadonlyArray<FieldIssue>
   readonly headers?: Readonly<Record<string, string>>
+  /** Further members of the body. */
+  readonly members?: Readonly<Record<string, string>>
 }> {
   /** Keeps problems of different codes apart for the type checker. */
   declare readonly _code: C
@@ -90,22 +96,27 @@ export type ProblemOf<C extends Code> = C extends Code ? Problem<C> : never
 export const problem = <C extends Code>(
   code: C,
   detail: string,
-  more: { readonly fields?: ReadonlyArray<FieldIssue>; readonly headers?: Readonly<Record<string, string>> } = {}
+  more: {
+    readonly fields?: ReadonlyArray<FieldIssue>
+    readonly headers?: Readonly<Record<string, string>>
+    readonly members?: Readonly<Record<string, string>>
+  } = {}
 ): Problem<C> => new Problem<C>({ code, detail, ...more })
 
 /** The one 404: absent, hidden and malformed ids are the same answer to the byte. Spec: Errors 3. */
-export const notFound = (): Problem<"not_found"> => problem("not_found", "There is no such resource, or this API key cannot see it.")
+export const notFound = (): Problem<"not_found"> => problem("not_found", "The resource does not exist, or this API key cannot access it.")
 
 /** The body of a problem, as it goes over the wire. */
 export const bodyOf = (self: Problem, requestId: string): string => {
   const [status, title] = codes[self.code]
   return JSON.stringify({
-    type: `/v1/docs#${self.code}`,
+    type: `/v1/docs/errors/${self.code}`,
     title,
     status,
     detail: self.detail,
     code: self.code,
     requestId,
+    ...self.members,
     ...(self.fields === undefined || self.fields.length === 0 ? {} : { errors: self.fields })
   })
 }
@@ -120,12 +131,12 @@ export const problems = <const Codes extends readonly [Code, ...ReadonlyArray<Co
   const [status] = codes[list[0]]
   const wire = Schema.Struct({
     type: text("Documentation of the code"),
-    title: text("The code in words"),
+    title: text("Short description of the code"),
     status: Schema.Literal(status),
-    detail: text("What is at fault in this request"),
+    detail: text("What is wrong with this request"),
     code: Schema.Literal(...list).annotations({ description: "Stable code of the error" }),
     requestId: text("The request's id, as in X-Request-Id"),
-    errors: Schema.optional(Schema.Array(FieldIssue)).annotations({ description: "The fields at fault, where fields are" })
+    errors: Schema.optional(Schema.Array(FieldIssue)).annotations({ description: "The invalid fields, if any" })
   }).annotations({ identifier })
   const self = Schema.declare(
     (value): value is ProblemOf<Codes[number]> => value instanceof Problem && list.some((code) => code === value.code)

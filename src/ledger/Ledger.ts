@@ -1,89 +1,124 @@
 /**
- * The ledger: the only writer of custody data. It takes records in batches; a batch is one transaction, all of it
- * or nothing, and what it changes and the events that this causes commit together. Writers take turns under one
- * lock, so that records apply in the order in which they came and the same record fed twice at once is one row
- * and one event. What can go wrong: a record that does not fit, which is told by line and field; Postgres away,
- * which loses nothing because nothing was answered; a circle of locks with another writer, after which the
- * batch is applied anew. Source: custody records.
+ * The ledger: the only writer of custody data. It takes batches of records; a batch is applied as a whole or not at all,
+ * and what it changes and the events that this causes commit together. Writers of one organization take turns under the
+ * lock of its event stream, so that the same record fed twice at once is one row and one event; those of different
+ * organizations do not wait for each other, except for records of the catalog (networks, assets, organizations,
+ * entities, vaults, users), which are applied while nobody else writes.
+ *
+ * Batches of one organization that wait share a transaction and a set of statements, each with its own answer: one that
+ * does not fit is taken out and the others commit. An idle ledger adds no wait.
+ *
+ * What can go wrong: a record that does not fit, which is reported by line and field; Postgres away, which loses nothing
+ * because nothing was answered; a deadlock, after which the transaction is run again. Source: custody records.
  */
-import { SqlClient } from "@effect/sql"
-import { Data, Effect, Either } from "effect"
-import { transaction } from "../database/sql.ts"
-import * as EventLog from "../events/EventLog.ts"
+import { SqlClient, type SqlError } from "@effect/sql"
+import { Data, Effect, Exit, Metric, MetricBoundaries } from "effect"
+import { LRUCache } from "lru-cache"
+import { MasterKey } from "../crypto/MasterKey.ts"
+import { batched } from "../database/Batch.ts"
+import { isUnavailable } from "../database/Database.ts"
 import * as Idempotency from "../http/Idempotency.ts"
-import { fold, type Numbered } from "./fold.ts"
-import type { Fault, Record } from "./Record.ts"
-import { load } from "./State.ts"
-import { write } from "./write.ts"
+import { type ProblemOf, problem } from "../http/Problem.ts"
+import { applyTogether, type Batch, type Fed, type InvalidRecords, isCatalogRecord, type Line } from "./applyTogether.ts"
+import { LedgerCatalog } from "./LedgerCatalog.ts"
 
-/** Records of one request at the most. */
+/** Records of one request at the most, and of requests that share a transaction. */
 export const MAX_RECORDS = 1_000
+/** How long a batch waits for its turn, in ms; then it is refused. */
+const PATIENCE_MS = 10_000
+/** Vaults and organizations that are remembered between batches. */
+const REMEMBERED = 50_000
 
-/** What a batch did. `events` counts the events recorded. */
-export interface Applied {
-  readonly received: number
-  readonly changed: number
-  readonly unchanged: number
-  readonly events: number
+const waited = Metric.histogram(
+  "custody_feed_wait_seconds",
+  MetricBoundaries.fromIterable([0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]),
+  "How long a batch of records waited for its turn"
+)
+
+/** A batch that waits since `since`, on the monotonic clock. */
+interface Waiting extends Batch {
+  readonly since: number
 }
 
-/** Some records do not fit; nothing of the batch was applied. */
-export class InvalidRecords extends Data.TaggedError("InvalidRecords")<{ readonly faults: ReadonlyArray<Fault> }> {
-  override get message() {
-    return this.faults.map(({ field, line, reason }) => `line ${line}: ${field === "" ? "" : `${field} `}${reason}`).join("\n")
-  }
-}
+/** A batch could not have its turn in time. */
+class Overloaded extends Data.TaggedError("Overloaded") {}
 
-/** A line of a feed as it was read: a record, or what is wrong with it. */
-export interface Line {
-  readonly line: number
-  readonly read: Either.Either<Record, ReadonlyArray<Fault>>
-  /** The id or name that the line gives, even when it could not be read otherwise. */
-  readonly id?: string | undefined
-}
-
-const LOCK = 7_249_013
-/** How far ahead of the clock dates may be, in ms; what is further ahead is a clock that was set back. */
-const AHEAD_MS = 10_000
+/** What became of a batch that waited. */
+type Settled = Exit.Exit<Fed, InvalidRecords | Idempotency.IdempotencyProblem | SqlError.SqlError | Overloaded>
 
 export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
-  effect: Effect.map(SqlClient.SqlClient, (sql) => {
-    /** Latest dates, in ms, of what changed last: of an object that changed more often than once a millisecond they are ahead. */
-    let ahead: ReadonlyMap<string, number> = new Map()
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const catalog = new LedgerCatalog()
+    const organizationOfVault = new LRUCache<string, string>({ max: REMEMBERED })
 
-    /** Applies a batch within a transaction. */
-    const apply = Effect.fn("Ledger.apply")(function* (lines: ReadonlyArray<Line>, { events }: { readonly events: boolean }) {
-      const records: Array<Numbered> = []
-      const faults: Array<Fault> = []
-      const broken = new Set<string>()
-      for (const { id, line, read } of lines) {
-        if (Either.isRight(read)) records.push({ line, record: read.right })
-        else {
-          faults.push(...read.left)
-          if (id !== undefined) broken.add(id)
-        }
+    /** The organizations of the vaults that records name. A vault never moves to another one, so they are remembered. */
+    const organizationsOf = Effect.fnUntraced(function* (lines: ReadonlyArray<Line>) {
+      const vaultIds = new Set(lines.flatMap(({ read }) => (read._tag === "Right" && "vaultId" in read.right ? [read.right.vaultId] : [])))
+      const unknown = [...vaultIds].filter((id) => !organizationOfVault.has(id))
+      if (unknown.length > 0) {
+        const rows = yield* sql<{ id: string; organizationId: string }>`
+          SELECT id, organization_id AS "organizationId" FROM vaults WHERE id = ANY(${unknown})`
+        for (const { id, organizationId } of rows) organizationOfVault.set(id, organizationId)
       }
-      yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
-      const state = yield* load(
-        sql,
-        records.map(({ record }) => record)
+      return new Set([...vaultIds].flatMap((id) => organizationOfVault.get(id) ?? []))
+    })
+
+    const together = (batches: ReadonlyArray<Batch>, organizationIds: ReadonlySet<string>) =>
+      applyTogether(sql, catalog, batches, organizationIds)
+
+    /** Applies batches that waited for one organization; those that waited too long are refused. */
+    const turn = (organizationId: string) =>
+      Effect.fnUntraced(function* (waiting: ReadonlyArray<Waiting>) {
+        const now = performance.now()
+        const late = waiting.map(({ since }) => now - since > PATIENCE_MS)
+        for (const { since } of waiting) waited.unsafeUpdate((now - since) / 1_000, [])
+        const due = waiting.filter((_, index) => late[index] !== true)
+        const outcomes = due.length === 0 ? [] : yield* oneByOneWhenBroken(due, new Set([organizationId]))
+        let next = 0
+        return late.map((isLate): Settled => {
+          const outcome = isLate ? undefined : outcomes[next++]
+          return outcome ?? Exit.fail(new Overloaded())
+        })
+      })
+
+    /** A statement that Postgres refuses for what one batch holds must not take the others with it. */
+    const oneByOneWhenBroken = (due: ReadonlyArray<Batch>, organizationIds: ReadonlySet<string>) =>
+      Effect.catchAll(together(due, organizationIds), (error) =>
+        due.length === 1 || isUnavailable(error)
+          ? Effect.fail(error)
+          : Effect.map(
+              Effect.forEach(due, (batch) => Effect.exit(together([batch], organizationIds))),
+              (exits) =>
+                exits.map(
+                  (exit): Settled => (Exit.isSuccess(exit) ? (exit.value[0] ?? Exit.die("no outcome")) : Exit.failCause(exit.cause))
+                )
+            )
       )
-      const now = Date.now()
-      const earlier = new Map([...ahead].filter(([, date]) => date >= now && date < now + AHEAD_MS))
-      const folded = fold(state, records, broken, new Date(now).toISOString(), earlier)
-      ahead = folded.dates
-      if (faults.length + folded.faults.length > 0) {
-        return yield* new InvalidRecords({ faults: [...faults, ...folded.faults].sort((a, b) => a.line - b.line) })
+
+    const context = yield* Effect.context<never>()
+    const lanes = new LRUCache<string, (item: Waiting) => Effect.Effect<Settled, SqlError.SqlError>>({
+      max: REMEMBERED,
+      memoMethod: (organizationId) =>
+        Effect.runSync(
+          Effect.provide(
+            batched(turn(organizationId), { size: MAX_RECORDS, parallel: 1, weight: ({ lines }) => Math.max(1, lines.length) }),
+            context
+          )
+        )
+    })
+
+    /** Applies a batch: with others of its organization, or alone where it names several, none, or the catalog. */
+    const apply = Effect.fnUntraced(function* (batch: Batch) {
+      const since = performance.now()
+      const isCatalog = batch.lines.some(({ read }) => read._tag === "Right" && isCatalogRecord(read.right))
+      const organizationIds = isCatalog ? new Set<string>() : yield* organizationsOf(batch.lines)
+      const [organizationId] = organizationIds
+      if (organizationIds.size === 1 && organizationId !== undefined) {
+        return yield* Effect.flatten(lanes.memo(organizationId)({ ...batch, since }))
       }
-      yield* write(sql, state)
-      if (events) yield* EventLog.record(sql, folded.occurrences)
-      // failpoint: feed-written
-      return {
-        received: lines.length,
-        changed: folded.changed,
-        unchanged: folded.unchanged,
-        events: events ? folded.occurrences.length : 0
-      } satisfies Applied
+      const [outcome]: ReadonlyArray<Settled> = yield* together([batch], organizationIds)
+      return yield* outcome ?? Effect.dieMessage("a batch was given no outcome")
     })
 
     return {
@@ -91,26 +126,32 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
        * Applies a batch in one transaction. `events: false` records no events, for history that predates the service.
        * Fails with {@link InvalidRecords}; then nothing changed.
        */
-      apply: (lines: ReadonlyArray<Line>, how: { readonly events: boolean }) =>
-        apply(lines, how).pipe(transaction(sql), Effect.uninterruptible),
+      apply: (lines: ReadonlyArray<Line>, { events }: { readonly events: boolean }) =>
+        apply({ lines, events, identity: undefined }).pipe(
+          Effect.flatMap(({ applied }) =>
+            applied === undefined ? Effect.dieMessage("a batch without a key was answered from one") : Effect.succeed(applied)
+          ),
+          Effect.uninterruptible
+        ),
 
       /**
-       * The same for the request at hand, once for each of its `Idempotency-Key`s: an answer that was lost is asked for
-       * again without telling events twice. `sent` is what was sent. Returns the answer, and what was applied for it:
-       * nothing where it was kept. Decision D-13.
+       * The same for the request at hand, once for each of its `Idempotency-Key`s: whoever lost an answer asks again without
+       * causing events twice. `sent` is what was sent. Fails with a problem where the key does not fit, or where the ledger
+       * could not take the batch within 10 s. Decision D-13.
        */
-      feed: (sent: string, lines: ReadonlyArray<Line>, how: { readonly events: boolean }) =>
+      feed: (sent: string, lines: ReadonlyArray<Line>, { events }: { readonly events: boolean }) =>
         Effect.gen(function* () {
-          let applied: Applied | undefined
-          const applying = Effect.map(apply(lines, how), (body) => {
-            applied = body
-            return { status: 200, body }
-          })
-          const answer = yield* Idempotency.once(sql, "platform", [how.events, sent], applying)
-          return { answer, applied }
-        }).pipe(Effect.uninterruptible)
+          const identity = yield* Idempotency.identify("platform", [events, sent])
+          const master = yield* MasterKey
+          return yield* apply({ lines, events, identity: identity === undefined ? undefined : { ...identity, master } })
+        }).pipe(Effect.catchTag("Overloaded", overloaded), Effect.uninterruptible)
     }
   })
 }) {
   static readonly layer = this.Default
 }
+
+const overloaded = (): ProblemOf<"service_unavailable"> =>
+  problem("service_unavailable", "The feed is overloaded: the batch waited for 10 seconds. Send it again.", {
+    headers: { "retry-after": "1" }
+  })

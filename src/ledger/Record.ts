@@ -6,7 +6,7 @@
 import { Either, ParseResult, Schema } from "effect"
 import { isTooDeep } from "../http/Body.ts"
 import { AmountInput } from "../values/Amount.ts"
-import { AddressInput, AssetIdInput, HashInput, NetworkName, TokenType } from "../values/Chain.ts"
+import { AddressInput, AssetIdInput, HashInput, NetworkName, TokenType } from "../values/ChainNames.ts"
 import { given } from "../values/Id.ts"
 import { TimestampUtc } from "../values/Timestamp.ts"
 import { Direction, TransactionStatus } from "../vaults/Vault.ts"
@@ -16,7 +16,7 @@ const text = (maximum: number) =>
     Schema.filter(
       (value) =>
         (value.length > 0 && value.length <= maximum && !/\p{Cc}/u.test(value) && value.isWellFormed()) ||
-        `must be text of 1 to ${maximum} characters without control characters or halves of surrogate pairs`
+        `must be a string of 1 to ${maximum} characters without control characters or lone surrogates`
     )
   )
 

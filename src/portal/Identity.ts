@@ -1,21 +1,22 @@
 /**
- * The sign-in library as the portal asks it: one instance for each origin, made when somebody first opens the portal,
- * so that a service whose portal nobody uses pays nothing for it. What it answers is read here and never passed on
- * whole: its bodies hold session tokens.
+ * The sign-in library as the portal uses it: one instance, made when somebody first opens the portal, so that a service
+ * whose portal nobody uses pays nothing for it. Whether a request's own origin is the portal's is checked before
+ * (origin.ts); the library works with one origin whatever loopback name a developer uses. What it answers is read here
+ * and never passed on whole: its bodies hold session tokens.
  */
 import { HttpServerRequest } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { Effect, Redacted, Runtime } from "effect"
-import { currentExchange } from "../http/Exchange.ts"
-import { MasterKey } from "../http/MasterKey.ts"
+import { MasterKey } from "../crypto/MasterKey.ts"
 import { problem } from "../http/Problem.ts"
+import { currentRequest } from "../http/RequestContext.ts"
 import { Settings } from "../settings/Settings.ts"
-import type { Auth } from "./auth.ts"
-import { requireOrigin } from "./origin.ts"
-import { PortalPool } from "./pool.ts"
+import type { Auth, Claims } from "./auth.ts"
+import { addressOf, requireOrigin } from "./origin.ts"
+import { PortalPool } from "./PortalPool.ts"
 
-/** Origins that instances are kept for; on loopback a name and a tunnel or two. */
-const INSTANCES = 8
+/** Id of the identity provider in accounts, and in its redirect URI. */
+const PROVIDER = "oidc"
 
 /** What the library answered. */
 export interface Answer {
@@ -26,7 +27,7 @@ export interface Answer {
 }
 
 const unavailable = () =>
-  problem("service_unavailable", "Signing in is not possible right now. Try again.", { headers: { "retry-after": "1" } })
+  problem("service_unavailable", "Sign-in is temporarily unavailable. Try again.", { headers: { "retry-after": "1" } })
 
 export class Identity extends Effect.Service<Identity>()("custody/portal/Identity", {
   effect: Effect.gen(function* () {
@@ -36,13 +37,16 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
     const master = yield* MasterKey
     const runtime = yield* Effect.runtime<never>()
     const log = Runtime.runFork(runtime)
-    const instances = new Map<string, Promise<Auth>>()
+    let instance: Promise<Auth> | undefined
+    const address = addressOf(settings)
+    /** The origin that the library works with; the identity provider sends browsers back to it. */
+    const origin = URL.canParse(address) ? new URL(address).origin : "http://localhost"
 
     const { portalOidcClientId, portalOidcClientSecret, portalOidcIssuer } = settings
     const provider =
       portalOidcIssuer === undefined || portalOidcClientId === undefined || portalOidcClientSecret === undefined
         ? undefined
-        : { issuer: portalOidcIssuer, clientId: portalOidcClientId, clientSecret: Redacted.value(portalOidcClientSecret) }
+        : { id: PROVIDER, issuer: portalOidcIssuer, clientId: portalOidcClientId, clientSecret: Redacted.value(portalOidcClientSecret) }
 
     /**
      * The address that an account signs in with follows the feed's: an address that is somebody else's by now leads to no
@@ -63,33 +67,45 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
         )
         .pipe(Effect.asVoid, Effect.orDie)
 
-    const make = async (origin: string): Promise<Auth> => {
+    /**
+     * Whether the identity provider's word is good for a sign-in, asked at each one, also of an identity that is linked to an
+     * account: the address is verified, and it is the one that the feed gives for that account now.
+     */
+    const vouched = ({ email, subject, verified }: Claims) =>
+      Effect.gen(function* () {
+        if (!verified) return false
+        yield* follow(email)
+        const foreign = yield* Effect.orDie(sql`
+          SELECT 1 FROM portal_accounts a JOIN portal_users p ON p.id = a.user_id JOIN users u ON u.id = p.id
+          WHERE a.provider_id = ${PROVIDER} AND a.account_id = ${subject}
+            AND (p.email <> lower(${email}) OR lower(u.email) <> lower(${email}) OR u.status <> 'active')`)
+        return foreign.length === 0
+      })
+
+    const make = async (): Promise<Auth> => {
       const { makeAuth } = await import("./auth.ts")
       return makeAuth({
         origin,
         pool,
         provider,
         secret: Redacted.value(master.keyOf("portal-cookie")).toString("hex"),
-        follow: (email) => Runtime.runPromise(runtime)(follow(email)),
+        vouched: (claims) => Runtime.runPromise(runtime)(vouched(claims)),
         log: (level, message) => log(Effect.logDebug(`sign-in: ${level}: ${message}`))
       })
     }
 
-    const instance = (origin: string): Promise<Auth> => {
-      const known = instances.get(origin)
-      if (known !== undefined) return known
-      const [oldest] = instances.keys()
-      if (instances.size >= INSTANCES && oldest !== undefined) instances.delete(oldest)
-      const made = make(origin)
-      instances.set(origin, made)
-      made.catch(() => instances.delete(origin))
-      return made
+    const library = (): Promise<Auth> => {
+      instance ??= make().catch((error) => {
+        instance = undefined
+        throw error
+      })
+      return instance
     }
 
     /** The request's own headers, as far as they are the library's business. */
     const headers = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
-      const { client } = yield* currentExchange
+      const { client } = yield* currentRequest
       const kept = new Headers({ "x-portal-client": client?.toString() ?? "0.0.0.0" })
       for (const name of ["cookie", "user-agent"]) {
         const value = request.headers[name]
@@ -98,11 +114,11 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
       return kept
     })
 
-    const asked = <A>(use: (auth: Auth, headers: Headers, origin: string) => Promise<A>) =>
+    const asked = <A>(use: (auth: Auth, headers: Headers) => Promise<A>) =>
       Effect.gen(function* () {
-        const origin = yield* requireOrigin
+        yield* requireOrigin
         const kept = yield* headers
-        return yield* Effect.tryPromise({ try: async () => use(await instance(origin), kept, origin), catch: (error) => error }).pipe(
+        return yield* Effect.tryPromise({ try: async () => use(await library(), kept), catch: (error) => error }).pipe(
           Effect.tapError((error) => Effect.logWarning("the sign-in library failed", error)),
           Effect.mapError(unavailable)
         )
@@ -128,7 +144,7 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
 
       /** Asks one of the library's paths. */
       ask: (path: string, body: unknown) =>
-        asked(async (auth, kept, origin) => {
+        asked(async (auth, kept) => {
           kept.set("origin", origin)
           kept.set("content-type", "application/json")
           const request = new Request(`${origin}${auth.options.basePath}${path}`, {
@@ -144,7 +160,7 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
 
       /** Passes the identity provider's redirect on. */
       callback: (query: string) =>
-        asked(async (auth, kept, origin) =>
+        asked(async (auth, kept) =>
           answered(await auth.handler(new Request(`${origin}${auth.options.basePath}/callback/oidc${query}`, { headers: kept })))
         ),
 

@@ -6,6 +6,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import { SqlClient } from "@effect/sql"
 import { Data, Duration, Effect, Redacted } from "effect"
+import { OPERATOR, recordOfUser } from "../audit/AuditTrail.ts"
 import { dieOnSql } from "../database/sql.ts"
 import { problem } from "../http/Problem.ts"
 import * as Id from "../values/Id.ts"
@@ -36,8 +37,7 @@ export interface Invited {
 }
 
 const hash = (token: string): Buffer => createHash("sha256").update(token).digest()
-const invalid = () =>
-  problem("invitation_invalid", "The invitation was used already, has expired, or is not one of ours. Ask for a new one.")
+const invalid = () => problem("invitation_invalid", "The invitation was already used, has expired or is invalid. Ask for a new one.")
 
 export class Invitations extends Effect.Service<Invitations>()("custody/portal/Invitations", {
   effect: Effect.gen(function* () {
@@ -63,9 +63,11 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
           FROM users u WHERE u.id = ${userId} FOR NO KEY UPDATE`
         if (user === undefined) return yield* refuse(`There is no user ${userId}.`)
         if (user.status !== "active") return yield* refuse(`The user ${userId} is deactivated.`)
-        if (user.taken) return yield* refuse(`Another account signs in as ${user.email}; each needs an address of its own.`)
+        if (user.taken) return yield* refuse(`Another account uses ${user.email}; each account needs its own e-mail address.`)
         if (user.known && !options.reset) {
-          return yield* refuse(`The user ${userId} has an account. Use --reset to let them set a new password and a new second factor.`)
+          return yield* refuse(
+            `The user ${userId} already has an account. Use --reset to let them choose a new password and second factor.`
+          )
         }
         const token = randomBytes(24).toString("base64url")
         const expiresAt = new Date(Date.now() + Duration.toMillis(options.validity)).toISOString()
@@ -73,6 +75,7 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
         yield* sql`
           INSERT INTO portal_invitations (id, user_id, token_hash, reset, expires_at)
           VALUES (${Id.make("inv")}, ${userId}, ${hash(token)}, ${options.reset}, ${expiresAt}::timestamptz)`
+        yield* recordOfUser(sql, userId, OPERATOR, "account.invited", { reset: { old: null, new: options.reset } })
         return { userId, name: user.name, email: user.email, token: Redacted.make(token), expiresAt } satisfies Invitation
       }, sql.withTransaction),
 
@@ -98,6 +101,7 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
                 VALUES (${Id.make("acc")}, ${userId}, ${userId}, 'credential', ${passwordHash})`
             }
             yield* sql`UPDATE portal_invitations SET used_at = clock_timestamp() WHERE id = ${id}`
+            yield* recordOfUser(sql, userId, { type: "session", id: null, userId }, "account.invitation_accepted")
             return invited
           })
         )

@@ -5,17 +5,16 @@
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
+import { reachesEntity, seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
-import { seesVault } from "../credentials/visibility.ts"
 import { EventsRepo, oldestId } from "../events/EventsRepo.ts"
-import { reachesEntity, seesEvent, seesWebhook } from "../events/visibility.ts"
 import type { Health } from "../webhooks/Webhook.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 
 /** Entities and vaults that a page can choose from; who reaches more names them by id. */
 const CHOICES = 2_000
 /** Rows of a list that are asked about at once. */
-export const AT_ONCE = 100
+export const CONCURRENCY = 100
 
 /** Something to choose, by its name. */
 export interface Choice {
@@ -37,6 +36,31 @@ export interface EventCounts {
   readonly matchedCount: number
   readonly deliveryCounts: Readonly<Record<string, number>>
 }
+
+/** What an asset is called. */
+export interface AssetName {
+  readonly symbol: string
+  readonly name: string
+  readonly decimals: number
+}
+
+/** Deliveries of a webhook that ended, in steps of time. */
+export interface Traffic {
+  /** Beginning of the first step, UTC ISO 8601. */
+  readonly from: string
+  readonly stepSeconds: number
+  /** Deliveries that were delivered, and that used up their schedule, by step. */
+  readonly delivered: ReadonlyArray<number>
+  readonly failed: ReadonlyArray<number>
+}
+
+/** The times that traffic is shown for: how many steps, and how long each is in seconds. */
+export const spans = {
+  "24h": { steps: 48, seconds: 1_800 },
+  "7d": { steps: 84, seconds: 7_200 },
+  "31d": { steps: 124, seconds: 21_600 }
+} as const
+export type Span = keyof typeof spans
 
 export class Overview extends Effect.Service<Overview>()("custody/portal/Overview", {
   effect: Effect.gen(function* () {
@@ -67,7 +91,7 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
         Effect.gen(function* () {
           const asked = sql`e.id = ANY(${ids}) AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`
           const seen = yield* sql<{ id: string; matchedCount: number }>`
-            SELECT e.id, e.matched_count AS "matchedCount" FROM events e WHERE ${asked}`
+            SELECT e.id, coalesce(x.matched_count, e.matched_count) AS "matchedCount" FROM events e LEFT JOIN event_dispatches x ON x.event_id = e.id WHERE ${asked}`
           const counts = yield* sql<{ id: string; status: string; count: number }>`
             SELECT d.event_id AS id, d.status, count(*) AS count FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
             WHERE d.event_id = ANY(${seen.map(({ id }) => id)}) AND d.id >= ${oldestId("del")} AND ${seesWebhook(sql, principal)}
@@ -87,6 +111,51 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
           const seen = yield* sql<{ id: string }>`
             SELECT w.id FROM webhooks w WHERE w.id = ANY(${ids}) AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`
           return yield* webhooks.health(seen.map(({ id }) => id))
+        }).pipe(Effect.orDie),
+
+      /** The data of those events that the user sees, by id: what each is about. */
+      eventData: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, unknown>>> =>
+        Effect.orDie(
+          Effect.map(
+            sql<{ id: string; payload: string }>`
+              SELECT e.id, e.payload FROM events e WHERE e.id = ANY(${ids}) AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`,
+            (rows) => Object.fromEntries(rows.map(({ id, payload }) => [id, JSON.parse(payload).data]))
+          )
+        ),
+
+      /** Names of assets on the networks of the user's organization, by id. */
+      assetNames: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, AssetName>>> =>
+        Effect.orDie(
+          Effect.map(
+            sql<AssetName & { id: string }>`
+              SELECT a.id, a.symbol, a.name, a.decimals FROM assets a
+              WHERE a.id = ANY(${ids})
+                AND a.network = ANY((SELECT o.networks FROM organizations o WHERE o.id = ${principal.organizationId})::text[])`,
+            (rows) => Object.fromEntries(rows.map(({ id, ...name }) => [id, name]))
+          )
+        ),
+
+      /** The deliveries of those webhooks that the user sees, over a time, by id. Reads counters, never deliveries. */
+      traffic: (principal: PrincipalState, ids: ReadonlyArray<string>, span: Span): Effect.Effect<Readonly<Record<string, Traffic>>> =>
+        Effect.gen(function* () {
+          const { seconds, steps } = spans[span]
+          const from = (Math.floor(Date.now() / 1_000 / seconds) - steps + 1) * seconds
+          const rows = yield* sql<{ id: string; step: number | null; delivered: number; failed: number }>`
+            SELECT w.id, floor((extract(epoch FROM c.slot) - ${from}) / ${seconds}::int)::int AS step,
+              coalesce(sum(c.delivered), 0)::int AS delivered, coalesce(sum(c.failed), 0)::int AS failed
+            FROM webhooks w LEFT JOIN webhook_counters c ON c.webhook_id = w.id AND c.slot >= to_timestamp(${from})
+            WHERE w.id = ANY(${ids}) AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
+            GROUP BY w.id, step`
+          return Object.fromEntries(
+            [...Map.groupBy(rows, ({ id }) => id)].map(([id, found]): readonly [string, Traffic] => {
+              const of = (name: "delivered" | "failed") =>
+                Array.from({ length: steps }, (_, step) => found.find((one) => one.step === step)?.[name] ?? 0)
+              return [
+                id,
+                { from: new Date(from * 1_000).toISOString(), stepSeconds: seconds, delivered: of("delivered"), failed: of("failed") }
+              ]
+            })
+          )
         }).pipe(Effect.orDie),
 
       /** The text of an event's envelope, byte for byte as it is sent. */

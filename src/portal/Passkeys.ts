@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto"
 import { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
+import { recordOfUser } from "../audit/AuditTrail.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import * as Id from "../values/Id.ts"
 import { requireOrigin } from "./origin.ts"
@@ -157,6 +158,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
             VALUES (${Id.make("psk")}, ${userId}, ${name}, ${credentialId}, ${Buffer.from(publicKey)}, ${counter}, ${[...(transports ?? [])]}::text[])
             ON CONFLICT (credential_id) DO NOTHING RETURNING id`)
           if (kept.length === 0) return yield* refused()
+          yield* Effect.orDie(recordOfUser(sql, userId, { type: "session", id: null, userId }, "account.passkey_added"))
         }),
 
       /** The active user whose passkey answered the challenge. For "confirm" it is the user that was asked. */
@@ -193,6 +195,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
         Effect.gen(function* () {
           const removed = yield* Effect.orDie(sql`DELETE FROM portal_passkeys WHERE id = ${id} AND user_id = ${userId} RETURNING id`)
           if (removed.length === 0) return yield* notFound()
+          yield* Effect.orDie(recordOfUser(sql, userId, { type: "session", id: null, userId }, "account.passkey_removed"))
         })
     }
   })

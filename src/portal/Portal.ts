@@ -5,31 +5,34 @@
  * request that changes something is taken from the portal's own pages only; everything else that is asked for is the
  * pages themselves. Decision D-42.
  */
-import { type HttpApp, HttpRouter, HttpServerRequest } from "@effect/platform"
-import { Effect, Layer } from "effect"
+import { type HttpApp, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect, Layer, Option, Schema } from "effect"
 import { ApiKeys } from "../credentials/ApiKeys.ts"
-import { SignedIn } from "../credentials/Principal.ts"
+import { Confirmation as ConfirmAct, SignedIn } from "../credentials/Principal.ts"
 import { DeliveriesRepo } from "../deliveries/DeliveriesRepo.ts"
-import { Nudges } from "../deliveries/Nudges.ts"
-import { Samples } from "../deliveries/Samples.ts"
+import { DeliveryCommands } from "../deliveries/DeliveryCommands.ts"
+import { RequestPreview } from "../deliveries/RequestPreview.ts"
 import { EventsRepo } from "../events/EventsRepo.ts"
-import { door, methodsIn, pathOf } from "../http/door.ts"
-import { currentExchange } from "../http/Exchange.ts"
+import { errorBoundary, methodsIn, pathOf } from "../http/errorBoundary.ts"
+import { currentRequest, type RequestContext } from "../http/RequestContext.ts"
 import { Settings } from "../settings/Settings.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { accountRoutes } from "./accountRoutes.ts"
+import { confirm } from "./confirmSecondFactor.ts"
 import { Identity } from "./Identity.ts"
 import { Invitations } from "./Invitations.ts"
 import { keyRoutes } from "./keyRoutes.ts"
 import { Overview } from "./Overview.ts"
 import { PATH, requireOrigin, requireOwnPage } from "./origin.ts"
-import { Pages } from "./Pages.ts"
+import { workRoutes } from "./overviewRoutes.ts"
 import { Passkeys } from "./Passkeys.ts"
+import { Confirmation } from "./respond.ts"
+import { Search } from "./Search.ts"
 import { SecondFactor } from "./SecondFactor.ts"
 import { principalOf, Sessions } from "./Sessions.ts"
 import { SignIn } from "./SignIn.ts"
 import { signInRoutes } from "./signInRoutes.ts"
-import { workRoutes } from "./workRoutes.ts"
+import { Pages } from "./WebAssets.ts"
 
 const API = `${PATH}/api`
 const THROUGH = `${API}/v1/`
@@ -54,15 +57,40 @@ const own = HttpRouter.concatAll(signInRoutes, keyRoutes, accountRoutes, workRou
 
 const isRead = (method: string) => method === "GET" || method === "HEAD"
 
+/**
+ * What a page sends along to confirm an act of the API's: JSON in a header, because the API's bodies are the contract's. One
+ * that cannot be read is none.
+ */
+const confirmationIn = (header: string | undefined) =>
+  Option.getOrElse(Schema.decodeUnknownOption(Schema.parseJson(Confirmation))(header), (): Confirmation => ({}))
+
 /** The API's app with the session in the place of a key. */
 const through = <E, R>(api: HttpApp.Default<E, R>) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const session = yield* (yield* Sessions).complete
+    const services = yield* Effect.context<Passkeys | SecondFactor | Settings | HttpServerRequest.HttpServerRequest | RequestContext>()
+    const confirmed = confirm(session.userId, confirmationIn(request.headers["x-portal-confirmation"])).pipe(
+      Effect.catchAll(Effect.die),
+      Effect.provide(services)
+    )
     return yield* Effect.provideService(api, SignedIn, principalOf(session)).pipe(
+      Effect.provideService(ConfirmAct, confirmed),
       Effect.provideService(HttpServerRequest.HttpServerRequest, request.modify({ url: request.url.slice(API.length) }))
     )
   })
+
+/** What a browser asks of the service's own address: its first page, as a person who types the address does, and the icon. */
+const isEntrance = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
+  (url === "/favicon.ico" || (url === "/" && (headers["accept"] ?? "").includes("text/html"))) && isRead(method)
+
+/** The icon; or the way to the portal where there is one under that name, otherwise to the documentation. */
+const entrance = Effect.gen(function* () {
+  const { url } = yield* HttpServerRequest.HttpServerRequest
+  if (url === "/favicon.ico") return yield* (yield* Pages).icon
+  const location = yield* Effect.orElseSucceed(Effect.as(requireOrigin, `${PATH}/`), () => "/v1/docs")
+  return HttpServerResponse.empty({ status: 302, headers: { location, "cache-control": "no-store", vary: "accept" } })
+})
 
 /** Takes the requests under {@link PATH} and hands every other one to the API. */
 export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
@@ -74,20 +102,31 @@ export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
     if (pathOf(url).startsWith(`${API}/`) || pathOf(url) === API) return yield* own
     return yield* (yield* Pages).answer(method, pathOf(url))
   })
-  const guarded = door({ isPublic: () => true, methods: methodsIn(own), authenticate: Effect.void })(asked)
+  const guarded = errorBoundary({ isPublic: () => true, methods: methodsIn(own), authenticate: Effect.void })(asked)
   const portal = Effect.gen(function* () {
     const { portalBaseUrl, tlsCertFile } = yield* Settings
-    const { headers } = yield* currentExchange
+    const { headers } = yield* currentRequest
     Object.assign(headers, guards, portalBaseUrl?.startsWith("https:") === true || tlsCertFile !== undefined ? overTls : {})
     return yield* guarded
   })
-  return Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) =>
-    Effect.if(isPortal(url), { onTrue: () => portal, onFalse: () => api })
+  return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    Effect.if(isPortal(request.url), {
+      onTrue: () => portal,
+      onFalse: () => Effect.if(isEntrance(request), { onTrue: () => entrance, onFalse: () => api })
+    })
   )
 }
 
 /** The rooms that the portal's paths ask. */
-export const layer = Layer.mergeAll(SignIn.layer, Overview.layer, Nudges.layer, Samples.layer, ApiKeys.layer, Pages.layer).pipe(
+export const layer = Layer.mergeAll(
+  SignIn.layer,
+  Overview.layer,
+  Search.layer,
+  DeliveryCommands.layer,
+  RequestPreview.layer,
+  ApiKeys.layer,
+  Pages.layer
+).pipe(
   Layer.provideMerge(Layer.mergeAll(Sessions.layer, SecondFactor.layer, Passkeys.layer, Invitations.layer)),
   Layer.provideMerge(Identity.layer),
   Layer.provide([WebhooksRepo.layer, EventsRepo.layer, DeliveriesRepo.layer])

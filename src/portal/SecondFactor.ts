@@ -9,10 +9,11 @@ import { createHash, randomInt } from "node:crypto"
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import * as OTPAuth from "otpauth"
+import { type Action, recordOfUser } from "../audit/AuditTrail.ts"
+import { MasterKey } from "../crypto/MasterKey.ts"
+import type { SealedColumn } from "../crypto/reencrypt.ts"
 import { fieldIssue } from "../http/Body.ts"
-import { MasterKey } from "../http/MasterKey.ts"
 import { type Problem, problem } from "../http/Problem.ts"
-import type { SealedColumn } from "../http/reseal.ts"
 import { tooMany } from "./respond.ts"
 
 /** Where the secrets of authenticator apps are at rest. */
@@ -72,8 +73,8 @@ const hashOf = (code: string): Buffer =>
 
 const failed = (outcome: Exclude<Outcome, "taken">): Problem<"second_factor_failed" | "rate_limited"> =>
   outcome === "wrong"
-    ? problem("second_factor_failed", "The code is not valid, or was used already. Wait for the next one.", {
-        fields: [fieldIssue("code", "is not valid, or was used already; wait for the next one")]
+    ? problem("second_factor_failed", "The code is not valid or was already used. Wait for the next code.", {
+        fields: [fieldIssue("code", "is not valid or was already used; wait for the next code")]
       })
     : tooMany("Too many wrong codes.", outcome.locked)
 
@@ -95,6 +96,9 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
       return delta === null ? undefined : Math.floor(now / 1_000 / STEP_SECONDS) + delta
     }
 
+    /** Records what happened to the second factor of whoever is signing in or acting. */
+    const audit = (userId: string, action: Action) => recordOfUser(sql, userId, { type: "session", id: null, userId }, action)
+
     /** Takes a code in one transaction, so that of two requests with the same code one is refused. */
     const take = (userId: string, given: string, enrolling: boolean) =>
       sql.withTransaction(
@@ -111,6 +115,7 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
             yield* sql`
               UPDATE portal_second_factors SET last_step = ${step}, failures = 0, locked_until = NULL,
                 verified_at = coalesce(verified_at, clock_timestamp()) WHERE user_id = ${userId}`
+            if (enrolling) yield* audit(userId, "account.second_factor_added")
             return "taken" as Outcome
           }
           if (!enrolling && step === undefined) {
@@ -124,6 +129,8 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
           yield* sql`
             UPDATE portal_second_factors SET failures = ${failures}, locked_until = clock_timestamp() + make_interval(mins => ${minutes})
             WHERE user_id = ${userId}`
+          yield* audit(userId, "account.second_factor_failed")
+          if (minutes > 0) yield* audit(userId, "account.locked")
           return "wrong" as Outcome
         })
       )
@@ -144,7 +151,7 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
             VALUES (${userId}, ${sealed}, ${backupCodes.map(hashOf)}::bytea[])
             ON CONFLICT (user_id) DO UPDATE SET secret = excluded.secret, backup_codes = excluded.backup_codes, last_step = 0
             WHERE f.verified_at IS NULL RETURNING user_id`)
-          if (kept.length === 0) return yield* problem("second_factor_failed", "An authenticator is set up already.")
+          if (kept.length === 0) return yield* problem("second_factor_failed", "An authenticator is already set up.")
           return { uri: totp(secret, email).toString(), secret: secret.base32, backupCodes } satisfies Enrolment
         }),
 
@@ -158,9 +165,10 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
       renewBackupCodes: (userId: string) =>
         Effect.gen(function* () {
           const backupCodes = Array.from({ length: BACKUP_CODES }, backupCode)
-          yield* Effect.orDie(
-            sql`UPDATE portal_second_factors SET backup_codes = ${backupCodes.map(hashOf)}::bytea[] WHERE user_id = ${userId}`
-          )
+          yield* Effect.zipRight(
+            sql`UPDATE portal_second_factors SET backup_codes = ${backupCodes.map(hashOf)}::bytea[] WHERE user_id = ${userId}`,
+            audit(userId, "account.backup_codes_renewed")
+          ).pipe(sql.withTransaction, Effect.orDie)
           return backupCodes
         }),
 

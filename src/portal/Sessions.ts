@@ -4,8 +4,9 @@
  * second factor was not shown opens nothing but the way to show it.
  */
 import { HttpServerRequest } from "@effect/platform"
-import { SqlClient } from "@effect/sql"
+import { SqlClient, type SqlError } from "@effect/sql"
 import { Duration, Effect } from "effect"
+import { type Actor, recordOfUser } from "../audit/AuditTrail.ts"
 import { type PrincipalState, scopes } from "../credentials/Principal.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { Identity } from "./Identity.ts"
@@ -41,7 +42,7 @@ export interface ListedSession {
   readonly lastSeenAt: string
 }
 
-const signedOut = () => problem("signed_out", "Sign in to go on.")
+const signedOut = () => problem("signed_out", "Sign in to continue.")
 const seconds = (duration: Duration.Duration) => Math.round(Duration.toSeconds(duration))
 
 export class Sessions extends Effect.Service<Sessions>()("custody/portal/Sessions", {
@@ -96,8 +97,17 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
     const complete = Effect.flatMap(started, (session) =>
       session.enrolled && session.secondFactorAt !== null
         ? Effect.succeed(session)
-        : problem("second_factor_required", session.enrolled ? "Enter a code of your authenticator." : "Set up an authenticator first.")
+        : problem(
+            "second_factor_required",
+            session.enrolled ? "Enter a code from your authenticator app." : "Set up an authenticator app first."
+          )
     )
+
+    /** Ends sessions and records that it was done. */
+    const audited = (session: SessionState, ending: Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>) =>
+      Effect.tap(ending, (ended) =>
+        ended.length === 0 ? Effect.void : recordOfUser(sql, session.userId, sessionActor(session), "account.sessions_ended")
+      ).pipe(sql.withTransaction, Effect.orDie)
 
     return {
       current,
@@ -118,7 +128,11 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
           const { body, cookies } = yield* identity.startSession(userId)
           const token = body["token"]
           if (typeof token !== "string") return yield* signedOut()
-          yield* Effect.orDie(sql`UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE token = ${token}`)
+          yield* Effect.gen(function* () {
+            const [begun] = yield* sql<{ id: string }>`
+              UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE token = ${token} RETURNING id`
+            yield* recordOfUser(sql, userId, { type: "session", id: begun?.id ?? null, userId }, "account.signed_in")
+          }).pipe(sql.withTransaction, Effect.orDie)
           return cookies
         }),
 
@@ -131,24 +145,34 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
           ORDER BY s.last_seen_at DESC, s.id LIMIT 100`),
 
       /** Ends one of the user's sessions. */
-      end: ({ userId }: SessionState, sessionId: string) =>
+      end: (session: SessionState, sessionId: string) =>
         Effect.gen(function* () {
-          const ended = yield* Effect.orDie(sql`DELETE FROM portal_sessions WHERE id = ${sessionId} AND user_id = ${userId} RETURNING id`)
+          const ended = yield* audited(
+            session,
+            sql`DELETE FROM portal_sessions WHERE id = ${sessionId} AND user_id = ${session.userId} RETURNING id`
+          )
           if (ended.length === 0) return yield* notFound()
         }),
 
       /** Ends the user's sessions, all but the current one or all of them. */
-      endAll: ({ id, userId }: SessionState, keepCurrent: boolean) =>
-        Effect.orDie(sql`DELETE FROM portal_sessions WHERE user_id = ${userId} AND (id <> ${id} OR NOT ${keepCurrent}::boolean)`)
+      endAll: (session: SessionState, keepCurrent: boolean) =>
+        audited(
+          session,
+          sql`DELETE FROM portal_sessions WHERE user_id = ${session.userId} AND (id <> ${session.id} OR NOT ${keepCurrent}::boolean) RETURNING id`
+        )
     }
   })
 }) {
   static readonly layer = this.Default
 }
 
+/** A session as the audit log names it. */
+export const sessionActor = ({ id, userId }: Pick<SessionState, "id" | "userId">): Actor => ({ type: "session", id, userId })
+
 /** What a complete session may do: what its user may, with every scope and no allowlist. */
-export const principalOf = ({ isOwner, organizationId, userId }: SessionState): PrincipalState => ({
+export const principalOf = ({ id, isOwner, organizationId, userId }: SessionState): PrincipalState => ({
   keyId: null,
+  sessionId: id,
   userId,
   organizationId,
   scopes: new Set(scopes),

@@ -6,10 +6,11 @@
 import { RateLimiter } from "@effect/experimental"
 import { SqlClient } from "@effect/sql"
 import { Duration, Effect, Layer } from "effect"
-import { currentExchange } from "../http/Exchange.ts"
+import { recordOfUser } from "../audit/AuditTrail.ts"
+import { networkOf } from "../http/ClientAddress.ts"
 import { type Problem, problem } from "../http/Problem.ts"
-import * as RateLimits from "../http/RateLimits.ts"
-import { networkOf } from "../http/Recent.ts"
+import { currentRequest } from "../http/RequestContext.ts"
+import * as RateLimits from "../limits/RateLimits.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type Answer, Identity } from "./Identity.ts"
 import { Invitations } from "./Invitations.ts"
@@ -26,7 +27,7 @@ const WINDOW = Duration.minutes(15)
 const CHECKS = 2,
   WAITING = 50
 
-const failed = () => problem("sign_in_failed", "The e-mail address or the password is not right.")
+const failed = () => problem("sign_in_failed", "The e-mail address or the password is incorrect.")
 
 /** The cookies of an answer that signed somebody in. */
 const cookiesOf = ({ cookies, status }: Answer) => (status === 200 && cookies.length > 0 ? Effect.succeed(cookies) : failed())
@@ -50,7 +51,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
               failure.reason === "Exceeded" ? Math.max(1, Math.ceil(Duration.toSeconds(failure.retryAfter))) : 1
             )
           )
-    const spendOfAddress = Effect.flatMap(currentExchange, ({ client }) =>
+    const spendOfAddress = Effect.flatMap(currentRequest, ({ client }) =>
       spend(`address/${client === undefined ? "unknown" : networkOf(client)}`, PER_ADDRESS)
     )
 
@@ -70,6 +71,16 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         )
       })
 
+    /** Records a wrong password of an account, without the caller having to wait: the time must not tell whether there is one. */
+    const noteFailure = (userId: string | undefined) =>
+      userId === undefined
+        ? Effect.void
+        : recordOfUser(sql, userId, { type: "session", id: null, userId }, "account.sign_in_failed").pipe(
+            Effect.catchAllCause((cause) => Effect.logWarning("a failed sign-in could not be recorded", cause)),
+            Effect.forkDaemon,
+            Effect.asVoid
+          )
+
     const byPassword = (email: string, password: string) =>
       Effect.gen(function* () {
         yield* identity.follow(email)
@@ -78,7 +89,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         // The library does the same work for an address that nobody has.
         const asked = account === undefined ? `nobody-${crypto.randomUUID()}@invalid.example` : email.toLowerCase()
         const answer = yield* inTurn(identity.ask("/sign-in/email", { email: asked, password }))
-        const cookies = yield* cookiesOf(answer)
+        const cookies = yield* Effect.tapError(cookiesOf(answer), () => noteFailure(account?.id))
         yield* Effect.logInfo("portal: signed in with a password").pipe(Effect.annotateLogs({ userId: account?.id ?? "" }))
         return cookies
       })
@@ -117,7 +128,9 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         const url = answer.body["url"]
         return typeof url === "string"
           ? { url, cookies: answer.cookies }
-          : yield* problem("service_unavailable", "The identity provider does not answer. Try again.", { headers: { "retry-after": "5" } })
+          : yield* problem("service_unavailable", "The identity provider is not responding. Try again.", {
+              headers: { "retry-after": "5" }
+            })
       }),
 
       /** Whom an invitation is for. */

@@ -1,14 +1,16 @@
 /** The portal's paths of an account: its sessions, its password, its backup codes, its passkeys. */
 import { HttpRouter } from "@effect/platform"
+import { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
+import { recordOfUser } from "../audit/AuditTrail.ts"
 import * as Body from "../http/Body.ts"
 import { problem } from "../http/Problem.ts"
-import { confirm } from "./confirm.ts"
+import { confirm } from "./confirmSecondFactor.ts"
 import { Identity } from "./Identity.ts"
 import { Passkeys } from "./Passkeys.ts"
 import { Confirmation, done, json, NewPassword, pathId, text } from "./respond.ts"
 import { SecondFactor } from "./SecondFactor.ts"
-import { Sessions } from "./Sessions.ts"
+import { Sessions, sessionActor } from "./Sessions.ts"
 import { signOut } from "./signInRoutes.ts"
 
 const Confirmed = Schema.Struct({ confirmation: Confirmation })
@@ -56,10 +58,11 @@ export const accountRoutes = HttpRouter.empty.pipe(
       yield* confirm(session.userId, confirmation)
       const { status } = yield* (yield* Identity).ask("/change-password", { currentPassword: current, newPassword: next })
       if (status !== 200) {
-        return yield* problem("invalid_body", "The current password is not right.", {
-          fields: [Body.fieldIssue("current", "is not right")]
+        return yield* problem("invalid_body", "The current password is incorrect.", {
+          fields: [Body.fieldIssue("current", "is incorrect")]
         })
       }
+      yield* Effect.orDie(recordOfUser(yield* SqlClient.SqlClient, session.userId, sessionActor(session), "account.password_changed"))
       yield* sessions.endAll(session, true)
       yield* Effect.logInfo("portal: a password was changed").pipe(Effect.annotateLogs({ userId: session.userId }))
       return done()

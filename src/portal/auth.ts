@@ -9,12 +9,10 @@ import { setSessionCookie } from "better-auth/cookies"
 import { genericOAuth } from "better-auth/plugins/generic-oauth"
 import { Schema } from "effect"
 import type pg from "pg"
-import { PASSWORD_MAX, PASSWORD_MIN } from "./limits.ts"
+import { PASSWORD_MAX, PASSWORD_MIN } from "./passwordRules.ts"
 
 /** Where the library's paths would be; only the identity provider's redirect is served there. */
 const BASE_PATH = "/portal/api/auth"
-/** Id of the identity provider, part of its redirect URI. */
-const PROVIDER = "oidc"
 /** Longest life of a session, in seconds, however busy it is. */
 const SESSION_SECONDS = 12 * 3_600
 /** The header in which the portal tells the library who is calling. */
@@ -22,9 +20,20 @@ const CLIENT_HEADER = "x-portal-client"
 
 /** The identity provider by settings. */
 export interface Provider {
+  /** Its id in accounts and in its redirect URI. */
+  readonly id: string
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
+}
+
+/** What the identity provider says of whoever signs in. */
+export interface Claims {
+  /** Whom it means, by its own id. */
+  readonly subject: string
+  readonly email: string
+  /** Whether it says that the address is verified. */
+  readonly verified: boolean
 }
 
 /** What an instance is made of. */
@@ -35,8 +44,8 @@ export interface AuthOptions {
   /** Signs cookies. */
   readonly secret: string
   readonly provider: Provider | undefined
-  /** Brings the accounts that have or had this address up to date with the feed. */
-  readonly follow: (email: string) => Promise<void>
+  /** Whether somebody of whom the identity provider says this may sign in; also brings the addresses of accounts up to date. */
+  readonly vouched: (claims: Claims) => Promise<boolean>
   readonly log: (level: string, message: string) => void
 }
 
@@ -71,7 +80,7 @@ export const hashPassword = (password: string): Promise<string> => Bun.password.
 const verifyPassword = (password: string, hash: string): Promise<boolean> => Bun.password.verify(password.normalize("NFKC"), hash)
 
 /** An instance for one origin. */
-export const makeAuth = ({ follow, log, origin, pool, provider, secret }: AuthOptions) =>
+export const makeAuth = ({ log, origin, pool, provider, secret, vouched }: AuthOptions) =>
   betterAuth({
     appName: "Custody",
     baseURL: origin,
@@ -132,7 +141,7 @@ export const makeAuth = ({ follow, log, origin, pool, provider, secret }: AuthOp
             genericOAuth({
               config: [
                 {
-                  providerId: PROVIDER,
+                  providerId: provider.id,
                   discoveryUrl: `${provider.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`,
                   clientId: provider.clientId,
                   clientSecret: provider.clientSecret,
@@ -140,9 +149,11 @@ export const makeAuth = ({ follow, log, origin, pool, provider, secret }: AuthOp
                   pkce: true,
                   requireIdTokenVerification: true,
                   disableSignUp: true,
-                  // Before an account is looked for by the address, so that an address that changed hands leads to nobody's.
-                  mapProfileToUser: async ({ email }) => {
-                    await follow(String(email))
+                  // At every sign-in and before an account is looked for: the library checks neither the address nor whether
+                  // it is verified once an identity is linked.
+                  mapProfileToUser: async ({ email, email_verified: verified, id, sub }) => {
+                    const claims = { subject: String(sub ?? id), email: String(email), verified: verified === true || verified === "true" }
+                    if (!(await vouched(claims))) throw new Error("the identity provider's word is not good for this account")
                     return {}
                   }
                 }

@@ -5,13 +5,14 @@
  */
 import { HttpRouter } from "@effect/platform"
 import { Duration, Effect, Redacted, Schema } from "effect"
+import { actorOf } from "../audit/AuditTrail.ts"
 import { ApiKeys, DEFAULT_EXPIRY } from "../credentials/ApiKeys.ts"
 import * as Body from "../http/Body.ts"
 import { notFound } from "../http/Problem.ts"
 import { TimestampParam } from "../values/Timestamp.ts"
-import { confirm } from "./confirm.ts"
+import { confirm } from "./confirmSecondFactor.ts"
 import { Confirmation, json, pathId, text } from "./respond.ts"
-import { Sessions } from "./Sessions.ts"
+import { principalOf, Sessions } from "./Sessions.ts"
 
 const ids = Schema.Array(text(100)).pipe(Schema.maxItems(1_000))
 
@@ -34,6 +35,8 @@ const told = Effect.catchTags({
     Body.invalidFields([Body.fieldIssue(field, message)]),
   UnknownKey: () => notFound()
 })
+
+const actor = Effect.flatMap(Sessions, ({ complete }) => Effect.map(complete, (session) => actorOf(principalOf(session))))
 
 /** One of the user's own keys; somebody else's is as absent as one that never was. */
 const own = (userId: string, id: string) =>
@@ -61,7 +64,7 @@ export const keyRoutes = HttpRouter.empty.pipe(
       // What cannot be is told before a code is used up for it.
       yield* keys.check(userId, { ...choice, expiresAt: until })
       yield* confirm(userId, confirmation)
-      const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until })
+      const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until }, yield* actor)
       yield* Effect.logInfo("portal: a key was created").pipe(Effect.annotateLogs({ userId, keyId: key.id }))
       return json({ ...key, secret: Redacted.value(secret) })
     }).pipe(told)
@@ -73,11 +76,14 @@ export const keyRoutes = HttpRouter.empty.pipe(
       const { id } = yield* own(userId, yield* pathId)
       const { confirmation = {}, ...change } = yield* Body.json(Edit)
       const keys = yield* ApiKeys
+      const by = yield* actor
       // Asked without first: what cannot be, or needs no confirmation, uses no code up.
       const key = yield* keys
-        .update(id, change, { mayWiden: false })
+        .update(id, change, { mayWiden: false }, by)
         .pipe(
-          Effect.catchTag("WidensKey", () => Effect.zipRight(confirm(userId, confirmation), keys.update(id, change, { mayWiden: true })))
+          Effect.catchTag("WidensKey", () =>
+            Effect.zipRight(confirm(userId, confirmation), keys.update(id, change, { mayWiden: true }, by))
+          )
         )
       yield* Effect.logInfo("portal: a key was edited").pipe(Effect.annotateLogs({ userId, keyId: id }))
       return json(key)
@@ -88,7 +94,7 @@ export const keyRoutes = HttpRouter.empty.pipe(
     Effect.gen(function* () {
       const { userId } = yield* (yield* Sessions).complete
       const { id } = yield* own(userId, yield* pathId)
-      const key = yield* (yield* ApiKeys).revoke(id)
+      const key = yield* (yield* ApiKeys).revoke(id, yield* actor)
       yield* Effect.logInfo("portal: a key was revoked").pipe(Effect.annotateLogs({ userId, keyId: id }))
       return json(key)
     }).pipe(told)

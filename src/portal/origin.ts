@@ -1,11 +1,12 @@
 /**
  * Where the portal is, as browsers see it, and whether a request comes from its own pages. Cookies are tied to an
- * origin, so there is exactly one: `PORTAL_BASE_URL`, or on a developer's machine the loopback address that is asked.
+ * origin, so there is exactly one: `PORTAL_BASE_URL`, or on a developer's machine the loopback address in use.
  * Decision D-45.
  */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect } from "effect"
 import { problem } from "../http/Problem.ts"
+import { currentRequest } from "../http/RequestContext.ts"
 import { isLoopback } from "../settings/readers.ts"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
@@ -25,20 +26,30 @@ export const addressOf = ({ host, port, portalBaseUrl, tlsCertFile }: Values, po
   return `${portalBaseUrl ?? `${tlsCertFile === undefined ? "http" : "https"}://${name}:${portInUse}`}${PATH}`
 }
 
-/** The portal's origin for this request; undefined when it was asked for under a name that no setting vouches for. */
+/** What a proxy adds to the requests that it passes on. */
+const FORWARDED = ["forwarded", "x-forwarded-for", "x-forwarded-host", "via"]
+
+/**
+ * The portal's origin for this request; undefined when it was requested under a name that no setting confirms. Without
+ * `PORTAL_BASE_URL` the portal is for the machine itself: the client is on the loopback, no proxy is in between, and the
+ * `Host` is a loopback name in its canonical spelling. A `Host` alone proves nothing: anybody can write one.
+ */
 const originOf = Effect.gen(function* () {
   const { portalBaseUrl, tlsCertFile } = yield* Settings
-  const { headers } = yield* HttpServerRequest.HttpServerRequest
   if (portalBaseUrl !== undefined) return portalBaseUrl
-  const text = `${tlsCertFile === undefined ? "http" : "https"}://${headers["host"] ?? ""}`
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const { client } = yield* currentRequest
+  if (client?.range() !== "loopback" || FORWARDED.some((name) => headers[name] !== undefined)) return undefined
+  const host = headers["host"] ?? ""
+  const text = `${tlsCertFile === undefined ? "http" : "https"}://${host}`
   const asked = URL.canParse(text) ? new URL(text) : undefined
-  return asked !== undefined && isLoopback(asked.hostname) ? asked.origin : undefined
+  return asked !== undefined && asked.host === host && isLoopback(asked.hostname) ? asked.origin : undefined
 })
 
 /** The portal's origin, or the answer that there is no portal here. */
 export const requireOrigin = Effect.flatMap(originOf, (origin) =>
   origin === undefined
-    ? problem("misdirected_request", "The portal answers under this name only when PORTAL_BASE_URL says so.")
+    ? problem("misdirected_request", "The portal answers here only when PORTAL_BASE_URL names this address.")
     : Effect.succeed(origin)
 )
 

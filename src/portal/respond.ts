@@ -2,7 +2,7 @@
 import { Cookies, HttpRouter, HttpServerResponse } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { notFound, problem } from "../http/Problem.ts"
-import { PASSWORD_MAX, PASSWORD_MIN } from "./limits.ts"
+import { PASSWORD_MAX, PASSWORD_MIN } from "./passwordRules.ts"
 
 /** A JSON answer, with the cookies of the sign-in library where it set some. */
 export const json = (body: unknown, cookies: ReadonlyArray<string> = []): HttpServerResponse.HttpServerResponse =>

@@ -4,7 +4,7 @@ import { Effect, Schema } from "effect"
 import * as Body from "../http/Body.ts"
 import { problem } from "../http/Problem.ts"
 import { Identity } from "./Identity.ts"
-import { PASSWORD_MIN } from "./limits.ts"
+import { PASSWORD_MIN } from "./passwordRules.ts"
 import { done, json, NewPassword, text } from "./respond.ts"
 import { SecondFactor } from "./SecondFactor.ts"
 import { Sessions } from "./Sessions.ts"
@@ -86,7 +86,7 @@ export const signInRoutes = HttpRouter.empty.pipe(
       const sessions = yield* Sessions
       const session = yield* sessions.started
       const { code } = yield* Body.json(Code)
-      if (!session.enrolled) return yield* problem("second_factor_required", "Set up an authenticator first.")
+      if (!session.enrolled) return yield* problem("second_factor_required", "Set up an authenticator app first.")
       yield* (yield* SecondFactor).take(session.userId, code)
       return done(yield* sessions.begin(session.userId, session))
     })

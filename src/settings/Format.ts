@@ -33,6 +33,9 @@ export interface Cidr {
   readonly network: readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
 }
 
+/** `::8.8.8.8` as the IPv6 address that it is. The library takes this one spelling for IPv4-mapped, the system connects to IPv6. */
+const compatible = (text: string): string => text.replace(/^::(?=\d+\.)/, "0::")
+
 /**
  * One CIDR of either family; a bare address is a range of one. IPv4-mapped IPv6 counts as IPv4,
  * so that a range and an address are always compared in one family. Decision D-11.
@@ -46,7 +49,7 @@ export const cidr = (text: string): Read<Cidr> => {
   }
   if (address.includes("%")) return Either.left(`${expected}, without a zone`)
   if (bits !== undefined && !/^\d{1,3}$/.test(bits)) return Either.left(expected)
-  const parsed = ipaddr.parse(address)
+  const parsed = ipaddr.parse(compatible(address))
   const width = parsed.kind() === "ipv4" ? 32 : 128
   const length = bits === undefined ? width : Number(bits)
   if (length > width) return Either.left(`${expected}, with at most ${width} bits`)
@@ -81,13 +84,13 @@ export const list = <A>(text: string, item: (text: string) => Read<A>): Read<Rea
 }
 
 /**
- * An address as the socket or a header gives it, in its own family: IPv4-mapped IPv6 becomes IPv4,
- * a zone index is dropped. Anything else than an address is undefined. Decision D-11.
+ * An address as the socket or a header gives it, in its own family: IPv4-mapped IPv6 becomes IPv4, IPv4-compatible IPv6
+ * (`::8.8.8.8`) stays IPv6, a zone index is dropped. Anything else than an address is undefined. Decision D-11.
  */
 export const address = (text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined => {
   const bare = text.replace(/%.*$/, "")
   if (!bare.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(bare)) return undefined
-  return ipaddr.isValid(bare) ? ipaddr.process(bare) : undefined
+  return ipaddr.isValid(bare) ? ipaddr.process(compatible(bare)) : undefined
 }
 
 /** Whether any of the ranges holds the address; ranges of the other family never do. */

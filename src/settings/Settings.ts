@@ -88,10 +88,11 @@ const pairFaults = (values: Values): ReadonlyArray<string> => {
     faults.push("PORTAL_BASE_URL: not set, expected a value because PORTAL_OIDC_ISSUER is set.")
   }
   both(["TEMPORAL_TLS_CERT_FILE", values.temporalTlsCertFile], ["TEMPORAL_TLS_KEY_FILE", values.temporalTlsKeyFile])
+  both(["WEBHOOK_CLIENT_CERT_FILE", values.webhookClientCertFile], ["WEBHOOK_CLIENT_KEY_FILE", values.webhookClientKeyFile])
   return faults
 }
 
-/** Whether API keys would travel in clear text: neither is the address this machine's own, nor does anything that is known of end TLS. */
+/** Whether API keys would be sent in clear text: neither is the address this machine's own, nor does anything that is known of end TLS. */
 export const isClearText = ({ host, tlsCertFile, trustedProxies }: Values): boolean =>
   !/^(127\.|::1$|localhost$)/.test(host) && tlsCertFile === undefined && trustedProxies.length === 0
 

@@ -8,6 +8,7 @@
  */
 import { Either } from "effect"
 import * as Format from "./Format.ts"
+import { color, explorers } from "./portalLook.ts"
 import {
   hostPort,
   masterKey,
@@ -30,7 +31,7 @@ export const table = {
   port: setting("PORT", "8080", "port of the public API", port),
   tlsCertFile: optional(
     "TLS_CERT_FILE",
-    "none: plain HTTP, for a proxy that ends TLS",
+    "none: plain HTTP, behind a proxy that terminates TLS",
     "PEM certificate chain; the public API then serves HTTPS itself",
     text
   ),
@@ -48,19 +49,19 @@ export const table = {
     "bearer token of the record feed, at least 16 characters",
     (value) => (value.trim().length >= 16 ? Either.right(value.trim()) : Either.left("at least 16 characters"))
   ),
-  dataDir: setting("DATA_DIR", ".data", "everything that the embedded defaults keep", text),
+  dataDir: setting("DATA_DIR", ".data", "directory of everything that the embedded servers store", text),
   databaseUrl: secret("DATABASE_URL", "embedded Postgres in `DATA_DIR`", "an existing Postgres 15 or newer", url("postgres", "postgresql")),
-  embeddedPostgresPort: setting("EMBEDDED_POSTGRES_PORT", "55432", "loopback port of the embedded Postgres; 0 takes a free one", port),
+  embeddedPostgresPort: setting("EMBEDDED_POSTGRES_PORT", "55432", "loopback port of the embedded Postgres; 0 for any free port", port),
   embeddedTemporalPort: setting(
     "EMBEDDED_TEMPORAL_PORT",
     "7233",
-    "loopback port of the embedded Temporal server; 0 takes a free one",
+    "loopback port of the embedded Temporal server; 0 for any free port",
     port
   ),
   embeddedTemporalUiPort: setting(
     "EMBEDDED_TEMPORAL_UI_PORT",
     "8233",
-    "loopback port of the embedded Temporal UI; 0 takes a free one",
+    "loopback port of the embedded Temporal UI; 0 for any free port",
     port
   ),
   temporalAddress: optional(
@@ -73,7 +74,7 @@ export const table = {
   temporalTaskQueue: setting(
     "TEMPORAL_TASK_QUEUE",
     "webhook-deliveries",
-    "task queue of first attempts; slow endpoints, retries and mail have the same name with `-slow`, `-retries` and `-notices`",
+    "task queue of first attempts; slow endpoints, retries, pings, mail and deliveries in quarantine have the same name with `-slow`, `-retries`, `-pings`, `-notices` and `-quarantine`",
     text
   ),
   temporalApiKey: secret("TEMPORAL_API_KEY", "none", "API key of Temporal Cloud; implies TLS", text),
@@ -97,43 +98,53 @@ export const table = {
     "name that the Temporal server's certificate must carry",
     text
   ),
-  temporalUiUrl: setting(
-    "TEMPORAL_UI_URL",
-    "http://127.0.0.1:8233",
-    "address of the Temporal UI, printed and linked",
-    url("http", "https")
-  ),
+  temporalUiUrl: setting("TEMPORAL_UI_URL", "http://127.0.0.1:8233", "address of the Temporal UI, for links", url("http", "https")),
   masterKey: secret(
     "MASTER_KEY",
     "generated into `DATA_DIR` with embedded Postgres, required otherwise",
-    "32 bytes in base64: encrypts webhook secrets, kept answers and authenticators at rest, seals cursors, signs the portal's cookies",
+    "32 bytes in base64: encrypts webhook secrets, idempotent responses and authenticators at rest, encrypts cursors, signs the portal's cookies",
     masterKey
   ),
   masterKeyPrevious: secret(
     "MASTER_KEY_PREVIOUS",
     "none",
-    "the key before `MASTER_KEY`, still read while `custody secrets reencrypt` moves to the new one",
+    "the previous `MASTER_KEY`, used for decryption until `custody secrets reencrypt` has finished",
     masterKey
   ),
   portalBaseUrl: optional(
     "PORTAL_BASE_URL",
-    "the loopback address that is asked",
-    "where people reach the service in a browser, such as https://custody.example.com; without it the web portal answers on loopback only",
+    "the loopback address of the request",
+    "public origin of the web portal, such as https://custody.example.com; if unset, the portal is served on loopback addresses only",
     portalOrigin
   ),
   portalOidcIssuer: optional(
     "PORTAL_OIDC_ISSUER",
     "none: passwords and passkeys only",
-    "issuer of the identity provider that people may sign in to the web portal with; its redirect URI is `PORTAL_BASE_URL` + `/portal/api/auth/callback/oidc`",
+    "issuer URL of the identity provider for signing in to the web portal; the redirect URI is `PORTAL_BASE_URL` + `/portal/api/auth/callback/oidc`",
     url("https", "http")
   ),
   portalOidcClientId: optional("PORTAL_OIDC_CLIENT_ID", "none", "client id at `PORTAL_OIDC_ISSUER`", text),
   portalOidcClientSecret: secret("PORTAL_OIDC_CLIENT_SECRET", "none", "client secret at `PORTAL_OIDC_ISSUER`", text),
-  trustedProxies: setting("TRUSTED_PROXIES", "", "CIDRs of proxies whose `X-Forwarded-For` is believed", Format.cidrs, "none"),
+  portalName: setting("PORTAL_NAME", "Custody", "name of the portal, in its pages and their titles", text),
+  portalLogoFile: optional("PORTAL_LOGO_FILE", "the portal's own mark", "SVG or PNG file of the portal's logo, at most 100 KB", text),
+  portalColor: optional(
+    "PORTAL_COLOR",
+    "blue",
+    "accent colour of the portal, such as `#2452c7`; it is darkened or lightened where text would be hard to read",
+    color
+  ),
+  portalExplorers: setting(
+    "PORTAL_EXPLORERS",
+    "",
+    "pages of block explorers beside the known ones, as `network=https://…/{hash}|https://…/{address}`, comma-separated, or `off`",
+    explorers,
+    "the usual explorer of each known network"
+  ),
+  trustedProxies: setting("TRUSTED_PROXIES", "", "CIDRs of proxies whose `X-Forwarded-For` is trusted", Format.cidrs, "none"),
   rateLimit: setting(
     "RATE_LIMIT",
     "50/1s burst 100",
-    "requests per key; `off` for benchmarks (then the limits on failed authentications, on sign-ins to the portal and on pings are off too)",
+    "rate limit per API key; `off`, for benchmarks, also disables the limits on failed authentications, portal sign-ins and pings",
     Format.rate
   ),
   webhookRetrySchedule: setting(
@@ -142,42 +153,74 @@ export const table = {
     "wait before each attempt, comma-separated",
     schedule
   ),
-  webhookRotationGrace: setting("WEBHOOK_ROTATION_GRACE", "24h", "how long a rotated secret still signs along", Format.duration),
+  webhookFirstAttempts: setting(
+    "WEBHOOK_FIRST_ATTEMPTS",
+    "burst",
+    "`each`: a workflow for every delivery from its first attempt on; `burst`: first attempts share workflows when more than 16 wait; `grouped`: they always do",
+    oneOf("each", "burst", "grouped")
+  ),
+  webhookRotationGrace: setting(
+    "WEBHOOK_ROTATION_GRACE",
+    "24h",
+    "how long the previous secret stays valid after a rotation",
+    Format.duration
+  ),
   webhookDisableAfter: setting(
     "WEBHOOK_DISABLE_AFTER",
     "120h",
-    "time without a 2xx after which a failing webhook is disabled",
+    "time without a 2xx response after which a failing webhook is disabled",
     Format.duration
   ),
-  webhookAllowCidrs: setting("WEBHOOK_ALLOW_CIDRS", "", "private ranges that deliveries may reach", Format.cidrs, "none"),
+  webhookAllowCidrs: setting("WEBHOOK_ALLOW_CIDRS", "", "private address ranges to which deliveries are allowed", Format.cidrs, "none"),
   webhookAllowPorts: setting(
     "WEBHOOK_ALLOW_PORTS",
     "",
-    "ports of webhook URLs beside 443 and 8443",
+    "ports allowed in webhook URLs in addition to 443 and 8443",
     (value) => Format.list(value, Format.integer(1, 65_535)),
     "none"
   ),
   webhookExtraCa: optional(
     "WEBHOOK_EXTRA_CA",
     "none",
-    "PEM file of roots trusted for deliveries in addition to the built-in ones (Mozilla's)",
+    "PEM file of root certificates trusted for deliveries, in addition to Mozilla's",
     text
+  ),
+  webhookClientCertFile: optional(
+    "WEBHOOK_CLIENT_CERT_FILE",
+    "none",
+    "PEM client certificate chain that endpoints may demand (mTLS); read again within 5 s of a change",
+    text
+  ),
+  webhookClientKeyFile: optional("WEBHOOK_CLIENT_KEY_FILE", "none", "PEM private key that belongs to `WEBHOOK_CLIENT_CERT_FILE`", text),
+  webhookProxyUrl: secret(
+    "WEBHOOK_PROXY_URL",
+    "none",
+    "CONNECT proxy that all deliveries and pings leave through, http:// or https://, user and password allowed",
+    url("http", "https")
   ),
   webhookDnsServers: setting(
     "WEBHOOK_DNS_SERVERS",
     "",
-    "resolvers for deliveries, comma-separated",
+    "DNS DNS resolvers for deliveries, comma-separated",
     (value) => Format.list(value, resolver),
     "the system's"
   ),
   smtpUrl: secret(
     "SMTP_URL",
     "none: notices are logged and kept in the `notices` table",
-    "where operational e-mail goes, smtp:// or smtps://",
+    "SMTP server for operational e-mail, smtp:// or smtps://",
     url("smtp", "smtps")
   ),
   noticeFrom: setting("NOTICE_FROM", "webhooks@localhost", "sender of operational e-mail", text),
-  otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", "off", "where traces, metrics and logs go (OTLP over HTTP)", url("http", "https")),
+  statementDelay: setting("STATEMENT_DELAY", "6h", "how long after a UTC day its statements are sealed", Format.duration),
+  statementHistory: setting("STATEMENT_HISTORY", "7d", "how long before a vault was first recorded its statements begin", Format.duration),
+  exportMaxRows: setting(
+    "EXPORT_MAX_ROWS",
+    "1000000",
+    "most rows of an export; more are refused before the first byte",
+    Format.integer(1, 100_000_000)
+  ),
+  otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", "off", "OTLP endpoint (HTTP) for traces, metrics and logs", url("http", "https")),
   logFormat: optional("LOG_FORMAT", "pretty on a terminal, json otherwise", "`pretty` or `json`", oneOf("pretty", "json")),
   logLevel: setting("LOG_LEVEL", "info", "`debug`, `info`, `warning` or `error`", oneOf("debug", "info", "warning", "error"))
 } as const

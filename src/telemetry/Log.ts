@@ -15,7 +15,7 @@ const describeCause = (cause: Cause.Cause<unknown>): string | undefined =>
   Cause.isEmptyType(cause) ? undefined : Cause.pretty(cause, { renderErrorCause: true })
 
 /** Hides what has the form of a secret: a caller may put one where it does not belong, such as in a path. */
-export const masked = (line: string): string => line.replaceAll(/\b(cds|whsec)_[0-9A-Za-z+/=%]{16,}/g, "$1_***")
+export const masked = (line: string): string => line.replaceAll(/\b(cds|whsec)_[0-9A-Za-z+/=%_-]{16,}/g, "$1_***")
 
 const toStandardError = (line: string): void => {
   process.stderr.write(`${line}\n`)

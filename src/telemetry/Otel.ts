@@ -4,7 +4,6 @@
  * belong. Setting: OTEL_EXPORTER_OTLP_ENDPOINT.
  */
 
-import * as Otlp from "@effect/opentelemetry/Otlp"
 import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { Settings } from "../settings/Settings.ts"
@@ -21,11 +20,12 @@ const exporter = Layer.provide(
   FetchHttpClient.layer
 )
 
-/** Exports when configured; otherwise spans are not even made. */
+/** Exports when an endpoint is set; otherwise no spans are made, and the exporter's library is not loaded. */
 export const layer = Layer.unwrapEffect(
-  Effect.map(Settings, ({ otlpEndpoint }) =>
-    otlpEndpoint === undefined
-      ? Layer.setTracerEnabled(false)
-      : Otlp.layerJson({ baseUrl: otlpEndpoint, resource: { serviceName: "custody-data-service" } }).pipe(Layer.provide(exporter))
-  )
+  Effect.gen(function* () {
+    const { otlpEndpoint } = yield* Settings
+    if (otlpEndpoint === undefined) return Layer.setTracerEnabled(false)
+    const Otlp = yield* Effect.promise(() => import("@effect/opentelemetry/Otlp"))
+    return Otlp.layerJson({ baseUrl: otlpEndpoint, resource: { serviceName: "custody-data-service" } }).pipe(Layer.provide(exporter))
+  })
 )

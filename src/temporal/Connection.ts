@@ -12,6 +12,7 @@ import { noticeQueueOf } from "../../workflows/contract.ts"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
 import { writeLine } from "../telemetry/Log.ts"
+import * as Id from "../values/Id.ts"
 import { logThreads } from "./threads.ts"
 
 /** Temporal cannot be reached now. */
@@ -131,6 +132,8 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
       slowQueue: `${settings.temporalTaskQueue}-slow`,
       /** Task queue of retries. */
       retryQueue: `${settings.temporalTaskQueue}-retries`,
+      /** Task queue of this process alone. */
+      hostQueue: `${settings.temporalTaskQueue}-host-${Id.make("req").slice(4)}`,
       /** Task queue of mail. */
       noticeQueue: noticeQueueOf(settings.temporalTaskQueue)
     }

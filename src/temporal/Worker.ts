@@ -1,12 +1,12 @@
 /**
  * The workers of a process: one for workflows and the attempts that run inside their tasks, one for first attempts
- * that may take long, one for retries, one for mail. Each has its own room, so that neither a hanging endpoint or mail
+ * that may take long, one for retries, one for deliveries whose senders keep dying, one for pings, one for mail. Each has its own room, so that neither a hanging endpoint or mail
  * server nor a flood of retries is in the way of a first attempt. They stop in order: they take nothing new, finish what
  * is under way, and let go.
  */
 import { type NativeConnection, Worker, type WorkerOptions } from "@temporalio/worker"
 import { Duration, Effect, Schedule } from "effect"
-import type { Activities } from "../../workflows/contract.ts"
+import { type Activities, pingQueueOf, quarantineQueueOf } from "../../workflows/contract.ts"
 
 /** What a process's workers work with. */
 export interface Work {
@@ -15,6 +15,7 @@ export interface Work {
   readonly taskQueue: string
   readonly slowQueue: string
   readonly retryQueue: string
+  readonly hostQueue: string
   readonly noticeQueue: string
   readonly bundle: { readonly code: string }
   readonly activities: Activities
@@ -51,11 +52,18 @@ const workflowWorker = (work: Work): WorkerOptions => ({
   stickyQueueScheduleToStartTimeout: "1 second"
 })
 
-const attemptWorker = (work: Work, taskQueue: string): WorkerOptions => ({
+const attemptWorker = (work: Work, taskQueue: string, atOnce = 1_000): WorkerOptions => ({
   ...common(work),
   taskQueue,
   activities: { attempt: work.activities.attempt },
-  maxConcurrentActivityTaskExecutions: 1_000
+  maxConcurrentActivityTaskExecutions: atOnce
+})
+
+const pingWorker = (work: Work): WorkerOptions => ({
+  ...common(work),
+  taskQueue: pingQueueOf(work.taskQueue),
+  activities: { ping: work.activities.ping },
+  maxConcurrentActivityTaskExecutions: 500
 })
 
 const noticeWorker = (work: Work): WorkerOptions => ({
@@ -84,7 +92,15 @@ const run = (options: WorkerOptions) =>
 /** Runs the workers until interrupted; one that ends by itself is started again. */
 export const runWorkers = (work: Work) =>
   Effect.all(
-    [workflowWorker(work), attemptWorker(work, work.slowQueue), attemptWorker(work, work.retryQueue), noticeWorker(work)].map((options) =>
+    [
+      workflowWorker(work),
+      attemptWorker(work, work.slowQueue),
+      attemptWorker(work, work.retryQueue),
+      { ...attemptWorker(work, work.hostQueue), maxConcurrentActivityTaskPolls: 1 },
+      attemptWorker(work, quarantineQueueOf(work.taskQueue), 1),
+      pingWorker(work),
+      noticeWorker(work)
+    ].map((options) =>
       run(options).pipe(
         Effect.tapError((error) => Effect.logError(`the worker of ${options.taskQueue} ended`, error)),
         Effect.retry(Schedule.spaced("2 seconds"))

@@ -11,7 +11,7 @@ import { Schema } from "effect"
 import { fromUUIDBytes, TypeID } from "typeid-js"
 
 /** The kinds of thing that carry an id of ours or of the custody platform. */
-export type Prefix = "org" | "entity" | "vault" | "user" | "key" | "whs" | "evt" | "del" | "req" | "ntc" | "inv" | "acc" | "psk"
+export type Prefix = "org" | "entity" | "vault" | "user" | "key" | "whs" | "evt" | "del" | "req" | "ntc" | "inv" | "acc" | "psk" | "aud"
 
 /** A new id; later ids of the same process sort after earlier ones. */
 export const make = (prefix: Prefix): string => fromUUIDBytes(prefix, uuid7(Date.now()))
@@ -23,13 +23,24 @@ const uuid7 = (now: number): Uint8Array => {
   const millis = Math.max(now, last.millis)
   const sequence = millis === last.millis ? last.sequence + 1 : Math.floor(Math.random() * 0x400)
   last = sequence > 0xfff ? { millis: millis + 1, sequence: 0 } : { millis, sequence }
+  return uuidOf(last.millis, last.sequence)
+}
+
+const uuidOf = (millis: number, sequence: number): Uint8Array => {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
-  writeTime(bytes, last.millis)
-  bytes[6] = 0x70 | (last.sequence >> 8)
-  bytes[7] = last.sequence & 0xff
+  writeTime(bytes, millis)
+  bytes[6] = 0x70 | (sequence >> 8)
+  bytes[7] = sequence & 0xff
   bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
   return bytes
 }
+
+/**
+ * So many new ids of a time (ms since the epoch), ascending; where they do not fit into one millisecond the last ones are
+ * of later ones. Ids that were made for a later time sort after them.
+ */
+export const ascending = (prefix: Prefix, at: number, count: number): ReadonlyArray<string> =>
+  Array.from({ length: count }, (_, index) => fromUUIDBytes(prefix, uuidOf(at + Math.floor(index / 0x1000), index % 0x1000)))
 
 const writeTime = (bytes: Uint8Array, millis: number) => {
   for (let index = 5, rest = millis; index >= 0; index--, rest = Math.floor(rest / 256)) bytes[index] = rest % 256

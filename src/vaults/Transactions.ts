@@ -1,6 +1,6 @@
 /**
  * The list of a vault's transactions, the hottest read: its rows are stored as the text that they are answered as, and
- * go out as they are. One implementation for both ways in, the framework's and the express lane's.
+ * go out as they are. One implementation for both ways in, the framework's and the fast path's.
  * Spec: Custody reads. Decision D-2.
  */
 import { HttpServerResponse } from "@effect/platform"
@@ -8,7 +8,8 @@ import { Effect, Option } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { answerText, Pages } from "../http/Page.ts"
 import { notFound } from "../http/Problem.ts"
-import { type TransactionFilter, VaultsRepo } from "./VaultsRepo.ts"
+import type { TransactionFilter } from "./transactionPage.ts"
+import { VaultsRepo } from "./VaultsRepo.ts"
 
 export class Transactions extends Effect.Service<Transactions>()("custody/Transactions", {
   effect: Effect.gen(function* () {

@@ -30,15 +30,25 @@ export const Balance = Schema.Struct({
   asset: assetId,
   network: networkName,
   symbol: described("Ticker", "USDT"),
-  amount: Amount
+  amount: Amount,
+  asOf: Timestamp.annotations({ description: "Time of the record that the amount comes from" })
 }).annotations({ identifier: "Balance", title: "Balance" })
 export type Balance = typeof Balance.Type
+
+/** One record of what a vault held of an asset. C-6. */
+export const BalanceRecord = Schema.Struct({
+  asset: assetId,
+  amount: Amount,
+  asOf: Timestamp.annotations({ description: "When the balance was this" }),
+  recordedAt: Timestamp.annotations({ description: "When it was recorded here" })
+}).annotations({ identifier: "BalanceRecord", title: "Balance record" })
+export type BalanceRecord = typeof BalanceRecord.Type
 
 /** Every status of a transaction. Decision D-15. */
 export const TransactionStatus = Schema.Literal("pending", "confirmed", "failed", "replaced", "dropped").annotations({
   identifier: "TransactionStatus",
   description:
-    "pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. More may come."
+    "pending: not in a block yet; confirmed: settled; failed: in a block but reverted; replaced, dropped: will not settle. Values may be added."
 })
 export type TransactionStatus = typeof TransactionStatus.Type
 

@@ -1,13 +1,16 @@
 /** The contract of the vault paths. Spec: Custody reads. */
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { VaultReadable, VaultsReadable } from "../credentials/Access.ts"
+import { VaultDocumentReadable, VaultReadable, VaultsReadable } from "../access/scopeMiddleware.ts"
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
-import { InvalidList, InvalidRequest } from "../http/Problem.ts"
-import { AssetIdInput, HashInput, NetworkName } from "../values/Chain.ts"
+import { InvalidList, InvalidRequest, problems } from "../http/Problem.ts"
+import { AssetIdInput, HashInput, NetworkName } from "../values/ChainNames.ts"
 import { TimestampFrom, TimestampParam } from "../values/Timestamp.ts"
-import { Balance, DepositAddress, Direction, Transaction, TransactionStatus, Vault } from "./Vault.ts"
+import { Balance, BalanceRecord, DepositAddress, Direction, Transaction, TransactionStatus, Vault } from "./Vault.ts"
+
+const TooManyRows = problems("TooManyRows", "too_many_rows")
+const TooManyExports = problems("TooManyExports", "too_many_exports")
 
 const path = Schema.Struct({ vaultId: pathId("vault, from List vaults") })
 const filter = <A, I extends string>(schema: Schema.Schema<A, I>, description: string) =>
@@ -35,7 +38,7 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
       .addError(InvalidList)
       .middleware(VaultsReadable)
       .annotate(OpenApi.Summary, "List vaults")
-      .annotate(OpenApi.Description, "The vaults that the key can access, newest first.")
+      .annotate(OpenApi.Description, "Vaults that the API key can access, newest first.")
   )
   .add(
     HttpApiEndpoint.get("getVault", "/vaults/:vaultId")
@@ -50,14 +53,40 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
   .add(
     HttpApiEndpoint.get("listBalances", "/vaults/:vaultId/balances")
       .setPath(path)
-      .setUrlParams(query({ ...PageParams, network: TransactionFilters.network }))
+      .setUrlParams(
+        query({
+          ...PageParams,
+          network: TransactionFilters.network,
+          at: filter(TimestampParam, "The balances as they were at this time, which is not in the future; the present ones when absent")
+        })
+      )
       .addSuccess(Page(Balance, "BalancePage"))
       .addError(InvalidList)
       .middleware(VaultReadable)
       .annotate(OpenApi.Summary, "List balances")
       .annotate(
         OpenApi.Description,
-        "Settled balances across the networks the vault operates on, by network, the native asset first, then by symbol."
+        "Settled balances across the networks the vault operates on, by network, the native asset first, then by symbol. With `at`, as the last records at or before that time say; assets without one are absent."
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("listBalanceHistory", "/vaults/:vaultId/balance-history")
+      .setPath(path)
+      .setUrlParams(
+        query({
+          ...PageParams,
+          asset: AssetIdInput.annotations({ description: "The asset; an EVM contract in either letter case" }),
+          occurredAfter: filter(TimestampFrom, "Only records of this time or later"),
+          occurredBefore: filter(TimestampParam, "Only records of this time or earlier")
+        })
+      )
+      .addSuccess(Page(BalanceRecord, "BalanceRecordPage"))
+      .addError(InvalidList)
+      .middleware(VaultReadable)
+      .annotate(OpenApi.Summary, "List the history of a balance")
+      .annotate(
+        OpenApi.Description,
+        "Every record of one asset's balance, newest first. Of records of one time the first in the list counts: it was recorded last."
       )
   )
   .add(
@@ -68,7 +97,29 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
       .addError(InvalidList)
       .middleware(VaultReadable)
       .annotate(OpenApi.Summary, "List transactions")
-      .annotate(OpenApi.Description, "Transfers into and out of the vault, most recent first. Filters combine with AND.")
+      .annotate(OpenApi.Description, "Transfers into and out of the vault, most recent first. Filters are combined with AND.")
+  )
+  .add(
+    HttpApiEndpoint.get("exportTransactions", "/vaults/:vaultId/transactions/export")
+      .setPath(path)
+      .setUrlParams(
+        query({
+          format: Schema.Literal("csv", "ndjson").annotations({ description: "`csv` (RFC 4180), or `ndjson`: a Transaction a line" }),
+          ...TransactionFilters
+        })
+      )
+      .addSuccess(
+        Schema.String.annotations({ description: "The file" }).pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/csv" }))
+      )
+      .addError(InvalidRequest)
+      .addError(TooManyRows)
+      .addError(TooManyExports)
+      .middleware(VaultDocumentReadable)
+      .annotate(OpenApi.Summary, "Export transactions")
+      .annotate(
+        OpenApi.Description,
+        "All transactions that match, most recent first, of one consistent moment, as a stream. CSV precedes amounts, and cells that a spreadsheet would take for a formula, with an apostrophe. At most two exports at a time for a key. A connection that breaks before the file's end means that the file is not whole."
+      )
   )
   .add(
     HttpApiEndpoint.get("listAddresses", "/vaults/:vaultId/addresses")
@@ -78,7 +129,7 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
       .addError(InvalidList)
       .middleware(VaultReadable)
       .annotate(OpenApi.Summary, "List deposit addresses")
-      .annotate(OpenApi.Description, "Addresses that the vault receives at, newest first.")
+      .annotate(OpenApi.Description, "Deposit addresses of the vault, newest first.")
   )
   .annotate(OpenApi.Title, "Vaults")
   .annotate(OpenApi.Description, "Vaults, their balances, transactions and deposit addresses. Scope `vault:read`.") {}

@@ -5,24 +5,13 @@
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
+import { seesVault } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
-import { seesVault } from "../credentials/visibility.ts"
 import { DirectRows } from "../database/Database.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
-import type { DepositAddress, TransactionStatus, Vault } from "./Vault.ts"
-
-/** Filters of transactions, as the contract reads them; absent ones do not filter. */
-export interface TransactionFilter {
-  /** Stands in the statement's text, so it is one of the known words and nothing else. */
-  readonly status?: TransactionStatus | undefined
-  readonly direction?: string | undefined
-  readonly asset?: string | undefined
-  readonly network?: string | undefined
-  readonly hash?: string | undefined
-  readonly occurredAfter?: string | undefined
-  readonly occurredBefore?: string | undefined
-}
+import { type TransactionFilter, transactionPage } from "./transactionPage.ts"
+import type { Balance, DepositAddress, Vault } from "./Vault.ts"
 
 /** A page of a vault's rows; none when the vault is not visible. */
 export type Rows<Row> = Effect.Effect<Option.Option<ReadonlyArray<Row>>>
@@ -32,13 +21,6 @@ export interface TransactionRow {
   readonly timestamp: string
   /** The transaction as the API answers it. */
   readonly json: string
-}
-
-export interface BalanceRow {
-  readonly asset: string
-  readonly network: string
-  readonly symbol: string
-  readonly amount: string
 }
 
 export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo", {
@@ -56,12 +38,21 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
     const sees = (principal: PrincipalState, vaultId: string) => seesVault(sql, principal, sql`${vaultId}::text`)
 
     return {
-      list: (principal: PrincipalState, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Vault>> =>
-        Effect.orDie(sql<Vault>`
-          SELECT v.id, v.label, v.networks, v.created_at AS "createdAt" FROM vaults v
-          WHERE v.organization_id = ${principal.organizationId} AND ${seesVault(sql, principal, sql.literal("v.id"))}
-          ${and(sql, after !== null && sql`(v.created_at, v.id) < (${after[0]}::timestamptz, ${after[1]})`)}
-          ORDER BY v.created_at DESC, v.id DESC ${limit(sql, take)}`),
+      /** The vaults that the caller sees, newest first: along the user's roles, or along a key's allowlist, which is short. */
+      list: (principal: PrincipalState, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Vault>> => {
+        const { userId, vaultAllowlist } = principal
+        const behind = and(sql, after !== null && sql`(r.vault_created_at, r.vault_id) < (${after[0]}::timestamptz, ${after[1]})`)
+        const seen =
+          vaultAllowlist === null
+            ? sql`vault_roles r WHERE (r.user_id || '') = ${userId} ${behind}`
+            : sql`(SELECT DISTINCT id FROM unnest(${vaultAllowlist}::text[]) k (id)) k CROSS JOIN LATERAL (
+                SELECT r.vault_id, r.vault_created_at FROM vault_roles r WHERE r.user_id = ${userId} AND r.vault_id = k.id) r WHERE true ${behind}`
+        return Effect.orDie(sql<Vault>`
+          SELECT v.id, v.label, v.networks, v.created_at AS "createdAt" FROM (
+            SELECT r.vault_id, r.vault_created_at FROM ${seen} ORDER BY r.vault_created_at DESC, r.vault_id DESC ${limit(sql, take)}
+          ) r JOIN vaults v ON v.id = r.vault_id
+          ORDER BY r.vault_created_at DESC, r.vault_id DESC`)
+      },
 
       find: (principal: PrincipalState, vaultId: string): Effect.Effect<Option.Option<Vault>> =>
         Effect.orDie(
@@ -79,27 +70,24 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
         network: string | undefined,
         after: Key | null,
         take: number
-      ): Rows<BalanceRow> =>
-        Effect.orDie(
+      ): Rows<Balance> => {
+        const last = (column: string) => sql`(SELECT ${sql.literal(column)} FROM assets a WHERE a.id = ${after?.[0]})`
+        return Effect.orDie(
           Effect.flatMap(
-            sql<BalanceRow>`
-          SELECT v.asset, v.network, v.symbol, v.amount FROM (
-            SELECT v.vault_id, v.asset_id AS asset, a.network, a.symbol, v.amount,
-              CASE WHEN a.id = a.network || '/native' THEN '0' ELSE '1' END COLLATE "C" AS rank
-            FROM balances v JOIN assets a ON a.id = v.asset_id
-            WHERE v.vault_id = ${vaultId} ${and(sql, network !== undefined && sql`a.network = ${network}`)}
-          ) v WHERE ${sees(principal, vaultId)}
+            sql<Balance>`
+          SELECT v.asset_id AS asset, v.network, v.symbol, v.amount, v.as_of AS "asOf" FROM balances v
+          WHERE v.vault_id = ${vaultId} AND ${sees(principal, vaultId)}
           ${and(
             sql,
+            network !== undefined && sql`v.network = ${network}`,
             after !== null &&
-              sql`(v.network, v.rank, v.symbol, v.asset) > (
-                SELECT a.network, CASE WHEN a.id = a.network || '/native' THEN '0' ELSE '1' END COLLATE "C", a.symbol, a.id
-                FROM assets a WHERE a.id = ${after[0]})`
+              sql`(v.network, v.is_token, v.symbol, v.asset_id) > (${last("a.network")}, ${last("a.id <> a.network || '/native'")}, ${last("a.symbol")}, ${after[0]})`
           )}
-          ORDER BY v.network, v.rank, v.symbol, v.asset ${limit(sql, take)}`,
+          ORDER BY v.network, v.is_token, v.symbol, v.asset_id ${limit(sql, take)}`,
             (rows) => visible(principal, vaultId, rows)
           )
-        ),
+        )
+      },
 
       transactions: (
         principal: PrincipalState,
@@ -110,21 +98,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
       ): Rows<TransactionRow> =>
         Effect.orDie(
           Effect.flatMap(
-            direct.query(sql<TransactionRow>`
-          SELECT v.id, v.timestamp, v.json FROM transactions v
-          WHERE v.vault_id = ${vaultId} AND ${sees(principal, vaultId)}
-          ${and(
-            sql,
-            filter.status !== undefined && sql`v.status = ${sql.literal(`'${filter.status}'`)}`,
-            filter.direction !== undefined && sql`v.direction = ${filter.direction}`,
-            filter.asset !== undefined && sql`v.asset_id = ${filter.asset}`,
-            filter.network !== undefined && sql`v.network = ${filter.network}`,
-            filter.hash !== undefined && sql`v.hash = ${filter.hash}`,
-            filter.occurredAfter !== undefined && sql`v.timestamp >= ${filter.occurredAfter}::timestamptz`,
-            filter.occurredBefore !== undefined && sql`v.timestamp <= ${filter.occurredBefore}::timestamptz`,
-            after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
-          )}
-          ORDER BY v.timestamp DESC, v.id DESC ${limit(sql, take)}`),
+            direct.query(transactionPage<TransactionRow>(sql, vaultId, filter, after, take, sees(principal, vaultId))),
             (rows) => visible(principal, vaultId, rows)
           )
         ),
@@ -140,12 +114,9 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
           Effect.flatMap(
             sql<DepositAddress & { readonly id: number; readonly createdAt: string }>`
           SELECT v.id, v.address, v.network, v.asset_type AS "assetType", v.created_at AS "createdAt" FROM deposit_addresses v
-          WHERE v.vault_id = ${vaultId} AND ${sees(principal, vaultId)}
-          ${and(
-            sql,
-            network !== undefined && sql`v.network = ${network}`,
-            after !== null && sql`(v.created_at, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
-          )}
+          WHERE ${network === undefined ? sql`v.vault_id = ${vaultId}` : sql`(v.vault_id || '/' || v.network) = ${vaultId}::text || '/' || ${network}::text`}
+          AND ${sees(principal, vaultId)}
+          ${and(sql, after !== null && sql`(v.created_at, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`)}
           ORDER BY v.created_at DESC, v.id DESC ${limit(sql, take)}`,
             (rows) => visible(principal, vaultId, rows)
           )

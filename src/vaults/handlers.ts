@@ -2,23 +2,33 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
+import { reads } from "../access/ReadAdmission.ts"
 import { Principal } from "../credentials/Principal.ts"
+import { handler } from "../http/handler.ts"
 import { answer, type Key, type Of, Pages } from "../http/Page.ts"
-import { notFound } from "../http/Problem.ts"
-import { verb } from "../http/verb.ts"
+import { notFound, problem } from "../http/Problem.ts"
+import { BalancesRepo } from "./BalancesRepo.ts"
+import { TransactionExport } from "./TransactionExport.ts"
 import { Transactions } from "./Transactions.ts"
 import { type Rows, VaultsRepo } from "./VaultsRepo.ts"
 
 /** The rows of a visible vault, or the one 404. */
 const orNotFound = <Row>(rows: Rows<Row>) => Effect.flatMap(rows, Option.match({ onNone: () => notFound(), onSome: Effect.succeed }))
 
+const inFuture = problem("invalid_parameter", "at must not be in the future.", {
+  fields: [{ in: "query", field: "at", code: "invalid_parameter", detail: "must not be in the future" }]
+})
+
 export const layer = HttpApiBuilder.group(
   Api,
   "vaults",
   Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
     const pages = yield* Pages
     const vaults = yield* VaultsRepo
+    const balances = yield* BalancesRepo
     const transactions = yield* Transactions
+    const exports = yield* TransactionExport
 
     /** A page of a list that belongs to the vault of the path. */
     const page = <Row>(
@@ -32,7 +42,7 @@ export const layer = HttpApiBuilder.group(
     return handlers
       .handle(
         "listVaults",
-        verb("listVaults", ({ urlParams: { cursor, limit } }) =>
+        read("listVaults", ({ urlParams: { cursor, limit } }) =>
           Effect.flatMap(Principal, (principal) =>
             Effect.map(
               pages.cut({
@@ -50,7 +60,7 @@ export const layer = HttpApiBuilder.group(
       )
       .handle(
         "getVault",
-        verb("getVault", ({ path: { vaultId } }) =>
+        read("getVault", ({ path: { vaultId } }) =>
           Effect.flatMap(Principal, (principal) =>
             Effect.flatMap(vaults.find(principal, vaultId), Option.match({ onNone: () => notFound(), onSome: Effect.succeed }))
           )
@@ -58,31 +68,57 @@ export const layer = HttpApiBuilder.group(
       )
       .handle(
         "listBalances",
-        verb("listBalances", ({ path: { vaultId }, urlParams: { network, ...asked } }) =>
+        read("listBalances", ({ path: { vaultId }, urlParams: { at, network, ...asked } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            if (at !== undefined && at > new Date().toISOString()) return yield* inFuture
+            const found = yield* page(
+              { list: "balances", path: [vaultId], filters: { network, at } },
+              asked,
+              1,
+              (after, take) =>
+                at === undefined
+                  ? vaults.balances(principal, vaultId, network, after, take)
+                  : balances.at(principal, vaultId, at, network, after, take),
+              // The asset alone says where it stands; the whole sort key would be too long for a cursor.
+              (row) => [row.asset]
+            )
+            return answer(found, ({ amount, asOf, asset, network, symbol }) => ({ asset, network, symbol, amount, asOf }))
+          })
+        )
+      )
+      .handle(
+        "listBalanceHistory",
+        read("listBalanceHistory", ({ path: { vaultId }, urlParams: { asset, occurredAfter, occurredBefore, ...asked } }) =>
           Effect.flatMap(Principal, (principal) =>
             Effect.map(
               page(
-                { list: "balances", path: [vaultId], filters: { network } },
+                { list: "balance-history", path: [vaultId], filters: { asset, occurredAfter, occurredBefore } },
                 asked,
-                1,
-                (after, take) => vaults.balances(principal, vaultId, network, after, take),
-                // The asset alone says where it stands; the whole sort key would be too long for a cursor.
-                (row) => [row.asset]
+                2,
+                (after, take) => balances.history(principal, vaultId, { asset, occurredAfter, occurredBefore }, after, take),
+                (row) => [row.asOf, String(row.id)]
               ),
-              (found) => answer(found, ({ amount, asset, network, symbol }) => ({ asset, network, symbol, amount }))
+              (found) => answer(found, ({ amount, asOf, asset, recordedAt }) => ({ asset, amount, asOf, recordedAt }))
             )
           )
         )
       )
       .handleRaw(
         "listTransactions",
-        verb("listTransactions", ({ path: { vaultId }, urlParams }) =>
+        read("listTransactions", ({ path: { vaultId }, urlParams }) =>
           Effect.flatMap(Principal, (principal) => transactions.list(principal, vaultId, urlParams))
+        )
+      )
+      .handleRaw(
+        "exportTransactions",
+        handler("exportTransactions", ({ path: { vaultId }, urlParams: { format, ...filters } }) =>
+          Effect.flatMap(Principal, (principal) => exports.start(principal, vaultId, format, filters))
         )
       )
       .handle(
         "listAddresses",
-        verb("listAddresses", ({ path: { vaultId }, urlParams: { network, ...asked } }) =>
+        read("listAddresses", ({ path: { vaultId }, urlParams: { network, ...asked } }) =>
           Effect.flatMap(Principal, (principal) =>
             Effect.map(
               page(

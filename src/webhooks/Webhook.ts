@@ -1,5 +1,6 @@
 /** The webhook record, as the API takes and answers it. Spec: Webhook. Decision D-19. */
 import { Schema } from "effect"
+import { Event } from "../events/Event.ts"
 import { KindName, StoredKind } from "../events/Kind.ts"
 import { Timestamp } from "../values/Timestamp.ts"
 
@@ -11,7 +12,7 @@ export const WebhookStatus = Schema.Literal("ACTIVE", "DISABLED").annotations({ 
 /** Why a webhook is disabled. */
 export const DisabledReason = Schema.Literal("MANUAL", "FAILING", "GONE").annotations({
   identifier: "DisabledReason",
-  description: "MANUAL: by an update; FAILING: no 2xx for too long; GONE: the endpoint answered 410 twice"
+  description: "MANUAL: by an update; FAILING: no 2xx response for too long; GONE: the endpoint returned 410 twice"
 })
 
 const fields = {
@@ -20,17 +21,17 @@ const fields = {
   description: described("For people", "Ledger import"),
   status: WebhookStatus,
   disabledReason: nullable(DisabledReason, "Why it is disabled; null while it is active"),
-  disabledAt: nullable(Timestamp, "Since when it is disabled"),
+  disabledAt: nullable(Timestamp, "When it was disabled"),
   entityIds: Schema.Array(described("Entity id", "entity_k3vwj9pbkx2z8z81zfse2sm8ra")).annotations({
     description: "Operating units whose events it receives"
   }),
   eventKinds: Schema.Array(StoredKind).annotations({ description: "Kinds of event that it receives" }),
   vaultIds: nullable(
     Schema.Array(Schema.String),
-    "Vaults whose events it receives; null: all of its entities. Events without a vault pass any filter."
+    "Vaults whose events it receives; null for all vaults of its entities. Events without a vault pass every filter."
   ),
   notificationEmail: described("Where operational notices go", "ops@example.com"),
-  previousSecretExpiresAt: nullable(Timestamp, "Until when a rotated secret still signs along; null when only one is live"),
+  previousSecretExpiresAt: nullable(Timestamp, "When the previous secret expires; null if only one secret is active"),
   createdAt: Timestamp,
   updatedAt: Timestamp
 }
@@ -39,7 +40,7 @@ const fields = {
 export const Webhook = Schema.Struct(fields).annotations({ identifier: "Webhook", title: "Webhook" })
 export type Webhook = typeof Webhook.Type
 
-const secret = described("Signing secret, shown this once", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")
+const secret = described("Signing secret; returned only once", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")
 
 /** A webhook as its creation answers it: with its secret, once. Spec: Delivery contract 5. */
 export const CreatedWebhook = Schema.Struct({ ...fields, secret }).annotations({ identifier: "CreatedWebhook" })
@@ -51,16 +52,16 @@ const count = (description: string) => Schema.Int.annotations({ description, jso
 export const Health = Schema.Struct({
   state: Schema.Literal("HEALTHY", "DEGRADED", "FAILING").annotations({
     description:
-      "HEALTHY: no attempt failed since the last 2xx or since it was enabled; DEGRADED: attempts fail; FAILING: at least 10 in a row, for an hour or more"
+      "HEALTHY: no attempt failed since the last 2xx response or since it was enabled; DEGRADED: attempts fail; FAILING: at least 10 attempts failed in a row, for an hour or more"
   }),
   consecutiveFailures: count("Failed attempts since the last 2xx"),
   failingSince: nullable(Timestamp, "When the first of them failed"),
   lastSuccessAt: nullable(Timestamp, "The last 2xx"),
   lastFailureAt: nullable(Timestamp, "The last failed attempt"),
   lastResult: nullable(Schema.String, "Result of the last attempt"),
-  pendingDeliveries: count("Deliveries that wait for an attempt, counted up to 100000"),
+  pendingDeliveries: count("Pending deliveries, counted up to 100000"),
   delivered24h: count("Deliveries delivered in the last 24 hours"),
-  failed24h: count("Deliveries that used up their schedule in the last 24 hours")
+  failed24h: count("Deliveries that exhausted their retry schedule in the last 24 hours")
 }).annotations({ identifier: "WebhookHealth" })
 export type Health = typeof Health.Type
 
@@ -71,7 +72,9 @@ export const WebhookWithHealth = Schema.Struct({ ...fields, health: Health }).an
 export const RotatedSecret = Schema.Struct({
   id: fields.id,
   secret,
-  previousSecretExpiresAt: Timestamp.annotations({ description: "Until when the secret before still signs along" })
+  previousSecretExpiresAt: Timestamp.annotations({
+    description: "When the previous secret expires; until then requests are signed with both"
+  })
 }).annotations({ identifier: "RotatedSecret" })
 
 /** Live result of a ping. Decision D-26. */
@@ -79,11 +82,11 @@ export const PingResult = Schema.Struct({
   webhookId: fields.id,
   eventId: described("Id of the test event; it is not in the log", "evt_01jz0000000000000000000000"),
   at: Timestamp,
-  success: Schema.Boolean.annotations({ description: "Whether the endpoint answered 2xx in time" }),
-  result: described("As an attempt's", "2xx"),
-  httpStatus: Schema.Int.annotations({ description: "Status of the answer, 0 without one" }),
-  latencyMs: Schema.Int.annotations({ description: "Milliseconds until the answer's headers" }),
-  bodySnippet: nullable(Schema.String, "Beginning of the answer's body")
+  success: Schema.Boolean.annotations({ description: "Whether the endpoint returned 2xx in time" }),
+  result: described("Result, as of an attempt", "2xx"),
+  httpStatus: Schema.Int.annotations({ description: "HTTP status of the response; 0 without a response" }),
+  latencyMs: Schema.Int.annotations({ description: "Milliseconds until the response headers arrived" }),
+  bodySnippet: nullable(Schema.String, "Beginning of the response body")
 }).annotations({ identifier: "PingResult" })
 export type PingResult = typeof PingResult.Type
 
@@ -125,7 +128,10 @@ const Vaults = Schema.NullOr(
       jsonSchema: { minItems: 1, maxItems: 1_000, uniqueItems: true }
     })
   )
-).annotations({ description: "Vaults whose events it receives; null: all of its entities" })
+).annotations({
+  description:
+    "Vaults whose events it receives; null for all vaults of its entities, also those that are created later. You need the Developer role on each vault that it covers now"
+})
 const email = /^[^\s@<>(),;:"\\[\]\p{Cc}\p{Cs}]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,63}$/u
 // One plain address: what a mail header would take for two, or for a name, is none.
 const Email = Schema.String.pipe(
@@ -147,6 +153,31 @@ export const CreateWebhook = Schema.Struct({
   status: Schema.optionalWith(WebhookStatus, { default: () => "ACTIVE" as const })
 }).annotations({ identifier: "CreateWebhook" })
 export type CreateWebhook = typeof CreateWebhook.Type
+
+/** Body of a preview: what decides which events a webhook receives. C-7. */
+export const PreviewWebhook = Schema.Struct({
+  entityIds: Entities.annotations({ description: "Operating units whose events it would receive" }),
+  eventKinds: Kinds,
+  vaultIds: Schema.optionalWith(Vaults, { default: () => null })
+}).annotations({ identifier: "PreviewWebhook" })
+export type PreviewWebhook = typeof PreviewWebhook.Type
+
+/** Most events that a preview counts. C-7. */
+export const PREVIEW_LIMIT = 10_000
+
+/** What a webhook would have received. C-7. */
+export const WebhookPreview = Schema.Struct({
+  count: count("Events of the last 31 days that it would have received, counted up to `countedUpTo`"),
+  countedUpTo: Schema.Int.annotations({ description: "Where counting stops", examples: [PREVIEW_LIMIT] }),
+  byKind: Schema.Record({ key: Schema.String, value: Schema.Int }).annotations({
+    jsonSchema: {
+      type: "object",
+      additionalProperties: { type: "integer", minimum: 0 },
+      description: "The events that were counted, by kind; each kind that was asked for is there"
+    }
+  }),
+  newest: Schema.Array(Event).annotations({ description: "The newest of them, at most 5" })
+}).annotations({ identifier: "WebhookPreview" })
 
 /** Body of an update: RFC 7396 merge patch of what may change; null in `vaultIds` lifts the filter, in `description` empties it. */
 export const UpdateWebhook = Schema.Struct({

@@ -6,23 +6,30 @@
  */
 import { SqlClient } from "@effect/sql"
 import { Duration, Effect, Either, Redacted } from "effect"
-import { requireManage } from "../credentials/Access.ts"
+import { requireManage } from "../access/scopeMiddleware.ts"
+import { seesEvent, seesWebhook } from "../access/visibility.ts"
+import { type Action, actorOf, type Changes, changed, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { MasterKey } from "../crypto/MasterKey.ts"
 import { transaction } from "../database/sql.ts"
 import * as EventLog from "../events/EventLog.ts"
-import { seesEvent, seesWebhook } from "../events/visibility.ts"
 import { fieldIssue, invalidFields } from "../http/Body.ts"
-import { MasterKey } from "../http/MasterKey.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
-import { cancelWaiting } from "./cancelWaiting.ts"
+import { cancelWaiting, carryOut, pendingCancellations, requestCancellation } from "./cancelWaiting.ts"
 import { requireRoom } from "./limit.ts"
-import { requireReach, requireReadableKinds } from "./reach.ts"
-import * as Secret from "./Secret.ts"
+import * as Secret from "./signingSecret.ts"
 import * as url from "./url.ts"
 import type { CreateWebhook, UpdateWebhook, Webhook } from "./Webhook.ts"
 import { columns } from "./WebhooksRepo.ts"
+import { requireReadableKinds, requireWebhookScope } from "./webhookScope.ts"
+
+/** A URL as the audit log names it: a path or a query may hold a secret of the endpoint's. */
+const originOf = (text: string) => (URL.canParse(text) ? `${new URL(text).origin}/…` : "a URL without a host")
+
+const audited = ({ url, ...webhook }: Webhook) => ({ ...webhook, url: originOf(url) })
+const auditedFields = ["url", "status", "entityIds", "eventKinds", "vaultIds", "description", "notificationEmail"] as const
 
 /** Secrets that can be live at once. Decision D-25. */
 export const LIVE_SECRETS = 3
@@ -43,6 +50,11 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             : Effect.fail(problem("url_not_deliverable", `url ${detail}.`, { fields: [fieldIssue("url", detail, "url_not_deliverable")] }))
       })
 
+    const audit = (principal: PrincipalState, action: Action, webhookId: string, changes: Changes = {}) =>
+      record(sql, [
+        { organizationId: principal.organizationId, actor: actorOf(principal), action, target: { type: "webhook", id: webhookId }, changes }
+      ])
+
     const read = Effect.fnUntraced(function* (webhookId: string) {
       const [found] = yield* sql<Webhook>`SELECT ${sql.literal(columns)} FROM webhooks w WHERE w.id = ${webhookId}`
       return found === undefined ? yield* Effect.die(new Error(`the webhook ${webhookId} is gone within its transaction`)) : found
@@ -57,11 +69,19 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       return yield* read(webhookId)
     })
 
+    /** Runs a change in a transaction, and then cancels some of what it said is to be canceled; a dispatcher cancels the rest. */
+    const afterwards = <A, E, R>(change: Effect.Effect<A, E, R>, _principal: PrincipalState, webhookId: string) =>
+      Effect.tap(transaction(sql)(change), () =>
+        Effect.flatMap(pendingCancellations(sql, webhookId), (all) => Effect.forEach(all, (pending) => carryOut(sql, pending, 2))).pipe(
+          Effect.catchAllCause((cause) => Effect.logWarning("what waits for a webhook is canceled later", cause))
+        )
+      )
+
     return {
       /** A new webhook with its secret, which is shown this once. To be run in a transaction. Spec: POST /v1/webhooks. */
       create: Effect.fn("Webhooks.create")(function* (principal: PrincipalState, body: CreateWebhook) {
         const href = yield* checkUrl(body.url)
-        yield* requireReach(sql, principal, body.entityIds, body.vaultIds)
+        yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
         yield* requireReadableKinds(principal, body.eventKinds)
         if (body.status === "ACTIVE") yield* requireRoom(sql, body.entityIds)
         const id = Id.make("whs"),
@@ -72,10 +92,13 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
           VALUES (${id}, ${principal.organizationId}, ${href}, ${body.description}, ${body.status}, ${disabled ? "MANUAL" : null},
             CASE WHEN ${disabled} THEN now() END, ${body.eventKinds}::text[], ${body.vaultIds}::text[], ${body.notificationEmail})`
         yield* sql`
-          INSERT INTO webhook_entities (webhook_id, entity_id, organization_id)
-          SELECT ${id}, a.id, ${principal.organizationId} FROM unnest(${body.entityIds}::text[]) AS a (id)`
+          INSERT INTO webhook_entities (webhook_id, entity_id, organization_id, created_at, status)
+          SELECT w.id, a.id, w.organization_id, w.created_at, w.status
+          FROM webhooks w CROSS JOIN unnest(${body.entityIds}::text[]) AS a (id) WHERE w.id = ${id}`
         yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${id}, ${Secret.seal(master, id, secret)})`
-        return { ...(yield* read(id)), secret: Redacted.value(secret) }
+        const made = yield* read(id)
+        yield* audit(principal, "webhook.created", id, changed(auditedFields, undefined, audited(made)))
+        return { ...made, secret: Redacted.value(secret) }
       }),
 
       /** Changes what the patch names. Enabling counts against the limit and begins a new streak; disabling cancels what waits. */
@@ -87,13 +110,13 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         const moving = href !== known.url
         // Where events go, and that they go, is as much to be judged as which.
         if (patch.vaultIds !== undefined || patch.eventKinds !== undefined || moving || enabling) {
-          yield* requireReach(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
+          yield* requireWebhookScope(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
           yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
         }
-        // What waits may be of vaults that the webhook covered once. It does not go where a key says that cannot read it.
-        if (moving && principal.vaultAllowlist !== null) {
+        // What waits may be of vaults that the webhook no longer covers. It does not go to a URL of somebody who cannot read it.
+        if (moving) {
           const unseen = sql`NOT EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})`
-          yield* cancelWaiting(sql, webhookId, "MANUAL", unseen)
+          yield* cancelWaiting(sql, webhookId, unseen)
         }
         if (enabling) {
           yield* requireRoom(sql, known.entityIds)
@@ -101,7 +124,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             UPDATE webhook_health SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
               several_deliveries = false, gone_at = NULL WHERE webhook_id = ${webhookId}`
         }
-        if (disabling) yield* cancelWaiting(sql, webhookId, "WEBHOOK_DISABLED")
+        if (disabling) yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
         const status = patch.status ?? known.status
         yield* sql`
           UPDATE webhooks SET url = ${href}, event_kinds = ${patch.eventKinds ?? known.eventKinds}::text[],
@@ -111,19 +134,23 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             disabled_at = CASE WHEN ${disabling} THEN now() WHEN ${enabling} THEN NULL ELSE disabled_at END,
             updated_at = CASE WHEN ${Object.keys(patch).length > 0} THEN now() ELSE updated_at END
           WHERE id = ${webhookId}`
-        return yield* read(webhookId)
-      }, transaction(sql)),
+        const now = yield* read(webhookId)
+        const path = href === known.url ? {} : { url: { old: originOf(known.url), new: originOf(href) } }
+        yield* audit(principal, "webhook.updated", webhookId, { ...changed(auditedFields, audited(known), audited(now)), ...path })
+        return now
+      }, afterwards),
 
       /** Deletes a webhook; its deliveries stay readable through their events. What waits is canceled. */
       delete: Effect.fn("Webhooks.delete")(function* (principal: PrincipalState, webhookId: string) {
         yield* lock(principal, webhookId)
-        yield* cancelWaiting(sql, webhookId, "WEBHOOK_DELETED")
+        yield* requestCancellation(sql, webhookId, "WEBHOOK_DELETED")
         yield* sql`
           UPDATE webhooks SET deleted_at = now(), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),
             disabled_at = coalesce(disabled_at, now()), updated_at = now() WHERE id = ${webhookId}`
         // A deleted webhook never signs again.
         yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId}`
-      }, transaction(sql)),
+        yield* audit(principal, "webhook.deleted", webhookId)
+      }, afterwards),
 
       /**
        * A new secret, shown this once; the one before signs along for the grace window. At most three are live.
@@ -134,7 +161,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId} AND expires_at <= clock_timestamp()`
         const live = yield* sql`SELECT id FROM webhook_secrets WHERE webhook_id = ${webhookId}`
         if (live.length >= LIVE_SECRETS) {
-          return yield* problem("rotation_limit_reached", `At most ${LIVE_SECRETS} secrets can be live. Wait until an older one expires.`)
+          return yield* problem("rotation_limit_reached", `At most ${LIVE_SECRETS} secrets can be active. Wait until an older one expires.`)
         }
         const secret = Secret.make()
         // By the clock that ends the grace.
@@ -157,6 +184,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             data: { webhookId, webhook: { id: webhookId, previousSecretExpiresAt: expires } }
           }))
         )
+        yield* audit(principal, "webhook.secret_rotated", webhookId)
         return { id: webhookId, secret: Redacted.value(secret), previousSecretExpiresAt: expires }
       })
     }

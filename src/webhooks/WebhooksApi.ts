@@ -1,13 +1,23 @@
 /** The contract of the webhook paths. Spec: Webhook operations. Decisions D-5, D-13, D-19, D-25, D-29. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
-import { InsufficientScope, OwnerRequired, WebhookReadable, WebhooksManageable, WebhooksReadable } from "../credentials/Access.ts"
+import { InsufficientScope, OwnerRequired, WebhookReadable, WebhooksManageable, WebhooksReadable } from "../access/scopeMiddleware.ts"
 import { InvalidBody, PayloadTooLarge, UnsupportedMediaType } from "../http/Body.ts"
 import { IdempotencyHeaders, IdempotencyInProgress, IdempotencyKeyReused } from "../http/Idempotency.ts"
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
 import { InvalidList, InvalidRequest, problems } from "../http/Problem.ts"
-import { CreatedWebhook, CreateWebhook, RotatedSecret, UpdateWebhook, Webhook, WebhookStatus, WebhookWithHealth } from "./Webhook.ts"
+import {
+  CreatedWebhook,
+  CreateWebhook,
+  PreviewWebhook,
+  RotatedSecret,
+  UpdateWebhook,
+  Webhook,
+  WebhookPreview,
+  WebhookStatus,
+  WebhookWithHealth
+} from "./Webhook.ts"
 
 const WebhookLimitReached = problems("WebhookLimitReached", "webhook_limit_reached")
 const RotationLimitReached = problems("RotationLimitReached", "rotation_limit_reached")
@@ -34,7 +44,22 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .annotate(OpenApi.Summary, "Create a webhook")
       .annotate(
         OpenApi.Description,
-        "Answers with the signing secret, this once. Takes `Idempotency-Key`. An entity is covered by at most 20 active webhooks."
+        "Returns the signing secret once. Accepts `Idempotency-Key`. An entity can be covered by at most 20 active webhooks."
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("previewWebhook", "/webhooks/preview")
+      .setUrlParams(noQuery)
+      .setPayload(PreviewWebhook)
+      .addSuccess(WebhookPreview)
+      .addError(InvalidBody)
+      .addError(PayloadTooLarge)
+      .addError(UnsupportedMediaType)
+      .middleware(WebhooksReadable)
+      .annotate(OpenApi.Summary, "Preview a webhook")
+      .annotate(
+        OpenApi.Description,
+        "What a webhook of these entities, kinds and vaults would have received in the last 31 days. Changes nothing; sees what the key could create a webhook for."
       )
   )
   .add(
@@ -79,7 +104,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .annotate(OpenApi.Summary, "Update a webhook")
       .annotate(
         OpenApi.Description,
-        "A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are refused. Disabling cancels what waits; enabling begins a new streak."
+        "A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are refused. A change of the URL, kinds or filter, and enabling, need the Developer role on every vault that the webhook then covers. Disabling cancels what waits; enabling begins a new streak."
       )
   )
   .add(
@@ -92,7 +117,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .addError(OwnerRequired)
       .middleware(WebhookReadable)
       .annotate(OpenApi.Summary, "Delete a webhook")
-      .annotate(OpenApi.Description, "Its deliveries stay readable through their events; what waits is canceled.")
+      .annotate(OpenApi.Description, "Its deliveries stay readable through their events; pending deliveries are canceled.")
   )
   .add(
     HttpApiEndpoint.post("rotateSecret", "/webhooks/:webhookId/rotate-secret")
@@ -110,7 +135,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .annotate(OpenApi.Summary, "Rotate the signing secret")
       .annotate(
         OpenApi.Description,
-        "Answers with the new secret, this once. The one before signs along for 24 hours; at most three are live. Takes `Idempotency-Key`."
+        "Returns the new secret once. The previous secret stays valid for 24 hours; at most three secrets are active. Accepts `Idempotency-Key`."
       )
   )
   .annotate(OpenApi.Title, "Webhooks")

@@ -1,11 +1,11 @@
 /** Reads of webhooks: each carries the caller's visibility; a deleted webhook is gone for all of them. Decisions D-2, D-8. */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
+import { seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
-import { and } from "../database/sql.ts"
-import { seesWebhook } from "../events/visibility.ts"
+import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
-import type { Health, Webhook } from "./Webhook.ts"
+import { type Health, type Webhook, WebhookStatus } from "./Webhook.ts"
 
 /** The columns of `webhooks w` as the record that the API answers. */
 export const columns = `w.id, w.url, w.description, w.status, w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt",
@@ -37,26 +37,36 @@ interface HealthRow {
 export const STREAK_ATTEMPTS = 10
 export const STREAK_HOURS = 1
 
+/** Rows that a slot of the counters has at the most: one for each shard (sending/AttemptsRepo.ts). */
+const SHARDS = 8
+
 /** Waiting deliveries are counted up to this, so that an endpoint that has been away for days costs no more to look at. */
 const COUNTED = 100_000
 
 export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/WebhooksRepo", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => ({
-    list: (principal: PrincipalState, filter: WebhookFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Webhook>> =>
+    list: (principal: PrincipalState, filter: WebhookFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Webhook>> => {
+      const { entityId, status } = filter
       // Postgres takes no NUL in a text, and no entity's id has one.
-      filter.entityId?.includes("\u0000") === true
-        ? Effect.succeed([])
-        : Effect.orDie(sql<Webhook>`
-        SELECT ${sql.literal(columns)} FROM webhooks w
-        WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
-        ${and(
-          sql,
-          filter.status !== undefined && sql`w.status = ${filter.status}`,
-          filter.entityId !== undefined &&
-            sql`EXISTS (SELECT 1 FROM webhook_entities f WHERE f.webhook_id = w.id AND f.entity_id = ${filter.entityId})`,
-          after !== null && sql`(w.created_at, w.id) < (${after[0]}::timestamptz, ${after[1]})`
-        )}
-        ORDER BY w.created_at DESC, w.id DESC LIMIT ${take}`),
+      if (entityId?.includes("\u0000") === true) return Effect.succeed([])
+      const order = sql.literal(
+        entityId === undefined && status !== undefined ? "created_at DESC NULLS LAST, id DESC" : "created_at DESC, id DESC"
+      )
+      const behind = (row: string) => and(sql, after !== null && sql`${sql.literal(row)} < (${after[0]}::timestamptz, ${after[1]})`)
+      // Of an entity: a run of its index for each status.
+      const run = (one: string) => sql`
+        (SELECT f.created_at, f.webhook_id AS id FROM webhook_entities f JOIN webhooks w ON w.id = f.webhook_id
+         WHERE f.entity_id = ${entityId} AND f.status = ${one} AND ${seesWebhook(sql, principal)} ${behind("(f.created_at, f.webhook_id)")}
+         ORDER BY f.created_at DESC, f.webhook_id DESC ${limit(sql, take)})`
+      const found =
+        entityId === undefined
+          ? sql`SELECT w.created_at, w.id FROM webhooks w WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
+              ${and(sql, status !== undefined && sql`w.status = ${status}`)} ${behind("(w.created_at, w.id)")} ORDER BY ${order} ${limit(sql, take)}`
+          : sql.join(" UNION ALL ", false)((status === undefined ? WebhookStatus.literals : [status]).map(run))
+      return Effect.orDie(sql<Webhook>`
+        SELECT ${sql.literal(columns)} FROM (SELECT created_at, id FROM (${found}) found ORDER BY ${order} ${limit(sql, take)}) found
+        JOIN webhooks w ON w.id = found.id ORDER BY found.created_at DESC, found.id DESC`)
+    },
 
     find: (principal: PrincipalState, webhookId: string): Effect.Effect<Option.Option<Webhook>> =>
       Effect.orDie(
@@ -77,7 +87,8 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
               h.last_failure_at AS "lastFailureAt", h.last_failure_result AS "lastFailureResult",
               coalesce(h.consecutive_failures >= ${STREAK_ATTEMPTS}
                 AND h.failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}), false) AS "failingLong",
-              (SELECT max(c.last_success_at) FROM webhook_counters c WHERE c.webhook_id = w.id) AS "lastSuccessAt",
+              (SELECT max(n.last_success_at) FROM (SELECT c.last_success_at FROM webhook_counters c
+                WHERE c.webhook_id = w.id AND c.last_success_at IS NOT NULL ORDER BY c.slot DESC LIMIT ${SHARDS}) n) AS "lastSuccessAt",
               (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.id AND d.status IN ('PENDING', 'RETRYING')
                 LIMIT ${COUNTED}) waiting) AS "pendingDeliveries",
               coalesce(c.delivered, 0) AS "delivered24h", coalesce(c.failed, 0) AS "failed24h"

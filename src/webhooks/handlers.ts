@@ -3,16 +3,18 @@ import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
-import { requireManage } from "../credentials/Access.ts"
-import { callerOf, Principal, type PrincipalState } from "../credentials/Principal.ts"
+import { reads } from "../access/ReadAdmission.ts"
+import { requireManage } from "../access/scopeMiddleware.ts"
+import { callerOf, confirmAct, Principal, type PrincipalState } from "../credentials/Principal.ts"
+import { MasterKey } from "../crypto/MasterKey.ts"
 import { dieOnSql } from "../database/sql.ts"
 import * as Body from "../http/Body.ts"
+import { handler } from "../http/handler.ts"
 import * as Idempotency from "../http/Idempotency.ts"
-import { MasterKey } from "../http/MasterKey.ts"
 import { answer, Pages } from "../http/Page.ts"
 import { notFound } from "../http/Problem.ts"
-import { verb } from "../http/verb.ts"
-import { CreateWebhook, UpdateWebhook } from "./Webhook.ts"
+import { CreateWebhook, PreviewWebhook, UpdateWebhook } from "./Webhook.ts"
+import { WebhookPreview } from "./WebhookPreview.ts"
 import { Webhooks } from "./Webhooks.ts"
 import { WebhooksRepo } from "./WebhooksRepo.ts"
 
@@ -20,23 +22,27 @@ export const layer = HttpApiBuilder.group(
   Api,
   "webhooks",
   Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
     const pages = yield* Pages
     const repo = yield* WebhooksRepo
     const webhooks = yield* Webhooks
+    const preview = yield* WebhookPreview
     const sql = yield* SqlClient.SqlClient
     const master = yield* MasterKey
 
     const mutation = { uninterruptible: true }
 
     const requireManageable = Effect.fnUntraced(function* (principal: PrincipalState, webhookId: string) {
-      if (Option.isNone(yield* repo.find(principal, webhookId))) return yield* notFound()
+      const found = yield* repo.find(principal, webhookId)
+      if (Option.isNone(found)) return yield* notFound()
       yield* requireManage(principal)
+      return found.value
     })
 
     return handlers
       .handleRaw(
         "createWebhook",
-        verb("createWebhook", () =>
+        handler("createWebhook", () =>
           Effect.gen(function* () {
             const principal = yield* Principal
             const body = yield* Body.json(CreateWebhook)
@@ -46,9 +52,20 @@ export const layer = HttpApiBuilder.group(
         ),
         mutation
       )
+      .handleRaw(
+        "previewWebhook",
+        handler("previewWebhook", () =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            return HttpServerResponse.raw(yield* preview.of(principal, yield* Body.json(PreviewWebhook)), {
+              contentType: "application/json"
+            })
+          }).pipe(dieOnSql)
+        )
+      )
       .handle(
         "listWebhooks",
-        verb("listWebhooks", ({ urlParams: { cursor, limit, ...filters } }) =>
+        read("listWebhooks", ({ urlParams: { cursor, limit, ...filters } }) =>
           Effect.flatMap(Principal, (principal) =>
             Effect.map(
               pages.cut({
@@ -66,7 +83,7 @@ export const layer = HttpApiBuilder.group(
       )
       .handle(
         "getWebhook",
-        verb("getWebhook", ({ path: { webhookId } }) =>
+        read("getWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
             const found = yield* repo.find(yield* Principal, webhookId)
             if (Option.isNone(found)) return yield* notFound()
@@ -77,12 +94,14 @@ export const layer = HttpApiBuilder.group(
       )
       .handleRaw(
         "updateWebhook",
-        verb("updateWebhook", ({ path: { webhookId } }) =>
+        handler("updateWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
             // Whether the webhook is there, and who may change it, comes before what the body says.
-            yield* requireManageable(principal, webhookId)
+            const known = yield* requireManageable(principal, webhookId)
             const patch = yield* Body.json(UpdateWebhook, ["application/json", "application/merge-patch+json"])
+            // The URL is a way out for data.
+            if (patch.url !== undefined && patch.url !== known.url) yield* confirmAct
             return HttpServerResponse.unsafeJson(yield* webhooks.update(principal, webhookId, patch))
           }).pipe(dieOnSql)
         ),
@@ -90,7 +109,7 @@ export const layer = HttpApiBuilder.group(
       )
       .handle(
         "deleteWebhook",
-        verb("deleteWebhook", ({ path: { webhookId } }) =>
+        handler("deleteWebhook", ({ path: { webhookId } }) =>
           // A body is no part of it, and is read so that the caller's time for sending one does not run on.
           Effect.zipRight(
             Idempotency.sentText,
@@ -101,11 +120,12 @@ export const layer = HttpApiBuilder.group(
       )
       .handleRaw(
         "rotateSecret",
-        verb("rotateSecret", ({ path: { webhookId } }) =>
+        handler("rotateSecret", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
             // Who may do it comes before what was answered to an earlier request with the same Idempotency-Key.
             yield* requireManageable(principal, webhookId)
+            yield* confirmAct
             const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId), (body) => ({ status: 200, body }))
             return yield* Idempotency.once(sql, callerOf(principal), yield* Idempotency.sentText, rotated)
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)

@@ -20,8 +20,10 @@ export interface RefusedUrl {
   readonly detail: string
 }
 
+/** Ports that a URL may always have. */
+export const ALWAYS_PORTS: ReadonlyArray<number> = [443, 8443]
+
 const MAX_LENGTH = 2_048
-const PORTS = [443, 8443]
 /** Longest host name, in characters. */
 const MAX_HOST = 253
 const label = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/
@@ -60,7 +62,8 @@ export const check = (text: string, allowed: Allowed): Either.Either<string, Ref
   const { hostname } = url
   if (hostname.endsWith(".")) return malformed("must not end its host with a dot")
   const port = url.port === "" ? 443 : Number(url.port)
-  if (![...PORTS, ...allowed.ports].includes(port)) return undeliverable(`must use port ${[...PORTS, ...allowed.ports].join(" or ")}`)
+  if (![...ALWAYS_PORTS, ...allowed.ports].includes(port))
+    return undeliverable(`must use port ${[...ALWAYS_PORTS, ...allowed.ports].join(" or ")}`)
   if (allowedHost(hostname, allowed)) return Either.right(url.href)
   if (literalOf(hostname) !== undefined) return undeliverable("must name a host, not an address")
   // The parser lets through what no name server knows: empty labels, signs, labels and names that are too long.

@@ -58,10 +58,10 @@ describe("stopping", () => {
       const idleClosed = new Promise<number>((resolve) => idle.once("close", () => resolve(performance.now())))
       await new Promise((resolve) => idle.on("data", resolve))
       const release = await hold()
-      const answers = Array.from({ length: 8 }, () =>
+      const answers = Array.from({ length: 5 }, () =>
         read(process).then(async (answer) => [answer.status, (await answer.json()) as unknown])
       )
-      await waiting(8)
+      await waiting(5)
       const begun = performance.now()
       const ended = process.end(signal)
       await Bun.sleep(300)

@@ -31,7 +31,7 @@ describe("exit code 2: the command line does not say what is needed", () => {
     const ends = await Promise.all(lines.map((args) => run(args)))
     expect(ends.map(({ code }, index) => [lines[index], code])).toEqual(lines.map((args) => [args, 2]))
     for (const { stderr, stdout } of ends) expect(`${stderr}${stdout}`.trim()).not.toBe("")
-    expect(ends[2]?.stderr).toContain("“butler” is no role; there are api, worker, dispatcher")
+    expect(ends[2]?.stderr).toContain("“butler” is not a role; the roles are api, worker, dispatcher")
   })
 
   test("--help is exit code 0 and names every command", async () => {
@@ -41,7 +41,7 @@ describe("exit code 2: the command line does not say what is needed", () => {
   })
 })
 
-describe("exit code 3: a setting is missing or does not fit", () => {
+describe("exit code 3: a setting is missing or invalid", () => {
   test("one line per setting: its name, what was read, what is expected; secrets are not echoed", async () => {
     const { code, stderr, stdout } = await run(["start"], {
       PORT: "eighty",

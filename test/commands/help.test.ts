@@ -6,9 +6,11 @@ import { exitCodes } from "../../src/commands/exit.ts"
 import { helpText, program } from "../../src/commands/help.ts"
 import { keys } from "../../src/commands/keys.ts"
 import { load } from "../../src/commands/load.ts"
-import { secrets } from "../../src/commands/secrets.ts"
-import { migrate, start } from "../../src/commands/service.ts"
+import { secrets } from "../../src/commands/reencrypt.ts"
+import { migrate, start } from "../../src/commands/start.ts"
+import { statements } from "../../src/commands/statements.ts"
 import { users } from "../../src/commands/users.ts"
+import { verify } from "../../src/commands/verify.ts"
 import { cli } from "../support/app.ts"
 import { temporaryFiles } from "../support/files.ts"
 
@@ -34,7 +36,7 @@ describe("help", () => {
   test("of every command says how it is used and what each of its options means, in lines that fit the terminal", async () => {
     const shown = program(
       "",
-      [start, migrate, load, keys, secrets, users, demo, doctor].map(({ descriptor }) => descriptor)
+      [start, migrate, load, keys, secrets, users, statements, demo, verify, doctor].map(({ descriptor }) => descriptor)
     )
     const names = commands((await cli([], broken)).stdout)
     expect(names.length).toBeGreaterThan(9)

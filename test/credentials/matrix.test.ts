@@ -49,8 +49,13 @@ type User = ReturnType<typeof userOf> extends fc.Arbitrary<infer A> ? A : never
 type Key = User["keys"][number]
 
 const collections = ["/v1/vaults", "/v1/assets", "/v1/networks"]
-const ofVault = ["", "/balances", "/transactions", "/addresses"]
-const resources = [...collections, ...[...allVaults, "vault_absent"].flatMap((id) => ofVault.map((path) => `/v1/vaults/${id}${path}`))]
+const ofVault = ["", "/balances", "/transactions", "/addresses", "/balance-history?asset=ethereum%2Fnative"]
+const introspection = ["/v1/credential", ...[...allVaults, "vault_absent", "vault_%00"].map((id) => `/v1/credential?vaultId=${id}`)]
+const resources = [
+  ...introspection,
+  ...collections,
+  ...[...allVaults, "vault_absent"].flatMap((id) => ofVault.map((path) => `/v1/vaults/${id}${path}`))
+]
 
 /** What a key must be answered at a path: a refusal, or ids that tell the rows apart. */
 const oracle = (owner: User, key: Key, path: string): string => {
@@ -59,6 +64,15 @@ const oracle = (owner: User, key: Key, path: string): string => {
   if (key.ips.length > 0 && !key.ips.includes("127.0.0.0/8")) return "403 ip_not_allowed"
   const reads = key.scopes.includes("vault:read")
   const sees = (id: string) => owner.roles.includes(id) && (key.allowlist === null || key.allowlist.includes(id))
+  if (introspection.includes(path)) {
+    // C-7: of a vault the first that holds of unknown, scope, allowlist, visible; a hidden one is as unknown as an absent one.
+    const allowed = owner.roles.filter((id) => key.allowlist === null || key.allowlist.includes(id)).length
+    const counts = `200 ${owner.roles.length} ${allowed} ${reads ? allowed : 0}`
+    const [, id] = path.split("=")
+    if (id === undefined) return counts
+    if (!owner.roles.includes(id)) return `${counts} unknown`
+    return `${counts} ${!reads ? "scope" : sees(id) ? "visible" : "allowlist"}`
+  }
   if (collections.includes(path)) {
     if (!reads) return "403 insufficient_scope"
     const { networks, vaults } = organizations[owner.organizationId]
@@ -68,16 +82,23 @@ const oracle = (owner: User, key: Key, path: string): string => {
   const [, id = "", list = ""] = /^\/v1\/vaults\/([^/]+)\/?(.*)$/.exec(path) ?? []
   if (!reads || !sees(id)) return "404 not_found"
   // Each vault has one row in each list, and the row says whose it is.
-  return `200 ${list === "" ? id : `${list} ${allVaults.indexOf(id) + 1}`}`
+  return `200 ${list === "" ? id : `${list.split("?", 1)[0]} ${allVaults.indexOf(id) + 1}`}`
 }
 
 /** An answer in the oracle's words. */
 const words = async (secret: string, path: string): Promise<string> => {
   const { json, status } = await app.get(path, secret)
   if (status !== 200) return `${status} ${json.code}`
+  if (introspection.includes(path)) {
+    const { vault, vaults } = json
+    const of = vault === undefined ? "" : ` ${vault.because}`
+    expect(vault?.visible ?? false).toBe(vault?.because === "visible")
+    return `200 ${vaults.role} ${vaults.allowlist} ${vaults.visible}${of}`
+  }
   if (json.data === undefined) return `200 ${json.id}`
-  const list = path.split("/").at(-1)
-  if (list === "balances" || list === "transactions") return `200 ${list} ${json.data.map(({ amount }: { amount: string }) => amount)}`
+  const list = path.split("?", 1)[0]?.split("/").at(-1)
+  if (list === "balances" || list === "balance-history" || list === "transactions")
+    return `200 ${list} ${json.data.map(({ amount }: { amount: string }) => amount)}`
   if (list === "addresses") return `200 addresses ${json.data.map(({ address }: { address: string }) => address)}`
   return `200 ${json.data
     .map(({ id, name }: { id?: string; name?: string }) => id ?? name)
@@ -141,7 +162,7 @@ test("Authentication 10 and 11: whatever users, roles and keys there are, every 
         })
       )
     }),
-    // Each of them has at least 25 keys, and each key 31 paths.
+    // Each of them has at least 25 keys, and each key 47 paths.
     { numRuns: 13, endOnFailure: true }
   )
   expect(cases).toBeGreaterThanOrEqual(10_000)

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { ApiKeys } from "../../src/credentials/ApiKeys.ts"
 import { type Process, useApp } from "../support/app.ts"
 import { smallest } from "../support/records.ts"
 
@@ -96,16 +98,41 @@ describe("Decision D-10: 30 failed authentications in an hour from one address",
     expect((await app.get("/v1/networks", key, from("198.51.100.2"))).status).toBe(200)
   })
 
-  test("are counted for secrets of the right form that nobody has, too, and not for other failures", async () => {
+  test("are counted for secrets of the right form that nobody has, too, and not for requests without a key", async () => {
     const unknown = (await app.key("user_a")).secret
     await app.sql("DELETE FROM api_keys")
     for (let count = 0; count < 30; count++) await bad("198.51.100.3", unknown)
     expect((await bad("198.51.100.3")).status).toBe(429)
-    const expired = (await app.key("user_a", { expiresAt: "2020-01-01T00:00:00Z" })).secret
     for (let count = 0; count < 35; count++) {
       expect((await app.get("/v1/networks", undefined, from("198.51.100.4"))).json.code).toBe("missing_credentials")
-      expect((await bad("198.51.100.4", expired)).json.code).toBe("expired_api_key")
     }
+  })
+
+  test("are counted for keys that expired, that were revoked, and that are not allowed from the address, too", async () => {
+    const expired = (await app.key("user_a", { expiresAt: "2020-01-01T00:00:00Z" })).secret
+    const elsewhere = (await app.key("user_a", { ipAllowlist: ["192.0.2.0/24"] })).secret
+    const revoked = await app.key("user_a")
+    await app.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(revoked.key.id)))
+    for (const [address, secret, code] of [
+      ["198.51.100.5", expired, "expired_api_key"],
+      ["198.51.100.6", revoked.secret, "revoked_api_key"],
+      ["198.51.100.7", elsewhere, "ip_not_allowed"]
+    ] as const) {
+      for (let count = 1; count <= 30; count++) {
+        expect([count, (await app.get("/v1/networks", secret, from(address))).json.code]).toEqual([count, code])
+      }
+      expect((await app.get("/v1/networks", secret, from(address))).json.code).toBe("too_many_failed_auth")
+    }
+  })
+
+  test("are counted together for clients of whom a trusted proxy says no address", async () => {
+    const key = await fresh()
+    const hops = ["unknown", "_hidden", "not an address"]
+    for (let count = 1; count <= 30; count++) {
+      expect([count, (await bad(hops[count % 3] ?? "")).json.code]).toEqual([count, "invalid_api_key"])
+    }
+    for (const hop of hops) expect((await bad(hop)).json.code).toBe("too_many_failed_auth")
+    expect((await app.get("/v1/networks", key, from("198.51.100.8"))).status).toBe(200)
   })
 
   test("an IPv6 caller is its /64, a header that is not believed counts for the socket's address", async () => {

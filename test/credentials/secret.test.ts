@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { createHash } from "node:crypto"
 import { Redacted } from "effect"
 import fc from "fast-check"
-import * as Secret from "../../src/credentials/Secret.ts"
+import * as Secret from "../../src/credentials/keySecret.ts"
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const fresh = () => Redacted.value(Secret.make())

@@ -113,7 +113,7 @@ describe("Postgres is away", () => {
   })
 })
 
-describe("Postgres does not answer", () => {
+describe("Postgres is unavailable", () => {
   test("a read that hangs is 503 within a few seconds, also when many hang, and reads recover at once when it answers again", async () => {
     await app.get("/v1/vaults", key)
     proxy.silence()

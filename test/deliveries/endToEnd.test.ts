@@ -91,6 +91,7 @@ test("a delivery carries the headers that the contract names and no other: nothi
     "host",
     "user-agent",
     "webhook-id",
+    "webhook-sequence",
     "webhook-signature",
     "webhook-timestamp",
     "x-service-attempt",

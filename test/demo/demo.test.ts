@@ -174,7 +174,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     const same = demo([], undefined)
     const elsewhere = demo([], undefined, { DATA_DIR: path.join(folder, "other"), PORT: port })
     expect([await same.child.exited, await elsewhere.child.exited]).toEqual([5, 5])
-    expect(same.shown()).toContain(`A demo of ${dataDir} runs already (process ${live.child.pid})`)
+    expect(same.shown()).toContain(`A demo of ${dataDir} is already running (process ${live.child.pid})`)
     expect(elsewhere.shown()).toContain(`Port ${port} (PORT) is in use.`)
     expect(elsewhere.shown()).toContain("DATA_DIR=.data-2 PORT=0")
     expect(live.child.exitCode).toBeNull()
@@ -183,7 +183,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
   test("Ctrl-C stops it in order and leaves nothing behind", async () => {
     live.child.terminal?.write("\u0003")
     expect(await live.child.exited).toBe(0)
-    expect(live.shown()).toMatch(/Stopped in .* The data stay in/)
+    expect(live.shown()).toMatch(/Stopped in .* Data is kept in/)
     expect(processesOf(folder)).toEqual([])
     expect(fs.readdirSync(path.join(dataDir, "run")).filter((name) => name.endsWith(".pid") || name.endsWith(".owner"))).toEqual([])
   })

@@ -86,8 +86,8 @@ describe("custody doctor", () => {
     expect(wellOf("Temporal")).toMatch(/^server [\d.]+ answers$/)
     expect(wellOf("Namespace")).toBe("default")
     expect(wellOf("Search attributes")).toContain("WebhookId")
-    expect(wellOf("Workers")).toMatch(/^1 took work from /)
-    expect(wellOf("Master key")).toBe("opens the last 1 webhook secrets")
+    expect(wellOf("Workers")).toMatch(/^1 polled /)
+    expect(wellOf("Master key")).toBe("decrypts the last 1 webhook secrets")
     expect(wellOf("Public API")).toContain(`in use by this service (process ${app.main?.child.pid})`)
     expect(wellOf("WEBHOOK_EXTRA_CA")).toMatch(/^valid for \d+ days more$/)
   })
@@ -117,7 +117,7 @@ describe("custody doctor", () => {
     const pair = await doctor({ TLS_CERT_FILE: "/etc/ssl/cert.pem" })
     expect([pair.code, pair.findings.map(({ subject }) => subject)]).toEqual([3, ["TLS_KEY_FILE"]])
     const { about, code: keyCode } = await doctor({ MASTER_KEY: "" })
-    expect([keyCode, about("MASTER_KEY")]).toMatchObject([3, { says: "It is not set, and DATABASE_URL is." }])
+    expect([keyCode, about("MASTER_KEY")]).toMatchObject([3, { says: "It is not set, but DATABASE_URL is." }])
   })
 
   test("a Postgres that cannot be reached: exit code 5, without the password", async () => {
@@ -144,7 +144,7 @@ describe("custody doctor", () => {
     const wrong = await doctor({ MASTER_KEY: another })
     expect([wrong.code, wrong.about("Master key")]).toMatchObject([
       3,
-      { says: expect.stringContaining("1 of the last 1 webhook secrets were sealed under another key") }
+      { says: expect.stringContaining("1 of the last 1 webhook secrets were encrypted with another key") }
     ])
     const rotating = await doctor({ MASTER_KEY: another, MASTER_KEY_PREVIOUS: env.MASTER_KEY ?? "" })
     expect([rotating.code, rotating.about("Master key")]).toMatchObject([
@@ -191,7 +191,7 @@ describe("custody doctor", () => {
     ])
     expect((await tls(expired.cert, expired.key)).about("TLS_CERT_FILE")).toMatchObject({ says: expect.stringContaining("expired on") })
     const none = await doctor({ WEBHOOK_EXTRA_CA: file("ca.pem", "nothing") })
-    expect([none.code, none.about("WEBHOOK_EXTRA_CA")]).toMatchObject([3, { says: expect.stringContaining("holds no certificate") }])
+    expect([none.code, none.about("WEBHOOK_EXTRA_CA")]).toMatchObject([3, { says: expect.stringContaining("contains no certificate") }])
     expect((await doctor({ WEBHOOK_EXTRA_CA: "/nowhere/ca.pem" })).about("WEBHOOK_EXTRA_CA")).toMatchObject({
       says: expect.stringContaining("cannot be read")
     })
@@ -226,8 +226,8 @@ describe("custody doctor", () => {
   test("on a machine where nothing was started it starts and writes nothing", async () => {
     const folder = path.join(freshFolder(), "data")
     const { code, wellOf } = await doctor({ DATABASE_URL: "", TEMPORAL_ADDRESS: "", MASTER_KEY: "", DATA_DIR: folder })
-    expect(wellOf("Postgres")).toBe("the embedded one does not run now; a start creates it")
-    expect(wellOf("Temporal")).toBe("the embedded server does not run now; a start starts it")
+    expect(wellOf("Postgres")).toBe("the embedded server is not running; `custody start` creates it")
+    expect(wellOf("Temporal")).toBe("the embedded server is not running; `custody start` starts it")
     expect([code === 0 || code === 5, fs.existsSync(folder)]).toEqual([true, false])
   })
 })

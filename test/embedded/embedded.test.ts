@@ -23,6 +23,10 @@ beforeAll(() => {
   // Where no `temporal` is on PATH, the one that was built for the other tests serves here too.
   const built = path.join(cache, "bin", "temporal")
   fs.mkdirSync(path.join(folder, "bin"))
+  // As an earlier version left them.
+  fs.mkdirSync(path.join(folder, "log"), { mode: 0o755 })
+  fs.writeFileSync(path.join(folder, "log", "temporal.log"), "", { mode: 0o644 })
+  fs.chmodSync(folder, 0o755)
   if (fs.existsSync(built)) fs.symlinkSync(built, path.join(folder, "bin", "temporal"))
 })
 
@@ -90,6 +94,24 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
       expect([file, (fs.statSync(path.join(folder, file)).mode & 0o077).toString(8)]).toEqual([file, "0"])
     }
     for (const one of left()) expect(one).not.toContain(fs.readFileSync(path.join(folder, "postgres-password"), "utf8").trim())
+  })
+
+  test("nobody else on the machine can read what is in DATA_DIR, also what an earlier version left readable", () => {
+    const open: Array<string> = []
+    const look = (at: string) => {
+      for (const entry of fs.readdirSync(at, { withFileTypes: true })) {
+        const file = path.join(at, entry.name)
+        if (entry.isSymbolicLink()) continue
+        if ((fs.statSync(file).mode & 0o077) !== 0) open.push(file)
+        // Postgres guards its own folder, by its own mode.
+        if (entry.isDirectory() && entry.name !== "postgres") look(file)
+      }
+    }
+    look(folder)
+    expect(open).toEqual([])
+    // Another user can pass through to Postgres at most.
+    expect(fs.statSync(folder).mode & 0o066).toBe(0)
+    expect(fs.existsSync(path.join(folder, "temporal.db"))).toBe(true)
   })
 
   test("the command line finds the same database through DATA_DIR, and the API serves what was fed", async () => {

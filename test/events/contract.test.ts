@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { App } from "../support/app.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
-import { create, useKeys } from "../webhooks/verbs.ts"
+import { create, useKeys } from "../support/webhookFixtures.ts"
 import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, insertEvents } from "./rows.ts"
 
 const receiver = new Receiver()

@@ -1,8 +1,8 @@
 /** The event log over HTTP. Spec: Webhook event; List webhook events; Emission and log. Decisions D-2, D-9, D-28, D-31. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
-import { transaction, vault } from "../support/records.ts"
-import { create, short, useKeys } from "../webhooks/verbs.ts"
+import { entity, transaction, vault } from "../support/records.ts"
+import { create, short, useKeys } from "../support/webhookFixtures.ts"
 import { delivery, type EventRow, event, insertDeliveries, insertEvents, payloadOf } from "./rows.ts"
 
 const app = useApp()
@@ -16,10 +16,15 @@ const ids = (rows: ReadonlyArray<{ readonly id: string }>) => rows.map(({ id }) 
 
 describe("Emission and log", () => {
   test("every event is recorded in the event log, whether or not a webhook matched; dispatchedAt is null while dispatch is pending", async () => {
-    // This app has no dispatcher, so dispatch stays pending.
-    await app.feed([transaction("vault_a", 1), vault("vault_new", "entity_a")])
+    // This app has no dispatcher, so what a webhook wants stays pending; what none wants has no deliveries to wait for.
+    const webhook = await create(app, keys.owner)
+    await app.feed([transaction("vault_a", 1), entity("entity_new", "org_a"), vault("vault_new", "entity_new")])
+    await app.request("DELETE", `/v1/webhooks/${webhook.id}`, { key: keys.owner })
     const { json } = await app.get("/v1/webhook-events", keys.owner)
     const found = json.data.find(({ kind }: { kind: string }) => kind === "transaction.confirmed")
+    // It is not visible to anybody yet: nobody has a role on the new vault.
+    const [unwanted] = await app.sql("SELECT dispatched_at FROM events WHERE kind = 'vault.created' AND vault_id = 'vault_new'")
+    expect(Date.parse(String(unwanted?.["dispatched_at"]))).toBeGreaterThan(0)
     expect(found).toEqual({
       id: expect.stringMatching(/^evt_[0-9a-hjkmnp-tv-z]{26}$/),
       entityId: "entity_a",

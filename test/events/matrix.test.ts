@@ -8,7 +8,7 @@ import fc from "fast-check"
 import { ApiKeys } from "../../src/credentials/ApiKeys.ts"
 import { useApp } from "../support/app.ts"
 import { asset, entity, network, organization, user, vault } from "../support/records.ts"
-import { create, short, tryCreate } from "../webhooks/verbs.ts"
+import { create, short, tryCreate } from "../support/webhookFixtures.ts"
 import { delivery, type EventRow, event, insertDeliveries, insertEvents } from "./rows.ts"
 
 const app = useApp()
@@ -153,7 +153,11 @@ beforeAll(async () => {
   }
   await insertEvents(app, events)
   const rows = events.flatMap((row) =>
-    webhooks.map((webhook) => ({ row: delivery({ eventId: row.id, webhookId: webhook.id }), webhook, event: row }))
+    webhooks.map((webhook, index) => {
+      // A delivery that the dispatcher writes has its event's vault; one from before the column, and of a pair that it would not write, has none.
+      const vaultId = webhook.entityIds.includes(row.entityId) && index % 2 === 0 ? row.vaultId : null
+      return { row: delivery({ eventId: row.id, webhookId: webhook.id, vaultId }), webhook, event: row }
+    })
   )
   await insertDeliveries(
     app,
@@ -179,7 +183,7 @@ const questions = function* (caller: Caller) {
     yield [
       "GET",
       `${path}/deliveries`,
-      one(seen, `200 ${sorted(deliveries.filter((_) => _.webhook === webhook).map(({ id }) => id))}`)
+      one(seen, `200 ${sorted(deliveries.filter((_) => _.webhook === webhook && seesEvent(caller, _.event)).map(({ id }) => id))}`)
     ] as const
     yield ["PATCH", path, one(seen, refused ?? `200 ${webhook.id}`)] as const
   }
@@ -205,6 +209,8 @@ const questions = function* (caller: Caller) {
 
 const ask = async (secret: string, method: string, target: string): Promise<string> => {
   const answer = await app.request(method, target, { key: secret, ...(method === "PATCH" ? { body: {} } : {}) })
+  // Reads of one organization are bounded: on a busy machine one may have waited too long for its turn.
+  if (answer.status === 503 && answer.headers.get("retry-after") !== null) return ask(secret, method, target)
   const { json, status } = answer
   if (status !== 200) return short(answer)
   if (json.data !== undefined) return `200 ${sorted(json.data.map(({ id }: { id: string }) => id))}`
@@ -273,11 +279,11 @@ interface Asked {
   readonly vaultIds: ReadonlyArray<string> | null
 }
 
-/** What the caller can read, as webhooks could ask for it: each reachable entity as a whole, each visible vault. */
+/** What the caller can read, as webhooks could ask for it: each entity of which every vault is visible, each visible vault. */
 const readable = (caller: Caller): ReadonlyArray<Asked> => [
   ...(caller.key.allowlist === null
     ? Object.keys(entities)
-        .filter((id) => reaches(caller, id))
+        .filter((id) => reaches(caller, id) && Object.entries(vaults).every(([vault, at]) => at !== id || seesVault(caller, vault)))
         .map((id) => ({ entityIds: [id], vaultIds: null }))
     : []),
   ...Object.entries(vaults)
@@ -296,8 +302,9 @@ test("Decision D-8: whatever a key asks to have sent, it is what the key could r
     refused = 0
   await fc.assert(
     fc.asyncProperty(userOf("user_1", "org_a"), fc.array(asked, { minLength: 12, maxLength: 12 }), async (one, bodies) => {
-      const owner = { ...one, owner: true }
-      // One key that is limited to nothing, so that an owner always reaches something.
+      // An owner who sees at least one vault.
+      const owner = { ...one, owner: true, roles: one.roles.length === 0 ? ["vault_1"] : one.roles }
+      // One key that is limited to nothing, so that an owner always sees something.
       for (const key of [whole, ...owner.keys]) {
         await app.feed([user(one.id, one.organizationId, vaultsOf("org_a"), { organizationRole: "owner" })])
         const { secret } = await app.key(one.id, { scopes: ["webhook:manage"], vaultIds: key.allowlist })
@@ -307,7 +314,7 @@ test("Decision D-8: whatever a key asks to have sent, it is what the key could r
           const allowed =
             body.entityIds.every((id) => reaches(caller, id)) &&
             (body.vaultIds === null
-              ? key.allowlist === null
+              ? key.allowlist === null && Object.entries(vaults).every(([id, at]) => !body.entityIds.includes(at) || seesVault(caller, id))
               : body.vaultIds.every((id) => body.entityIds.includes(vaults[id] ?? "") && seesVault(caller, id)))
           const answer = await tryCreate(app, secret, { ...body, status: "DISABLED" })
           expect({ caller, body, answer: short(answer) }).toEqual({ caller, body, answer: allowed ? "201" : "400 invalid_body" })
@@ -320,7 +327,7 @@ test("Decision D-8: whatever a key asks to have sent, it is what the key could r
     }),
     { numRuns: 12, endOnFailure: true }
   )
-  // Every run has at least the three entities that the unlimited key reaches, and with each key the foreign one.
-  expect(taken).toBeGreaterThanOrEqual(12 * 3)
+  // Every run has at least one vault that the unlimited key sees, and with each key the foreign entity.
+  expect(taken).toBeGreaterThanOrEqual(12)
   expect(refused).toBeGreaterThanOrEqual(12 * 4)
 }, 120_000)

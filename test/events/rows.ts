@@ -90,6 +90,8 @@ export interface DeliveryRow {
   readonly kind: string
   readonly status: string
   readonly createdAt: string
+  /** The vault of the event; null is what deliveries have that are older than the column, and those of events without a vault. */
+  readonly vaultId: string | null
 }
 
 /** A delivery that was made at `at` (ms), by default now. */
@@ -102,6 +104,7 @@ export const delivery = (
     kind: "transaction.confirmed",
     status: "DELIVERED",
     createdAt: new Date(at).toISOString(),
+    vaultId: null,
     ...more
   }
 }
@@ -113,19 +116,20 @@ export const insertDeliveries = async (app: App, rows: ReadonlyArray<DeliveryRow
   )
   const column = <A>(value: (row: DeliveryRow) => A) => rows.map(value)
   await app.sql(
-    `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, created_at, delivered_at, failure_reason, next_attempt_at)
-     SELECT id, event_id, webhook_id, kind, status, created_at, CASE WHEN status = 'DELIVERED' THEN created_at END,
+    `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, created_at, vault_id, delivered_at, failure_reason, next_attempt_at)
+     SELECT id, event_id, webhook_id, kind, status, created_at, vault_id, CASE WHEN status = 'DELIVERED' THEN created_at END,
        CASE status WHEN 'FAILED' THEN 'EXHAUSTED' WHEN 'CANCELED' THEN 'WEBHOOK_DISABLED' END,
        CASE WHEN status IN ('PENDING', 'RETRYING') THEN created_at + interval '1 hour' END
-     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
-       AS d (id, event_id, webhook_id, kind, status, created_at)`,
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[])
+       AS d (id, event_id, webhook_id, kind, status, created_at, vault_id)`,
     [
       column((_) => _.id),
       column((_) => _.eventId),
       column((_) => _.webhookId),
       column((_) => _.kind),
       column((_) => _.status),
-      column((_) => _.createdAt)
+      column((_) => _.createdAt),
+      column((_) => _.vaultId)
     ]
   )
 }

@@ -3,8 +3,8 @@
  * receiver that remembers each request, and the history check that ends every fault. Reliability, fault matrix.
  */
 import { afterAll, beforeAll } from "bun:test"
-import { webhookOf, world } from "../deliveries/verbs.ts"
 import { type Answer, App, type Process } from "../support/app.ts"
+import { webhookOf, world } from "../support/deliveryFixtures.ts"
 import { type Received, Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { hash, transaction } from "../support/records.ts"
 
@@ -24,7 +24,7 @@ export interface History {
   readonly unfinished: number
   /** Requests without an attempt of their own, and answered attempts without a request. */
   readonly unmatched: number
-  /** Requests of a delivery beyond the first that was answered 2xx: what at-least-once allows when a sender is killed. */
+  /** Requests of a delivery beyond the first that was answered 2xx: what at-least-once allows when a webhookClient is killed. */
   readonly repeated: number
 }
 
@@ -123,7 +123,7 @@ export class Rig {
       async () => {
         const [row] = await this.app
           .sql(`
-          SELECT (SELECT count(*) FROM events WHERE dispatched_at IS NULL)
+          SELECT (SELECT count(*) FROM event_outbox)
             + (SELECT count(*) FROM deliveries WHERE status IN ('PENDING', 'RETRYING')) AS waiting`)
           .catch(() => [])
         return Number(row?.["waiting"]) === 0 || Bun.sleep(200).then(() => false)

@@ -6,9 +6,9 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { workflows } from "../../workflows/contract.ts"
-import { webhookOf } from "../deliveries/verbs.ts"
 import type { Answer, Process } from "../support/app.ts"
 import { Clock, canShift } from "../support/clock.ts"
+import { webhookOf } from "../support/deliveryFixtures.ts"
 import { PostgresServer } from "../support/postgres.ts"
 import { until } from "../support/receiver.ts"
 import { address } from "../support/records.ts"

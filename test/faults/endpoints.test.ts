@@ -1,15 +1,15 @@
 /** What hostile endpoints cost: memory when they answer with bombs, CPU when they flood. Reliability F15, F17. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { gzipSync } from "node:zlib"
-import { cpuOf, happen, rssOf, settle, webhookOf } from "../deliveries/verbs.ts"
 import { App } from "../support/app.ts"
+import { cpuOf, happen, rssOf, settle, webhookOf } from "../support/deliveryFixtures.ts"
 import { temporaryFiles } from "../support/files.ts"
+import { HostileEndpoints } from "../support/hostileEndpoints.ts"
 import { authority, until } from "../support/receiver.ts"
-import { Zoo } from "../support/zoo.ts"
 import { long, report } from "./Rig.ts"
 
 const app = new App()
-const zoo = new Zoo()
+const hostile = new HostileEndpoints()
 const files = temporaryFiles()
 const BOMBS = long ? 100 : 15,
   FLOODS = long ? 20 : 3
@@ -18,20 +18,20 @@ const bomb = gzipSync(Buffer.alloc((long ? 1_024 : 128) * 1_048_576))
 
 beforeAll(async () => {
   const { ca, sign } = await authority()
-  await zoo.open(await sign({ names: ["localhost"] }))
-  zoo.on("/bomb", ({ end, write }) => {
+  await hostile.open(await sign({ names: ["localhost"] }))
+  hostile.on("/bomb", ({ end, write }) => {
     write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`)
     write(bomb)
     end()
   })
-  zoo.on("/flood", ({ forever }) => forever("HTTP/1.1 103 Early Hints\r\n\r\n"))
-  zoo.on("/plain", ({ end, write }) => {
+  hostile.on("/flood", ({ forever }) => forever("HTTP/1.1 103 Early Hints\r\n\r\n"))
+  hostile.on("/plain", ({ end, write }) => {
     write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     end()
   })
   await app.open(["api", "worker", "dispatcher"], {
     WEBHOOK_ALLOW_CIDRS: "127.0.0.0/8",
-    WEBHOOK_ALLOW_PORTS: String(zoo.port),
+    WEBHOOK_ALLOW_PORTS: String(hostile.port),
     WEBHOOK_EXTRA_CA: files.write("ca.pem", ca),
     WEBHOOK_RETRY_SCHEDULE: "0s"
   })
@@ -39,14 +39,14 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(async () => {
   await app.close()
-  zoo.close()
+  hostile.close()
   files.remove()
 })
 
 /** Sends this many events to an endpoint and returns what that cost the program. */
 const cost = async (entity: number, path: string, count: number) => {
   const pid = app.main?.child.pid ?? 0
-  const webhook = await webhookOf(app, key, entity, `https://localhost:${zoo.port}${path}`)
+  const webhook = await webhookOf(app, key, entity, `https://localhost:${hostile.port}${path}`)
   const [cpu, rss] = [await cpuOf(pid), await rssOf(pid)]
   let most = rss
   await happen(

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { Client } from "@temporalio/client"
-import { deliveriesOf, happen, settle, webhookOf } from "../deliveries/verbs.ts"
 import { App } from "../support/app.ts"
+import { deliveriesOf, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { operator } from "../support/temporal.ts"
 import { long, report } from "./Rig.ts"
@@ -35,7 +35,9 @@ beforeAll(async () => {
   await app.open(["api", "worker", "dispatcher"], {
     ...env,
     WEBHOOK_ALLOW_PORTS: `${env.WEBHOOK_ALLOW_PORTS},1`,
-    WEBHOOK_RETRY_SCHEDULE: `0s${",4s".repeat(29)}`
+    WEBHOOK_RETRY_SCHEDULE: `0s${",4s".repeat(29)}`,
+    // The histories of single deliveries say on which queue each step ran.
+    WEBHOOK_FIRST_ATTEMPTS: "each"
   })
   key = await settle(app, ENDPOINTS)
   for (const number of everybody)

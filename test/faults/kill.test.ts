@@ -34,15 +34,29 @@ describe("Architecture, What must hold 1: a process may die between any two stat
     expect(history.repeated).toBeLessThanOrEqual(kills * 8 * rig.paths.length)
   }, 600_000)
 
-  const places = ["feed-written", "dispatch-written", "dispatched", "started", "begun", "sent", "answered", "recorded", "failure-written"]
+  const places = [
+    "feed-written",
+    "dispatch-written",
+    "dispatched",
+    "started",
+    "begun",
+    "sent",
+    "answered",
+    "recorded",
+    "failure-written",
+    "group-started"
+  ]
   for (const place of places) {
-    if (!long && !["dispatched", "sent", "answered"].includes(place)) continue
+    if (!long && !["dispatched", "sent", "answered", "group-started"].includes(place)) continue
     for (const nth of long ? [1, 4] : [3])
       test(`killed where it has ${place.replace("-", " ")}, the ${nth}th time (F1, F2, F3)`, async () => {
         if (rig.app.main !== undefined) await rig.app.main.end("SIGKILL")
         for (const path of rig.paths)
           rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && place === "failure-written" ? 500 : 200))
-        const { child } = await rig.restart({ FAIL_AT: `${place}:${nth}` })
+        const { child } = await rig.restart({
+          FAIL_AT: `${place}:${nth}`,
+          ...(place === "group-started" ? { WEBHOOK_FIRST_ATTEMPTS: "grouped" } : {})
+        })
         const before = rig.acknowledged.size
         const feeding = rig.feed(FED, 40)
         await until("its end", () => exit(child), 60)

@@ -6,8 +6,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { AddressInfo } from "node:net"
 import { SMTPServer } from "smtp-server"
-import { webhookOf } from "../deliveries/verbs.ts"
 import type { Answer, Process } from "../support/app.ts"
+import { webhookOf } from "../support/deliveryFixtures.ts"
 import { until } from "../support/receiver.ts"
 import { address } from "../support/records.ts"
 import { operator } from "../support/temporal.ts"
@@ -80,7 +80,10 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between telling a
     const { id } = await failing("/dead", 2)
     const process = await restartToDie("notice-sent")
     const feeding = rig.feed(20, 50)
-    await rig.app.sql("UPDATE webhook_health SET failing_since = failing_since - interval '121 hours' WHERE webhook_id = $1", [id])
+    await rig.app.sql(
+      "UPDATE webhook_health SET failing_since = failing_since - interval '121 hours', consecutive_failures = consecutive_failures + 10 WHERE webhook_id = $1",
+      [id]
+    )
     await dies(process)
     expect(mails).toHaveLength(1)
     await rig.restart()
@@ -103,7 +106,7 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between telling a
 
   test("workflows were told of a disable: every delivery is canceled, its workflow too, and nothing is sent any more (F3)", async () => {
     const { id } = await failing("/off", 10)
-    const process = await restartToDie("told")
+    const process = await restartToDie("signals-sent")
     const feeding = rig.feed(20, 50)
     const { status } = await rig.app.request("PATCH", `/v1/webhooks/${id}`, { key: rig.key, body: { status: "DISABLED" } })
     expect(status).toBe(200)
@@ -124,6 +127,6 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between telling a
     }
     await close()
     expect(rig.receiver.to("/off").filter(({ at }) => at > disabled + 1_000)).toEqual([])
-    await check("F3 killed at told", { signals })
+    await check("F3 killed at signals-sent", { signals })
   }, 200_000)
 })

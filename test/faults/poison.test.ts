@@ -5,7 +5,7 @@
  */
 import { describe, expect, test } from "bun:test"
 import * as Id from "../../src/values/Id.ts"
-import { webhookOf } from "../deliveries/verbs.ts"
+import { webhookOf } from "../support/deliveryFixtures.ts"
 import { until } from "../support/receiver.ts"
 import { hash, transaction, vault } from "../support/records.ts"
 import { report, sound, useRig } from "./Rig.ts"
@@ -40,8 +40,12 @@ const recordEvent = async (kind: string, data: object) => {
     date = new Date().toISOString()
   const payload = JSON.stringify({ id, kind, schemaVersion: 1, date, entityId: "entity_0", vaultIds: ["vault_0"], data })
   await rig.app.sql(
-    `INSERT INTO events (id, organization_id, entity_id, vault_id, kind, schema_version, payload, occurred_at)
-     VALUES ($1, 'org_a', 'entity_0', 'vault_0', $2, 1, $3, $4)`,
+    `WITH stream AS (UPDATE event_streams SET position = position + 1 WHERE organization_id = 'org_a' RETURNING position),
+       logged AS (
+         INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at)
+         SELECT $1, 'org_a', position, 'entity_0', 'vault_0', $2, 1, $3, $4::timestamptz FROM stream)
+     INSERT INTO event_outbox (organization_id, position, event_id, entity_id, vault_id, kind)
+     SELECT 'org_a', position, $1, 'entity_0', 'vault_0', $2 FROM stream`,
     [id, kind, payload, date]
   )
   return { id, payload }

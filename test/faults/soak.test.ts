@@ -6,8 +6,8 @@
  */
 import { expect, test } from "bun:test"
 import * as fs from "node:fs"
-import { rssOf } from "../deliveries/verbs.ts"
 import type { Process } from "../support/app.ts"
+import { rssOf } from "../support/deliveryFixtures.ts"
 import { until } from "../support/receiver.ts"
 import { sound, useRig } from "./Rig.ts"
 

@@ -8,7 +8,7 @@ import { type App, useApp } from "../support/app.ts"
 import { until } from "../support/receiver.ts"
 import { balance, smallest, transaction } from "../support/records.ts"
 import { operator } from "../support/temporal.ts"
-import { create } from "../webhooks/verbs.ts"
+import { create } from "../support/webhookFixtures.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers field by field
 const readiness = async (app: App): Promise<any> => (await fetch(`${app.main?.platformUrl}/health/ready`)).json()
@@ -26,7 +26,7 @@ describe("a Postgres that takes no writes any more", () => {
     await app.sql(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'custody-%' AND datname = current_database()"
     )
-    await until("readiness to tell it", async () => (await ready()) === "Postgres takes no writes: is it a standby?", 20)
+    await until("readiness to tell it", async () => (await ready()) === "Postgres is read-only: is it a standby?", 20)
     const refused = await until("a refusal", async () => {
       const answer = await app.records([balance("vault_a", "ethereum/native", "7")])
       return answer.status === 503 ? answer : undefined
@@ -55,7 +55,7 @@ describe("a Temporal server without the namespace", () => {
     const state = await ready()
     expect(state.dependencies.temporal).toContain("Temporal")
     expect(state.oldestUndispatchedSeconds).toBeGreaterThan(2)
-    const waiting = await app.sql("SELECT count(*)::int AS waiting FROM events WHERE dispatched_at IS NULL")
+    const waiting = await app.sql("SELECT count(*)::int AS waiting FROM event_outbox")
     expect(waiting[0]?.["waiting"]).toBeGreaterThan(0)
     const { client, close } = await operator()
     try {

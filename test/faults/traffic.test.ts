@@ -9,7 +9,7 @@ import * as path from "node:path"
 import { Effect } from "effect"
 import { ApiKeys } from "../../src/credentials/ApiKeys.ts"
 import { type Process, useApp } from "../support/app.ts"
-import { create, fields, useKeys } from "../webhooks/verbs.ts"
+import { create, fields, useKeys } from "../support/webhookFixtures.ts"
 import { long, report } from "./Rig.ts"
 
 const app = useApp()

@@ -1,6 +1,6 @@
 /**
  * Several processes, and those that come and go: no delivery twice however many dispatchers there are, none interrupted
- * by a stop in good order, and a killed sender's attempt made again within seconds by another. Reliability F2, F3, F11.
+ * by a stop in good order, and a killed webhookClient's attempt made again within seconds by another. Reliability F2, F3, F11.
  */
 import { describe, expect, test } from "bun:test"
 import type { Process } from "../support/app.ts"
@@ -87,7 +87,7 @@ describe("Architecture, What must hold 1: several processes", () => {
       { number: 1, result: "interrupted" },
       { number: 2, result: "2xx" }
     ])
-    report("F3 sender killed", { nextAttemptSeconds: seconds })
+    report("F3 webhookClient killed", { nextAttemptSeconds: seconds })
     expect(seconds).toBeLessThan(15)
     expect(await rig.history()).toMatchObject(sound)
     await second.end()

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { custody, eventsFile, operationsFile, webhooks } from "../../tools/generateClient.ts"
 import { golden } from "../support/golden.ts"
-import { custody, eventsFile, operationsFile, webhooks } from "./client.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
 

@@ -9,9 +9,9 @@ import { delivery, event, insertDeliveries, insertEvents } from "../events/rows.
 import { type Answer, useApp } from "../support/app.ts"
 import { codeOf, rawCode } from "../support/problem.ts"
 import { rawGet, sendRaw } from "../support/raw.ts"
-import { create, fields, useKeys } from "../webhooks/verbs.ts"
+import { create, fields, useKeys } from "../support/webhookFixtures.ts"
 
-const app = useApp(["api"], { RATE_LIMIT: "1000/1s burst 100000" })
+const app = useApp(["api"], { RATE_LIMIT: "off" })
 const keys = useKeys(app)
 const base = () => app.main?.baseUrl ?? ""
 
@@ -35,6 +35,7 @@ beforeAll(async () => {
   operations = [
     { method: "GET", path: "/v1/webhooks", allow: "GET, HEAD, POST" },
     { method: "POST", path: "/v1/webhooks", allow: "GET, HEAD, POST" },
+    { method: "POST", path: "/v1/webhooks/preview", allow: "DELETE, GET, HEAD, PATCH, POST" },
     { method: "GET", path: one, allow: "DELETE, GET, HEAD, PATCH" },
     { method: "PATCH", path: one, allow: "DELETE, GET, HEAD, PATCH" },
     { method: "DELETE", path: one, allow: "DELETE, GET, HEAD, PATCH" },
@@ -63,14 +64,22 @@ const state = async () => {
 }
 const withBody = ({ method }: Operation) => method === "PATCH" || method === "POST"
 const bodyOf = ({ method, path }: Operation) =>
-  method === "PATCH" ? { body: { description: "changed" } } : path === "/v1/webhooks" && method === "POST" ? { body: fields() } : {}
+  method === "PATCH"
+    ? { body: { description: "changed" } }
+    : path === "/v1/webhooks" && method === "POST"
+      ? { body: fields() }
+      : path === "/v1/webhooks/preview"
+        ? { body: { entityIds: ["entity_a"], eventKinds: ["transaction.confirmed"] } }
+        : {}
+/** Whether a path names no resource. */
+const isCollection = (path: string) => path.split("/").length === 3 || path === "/v1/webhooks/preview"
 
 describe("Errors 1: errors use one envelope shape for all operations", () => {
   test("whoever may not ask is refused in the one envelope on every path of webhooks, events and deliveries, and nothing is done", async () => {
     const before = await state()
     for (const operation of operations) {
       const { method, path } = operation
-      const collection = path.split("/").length === 3
+      const collection = isCollection(path)
       for (const [options, code] of [
         [{}, "missing_credentials"],
         [{ key: "garbage" }, "invalid_api_key"],
@@ -120,7 +129,7 @@ describe("Errors 1: errors use one envelope shape for all operations", () => {
     const before = await state()
     for (const operation of operations) {
       const { method, path } = operation
-      if (path.split("/").length === 3) continue
+      if (isCollection(path)) continue
       const answers = new Set<string>()
       for (const id of ids) {
         const target = path.replace(/(?:whs|evt|del)_[0-9a-z]{26}/, id)

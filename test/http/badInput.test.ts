@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import { Redacted } from "effect"
 import fc from "fast-check"
-import * as Secret from "../../src/credentials/Secret.ts"
+import * as Secret from "../../src/credentials/keySecret.ts"
 import { useApp } from "../support/app.ts"
 import { codeOf, rawCode } from "../support/problem.ts"
 import { rawGet, sendRaw } from "../support/raw.ts"
@@ -11,14 +11,18 @@ import { smallest } from "../support/records.ts"
 const app = useApp()
 let key = ""
 
-const collections = ["/v1/vaults", "/v1/assets", "/v1/networks"]
-const ofVault = ["", "/balances", "/transactions", "/addresses"]
+const collections = ["/v1/vaults", "/v1/assets", "/v1/networks", "/v1/credential"]
+const ofVault = ["", "/balances", "/transactions", "/addresses", "/statements", "/balance-history?asset=ethereum/native"]
 const paths = [...collections, ...ofVault.map((path) => `/v1/vaults/vault_a${path}`)]
 
 beforeAll(async () => {
   await app.feed(smallest())
   key = (await app.key("user_a")).secret
 })
+
+/** A path with one more parameter, and a path below it. */
+const and = (path: string, parameter: string) => `${path}${path.includes("?") ? "&" : "?"}${parameter}`
+const below = (path: string, more: string) => `${path.split("?", 1)[0]}/${more}`
 
 const base = () => app.main?.baseUrl ?? ""
 describe("Errors 1 and Decision D-4: one envelope", () => {
@@ -27,11 +31,11 @@ describe("Errors 1 and Decision D-4: one envelope", () => {
       for (const [answer, code] of [
         [app.get(path), "missing_credentials"],
         [app.get(path, "garbage"), "invalid_api_key"],
-        [app.get(`${path}?nonsense=1`, key), "unknown_parameter"],
+        [app.get(and(path, "nonsense=1"), key), "unknown_parameter"],
         [app.request("POST", path, { key, body: {} }), "method_not_allowed"],
         [app.get(path, key, { accept: "text/html" }), "not_acceptable"],
-        [app.get(`${path}/nothing/here`, key), "not_found"],
-        [app.get(`${path}?cursor=${"A".repeat(8_200)}`, key), "uri_too_long"]
+        [app.get(below(path, "nothing/here"), key), "not_found"],
+        [app.get(and(path, `cursor=${"A".repeat(8_200)}`), key), "uri_too_long"]
       ] as const) {
         expect([path, code, codeOf(await answer)]).toEqual([path, code, code])
       }
@@ -72,7 +76,9 @@ describe("Decision D-4: authentication comes before routing", () => {
       ["GET", "/v1/vaults?nonsense=1&limit=0"],
       ["GET", "/v1/vaults/%ff"]
     ] as const) {
-      const answer = await app.request(method, path, { headers: { "x-request-id": "same-request-id", accept: "text/html" } })
+      const answer = await app.request(method, path, {
+        headers: { "x-request-id": "same-request-id", accept: path === "/" ? "*/*" : "text/html" }
+      })
       expect([path, codeOf(answer)]).toEqual([path, "missing_credentials"])
       bodies.add(answer.text)
     }
@@ -99,7 +105,6 @@ describe("Decision D-4: authentication comes before routing", () => {
       "/v1/vaults/vault_a/",
       "/v1/vaults/vault_a/Balances",
       "/v1/vaults/vault_a/balances/1",
-      "/favicon.ico",
       "/.env",
       "/v1/vaults;a=1",
       "/v1/vaults/vault_a;x"
@@ -167,7 +172,7 @@ describe("methods", () => {
       for (const method of ["TRACE", "PROPFIND", "CONNECT"])
         expect(rawCode(await rawGet(base(), path, { key, method }))).toBe("method_not_allowed")
     }
-    for (const path of ["/v1/docs", "/v1/openapi.json"]) {
+    for (const path of ["/v1/docs", "/v1/openapi.json", "/v1/jwks.json"]) {
       const answer = await app.request("DELETE", path)
       expect([path, codeOf(answer), answer.headers.get("allow")]).toEqual([path, "method_not_allowed", "GET, HEAD"])
     }
@@ -181,7 +186,8 @@ describe("methods", () => {
       ["/v1/vaults?limit=0", key],
       ["/v1/nothing", key],
       ["/v1/docs", undefined],
-      ["/v1/openapi.json", undefined]
+      ["/v1/openapi.json", undefined],
+      ["/v1/jwks.json", undefined]
     ] as const) {
       const options = { ...(secret === undefined ? {} : { key: secret }), lines: ["X-Request-Id: same-request-id"] }
       const [get, head] = [await rawGet(base(), path, options), await rawGet(base(), path, { ...options, method: "HEAD" })]

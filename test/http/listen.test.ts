@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test"
 import { HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
-import { listen } from "../../src/http/listen.ts"
+import { listen } from "../../src/http/listener.ts"
 
 test("an observer that throws, and an answer that cannot be written, end neither the process nor the next request", async () => {
   let observed = 0

@@ -4,7 +4,7 @@ import fc from "fast-check"
 import { delivery, event, insertDeliveries, insertEvents } from "../events/rows.ts"
 import { useApp } from "../support/app.ts"
 import { address, asset, balance, network, smallest, transaction, user, vault } from "../support/records.ts"
-import { create } from "../webhooks/verbs.ts"
+import { create } from "../support/webhookFixtures.ts"
 
 const app = useApp()
 let key = "",
@@ -22,8 +22,12 @@ const lists = [
   "/v1/networks",
   "/v1/vaults/vault_a/balances",
   "/v1/vaults/vault_a/transactions",
-  "/v1/vaults/vault_a/addresses"
+  "/v1/vaults/vault_a/addresses",
+  "/v1/vaults/vault_a/statements",
+  `/v1/vaults/vault_a/balance-history?asset=${encodeURIComponent(long(1))}`
 ]
+/** A list's target, ready to take one more parameter. */
+const open = (list: string) => `${list}${list.includes("?") ? "&" : "?"}`
 
 beforeAll(async () => {
   await app.feed([
@@ -34,9 +38,15 @@ beforeAll(async () => {
     user("user_a", "org_a", ["vault_a", "vault_b"], { organizationRole: "owner" }),
     ...[1, 2, 3, 4].map((number) => asset(long(number), { symbol: '"'.repeat(64), name: "Long" })),
     ...[1, 2, 3, 4].map((number) => balance("vault_a", long(number), "1")),
+    ...[1, 2, 3, 4].map((number) => ({ ...balance("vault_a", long(1), String(number)), occurredAt: `2024-01-0${number}T00:00:00Z` })),
     ...[1, 2, 3].map((number) => address("vault_a", `address${number}`)),
     ...[1, 2, 3, 4].flatMap((number) => [transaction("vault_a", number), transaction("vault_b", number)])
   ])
+  await app.sql("INSERT INTO statement_chains (vault_id, first_date, next_date) VALUES ('vault_a', '2024-01-01', '2024-01-04')")
+  await app.sql(
+    `INSERT INTO statements (vault_id, date, revision, sealed_at, hash, assets, jws)
+     SELECT 'vault_a', date '2024-01-01' + n, 1, now(), repeat('0', 64), '[]', '' FROM generate_series(0, 2) n`
+  )
   key = (await app.key("user_a")).secret
   otherKey = (await app.key("user_a", { scopes: ["vault:read", "webhook:read"] })).secret
   const { id: webhookId } = await create(app, key, { status: "DISABLED" })
@@ -59,9 +69,9 @@ const refused = async (target: string, code: string) => {
 
 describe("Common rules 2: list responses have the shape { data, pagination: { limit, nextCursor } }", () => {
   test("every list that has pages, and nothing beside it: no totals", async () => {
-    expect(lists).toHaveLength(9)
+    expect(lists).toHaveLength(11)
     for (const list of lists) {
-      const { headers, json } = await app.get(`${list}?limit=1`, key)
+      const { headers, json } = await app.get(`${open(list)}limit=1`, key)
       expect([list, Object.keys(json), Object.keys(json.pagination)]).toEqual([list, ["data", "pagination"], ["limit", "nextCursor"]])
       expect([list, json.pagination]).toEqual([list, { limit: 1, nextCursor: expect.any(String) }])
       expect([list, json.data.length, headers.get("content-type")]).toEqual([list, 1, "application/json"])
@@ -73,7 +83,7 @@ describe("Decision D-1: pages", () => {
   test("limit is 100 when absent, and any whole number from 1 to 500 is taken as it is", async () => {
     for (const list of lists) {
       expect((await app.get(list, key)).json.pagination.limit).toBe(100)
-      for (const limit of [1, 2, 499, 500]) expect((await app.get(`${list}?limit=${limit}`, key)).json.pagination.limit).toBe(limit)
+      for (const limit of [1, 2, 499, 500]) expect((await app.get(`${open(list)}limit=${limit}`, key)).json.pagination.limit).toBe(limit)
     }
   })
 
@@ -97,7 +107,7 @@ describe("Decision D-1: pages", () => {
         "null",
         "9".repeat(400)
       ]) {
-        const { json } = await refused(`${list}?limit=${bad}`, "invalid_parameter")
+        const { json } = await refused(`${open(list)}limit=${bad}`, "invalid_parameter")
         expect(json.errors).toEqual([
           { in: "query", field: "limit", code: "invalid_parameter", detail: "must be a whole number from 1 to 500" }
         ])
@@ -107,8 +117,8 @@ describe("Decision D-1: pages", () => {
 
   test("a parameter given twice is 400 invalid_parameter, also with equal values", async () => {
     for (const list of lists) {
-      await refused(`${list}?limit=1&limit=1`, "invalid_parameter")
-      await refused(`${list}?cursor=a&cursor=b`, "invalid_parameter")
+      await refused(`${open(list)}limit=1&limit=1`, "invalid_parameter")
+      await refused(`${open(list)}cursor=a&cursor=b`, "invalid_parameter")
     }
     const { json } = await refused("/v1/vaults/vault_a/transactions?status=pending&status=confirmed", "invalid_parameter")
     expect(json.errors).toEqual([{ in: "query", field: "status", code: "invalid_parameter", detail: "was given more than once" }])
@@ -132,11 +142,11 @@ describe("Decision D-1: pages", () => {
     ]
     for (const list of [...lists, "/v1/vaults/vault_a"]) {
       for (const name of names) {
-        const { json } = await refused(`${list}?${name}=1`, "unknown_parameter")
+        const { json } = await refused(`${open(list)}${name}=1`, "unknown_parameter")
         expect(json.errors).toHaveLength(1)
         expect(json.errors[0]).toMatchObject({ in: "query", code: "unknown_parameter" })
       }
-      await refused(`${list}?limt=7&limit=7`, "unknown_parameter")
+      await refused(`${open(list)}limt=7&limit=7`, "unknown_parameter")
     }
     await refused("/v1/vaults/vault_a?limit=1", "unknown_parameter")
     await refused("/v1/vaults/vault_a/balances?status=pending", "unknown_parameter")
@@ -190,14 +200,14 @@ describe("Decision D-3: cursors", () => {
   test("a cursor continues with another limit, another key, and again", async () => {
     for (const list of lists) {
       const rows = await app.walk(list, key)
-      const cursor = await cursorOf(`${list}?limit=1`)
+      const cursor = await cursorOf(`${open(list)}limit=1`)
       for (const [limit, secret] of [
         [1, key],
         [2, key],
         [500, otherKey],
         [1, key]
       ] as const) {
-        const answer = await app.get(`${list}?limit=${limit}&cursor=${cursor}`, secret)
+        const answer = await app.get(`${open(list)}limit=${limit}&cursor=${cursor}`, secret)
         expect(answer.json.data).toEqual(rows.slice(1, 1 + limit))
       }
     }
@@ -221,7 +231,7 @@ describe("Decision D-3: cursors", () => {
     ]
     for (const list of lists) {
       for (const bad of garbage) {
-        const { json } = await refused(`${list}?cursor=${bad}`, "invalid_cursor")
+        const { json } = await refused(`${open(list)}cursor=${bad}`, "invalid_cursor")
         expect(json.errors).toMatchObject([{ in: "query", field: "cursor", code: "invalid_cursor" }])
       }
     }
@@ -242,11 +252,37 @@ describe("Decision D-3: cursors", () => {
     await refused(`/v1/vaults/vault_a/transactions?cursor=${cursor}AAAA`, "invalid_cursor")
   })
 
+  test("a cursor is the text that was given out and no other that decodes to the same bytes, on every list of the contract", async () => {
+    const { paths } = (await app.get("/v1/openapi.json")).json
+    const paged = Object.keys(paths).filter((path) =>
+      paths[path].get?.parameters?.some((one: { readonly name: string }) => one.name === "cursor")
+    )
+    const patterns = lists.map((list) =>
+      list
+        .replace("vault_a", "{vaultId}")
+        .replace(/\?.*/, "")
+        .replace(/whs_\w+/, "{webhookId}")
+    )
+    // These two have their rows, and their cursors, in tests of their own.
+    const elsewhere = ["/v1/audit-log", "/v1/event-checkpoints"]
+    expect([...patterns, ...elsewhere].sort()).toEqual(paged.sort())
+    const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    for (const list of lists) {
+      const cursor = await cursorOf(`${open(list)}limit=1`)
+      const others = [
+        ...[...alphabet, "=", "%3D%3D", "%2B", ".", "%20"].map((more) => `${cursor}${more}`),
+        ...[...alphabet].map((last) => `${cursor.slice(0, -1)}${last}`).filter((other) => other !== cursor)
+      ]
+      await Promise.all(others.map((other) => refused(`${open(list)}cursor=${other}`, "invalid_cursor")))
+      expect((await app.get(`${open(list)}cursor=${cursor}`, key)).status).toBe(200)
+    }
+  })
+
   test("a cursor of another list, vault or filter is 400 invalid_cursor", async () => {
-    const cursors = await Promise.all(lists.map((list) => cursorOf(`${list}?limit=1`)))
+    const cursors = await Promise.all(lists.map((list) => cursorOf(`${open(list)}limit=1`)))
     for (const [index, list] of lists.entries()) {
       for (const [other, cursor] of cursors.entries()) {
-        const { status } = await app.get(`${list}?cursor=${cursor}`, key)
+        const { status } = await app.get(`${open(list)}cursor=${cursor}`, key)
         expect([list, lists[other], status]).toEqual([list, lists[other], index === other ? 200 : 400])
       }
     }

@@ -81,7 +81,9 @@ describe("rule 1: a record that changes nothing does nothing", () => {
       expect((await app.records([record])).json).toMatchObject({ changed: 1, unchanged: 0 })
       const before = await stamps()
       expect((await app.records([record])).json).toEqual({ received: 1, changed: 0, unchanged: 1, events: 0 })
-      expect((await app.records([{ ...record, occurredAt: "2020-01-01T00:00:00Z" }, record])).json).toEqual({
+      // A balance of another time is history of its own; see test/vaults/balances.test.ts.
+      const again = record.type === "balance" ? record : { ...record, occurredAt: "2020-01-01T00:00:00Z" }
+      expect((await app.records([again, record])).json).toEqual({
         received: 2,
         changed: 0,
         unchanged: 2,
@@ -283,8 +285,7 @@ describe("Decision D-18: the envelope", () => {
         organization_id: "org_a",
         entity_id: "entity_a",
         vault_id: "vault_f",
-        schema_version: 1,
-        dispatched_at: null
+        schema_version: 1
       })
       expect((event.occurred_at as Date).toISOString()).toBe(occurredAt)
     }

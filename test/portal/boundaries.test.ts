@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
 import { balance, entity, organization, smallest, transaction, user, vault } from "../support/records.ts"
-import { create } from "../webhooks/verbs.ts"
+import { create } from "../support/webhookFixtures.ts"
 import { invite, PASSWORD, signedIn, Visitor } from "./client.ts"
 
 const app = useApp()
@@ -142,6 +142,26 @@ describe("changes come from the portal's own pages only", () => {
     const refused = await owner.request("GET", "/api/session", undefined, { host: "custody.evil.example" })
     expect([refused.status, refused.json.code]).toEqual([421, "misdirected_request"])
   })
+
+  test("without PORTAL_BASE_URL a forged Host opens nothing: neither another spelling nor a client that a proxy stands for", async () => {
+    const port = new URL(app.main?.baseUrl ?? "").port
+    const status = async (headers: Readonly<Record<string, string>>) =>
+      (await owner.request("GET", "/api/session", undefined, headers)).status
+    for (const host of ["127.1", "0x7f000001", "2130706433", "127.0.0.1.", "LOCALHOST", "[::ffff:127.0.0.1]", "0.0.0.0", ""]) {
+      expect([host, await status({ host: `${host}:${port}` })]).toEqual([host, 421])
+    }
+    for (const host of ["localhost", "127.0.0.1", "[::1]"]) expect([host, await status({ host: `${host}:${port}` })]).toEqual([host, 200])
+    const host = `localhost:${port}`
+    for (const headers of [{ "x-forwarded-for": "127.0.0.1" }, { forwarded: "for=127.0.0.1" }, { via: "1.1 proxy" }]) {
+      expect([headers, await status({ host, ...headers })]).toEqual([headers, 421])
+    }
+    const trusting = await app.start(["api"], { TRUSTED_PROXIES: "127.0.0.0/8" })
+    for (const forwarded of ["203.0.113.7", "unknown", "127.0.0.1, unknown", "127.0.0.1"]) {
+      const answer = await fetch(`${trusting.baseUrl}/portal/api/session`, { headers: { host, "x-forwarded-for": forwarded } })
+      expect([forwarded, answer.status]).toEqual([forwarded, 421])
+    }
+    await trusting.end()
+  }, 60_000)
 
   test("answers are kept by nobody and framed by nobody, and unknown paths and methods are told", async () => {
     const { headers } = await owner.get("/api/session")

@@ -64,6 +64,30 @@ export const violations = async (page: Page): Promise<ReadonlyArray<string>> => 
   return found.flatMap(({ id, nodes }) => nodes.map(({ failureSummary, target }) => `${id}: ${target.join(" ")}: ${failureSummary ?? ""}`))
 }
 
-/** Whether something is wider than the window. */
+/** Widths at which pages are measured, from a small phone to a large screen. */
+export const widths = [320, 390, 600, 820, 900, 1024, 1280, 1920]
+
+/** Texts that stand in so narrow a column that they break into single letters: the text, where there is one. */
+export const collapsed = (page: Page): Promise<ReadonlyArray<string>> =>
+  page.evaluate<ReadonlyArray<string>>(`(() => {
+    const found = []
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+      const text = node.textContent.trim()
+      if (text.length < 8 || node.parentElement.closest("pre, script, style") !== null) continue
+      let hidden = false
+      for (let one = node.parentElement; one !== null; one = one.parentElement) hidden ||= one.getBoundingClientRect().width <= 1
+      if (hidden) continue
+      const range = document.createRange()
+      range.selectNodeContents(node)
+      const lines = new Set([...range.getClientRects()].filter(({ width }) => width > 1).map(({ top }) => Math.round(top)))
+      if (lines.size >= 3 && text.length / lines.size < 6) found.push(text)
+    }
+    return found
+  })()`)
+
+/** Whether something is wider than the window, or than the frame around it. */
 export const overflows = (page: Page): Promise<boolean> =>
-  page.evaluate<boolean>("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+  page.evaluate<boolean>(
+    "[document.documentElement, ...document.querySelectorAll('.table, .rows, .card, .dialog, .facts')].some((one) => one.scrollWidth > one.clientWidth + 1)"
+  )

@@ -57,7 +57,7 @@ export class Visitor {
   readonly origin: string
   constructor(app: App) {
     this.app = app
-    this.origin = app.main?.baseUrl ?? ""
+    this.origin = app.env["PORTAL_BASE_URL"] ?? app.main?.baseUrl ?? ""
   }
 
   /** A request as a page of the portal makes it; `headers` replace, and an empty one removes. */

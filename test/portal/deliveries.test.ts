@@ -7,7 +7,7 @@ import { App } from "../support/app.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { smallest, transaction, user } from "../support/records.ts"
 import { operator } from "../support/temporal.ts"
-import { create } from "../webhooks/verbs.ts"
+import { create } from "../support/webhookFixtures.ts"
 import { signedIn, type Visitor } from "./client.ts"
 
 const app = new App()

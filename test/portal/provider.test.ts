@@ -171,6 +171,31 @@ describe("the identity provider", () => {
     expect((await visitor.get("/api/session")).json.user.id).toBe("user_d")
   }, 120_000)
 
+  test("a linked identity is checked at every sign-in: its address has to be verified, and to be the account's now", async () => {
+    await app.feed([user("user_l", "org_a", ["vault_a"])])
+    await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_l"), password: null })
+    const ending = async () => {
+      const visitor = new Visitor(app)
+      return [await throughProvider(visitor), await visitor.state()]
+    }
+    const refused = [expect.stringMatching(/^\/portal\/sign-in/), "signed_out"]
+    person = { sub: "p9", email: "user_l@example.com", email_verified: true }
+    expect(await ending()).toEqual(["/portal/", "enrolment"])
+    // The provider does not vouch for the address any more.
+    person = { ...person, email_verified: false }
+    expect(await ending()).toEqual(refused)
+    // The person at the provider has another address now, which may be nobody's, or somebody else's.
+    person = { ...person, email: "elsewhere@example.com", email_verified: true }
+    expect(await ending()).toEqual(refused)
+    // The feed gives the user another address.
+    person = { ...person, email: "user_l@example.com" }
+    expect(await ending()).toEqual(["/portal/", "enrolment"])
+    await app.feed([user("user_l", "org_a", ["vault_a"], { email: "l@example.com" })])
+    expect(await ending()).toEqual(refused)
+    person = { ...person, email: "L@example.com" }
+    expect(await ending()).toEqual(["/portal/", "enrolment"])
+  }, 120_000)
+
   test("a redirect that nobody began leads nowhere", async () => {
     const visitor = new Visitor(app)
     const { headers, status } = await visitor.request("GET", "/api/auth/callback/oidc?code=x&state=y", undefined, { origin: "" })

@@ -4,7 +4,7 @@ import { smallest, user } from "../support/records.ts"
 import { PASSWORD, signedIn, Visitor } from "./client.ts"
 
 // With the limits of production, and a proxy that tells where each visitor comes from.
-const app = useApp(["api"], { RATE_LIMIT: "1000/1s burst 1000", TRUSTED_PROXIES: "127.0.0.0/8" })
+const app = useApp(["api"], { RATE_LIMIT: "1000/1s burst 1000", TRUSTED_PROXIES: "127.0.0.0/8", PORTAL_BASE_URL: "http://localhost:8080" })
 const from = (address: string) => ({ "x-forwarded-for": address })
 
 let known: Visitor

@@ -2,11 +2,11 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import type { Page } from "playwright-core"
 import { until } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
-import { create } from "../webhooks/verbs.ts"
-import { found, useOwner, type Visit } from "./visit.ts"
+import { create } from "../support/webhookFixtures.ts"
+import { found, type PortalPage, useOwner } from "./PortalPage.ts"
 
 const { app, browser, owner, receiver } = useOwner()
-let visit: Visit, page: Page
+let visit: PortalPage, page: Page
 beforeAll(() => {
   if (!found) return
   visit = owner()
@@ -19,26 +19,30 @@ describe.skipIf(!found)("vaults in a browser", () => {
     await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
     await visit.fine("vaults")
     await page.getByRole("link", { name: "Exchange hot wallet" }).click()
-    await page.getByText("1204.350000000000000017").waitFor()
+    await page.getByText("1,204.3500000").waitFor()
+    await page.getByLabel("Every digit").check()
+    await page.getByText("1,204.350000000000000017").waitFor()
     await visit.fine("balances")
     await page.getByRole("tab", { name: "Transactions" }).click()
-    await page.locator(".row.transaction").first().waitFor()
+    await page.locator("tbody tr").first().waitFor()
     await visit.context.grantPermissions(["clipboard-read", "clipboard-write"])
     await page.getByRole("button", { name: "Copy hash" }).first().click()
     await page.getByText("Hash copied").waitFor()
     expect(await page.evaluate<string>("navigator.clipboard.readText()")).toMatch(/^0x[0-9a-f]{64}$/)
-    expect(await page.locator(".row.transaction").count()).toBe(25)
+    expect(await page.locator("tbody tr").count()).toBe(25)
     await page.getByRole("button", { name: "Show more" }).click()
-    await until("the second page", async () => (await page.locator(".row.transaction").count()) === 30, 30)
+    await until("the second page", async () => (await page.locator("tbody tr").count()) === 30, 30)
+    await page.reload()
+    await until("the same rows after a reload", async () => (await page.locator("tbody tr").count()) === 30, 30)
     await visit.fine("transactions")
-    await page.getByRole("tab", { name: "Addresses" }).click()
+    await page.getByRole("tab", { name: "Deposit addresses" }).click()
     await page.getByText("bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq").waitFor()
     await visit.fine("addresses")
     await visit.goto("/vaults/vault_z")
     await page.getByText("It does not exist, or you cannot see it.").waitFor()
     await visit.fine("a vault of others")
     await visit.goto("/nowhere")
-    await page.getByText("There is no such page").waitFor()
+    await page.getByText("This page does not exist").waitFor()
   }, 180_000)
 
   test("everything is reached and left by the keyboard alone", async () => {
@@ -49,13 +53,20 @@ describe.skipIf(!found)("vaults in a browser", () => {
     expect(await focused()).toBe("Skip to the content")
     await page.keyboard.press("Enter")
     await page.keyboard.press("Tab")
-    expect(await page.evaluate<boolean>("document.activeElement.closest('.row.vault') !== null")).toBe(true)
+    expect(await focused()).toContain("Export CSV")
+    const inRows = () => page.evaluate<boolean>("document.activeElement.closest('tbody') !== null")
+    for (let press = 0; press < 6 && !(await inRows()); press++) await page.keyboard.press("Tab")
+    expect(await inRows()).toBe(true)
     receiver.on("/hooks", () => new Response("thank you"))
     const { id } = await create(app, (await app.key("user_a")).secret, { url: receiver.url("/hooks") })
     await app.feed([transaction("vault_a", 1)])
     await visit.goto(`/webhooks/${id}`)
-    const disable = page.getByRole("button", { name: "Disable" })
-    await disable.focus()
+    const menu = page.locator(".menu > summary")
+    await menu.focus()
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Tab")
+    expect(await focused()).toBe("Disable")
     await page.keyboard.press("Enter")
     await page.getByRole("alertdialog").waitFor()
     for (let press = 0; press < 4; press++) {
@@ -65,7 +76,9 @@ describe.skipIf(!found)("vaults in a browser", () => {
     await page.keyboard.press("Escape")
     await page.getByRole("alertdialog").waitFor({ state: "detached" })
     // The focus follows in a task of its own, once the dialog is gone.
-    await until("the focus on the button that opened it", async () => (await focused()) === "Disable")
+    await until("the focus on the button that opened it", () => page.evaluate<boolean>("document.activeElement.matches('.menu > summary')"))
+    await page.getByRole("tab", { name: "Overview" }).focus()
+    await page.keyboard.press("ArrowRight")
     await page.locator(".delivery summary").first().focus()
     await page.keyboard.press("Enter")
     await page.locator(".delivery[open]").waitFor()

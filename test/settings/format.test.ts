@@ -64,6 +64,15 @@ describe("Decision D-11: CIDRs of both families", () => {
     )
   })
 
+  test("an IPv4-compatible IPv6 address is IPv6, however it is written, and no IPv4 range holds it", () => {
+    for (const text of ["::8.8.8.8", "0::8.8.8.8", "0:0:0:0:0:0:8.8.8.8", "::808:808", "::8.8.8.8%eth0"]) {
+      expect([text, Format.address(text)?.toString()]).toEqual([text, "::808:808"])
+      expect([text, Format.holds(ranges("8.8.8.0/24"), address(text))]).toEqual([text, false])
+    }
+    expect(ranges("::8.8.8.8")[0]?.text).toBe("::808:808/128")
+    expect(Format.address("::ffff:8.8.8.8")?.toString()).toBe("8.8.8.8")
+  })
+
   test("a range of one family never holds an address of the other, not even /0", () => {
     expect(Format.holds(ranges("0.0.0.0/0"), address("2001:db8::1"))).toBe(false)
     expect(Format.holds(ranges("::/0"), address("203.0.113.7"))).toBe(false)

@@ -37,8 +37,8 @@ const fieldsOf = (schema: Node): string => {
 
 const example = (value: unknown): string => (value === undefined ? "" : `\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\`\n\n`)
 
-const answerOf = ([status, value]: readonly [string, unknown]): ReadonlyArray<string> => {
-  const content = node(node(value).content)
+const answerOf = ([status, value]: readonly [string, Node]): ReadonlyArray<string> => {
+  const content = node(value.content)
   const problem = node(content["application/problem+json"])
   if (!status.startsWith("2")) {
     return [
@@ -60,6 +60,7 @@ export const apiDocument = (document: unknown): string => {
     const reference = schema.$ref ?? node(Array.isArray(schema.allOf) ? schema.allOf[0] : undefined).$ref
     return reference === undefined ? schema : node(schemas[nameOf(reference)])
   }
+  const response = ({ $ref, ...value }: Node): Node => ($ref === undefined ? value : node(node(node(components).responses)[nameOf($ref)]))
   const operations = Object.entries(node(paths)).flatMap(([path, item]) =>
     Object.entries(node(item)).map(([method, value]) => ({ title: `${method.toUpperCase()} ${path}`, value: node(value) }))
   )
@@ -71,7 +72,7 @@ export const apiDocument = (document: unknown): string => {
       typeOf(node(one.schema)),
       text(one.description)
     ])
-    const answers = Object.entries(node(value.responses)).map(answerOf)
+    const answers = Object.entries(node(value.responses)).map(([status, one]) => answerOf([status, response(node(one))]))
     const success = Object.entries(node(value.responses)).find(([status]) => status.startsWith("2"))?.[1]
     const sent = node(Object.values(node(node(success).content))[0]).example
     return [
@@ -107,7 +108,7 @@ export const apiDocument = (document: unknown): string => {
     "A webhook receives the kinds that it lists, each as a signed POST of the event's envelope.",
     markdownTable(["kind", "when"], events).trim(),
     "## Errors",
-    "Every answer that is not 2xx is `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `detail`, `code`, `requestId` and, where fields are at fault, `errors`.",
+    "Every response that is not 2xx is `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `detail`, `code`, `requestId` and, if fields are invalid, `errors`.",
     markdownTable(["code", "status", "meaning"], errors).trim(),
     "## Schemas",
     ...Object.entries(schemas).flatMap(([name, schema]) => [

@@ -40,11 +40,15 @@ export interface Process {
 }
 
 /** Test builds: what is loaded before the program where a variable of the environment asks for it. */
-const builds = { FAIL_AT: "./test/support/failpoints.ts", COLLECT: "./test/support/collect.ts" }
+const builds = {
+  FAIL_AT: "./test/support/failpoints.ts",
+  COLLECT: "./test/support/collect.ts",
+  EXPLAIN_TO: "./test/support/explain.ts"
+}
 
 /**
- * Starts `custody start` and waits until it is ready; fails with its output when it ends before. With `FAIL_AT` or
- * `COLLECT` in the environment it is a test build.
+ * Starts `custody start` and waits until it is ready; fails with its output when it ends before. With `FAIL_AT`,
+ * `COLLECT` or `EXPLAIN_TO` in the environment it is a test build.
  */
 export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name: string]: string }): Promise<Process> =>
   new Promise((resolve, reject) => {
@@ -254,6 +258,11 @@ export class App {
 }
 
 const answerOf = async (response: Response): Promise<Answer> => {
+  if (response.headers.get("content-type") === "text/event-stream") {
+    // It does not end by itself; what is in it is for tests that read it.
+    await response.body?.cancel()
+    return { status: response.status, headers: response.headers, text: "", json: "" }
+  }
   const text = await response.text()
   let json: unknown
   try {

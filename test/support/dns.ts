@@ -14,6 +14,8 @@ export interface Reply {
   /** Response code: 2 SERVFAIL, 3 NXDOMAIN. */
   readonly rcode?: number
   readonly silent?: boolean
+  /** Seconds for which the answer may be kept; 0 when absent. */
+  readonly ttl?: number
 }
 
 const TYPES = { 1: "a", 5: "cname", 28: "aaaa" } as const
@@ -35,21 +37,22 @@ const readName = (message: Buffer): { readonly name: string; readonly end: numbe
 /** Where the name of the question stands in an answer. */
 const QUESTION = Buffer.from([0xc0, 0x0c])
 
-/** A resource record, never to be kept. */
-const record = (type: number, data: Buffer, owner = QUESTION) => {
+/** A resource record. */
+const record = (type: number, data: Buffer, ttl: number, owner = QUESTION) => {
   const head = Buffer.alloc(10)
   head.writeUInt16BE(type, 0)
   head.writeUInt16BE(1, 2)
-  head.writeUInt32BE(0, 4)
+  head.writeUInt32BE(ttl, 4)
   head.writeUInt16BE(data.length, 8)
   return Buffer.concat([owner, head, data])
 }
 
 const recordsOf = (reply: Reply, type: Type | undefined): ReadonlyArray<Buffer> => {
   const owner = reply.cname === undefined ? QUESTION : nameBytes(reply.cname)
-  const alias = reply.cname === undefined ? [] : [record(5, owner)]
+  const ttl = reply.ttl ?? 0
+  const alias = reply.cname === undefined ? [] : [record(5, owner, ttl)]
   const addresses = (type === "a" ? reply.a : type === "aaaa" ? reply.aaaa : undefined) ?? []
-  return [...alias, ...addresses.map((text) => record(type === "a" ? 1 : 28, Buffer.from(ipaddr.parse(text).toByteArray()), owner))]
+  return [...alias, ...addresses.map((text) => record(type === "a" ? 1 : 28, Buffer.from(ipaddr.parse(text).toByteArray()), ttl, owner))]
 }
 
 export class Dns {

@@ -18,7 +18,7 @@ Object.assign(globalThis, {
 plugin({
   name: "failpoints",
   setup: (build) => {
-    build.onLoad({ filter: /\/src\/(deliveries|ledger)\/\w+\.ts$/ }, async ({ path }) => ({
+    build.onLoad({ filter: /\/src\/(?!portal\/web\/).*\.ts$/ }, async ({ path }) => ({
       contents: (await Bun.file(path).text()).replaceAll(/^\s*\/\/ failpoint: ([a-z-]+)$/gm, 'globalThis.custodyFailpoint("$1");'),
       loader: "ts"
     }))

@@ -123,6 +123,12 @@ export const resolve = (reference: string, root: Node): Json => {
   return at
 }
 
+/** A node of a document, or what its `$ref` points at. */
+export const referent = (value: Json | undefined, root: Node): Node => {
+  const { $ref } = node(value)
+  return typeof $ref === "string" ? node(resolve($ref, root)) : node(value)
+}
+
 /**
  * Where a newer schema promises less than an older one to who reads what it describes: a field, a type, a value or a
  * certainty that is gone. Fields and enum values may be added. Decision D-32.

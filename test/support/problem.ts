@@ -23,12 +23,14 @@ const statuses: { readonly [code: string]: number } = {
   webhook_limit_reached: 409,
   webhook_disabled: 409,
   rotation_limit_reached: 409,
+  cursor_expired: 410,
   payload_too_large: 413,
   uri_too_long: 414,
   unsupported_media_type: 415,
   url_not_deliverable: 422,
   idempotency_key_reused: 422,
   rate_limited: 429,
+  too_many_streams: 429,
   service_unavailable: 503
 }
 /** Codes that name the fields at fault. */
@@ -37,10 +39,11 @@ const withFields = ["invalid_parameter", "unknown_parameter", "invalid_cursor", 
 /** Holds an answer against the envelope and returns its code. */
 const problemOf = (status: number, body: string, header: (name: string) => string | null): string => {
   const problem = JSON.parse(body)
-  const { code, detail, errors, requestId, title, type, ...rest } = problem
+  const { code, detail, errors, requestId, title, type, oldestCursor, ...rest } = problem
+  expect(oldestCursor === undefined).toBe(code !== "cursor_expired")
   expect(rest).toEqual({ status })
   expect(statuses[code]).toBe(status)
-  expect(type).toBe(`/v1/docs#${code}`)
+  expect(type).toBe(`/v1/docs/errors/${code}`)
   for (const text of [title, detail]) expect(text).toMatch(/^.{3,}$/)
   expect(header("content-type")).toBe("application/problem+json")
   expect(requestId).toBe(header("x-request-id"))

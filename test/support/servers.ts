@@ -130,15 +130,16 @@ export const urlOf = (server: string, database: string): string => {
 const TEMPLATE = "custody_template"
 
 /** Makes the migrated template that test databases are copied from, unless it is there. */
-const template = async (): Promise<void> => {
-  const { postgres } = await servers()
-  const made = await admin(async (client) => {
+export const prepareTemplate = async (postgres: string): Promise<void> => {
+  const client = new pg.Client({ connectionString: postgres })
+  await client.connect()
+  try {
     const { rows } = await client.query("SELECT 1 FROM pg_database WHERE datname = $1", [TEMPLATE])
-    if (rows.length > 0) return false
+    if (rows.length > 0) return
     await client.query(`CREATE DATABASE ${TEMPLATE}`)
-    return true
-  })
-  if (!made) return
+  } finally {
+    await client.end()
+  }
   await Effect.runPromise(
     Effect.zipRight(Migrations.migrate, Partitions.ensure).pipe(
       Effect.provide(Database.layer(Redacted.make(urlOf(postgres, TEMPLATE)), Database.pools.command)),
@@ -153,7 +154,7 @@ let counter = 0
 
 /** A fresh database with the schema, and its URL. */
 export const freshDatabase = async (): Promise<string> => {
-  templated ??= template()
+  templated ??= servers().then(({ postgres }) => prepareTemplate(postgres))
   await templated
   const name = `test_${process.pid}_${++counter}`
   await admin((client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}`))

@@ -274,6 +274,9 @@ export const names: ReadonlyArray<Name> = [
     trick: "a name of a range that nothing is sent to",
     answers: [address]
   })),
+  // Refused as what the system would connect to, an IPv6 address of no network; not let through as the public IPv4 inside.
+  { host: "compatible.example.com", trick: "a public address in the IPv4-compatible form", answers: ["0::8.8.8.8"] },
+  { host: "compatible-allowed.example.com", trick: "an allowed address in the IPv4-compatible form", answers: ["0::127.0.9.1"] },
   ...targets.flatMap(
     (address, index): ReadonlyArray<Name> => [
       { host: `mixed-${index}.example.com`, trick: "a public address first, an inside one second", answers: ["8.8.8.8", address] },

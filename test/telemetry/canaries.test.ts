@@ -11,7 +11,7 @@ import pg from "pg"
 import { App } from "../support/app.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { ALICE, BOB, hash, transaction } from "../support/records.ts"
-import { create, useKeys } from "../webhooks/verbs.ts"
+import { create, useKeys } from "../support/webhookFixtures.ts"
 
 const receiver = new Receiver()
 const app = new App()

@@ -2,14 +2,18 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import { type Process, useApp } from "../support/app.ts"
 import { until } from "../support/receiver.ts"
 import { smallest, transaction } from "../support/records.ts"
+import { create } from "../support/webhookFixtures.ts"
 
 const app = useApp(["api"], { LOG_LEVEL: "debug" })
 let key = "",
   keyId = ""
 
 beforeAll(async () => {
-  await app.feed([...smallest(), transaction("vault_a", 1)])
+  await app.feed(smallest())
   const made = await app.key("user_a")
+  // No dispatcher runs, so what a webhook wants waits.
+  await create(app, made.secret)
+  await app.feed([transaction("vault_a", 1)])
   key = made.secret
   keyId = made.key.id
 })

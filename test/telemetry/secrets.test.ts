@@ -60,7 +60,7 @@ test("no key, platform token, master key or database password in logs and answer
 
   const output = service.output()
   expect(output).toContain(dead.id)
-  expect(output).toContain("the database cannot answer now")
+  expect(output).toContain("the database is unavailable")
   // A caller that sends its key where it does not belong gets it echoed by nobody but itself, and never in a log.
   const canaries = {
     key: key.slice(4, 30),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Either, Schema } from "effect"
 import fc from "fast-check"
-import { AssetIdInput, address, hash, NetworkName, parseAssetId } from "../../src/values/Chain.ts"
+import { AssetIdInput, address, hash, NetworkName, parseAssetId } from "../../src/values/ChainNames.ts"
 
 const word = fc.stringMatching(/^[a-z0-9]{1,8}(-[a-z0-9]{1,6}){0,2}$/)
 const evm = fc.stringMatching(/^0x[0-9a-fA-F]{40}$/)

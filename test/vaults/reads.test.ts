@@ -90,7 +90,9 @@ describe("Custody reads", () => {
   })
 
   test("Balance: exactly the fields; by network, the native asset first, then by symbol and asset id (Decision D-2)", async () => {
-    expect(await rows("/v1/vaults/vault_old/balances")).toEqual([
+    const found = await rows("/v1/vaults/vault_old/balances")
+    for (const { asOf } of found) expect(asOf).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
+    expect(found.map(({ asOf, ...row }: { asOf: string }) => row)).toEqual([
       { asset: "bitcoin/native", network: "bitcoin", symbol: "BTC", amount: "0.00000001" },
       { asset: "ethereum/native", network: "ethereum", symbol: "ETH", amount: "1.5" },
       { asset: "ethereum/erc20:0x2222222222222222222222222222222222222222", network: "ethereum", symbol: "AAVE", amount: "0" },

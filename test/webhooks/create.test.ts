@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
 import { user } from "../support/records.ts"
-import { create, fields, issues, patch, short, tryCreate, useKeys } from "./verbs.ts"
+import { create, fields, issues, patch, short, tryCreate, useKeys } from "../support/webhookFixtures.ts"
 
 const app = useApp()
 const keys = useKeys(app)
@@ -179,7 +179,7 @@ describe("POST /v1/webhooks", () => {
   })
 
   test("Decision D-6: owner-level is evaluated live, with each request", async () => {
-    const demoted = user("user_o", "org_a", ["vault_a"])
+    const demoted = user("user_o", "org_a", ["vault_a", "vault_a2"])
     await app.feed([{ ...demoted, organizationRole: "owner" }])
     const { secret } = await app.key("user_o")
     const { id } = await create(app, secret, { status: "DISABLED" })

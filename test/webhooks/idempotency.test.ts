@@ -5,7 +5,7 @@ import { Client } from "pg"
 import { type Answer, useApp } from "../support/app.ts"
 import { until } from "../support/receiver.ts"
 import { transaction, user } from "../support/records.ts"
-import { create, fields, patiently, short, tryCreate, useKeys } from "./verbs.ts"
+import { create, fields, patiently, short, tryCreate, useKeys } from "../support/webhookFixtures.ts"
 
 const app = useApp()
 const keys = useKeys(app)
@@ -168,7 +168,7 @@ describe("Decision D-13: the same key and body return the first answer", () => {
 
 describe("A kept answer grants nothing", () => {
   test("who may not rotate or redeliver any more is refused, and is not given the secret again", async () => {
-    const one = user("user_k", "org_a", ["vault_a"], { organizationRole: "owner" })
+    const one = user("user_k", "org_a", ["vault_a", "vault_a2"], { organizationRole: "owner" })
     await app.feed([one])
     const { secret: key } = await app.key("user_k")
     const { id, webhook } = await delivered(3)

@@ -1,7 +1,7 @@
 /** How many webhooks may be active. Spec: Delivery contract 6; Limits. Decision D-29; reliability T18. */
 import { afterEach, describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
-import { create, patch, patiently, short, tryCreate, useKeys } from "./verbs.ts"
+import { create, patch, patiently, short, tryCreate, useKeys } from "../support/webhookFixtures.ts"
 
 const app = useApp()
 const keys = useKeys(app)

@@ -1,7 +1,7 @@
 /** Rotating signing secrets. Spec: rotate-secret; Delivery contract 5; Limits. Decision D-25. */
 import { describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
-import { create, patch, short, useKeys } from "./verbs.ts"
+import { create, patch, short, useKeys } from "../support/webhookFixtures.ts"
 
 const app = useApp()
 const keys = useKeys(app)

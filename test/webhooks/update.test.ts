@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
 import { transaction, user } from "../support/records.ts"
-import { create, issues, patch, short, useKeys } from "./verbs.ts"
+import { create, issues, patch, short, useKeys } from "../support/webhookFixtures.ts"
 
 const app = useApp()
 const keys = useKeys(app)
@@ -132,7 +132,7 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
     expect(await waiting()).toEqual(["vault_a RETRYING ", "vault_a2 CANCELED MANUAL"])
   })
 
-  test("Decision D-5: first whether it is seen, then the scope, then the keys.owner, then the body", async () => {
+  test("Decision D-5: first whether it is seen, then the scope, then the owner, then the body", async () => {
     const { id } = await create(app, keys.owner, { status: "DISABLED" })
     const wrong = { key: "", raw: "{", headers: { "content-type": "text/plain" } }
     const ask = (key: string) => app.request("PATCH", `/v1/webhooks/${id}`, { ...wrong, key })

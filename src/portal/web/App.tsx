@@ -1,62 +1,121 @@
 /** Which page an address shows, and what has to be done before any is shown. */
-import { useEffect } from "react"
+import { lazy, Suspense, useEffect } from "react"
 import { Navigate, Route, Routes, useLocation } from "react-router"
-import { useStanding } from "./data.ts"
-import { AccountPage } from "./pages/Account.tsx"
-import { EnrolmentPage } from "./pages/Enrolment.tsx"
-import { EventPage } from "./pages/Event.tsx"
-import { EventsPage } from "./pages/Events.tsx"
-import { InvitationPage } from "./pages/Invitation.tsx"
-import { EditKeyPage, NewKeyPage } from "./pages/KeyForm.tsx"
-import { KeysPage } from "./pages/Keys.tsx"
+import { HomePage } from "./pages/Home.tsx"
 import { NotFoundPage } from "./pages/NotFound.tsx"
 import { SecondFactorPage } from "./pages/SecondFactor.tsx"
 import { SignInPage } from "./pages/SignIn.tsx"
-import { VaultPage } from "./pages/Vault.tsx"
-import { VaultsPage } from "./pages/Vaults.tsx"
-import { WebhookPage } from "./pages/Webhook.tsx"
-import { EditWebhookPage, NewWebhookPage } from "./pages/WebhookForm.tsx"
-import { WebhooksPage } from "./pages/Webhooks.tsx"
 import { Failure, Loading } from "./parts/States.tsx"
+import { Unbroken } from "./parts/Unbroken.tsx"
 import { Shell } from "./Shell.tsx"
+import { type User, UserProvider, usePresence, useStanding } from "./session.ts"
 
-const Inside = () => (
-  <Shell>
-    <Routes>
-      <Route index element={<Navigate to="/vaults" replace />} />
-      <Route path="sign-in" element={<Navigate to="/vaults" replace />} />
-      <Route path="vaults" element={<VaultsPage />} />
-      <Route path="vaults/:id" element={<VaultPage />} />
-      <Route path="events" element={<EventsPage />} />
-      <Route path="events/:id" element={<EventPage />} />
-      <Route path="webhooks" element={<WebhooksPage />} />
-      <Route path="webhooks/new" element={<NewWebhookPage />} />
-      <Route path="webhooks/:id" element={<WebhookPage />} />
-      <Route path="webhooks/:id/edit" element={<EditWebhookPage />} />
-      <Route path="keys" element={<KeysPage />} />
-      <Route path="keys/new" element={<NewKeyPage />} />
-      <Route path="keys/:id" element={<EditKeyPage />} />
-      <Route path="account" element={<AccountPage />} />
-      <Route path="*" element={<NotFoundPage />} />
-    </Routes>
-  </Shell>
+// The first view is one file; every other page is one of its own, loaded once the browser has nothing else to do.
+const files = {
+  Account: () => import("./pages/Account.tsx"),
+  AuditLog: () => import("./pages/AuditLog.tsx"),
+  Enrolment: () => import("./pages/Enrolment.tsx"),
+  Event: () => import("./pages/Event.tsx"),
+  Events: () => import("./pages/Events.tsx"),
+  Invitation: () => import("./pages/Invitation.tsx"),
+  KeyForm: () => import("./pages/KeyForm.tsx"),
+  Keys: () => import("./pages/Keys.tsx"),
+  Search: () => import("./pages/Search.tsx"),
+  Vault: () => import("./pages/Vault.tsx"),
+  Vaults: () => import("./pages/Vaults.tsx"),
+  Webhook: () => import("./pages/Webhook.tsx"),
+  WebhookForm: () => import("./pages/WebhookForm.tsx"),
+  Webhooks: () => import("./pages/Webhooks.tsx")
+}
+const AccountPage = lazy(() => files.Account().then(({ AccountPage }) => ({ default: AccountPage })))
+const AuditLogPage = lazy(() => files.AuditLog().then(({ AuditLogPage }) => ({ default: AuditLogPage })))
+const EnrolmentPage = lazy(() => files.Enrolment().then(({ EnrolmentPage }) => ({ default: EnrolmentPage })))
+const EventPage = lazy(() => files.Event().then(({ EventPage }) => ({ default: EventPage })))
+const EventsPage = lazy(() => files.Events().then(({ EventsPage }) => ({ default: EventsPage })))
+const InvitationPage = lazy(() => files.Invitation().then(({ InvitationPage }) => ({ default: InvitationPage })))
+const KeysPage = lazy(() => files.Keys().then(({ KeysPage }) => ({ default: KeysPage })))
+const NewKeyPage = lazy(() => files.KeyForm().then(({ NewKeyPage }) => ({ default: NewKeyPage })))
+const EditKeyPage = lazy(() => files.KeyForm().then(({ EditKeyPage }) => ({ default: EditKeyPage })))
+const SearchPage = lazy(() => files.Search().then(({ SearchPage }) => ({ default: SearchPage })))
+const VaultPage = lazy(() => files.Vault().then(({ VaultPage }) => ({ default: VaultPage })))
+const VaultsPage = lazy(() => files.Vaults().then(({ VaultsPage }) => ({ default: VaultsPage })))
+const WebhookPage = lazy(() => files.Webhook().then(({ WebhookPage }) => ({ default: WebhookPage })))
+const NewWebhookPage = lazy(() => files.WebhookForm().then(({ NewWebhookPage }) => ({ default: NewWebhookPage })))
+const EditWebhookPage = lazy(() => files.WebhookForm().then(({ EditWebhookPage }) => ({ default: EditWebhookPage })))
+const WebhooksPage = lazy(() => files.Webhooks().then(({ WebhooksPage }) => ({ default: WebhooksPage })))
+
+const loadAll = () => {
+  for (const load of Object.values(files)) load().catch(() => {})
+}
+
+const Inside = ({ user }: { readonly user: User }) => (
+  <UserProvider value={user}>
+    <Shell>
+      <Unbroken>
+        <Suspense fallback={<Loading />}>
+          <Routes>
+            <Route index element={<Navigate to="/home" replace />} />
+            <Route path="sign-in" element={<Navigate to="/home" replace />} />
+            <Route path="home" element={<HomePage />} />
+            <Route path="search" element={<SearchPage />} />
+            <Route path="vaults" element={<VaultsPage />} />
+            <Route path="vaults/:id" element={<VaultPage />} />
+            <Route path="events" element={<EventsPage />} />
+            <Route path="events/:id" element={<EventPage />} />
+            <Route path="webhooks" element={<WebhooksPage />} />
+            <Route path="webhooks/new" element={<NewWebhookPage />} />
+            <Route path="webhooks/:id" element={<WebhookPage />} />
+            <Route path="webhooks/:id/edit" element={<EditWebhookPage />} />
+            <Route path="keys" element={<KeysPage />} />
+            <Route path="keys/new" element={<NewKeyPage />} />
+            <Route path="keys/:id" element={<EditKeyPage />} />
+            <Route path="audit-log" element={<AuditLogPage />} />
+            <Route path="account" element={<AccountPage />} />
+            <Route path="*" element={<NotFoundPage />} />
+          </Routes>
+        </Suspense>
+      </Unbroken>
+    </Shell>
+  </UserProvider>
 )
 
-/** What is shown for where the browser stands. */
+/** What the state of the browser's session shows. */
 export const App = () => {
   const { data, error, refetch } = useStanding()
+  const { ended, user } = usePresence(data)
   const { pathname } = useLocation()
+  const here = data !== undefined
+  useEffect(() => {
+    if (here) setTimeout(loadAll, 300)
+  }, [here])
   // A new page begins at its top, as it would without a script.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the path is what the scrolling follows
   useEffect(() => {
     scrollTo(0, 0)
   }, [pathname])
   if (data === undefined) {
-    return <main className="alone">{error === null ? <Loading /> : <Failure error={error} retry={() => void refetch()} />}</main>
+    return <main className="signed-out">{error === null ? <Loading /> : <Failure error={error} retry={() => void refetch()} />}</main>
   }
-  if (pathname === "/invitation") return <InvitationPage standing={data} />
-  if (data.state === "signed_out") return <SignInPage standing={data} />
-  if (data.state === "enrolment") return <EnrolmentPage />
-  if (data.state === "second_factor") return <SecondFactorPage />
-  return <Inside />
+  if (pathname === "/invitation")
+    return (
+      <Suspense>
+        <InvitationPage standing={data} />
+      </Suspense>
+    )
+  return (
+    <>
+      {user === null ? null : (
+        <div hidden={ended}>
+          <Inside user={user} />
+        </div>
+      )}
+      {data.state === "signed_out" ? <SignInPage standing={data} ended={ended ? user : null} /> : null}
+      {data.state === "enrolment" ? (
+        <Suspense>
+          <EnrolmentPage />
+        </Suspense>
+      ) : null}
+      {data.state === "second_factor" ? <SecondFactorPage /> : null}
+    </>
+  )
 }

@@ -1,20 +1,38 @@
-/** What surrounds every page: where one can go, and who one is. A column on wide screens, a bar at the foot of narrow ones. */
-import { Activity, CircleUser, KeyRound, Vault, Webhook } from "lucide-react"
-import type { ReactNode } from "react"
+/** What surrounds every page: where to go, search, and the account. A column on wide screens, a bar at the foot of narrow ones. */
+import { Activity, BookOpen, CircleUser, House, KeyRound, ScrollText, Search, Vault, Webhook } from "lucide-react"
+import { lazy, type ReactNode, Suspense, useEffect, useState } from "react"
 import { NavLink } from "react-router"
-import { useUser } from "./data.ts"
 import { Brand } from "./parts/Brand.tsx"
+import { Freshness } from "./parts/Stale.tsx"
+import { useZone } from "./parts/Time.tsx"
+import { useUser } from "./session.ts"
+
+const SearchDialog = lazy(() => import("./pages/Search.tsx").then(({ SearchDialog }) => ({ default: SearchDialog })))
 
 const places = [
+  ["/home", "Home", House],
   ["/vaults", "Vaults", Vault],
   ["/events", "Events", Activity],
   ["/webhooks", "Webhooks", Webhook],
   ["/keys", "API keys", KeyRound],
-  ["/account", "Account", CircleUser]
+  ["/audit-log", "Audit log", ScrollText]
 ] as const
 
+const isMac = /Mac|iP(hone|ad)/.test(navigator.userAgent)
+
 export const Shell = ({ children }: { readonly children: ReactNode }) => {
-  const { name, organization } = useUser()
+  const { isOwner, name, organization } = useUser()
+  const [searching, setSearching] = useState(false)
+  const [zone, setZone] = useZone()
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.metaKey || event.ctrlKey)) return
+      event.preventDefault()
+      setSearching(true)
+    }
+    addEventListener("keydown", pressed)
+    return () => removeEventListener("keydown", pressed)
+  }, [])
   return (
     <div className="shell">
       <a className="skip" href="#content">
@@ -22,26 +40,54 @@ export const Shell = ({ children }: { readonly children: ReactNode }) => {
       </a>
       <header className="side">
         <Brand />
+        <button type="button" className="search" onClick={() => setSearching(true)} aria-keyshortcuts={isMac ? "Meta+K" : "Control+K"}>
+          <Search aria-hidden size={16} />
+          <span>Search</span>
+          <kbd>{isMac ? "⌘K" : "Ctrl K"}</kbd>
+        </button>
         <nav aria-label="Portal">
           <ul>
-            {places.map(([to, label, Icon]) => (
-              <li key={to}>
-                <NavLink to={to}>
-                  <Icon aria-hidden size={18} />
-                  <span>{label}</span>
-                </NavLink>
-              </li>
-            ))}
+            {places
+              .filter(([to]) => isOwner || to !== "/audit-log")
+              .map(([to, label, Icon]) => (
+                <li key={to}>
+                  <NavLink to={to}>
+                    <Icon aria-hidden size={18} />
+                    <span>{label}</span>
+                  </NavLink>
+                </li>
+              ))}
           </ul>
         </nav>
-        <p className="who">
-          <b>{organization.name}</b>
-          <span>{name}</span>
-        </p>
+        <div className="foot">
+          <a className="docs" href="/v1/docs">
+            <BookOpen aria-hidden size={18} />
+            <span>Documentation</span>
+          </a>
+          <label className="zone">
+            <span>Times in</span>
+            <select value={zone} onChange={({ target }) => setZone(target.value === "utc" ? "utc" : "local")}>
+              <option value="local">Local time</option>
+              <option value="utc">UTC</option>
+            </select>
+          </label>
+          <NavLink to="/account" className="who">
+            <CircleUser aria-hidden size={20} />
+            <span>
+              <b>{name}</b>
+              <small>{organization.name}</small>
+            </span>
+          </NavLink>
+        </div>
       </header>
       <main id="content" tabIndex={-1}>
-        {children}
+        <Freshness>{children}</Freshness>
       </main>
+      {searching ? (
+        <Suspense>
+          <SearchDialog onClose={() => setSearching(false)} />
+        </Suspense>
+      ) : null}
     </div>
   )
 }

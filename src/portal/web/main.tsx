@@ -3,12 +3,16 @@ import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-qu
 import { createRoot } from "react-dom/client"
 import { BrowserRouter } from "react-router"
 import { App } from "./App.tsx"
-import { ApiProblem } from "./api.ts"
-import { SESSION, worthwhile } from "./data.ts"
+import { sessionEnded } from "./api.ts"
+import { worthwhile } from "./data.ts"
 import { Notices } from "./parts/Notices.tsx"
+import { SESSION } from "./session.ts"
+import "uplot/dist/uPlot.min.css"
+import "./style/fonts.css"
 import "./style/base.css"
 import "./style/layout.css"
 import "./style/parts.css"
+import "./style/lists.css"
 import "./style/pages.css"
 
 // Style elements that a dialog makes carry the nonce that the document's policy names; the library looks for it here.
@@ -17,9 +21,8 @@ Object.assign(globalThis, { __webpack_nonce__: document.querySelector<HTMLMetaEl
 const client: QueryClient = new QueryClient({
   queryCache: new QueryCache({
     onError: (error, { queryKey }) => {
-      // A session that has ended is noticed by whatever asks first.
-      const ended = error instanceof ApiProblem && ["signed_out", "second_factor_required"].includes(error.code)
-      if (ended && queryKey[0] !== SESSION[0]) void client.invalidateQueries({ queryKey: SESSION })
+      // The first request that fails because the session has ended has the session read again.
+      if (sessionEnded(error) && queryKey[0] !== SESSION[0]) void client.invalidateQueries({ queryKey: SESSION })
     }
   }),
   // A browser that believes itself offline may still reach a service on its own machine or network.

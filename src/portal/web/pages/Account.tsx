@@ -1,21 +1,24 @@
 /** The account: who one is, sessions, password, second factor, passkeys. */
 import type { ListedSession } from "../../Sessions.ts"
 import { post, remove } from "../api.ts"
-import { useOne, useUser } from "../data.ts"
+import { useOne } from "../data.ts"
 import { Button } from "../parts/Button.tsx"
 import { Ask } from "../parts/Dialog.tsx"
+import { Select } from "../parts/Field.tsx"
 import { attempt, notify } from "../parts/Notices.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
-import { Time } from "../parts/Time.tsx"
+import { Time, useZone } from "../parts/Time.tsx"
+import { useUser } from "../session.ts"
 import { BackupCodesSection, PasskeysSection, PasswordSection } from "./Security.tsx"
 
 export const AccountPage = () => {
   const user = useUser()
+  const [zone, setZone] = useZone()
   const leave = async () => {
     await post("/sign-out")
-    // Begun anew, the page holds nothing of what it showed.
+    // After a reload the page holds nothing of what it showed.
     location.reload()
   }
   return (
@@ -25,9 +28,17 @@ export const AccountPage = () => {
           ["Name", user.name],
           ["E-mail address", user.email],
           ["Organization", user.organization.name],
-          ["Role", user.isOwner ? "Owner: manages webhooks" : "Member"]
+          ["Role", user.isOwner ? "Owner" : "Member"]
         ]}
       />
+      <Section title="Display">
+        <div className="form">
+          <Select label="Show times in" value={zone} onValue={(value) => setZone(value === "utc" ? "utc" : "local")}>
+            <option value="local">Local time ({Intl.DateTimeFormat().resolvedOptions().timeZone})</option>
+            <option value="utc">UTC</option>
+          </Select>
+        </div>
+      </Section>
       <SessionsSection />
       {user.hasPassword ? <PasswordSection /> : null}
       <BackupCodesSection />
@@ -65,23 +76,24 @@ const SessionsSection = () => {
   const sessions = useOne<{ readonly data: ReadonlyArray<ListedSession> }>("/sessions", { every: 30_000 })
   const everywhere = async () => {
     await post("/sessions/end-all")
-    // Begun anew, the page holds nothing of what it showed.
+    // After a reload the page holds nothing of what it showed.
     location.reload()
   }
   const end = async (id: string) => {
     await remove(`/sessions/${id}`)
     await sessions.refetch()
-    notify("Signed out there")
+    notify("Session ended")
   }
   return (
     <Section
       title="Sessions"
-      lead="Where you are signed in. A session ends after an hour without you, and after twelve hours in any case."
+      lead="Where you are signed in. A session ends after one hour of inactivity, and after twelve hours in any case."
       actions={
         <Ask
-          trigger={<Button kind="danger">Sign out everywhere</Button>}
+          label="Sign out everywhere"
+          kind="danger"
           title="Sign out everywhere?"
-          text="Every session ends, this one too. API keys go on working."
+          text="This ends every session, including this one. API keys keep working."
           yes="Sign out everywhere"
           danger
           act={everywhere}
@@ -106,10 +118,10 @@ const SessionsSection = () => {
                   </p>
                 </div>
                 {current ? (
-                  <Status tone="good">This one</Status>
+                  <Status tone="good">This session</Status>
                 ) : (
                   <p className="under">
-                    Seen <Time at={lastSeenAt} as="ago" />
+                    Last active <Time at={lastSeenAt} as="ago" />
                   </p>
                 )}
                 <div className="actions">{current ? null : <Button onClick={attempt(() => end(id))}>Sign out</Button>}</div>

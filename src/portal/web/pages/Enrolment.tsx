@@ -1,28 +1,16 @@
 /** Setting up the second factor: an authenticator app, and backup codes for the day it is lost. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { encode } from "uqr"
 import type { Enrolment } from "../../SecondFactor.ts"
-import { post } from "../api.ts"
-import { SESSION } from "../data.ts"
+import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
-import { Alone } from "../parts/Alone.tsx"
 import { Button } from "../parts/Button.tsx"
 import { CopyButton } from "../parts/Copy.tsx"
 import { TextField } from "../parts/Field.tsx"
+import { QrImage } from "../parts/QrImage.tsx"
+import { SignedOutPage } from "../parts/SignedOutPage.tsx"
 import { Failure, Loading, Trouble } from "../parts/States.tsx"
-
-/** The text as a QR code, black on white in both colour schemes, as cameras expect it. */
-const QrCode = ({ label, text }: { readonly text: string; readonly label: string }) => {
-  const { data, size } = encode(text, { border: 2 })
-  const path = data.flatMap((row, y) => row.flatMap((dark, x) => (dark ? [`M${x} ${y}h1v1h-1z`] : []))).join("")
-  return (
-    <svg className="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label} shapeRendering="crispEdges">
-      <rect width={size} height={size} fill="#fff" />
-      <path d={path} fill="#000" />
-    </svg>
-  )
-}
+import { SESSION } from "../session.ts"
 
 export const EnrolmentPage = () => {
   const { data, error, refetch } = useQuery({
@@ -33,7 +21,10 @@ export const EnrolmentPage = () => {
     retry: false
   })
   return (
-    <Alone title="Set up a second factor" lead="Everything here needs one beside your password. Scan the code with an authenticator app.">
+    <SignedOutPage
+      title="Set up a second factor"
+      lead="The portal requires one beside your password. Scan the code with an authenticator app."
+    >
       {data === undefined ? (
         error === null ? (
           <Loading />
@@ -43,7 +34,7 @@ export const EnrolmentPage = () => {
       ) : (
         <Steps enrolment={data} />
       )}
-    </Alone>
+    </SignedOutPage>
   )
 }
 
@@ -56,9 +47,9 @@ const Steps = ({ enrolment: { backupCodes, secret, uri } }: { readonly enrolment
   })
   return (
     <form className="form" onSubmit={form.submit}>
-      <QrCode text={uri} label="QR code for your authenticator app; the same secret follows as text" />
+      <QrImage text={uri} label="QR code for your authenticator app; the same secret follows as text" />
       <details>
-        <summary>Type it in instead</summary>
+        <summary>Enter the secret by hand</summary>
         <p className="text">
           <code>{secret.replaceAll(/(.{4})(?=.)/g, "$1 ")}</code>
           <CopyButton text={secret} what="Secret" />
@@ -66,11 +57,11 @@ const Steps = ({ enrolment: { backupCodes, secret, uri } }: { readonly enrolment
       </details>
       <div className="backup">
         <h2>Backup codes</h2>
-        <p className="hint">Each works once in the place of a code. Keep them where you keep passwords; they are shown this once.</p>
+        <p className="hint">Each code works once instead of your authenticator. Store them with your passwords: they are shown only now.</p>
         <BackupCodes codes={backupCodes} />
       </div>
       <TextField
-        label="The code that the app shows now"
+        label="Code from the app"
         autoComplete="one-time-code"
         inputMode="numeric"
         className="code"
@@ -81,7 +72,7 @@ const Steps = ({ enrolment: { backupCodes, secret, uri } }: { readonly enrolment
       />
       {form.wrong["code"] === undefined ? <Trouble error={form.error} /> : null}
       <Button kind="main" type="submit" busy={form.busy}>
-        I have kept the backup codes, go on
+        I have stored the backup codes
       </Button>
     </form>
   )

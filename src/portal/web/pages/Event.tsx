@@ -1,18 +1,23 @@
-/** One event: what it says, and its deliveries. */
+/** One event: what it is about, its deliveries, and its payload. */
 import { useQuery } from "@tanstack/react-query"
 import { Send } from "lucide-react"
+import type { ReactNode } from "react"
 import { Link, useParams } from "react-router"
 import type { Delivery } from "../../../deliveries/Delivery.ts"
 import type { Webhook } from "../../../webhooks/Webhook.ts"
 import type { EventCounts } from "../../Overview.ts"
 import { getText } from "../api.ts"
-import { useList, useOne, useSurroundings } from "../data.ts"
+import { networkName } from "../chains.ts"
+import { useNames, useOne, useSurroundings, useSymbols } from "../data.ts"
+import { useFew } from "../list.ts"
+import { About, AboutLinks, assetsOf, type EventData } from "../parts/About.tsx"
+import { OnChain } from "../parts/Chain.tsx"
 import { Code, laidOut } from "../parts/Code.tsx"
 import { Id } from "../parts/Copy.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
-import { DeliveryRow } from "./Deliveries.tsx"
+import { DeliveryRow } from "./Delivery.tsx"
 import { type LoggedEvent, Outcome } from "./Events.tsx"
 
 const back = ["/events", "Events"] as const
@@ -20,18 +25,9 @@ const back = ["/events", "Events"] as const
 export const EventPage = () => {
   const { id = "" } = useParams()
   const found = useOne<LoggedEvent & EventCounts>(`/v1/webhook-events/${id}`, { every: 3_000 })
-  const deliveries = useOne<{ readonly data: ReadonlyArray<Delivery> }>(`/v1/webhook-events/${id}/deliveries`, { every: 3_000 })
-  const payload = useQuery({
-    queryKey: ["payload", id],
-    queryFn: () => getText(`/events/${id}/payload`),
-    staleTime: Number.POSITIVE_INFINITY
-  })
   const { data: around } = useSurroundings()
-  const { rows: webhooks } = useList<Webhook>("/v1/webhooks", {}, { limit: 100 })
-  const webhookOf = (webhookId: string) => {
-    const known = webhooks?.find((one) => one.id === webhookId)
-    return known === undefined ? webhookId : known.description === "" ? new URL(known.url).host : known.description
-  }
+  const nameOf = useNames()
+  const symbolOf = useSymbols(assetsOf([found.data?.payload.data]))
   const event = found.data
   if (event === undefined) {
     return (
@@ -40,8 +36,7 @@ export const EventPage = () => {
       </Page>
     )
   }
-  const entity = around?.entities.find((one) => one.id === event.entityId)?.name ?? event.entityId
-  const names = new Map(around?.vaults.map((one) => [one.id, one.name]))
+  const { data } = event.payload
   return (
     <Page
       title={event.kind}
@@ -49,23 +44,30 @@ export const EventPage = () => {
       lead={around?.kinds.find(({ name }) => name === event.kind)?.when}
       actions={<Outcome dispatched={event.dispatchedAt !== null} counts={event} />}
     >
+      <div className="summary-line">
+        <About data={data} symbolOf={symbolOf} />
+        <span className="links">
+          <AboutLinks data={data} />
+        </span>
+      </div>
       <Facts
         rows={[
-          ["Id", <Id key="id" text={event.id} what="Event id" whole />],
-          ["Happened", <Time key="occurred" at={event.occurredAt} />],
-          ["Recorded", <Time key="created" at={event.createdAt} />],
-          ["Dispatched", event.dispatchedAt === null ? "Not yet" : <Time key="dispatched" at={event.dispatchedAt} />],
-          ["Entity", entity],
+          ["Event id", <Id key="id" text={event.id} what="Event id" whole />],
+          ["Time", <Time key="occurred" at={event.occurredAt} />],
+          ...chainFacts(data),
+          ["Entity", nameOf(event.entityId)],
           [
             "Vault",
             event.vaultIds === null
-              ? "None: it is about the entity"
+              ? "None: the event is about the entity"
               : event.vaultIds.map((one) => (
                   <Link key={one} to={`/vaults/${one}`}>
-                    {names.get(one) ?? one}
+                    {nameOf(one)}
                   </Link>
                 ))
-          ]
+          ],
+          ["Recorded", <Time key="created" at={event.createdAt} />],
+          ["Dispatched", event.dispatchedAt === null ? "Not yet" : <Time key="dispatched" at={event.dispatchedAt} />]
         ]}
       />
       <Section
@@ -76,40 +78,66 @@ export const EventPage = () => {
             : `${event.matchedCount} active ${event.matchedCount === 1 ? "webhook" : "webhooks"} matched when it was dispatched.`
         }
       >
-        {deliveries.data === undefined ? (
-          deliveries.error === null ? (
-            <Loading lines={2} />
-          ) : (
-            <Failure error={deliveries.error} retry={() => void deliveries.refetch()} />
-          )
-        ) : deliveries.data.data.length === 0 ? (
-          <Empty icon={Send} title={event.dispatchedAt === null ? "It waits to be dispatched" : "It was sent to no webhook that you see"} />
-        ) : (
-          <ul className="rows" aria-label="Deliveries">
-            {deliveries.data.data.map((delivery) => (
-              <li key={delivery.id}>
-                <DeliveryRow
-                  delivery={delivery}
-                  title={webhookOf(delivery.webhookId)}
-                  link={[`/webhooks/${delivery.webhookId}`, "Its webhook"]}
-                  refresh={() => deliveries.refetch()}
-                />
-              </li>
-            ))}
-          </ul>
-        )}
+        <EventDeliveries event={event} symbolOf={symbolOf} />
       </Section>
-      <Section title="Payload" lead="What matching webhooks receive; the digits and the order are the service's.">
-        {payload.data === undefined ? (
-          payload.error === null ? (
-            <Loading />
-          ) : (
-            <Failure error={payload.error} retry={() => void payload.refetch()} />
-          )
-        ) : (
-          <Code title="Payload" text={laidOut(payload.data)} />
-        )}
+      <Section title="Payload" lead="What matching webhooks receive: these digits in this order.">
+        <Payload id={id} />
       </Section>
     </Page>
   )
+}
+
+const chainFacts = ({ depositAddress, transaction }: EventData): ReadonlyArray<readonly [string, ReactNode]> => {
+  if (depositAddress !== undefined)
+    return [
+      ["Address", <OnChain key="address" is="address" network={depositAddress.network} text={depositAddress.address} whole />],
+      ["Network", networkName(depositAddress.network)]
+    ]
+  if (transaction === undefined) return []
+  const { from, hash, network, to } = transaction
+  return [
+    ["Transaction", <OnChain key="hash" is="transaction" network={network} text={hash} whole />],
+    ["From", <OnChain key="from" is="address" network={network} text={from} whole />],
+    ["To", <OnChain key="to" is="address" network={network} text={to} whole />],
+    ["Network", networkName(network)]
+  ]
+}
+
+const EventDeliveries = ({ event, symbolOf }: { readonly event: LoggedEvent; readonly symbolOf: (asset: string) => string }) => {
+  const deliveries = useOne<{ readonly data: ReadonlyArray<Delivery> }>(`/v1/webhook-events/${event.id}/deliveries`, { every: 3_000 })
+  const { data: webhooks } = useFew<Webhook>("/v1/webhooks", 100)
+  const webhookOf = (webhookId: string) => {
+    const known = webhooks?.find((one) => one.id === webhookId)
+    return known === undefined ? webhookId : known.description === "" ? new URL(known.url).host : known.description
+  }
+  if (deliveries.data === undefined)
+    return deliveries.error === null ? <Loading lines={2} /> : <Failure error={deliveries.error} retry={() => void deliveries.refetch()} />
+  if (deliveries.data.data.length === 0)
+    return <Empty icon={Send} title={event.dispatchedAt === null ? "Waiting to be dispatched" : "No webhook that you see matched"} />
+  return (
+    <ul className="rows" aria-label="Deliveries">
+      {deliveries.data.data.map((delivery) => (
+        <li key={delivery.id}>
+          <DeliveryRow
+            delivery={delivery}
+            title={webhookOf(delivery.webhookId)}
+            data={undefined}
+            symbolOf={symbolOf}
+            links={<Link to={`/webhooks/${delivery.webhookId}`}>View webhook</Link>}
+            refresh={() => deliveries.refetch()}
+          />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const Payload = ({ id }: { readonly id: string }) => {
+  const payload = useQuery({
+    queryKey: ["payload", id],
+    queryFn: () => getText(`/events/${id}/payload`),
+    staleTime: Number.POSITIVE_INFINITY
+  })
+  if (payload.data !== undefined) return <Code title="Payload" text={laidOut(payload.data)} />
+  return payload.error === null ? <Loading /> : <Failure error={payload.error} retry={() => void payload.refetch()} />
 }

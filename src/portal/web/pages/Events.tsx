@@ -1,14 +1,16 @@
 /** The event log, with the API's filters. */
 import { Activity } from "lucide-react"
-import { Link, useSearchParams } from "react-router"
+import { Link } from "react-router"
 import type { EventCounts } from "../../Overview.ts"
-import { useBeside, useList, useSurroundings } from "../data.ts"
-import { Button } from "../parts/Button.tsx"
+import { useBeside, useSurroundings, useSymbols } from "../data.ts"
+import { useList } from "../list.ts"
+import { About, assetsOf, type EventData } from "../parts/About.tsx"
 import { Select, TextField } from "../parts/Field.tsx"
+import { Filters, useFilters, utc } from "../parts/Filters.tsx"
 import { Page } from "../parts/Page.tsx"
-import { Rows } from "../parts/Rows.tsx"
 import { Empty } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
+import { Export, Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 
 /** An event of the log, as the API answers it. */
@@ -18,49 +20,39 @@ export interface LoggedEvent {
   readonly vaultIds: ReadonlyArray<string> | null
   readonly kind: string
   readonly schemaVersion: number
+  readonly payload: { readonly data: EventData }
   readonly occurredAt: string
   readonly dispatchedAt: string | null
   readonly createdAt: string
 }
 
-/** What a browser's field for date and time holds, in the browser's time zone, as the API takes it. */
-const utc = (local: string): string => (local === "" || Number.isNaN(Date.parse(local)) ? "" : new Date(local).toISOString())
+const names = ["kind", "vaultId", "after", "before"] as const
 
 export const EventsPage = () => {
-  const [search, setSearch] = useSearchParams()
   const { data: around } = useSurroundings()
-  const filters = {
-    kind: search.get("kind") ?? "",
-    vaultId: search.get("vaultId") ?? "",
-    after: search.get("after") ?? "",
-    before: search.get("before") ?? ""
-  }
-  const filtered = Object.values(filters).some((one) => one !== "")
+  const filters = useFilters(names)
+  const { after, before, kind, vaultId } = filters.values
   const list = useList<LoggedEvent>(
     "/v1/webhook-events",
-    { kind: filters.kind, vaultId: filters.vaultId, occurredAfter: utc(filters.after), occurredBefore: utc(filters.before) },
+    { kind, vaultId, occurredAfter: utc(after), occurredBefore: utc(before) },
     { every: 3_000 }
   )
   const { data: counts } = useBeside<EventCounts>("/event-counts", list.rows?.map(({ id }) => id) ?? [], 3_000)
-  const filter = (change: Readonly<Record<string, string>>) =>
-    setSearch(
-      Object.entries({ ...filters, ...change }).filter(([, value]) => value !== ""),
-      { replace: true }
-    )
-  const names = new Map(around?.vaults.map(({ id, name }) => [id, name]))
+  const symbolOf = useSymbols(assetsOf(list.rows?.map(({ payload }) => payload.data) ?? []))
   return (
     <Page
       title="Events"
-      lead={`What happened in the last ${around?.retentionDays ?? 31} days, whether or not a webhook wanted it. The list follows what happens.`}
+      lead={`Everything that happened in the last ${around?.retentionDays ?? 31} days, whether or not a webhook matched.`}
+      actions={<Export name="events" source={list.source} />}
     >
-      <div className="filters four">
-        <Select label="Kind" value={filters.kind} onValue={(kind) => filter({ kind })}>
+      <Filters filters={filters}>
+        <Select label="Kind" value={kind} onValue={(value) => filters.set({ kind: value })}>
           <option value="">Any</option>
           {around?.kinds.map(({ name }) => (
             <option key={name}>{name}</option>
           ))}
         </Select>
-        <Select label="Vault" value={filters.vaultId} onValue={(vaultId) => filter({ vaultId })}>
+        <Select label="Vault" value={vaultId} onValue={(value) => filters.set({ vaultId: value })}>
           <option value="">Any</option>
           {around?.vaults.map(({ id, name }) => (
             <option key={id} value={id}>
@@ -68,51 +60,49 @@ export const EventsPage = () => {
             </option>
           ))}
         </Select>
-        <TextField label="From" type="datetime-local" value={filters.after} onValue={(after) => filter({ after })} />
-        <TextField label="Until" type="datetime-local" value={filters.before} onValue={(before) => filter({ before })} />
-        {filtered ? (
-          <Button kind="quiet" onClick={() => setSearch({}, { replace: true })}>
-            Clear
-          </Button>
-        ) : null}
-      </div>
-      <Rows
+        <TextField label="From" type="datetime-local" value={after} onValue={(value) => filters.set({ after: value })} />
+        <TextField label="Until" type="datetime-local" value={before} onValue={(value) => filters.set({ before: value })} />
+      </Filters>
+      <Table
         list={list}
         label="Events"
-        keyOf={({ id }) => id}
         empty={
-          <Empty icon={Activity} title={filtered ? "No event is like that" : "Nothing happened yet"}>
-            <p>{filtered ? "Choose other filters." : "Events of the vaults and webhooks that you see show up here as they happen."}</p>
+          <Empty icon={Activity} title={filters.any ? "No events match these filters" : "No events yet"}>
+            <p>
+              {filters.any ? "Change or clear the filters." : "Events of the vaults and webhooks that you see appear here as they happen."}
+            </p>
           </Empty>
         }
-        row={(event) => (
-          <article className="row event">
-            <div className="what">
-              <h2>
-                <Link to={`/events/${event.id}`}>{event.kind}</Link>
-              </h2>
-              <p className="under">{event.vaultIds?.map((id) => names.get(id) ?? id).join(", ") ?? "Not of a vault"}</p>
-            </div>
-            <Outcome dispatched={event.dispatchedAt !== null} counts={counts?.[event.id]} />
-            <p className="under when">
-              <Time at={event.occurredAt} />
-            </p>
-          </article>
-        )}
+        columns={[
+          {
+            label: "Event",
+            heads: true,
+            cell: ({ id, kind }) => (
+              <Link className="name" to={`/events/${id}`}>
+                {kind}
+              </Link>
+            )
+          },
+          { label: "About", card: "", cell: ({ payload }) => <About data={payload.data} symbolOf={symbolOf} /> },
+          { label: "Deliveries", cell: ({ dispatchedAt, id }) => <Outcome dispatched={dispatchedAt !== null} counts={counts?.[id]} /> },
+          { label: "Time", align: "right", cell: ({ occurredAt }) => <Time at={occurredAt} /> }
+        ]}
       />
     </Page>
   )
 }
 
-/** What became of an event: how many webhooks wanted it, and how many have it. */
+/** What became of an event: how many webhooks matched, and how many of them have it. */
 export const Outcome = ({ counts, dispatched }: { readonly dispatched: boolean; readonly counts: EventCounts | undefined }) => {
-  if (!dispatched) return <Status tone="wait">Waiting</Status>
+  if (!dispatched) return <Status tone="wait">Pending dispatch</Status>
   if (counts === undefined) return <span className="under">…</span>
   const { deliveryCounts: by, matchedCount } = counts
-  const [delivered, failed, waiting] = [by["DELIVERED"] ?? 0, by["FAILED"] ?? 0, (by["PENDING"] ?? 0) + (by["RETRYING"] ?? 0)]
-  if (matchedCount === 0 && delivered + failed + waiting === 0) return <Status tone="idle">No webhook</Status>
-  const matched = `${matchedCount} matched`
-  if (failed > 0) return <Status tone="bad">{`${matched}, ${failed} failed`}</Status>
-  if (waiting > 0) return <Status tone="wait">{`${matched}, ${waiting} waiting`}</Status>
-  return <Status tone={delivered > 0 ? "good" : "idle"}>{`${matched}, ${delivered} delivered`}</Status>
+  const of = (...states: ReadonlyArray<string>) => states.reduce((total, state) => total + (by[state] ?? 0), 0)
+  const [delivered, failed, waiting, canceled] = [of("DELIVERED"), of("FAILED"), of("PENDING", "RETRYING", "HELD"), of("CANCELED")]
+  const all = delivered + failed + waiting + canceled
+  if (matchedCount === 0 && all === 0) return <Status tone="idle">No webhook matched</Status>
+  if (failed > 0) return <Status tone="bad">{`${failed} of ${all} failed`}</Status>
+  if (waiting > 0) return <Status tone="wait">{`${waiting} of ${all} pending`}</Status>
+  if (delivered > 0) return <Status tone="good">{`${delivered} of ${all} delivered`}</Status>
+  return <Status tone="idle">{canceled > 0 ? `${canceled} canceled` : `${matchedCount} matched`}</Status>
 }

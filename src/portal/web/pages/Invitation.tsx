@@ -5,14 +5,14 @@
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { useLocation, useNavigate } from "react-router"
-import { post } from "../api.ts"
-import { type Standing, useSignedIn } from "../data.ts"
+import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
-import { Alone } from "../parts/Alone.tsx"
 import { Button, LinkButton } from "../parts/Button.tsx"
 import { TextField } from "../parts/Field.tsx"
+import { SignedOutPage } from "../parts/SignedOutPage.tsx"
 import { Failure, Loading, Trouble } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
+import { type Standing, useSignedIn } from "../session.ts"
 
 interface Invitation {
   readonly name: string
@@ -32,10 +32,10 @@ export const InvitationPage = ({ standing }: { readonly standing: Standing }) =>
   })
   if (data === undefined) {
     return (
-      <Alone title="Invitation">
+      <SignedOutPage title="Invitation">
         {error === null ? <Loading /> : <Failure error={error} retry={() => void refetch()} />}
-        {error === null ? null : <LinkButton to="/sign-in">To the sign-in</LinkButton>}
-      </Alone>
+        {error === null ? null : <LinkButton to="/sign-in">Go to sign-in</LinkButton>}
+      </SignedOutPage>
     )
   }
   return <Accept invitation={data} token={token} standing={standing} />
@@ -66,22 +66,20 @@ const Accept = ({
   })
   const { email, expiresAt, name, organizationName, reset } = invitation
   return (
-    <Alone
+    <SignedOutPage
       title={`Welcome, ${name}`}
       lead={
         <>
-          You are invited to the custody portal of <b>{organizationName}</b>. You sign in as <b>{email}</b>.
+          You have been invited to the custody portal of <b>{organizationName}</b>. You sign in as <b>{email}</b>.
         </>
       }
     >
       {reset ? (
-        <p className="note">
-          Your account starts anew: the password, authenticator and passkeys that it had work no longer once you go on.
-        </p>
+        <p className="note">This resets your account: your previous password, authenticator and passkeys stop working once you continue.</p>
       ) : null}
       {standing.state === "signed_in" ? (
         <p className="note">
-          In this browser you are signed in as {standing.user?.email}. Going on signs you in as {email}.
+          You are signed in as {standing.user?.email} in this browser. Continuing signs you in as {email}.
         </p>
       ) : null}
       <form className="form" onSubmit={form.submit}>
@@ -98,27 +96,27 @@ const Accept = ({
           error={form.wrong["password"]}
         />
         <TextField
-          label="The same once more"
+          label="Confirm password"
           type="password"
           autoComplete="new-password"
           required
           value={again}
           onValue={setAgain}
-          error={differs && password !== again ? "The two are not the same." : undefined}
+          error={differs && password !== again ? "The passwords do not match." : undefined}
         />
         {Object.keys(form.wrong).length === 0 ? <Trouble error={form.error} /> : null}
         <Button kind="main" type="submit" busy={form.busy}>
-          Create my account
+          Create account
         </Button>
         {standing.provider === null ? null : (
           <Button kind="quiet" onClick={() => void accept(null)}>
-            Without a password: I sign in at {standing.provider}
+            Continue with {standing.provider} instead of a password
           </Button>
         )}
       </form>
       <p className="hint">
-        The invitation works once, until <Time at={expiresAt} />. Next you set up a second factor.
+        The invitation works once, until <Time at={expiresAt} />. Next, you set up a second factor.
       </p>
-    </Alone>
+    </SignedOutPage>
   )
 }

@@ -1,8 +1,9 @@
 /** What can be chosen for a key. */
 import type { ApiKey } from "../../../credentials/ApiKeys.ts"
-import { type Surroundings, useUser } from "../data.ts"
+import type { Surroundings } from "../data.ts"
 import { Choices, Select, TextArea, TextField } from "../parts/Field.tsx"
 import { VaultChoice } from "../parts/VaultChoice.tsx"
+import { useUser } from "../session.ts"
 
 /** A key as it is being filled in. */
 export interface Draft {
@@ -61,7 +62,7 @@ export const bodyOf = (draft: Draft) => ({
 const about: Readonly<Record<string, string>> = {
   "vault:read": "Read vaults, balances, transactions and addresses",
   "webhook:read": "Read webhooks, events and deliveries",
-  "webhook:manage": "Create and change webhooks, rotate secrets, ping, redeliver; for owners"
+  "webhook:manage": "Create and change webhooks, rotate secrets, ping and redeliver; owners only"
 }
 
 export interface KeyFieldsProps {
@@ -78,7 +79,7 @@ export const KeyFields = ({ around, draft, onDraft, wrong }: KeyFieldsProps) => 
     <>
       <TextField
         label="Label"
-        hint="What the key is for, in your words."
+        hint="What the key is for."
         maxLength={200}
         value={draft.label}
         onValue={(label) => set({ label })}
@@ -90,18 +91,18 @@ export const KeyFields = ({ around, draft, onDraft, wrong }: KeyFieldsProps) => 
         choices={around.scopes.map((scope) => ({
           value: scope,
           label: scope,
-          hint: `${about[scope] ?? ""}${scope === "webhook:manage" && !isOwner ? ". You are not an owner, so it would do nothing now" : ""}`
+          hint: `${about[scope] ?? ""}${scope === "webhook:manage" && !isOwner ? ". It has no effect while you are not an owner" : ""}`
         }))}
         chosen={draft.scopes}
         onChosen={(scopes) => set({ scopes })}
       />
       {around.vaults.length === 0 ? (
-        <p className="note">You have the Developer role on no vault, so a key of yours reads none for now.</p>
+        <p className="note">You do not have the Developer role on any vault yet, so your keys cannot read any.</p>
       ) : (
         <VaultChoice
           legend="Vaults"
-          all="Every vault that my Developer role reaches, now and later"
-          some="Only these"
+          all="All vaults where I have the Developer role, now and later"
+          some="Only selected vaults"
           vaults={around.vaults}
           chosen={draft.vaultIds}
           onChosen={(vaultIds) => set({ vaultIds })}
@@ -109,8 +110,8 @@ export const KeyFields = ({ around, draft, onDraft, wrong }: KeyFieldsProps) => 
         />
       )}
       <TextArea
-        label="Allowed addresses"
-        hint="IP ranges such as 203.0.113.0/24 or 2001:db8::/32, one a line. Empty: from everywhere."
+        label="Allowed IP addresses"
+        hint="CIDR ranges such as 203.0.113.0/24 or 2001:db8::/32, one per line. Leave empty to allow every address."
         rows={3}
         spellCheck={false}
         value={draft.ips}
@@ -118,11 +119,11 @@ export const KeyFields = ({ around, draft, onDraft, wrong }: KeyFieldsProps) => 
         error={wrong["ipAllowlist"]}
       />
       <Select label="Expiry" value={draft.expiry} onValue={(expiry) => set({ expiry })} error={wrong["expiresAt"]}>
-        {draft.kept === null ? null : <option value="kept">As it is: {dateOf(Date.parse(draft.kept))}</option>}
+        {draft.kept === null ? null : <option value="kept">Unchanged: {dateOf(Date.parse(draft.kept))}</option>}
         <option value="30">30 days from now</option>
         <option value="90">90 days from now</option>
         <option value="365">365 days from now</option>
-        <option value="date">On a day</option>
+        <option value="date">On a date</option>
         <option value="never">No expiry</option>
       </Select>
       {draft.expiry === "date" ? (

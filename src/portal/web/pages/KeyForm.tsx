@@ -4,7 +4,7 @@
  */
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { useNavigate, useParams } from "react-router"
+import { useNavigate, useParams, useSearchParams } from "react-router"
 import type { ApiKey } from "../../../credentials/ApiKeys.ts"
 import { ApiProblem, patch, post } from "../api.ts"
 import { type Surroundings, useOne, useSurroundings } from "../data.ts"
@@ -12,6 +12,7 @@ import { useForm } from "../form.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"
 import { Code } from "../parts/Code.tsx"
 import { Confirm, type Confirmation } from "../parts/Confirm.tsx"
+import { Select } from "../parts/Field.tsx"
 import { notify } from "../parts/Notices.tsx"
 import { Page } from "../parts/Page.tsx"
 import { Secret } from "../parts/Secret.tsx"
@@ -20,83 +21,124 @@ import { bodyOf, type Draft, draftOf, emptyDraft, KeyFields } from "./KeyFields.
 
 const back = ["/keys", "API keys"] as const
 
+type Fresh = ApiKey & { readonly secret: string }
+
 export const NewKeyPage = () => {
+  const [search] = useSearchParams()
   const around = useSurroundings()
-  const [created, setCreated] = useState<(ApiKey & { readonly secret: string }) | null>(null)
-  if (created !== null) return <Created created={created} />
+  const keys = useOne<{ readonly data: ReadonlyArray<ApiKey> }>("/keys")
+  const [created, setCreated] = useState<Fresh | null>(null)
+  const wanted = search.get("replaces")
+  const replaced = keys.data?.data.find(({ id, revokedAt }) => id === wanted && revokedAt === null)
+  const error = around.error ?? (wanted === null ? null : keys.error)
+  if (created !== null) return <Created created={created} replaced={replaced} />
   return (
-    <Page title="New API key" back={back} lead="You confirm your second factor at the end, for this very key.">
-      {around.data === undefined ? (
-        around.error === null ? (
+    <Page
+      title={replaced === undefined ? "New API key" : `Rotate ${replaced.label === "" ? replaced.id : replaced.label}`}
+      back={back}
+      lead={
+        replaced === undefined
+          ? "You confirm your second factor when you create the key."
+          : "This creates a new key with the same access. The current key keeps working for the time that you choose."
+      }
+    >
+      {around.data === undefined || (wanted !== null && keys.data === undefined) ? (
+        error === null ? (
           <Loading />
         ) : (
-          <Failure error={around.error} retry={() => void around.refetch()} />
+          <Failure error={error} retry={() => void around.refetch()} />
         )
       ) : (
-        <Create around={around.data} onCreated={setCreated} />
+        <Create around={around.data} replaced={replaced} onCreated={setCreated} />
       )}
     </Page>
   )
 }
 
-type Fresh = ApiKey & { readonly secret: string }
+/** How long a key that is rotated keeps working, in hours. */
+const overlaps = [
+  ["1", "1 hour"],
+  ["24", "24 hours"],
+  ["168", "7 days"]
+] as const
 
-const Create = ({ around, onCreated }: { readonly around: Surroundings; readonly onCreated: (key: Fresh) => void }) => {
+const HOUR = 3_600_000
+
+interface CreateProps {
+  readonly around: Surroundings
+  /** The key whose place the new one takes. */
+  readonly replaced: ApiKey | undefined
+  readonly onCreated: (key: Fresh) => void
+}
+
+const Create = ({ around, onCreated, replaced }: CreateProps) => {
   const client = useQueryClient()
-  const [draft, setDraft] = useState<Draft>(emptyDraft)
+  const [draft, setDraft] = useState<Draft>(() => (replaced === undefined ? emptyDraft() : { ...draftOf(replaced), expiry: "365" }))
+  const [overlap, setOverlap] = useState("24")
   const [confirming, setConfirming] = useState(false)
-  const [refusal, setRefusal] = useState<ApiProblem | null>(null)
-  const act = async (confirmation: Confirmation) => {
-    try {
-      const created = await post<Fresh>("/keys", { ...bodyOf(draft), confirmation })
-      await client.invalidateQueries({ queryKey: ["/keys"] })
-      onCreated(created)
-    } catch (error) {
-      // What is wrong with the key is told beside the key; the confirmation was not used up.
-      if (!(error instanceof ApiProblem) || error.code !== "invalid_body") throw error
-      setRefusal(error)
-    }
+  const create = async (confirmation: Confirmation) => {
+    const created = await post<Fresh>("/keys", { ...bodyOf(draft), confirmation })
+    const until = new Date(Date.now() + Number(overlap) * HOUR).toISOString()
+    // Only ever earlier: an end that comes sooner by itself stays.
+    if (replaced !== undefined && (replaced.expiresAt === null || replaced.expiresAt > until))
+      await patch(`/keys/${replaced.id}`, { expiresAt: until })
+    await client.invalidateQueries({ queryKey: ["/keys"] })
+    onCreated(created)
   }
+  // Sent without a confirmation first: the service checks the form before it asks for one.
+  const form = useForm(async () => {
+    try {
+      await create({})
+    } catch (error) {
+      if (!(error instanceof ApiProblem) || error.code !== "second_factor_required") throw error
+      setConfirming(true)
+    }
+  })
   return (
-    <form
-      className="form wide"
-      onSubmit={(event) => {
-        event.preventDefault()
-        setRefusal(null)
-        setConfirming(true)
-      }}
-    >
-      <KeyFields draft={draft} onDraft={setDraft} around={around} wrong={refusal?.fields ?? {}} />
-      <Trouble error={refusal} />
+    <form className="form wide" onSubmit={form.submit}>
+      <KeyFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} />
+      {replaced === undefined ? null : (
+        <Select label="The current key expires in" value={overlap} onValue={setOverlap}>
+          {overlaps.map(([hours, label]) => (
+            <option key={hours} value={hours}>
+              {label}
+            </option>
+          ))}
+        </Select>
+      )}
+      <Trouble error={form.error} />
       <div className="actions">
-        <Button kind="main" type="submit">
-          Create the key
+        <Button kind="main" type="submit" busy={form.busy}>
+          Create key
         </Button>
-        <LinkButton to="/keys">Leave</LinkButton>
+        <LinkButton to="/keys">Cancel</LinkButton>
       </div>
       <Confirm
-        title="Confirm that it is you"
-        text="A key can read custody data in your name, so your second factor is asked for again."
-        yes="Create the key"
+        title="Confirm it's you"
+        text="A key reads custody data in your name, so confirm your second factor."
+        yes="Create key"
         open={confirming}
         onClose={() => setConfirming(false)}
-        act={act}
+        act={create}
       />
     </form>
   )
 }
 
-const Created = ({ created }: { readonly created: Fresh }) => {
+const Created = ({ created, replaced }: { readonly created: Fresh; readonly replaced: ApiKey | undefined }) => {
   const path = created.scopes.includes("vault:read")
     ? "/v1/vaults"
     : created.scopes.includes("webhook:read")
       ? "/v1/webhooks"
       : "/v1/openapi.json"
   return (
-    <Page title="Your new key" heading={created.label === "" ? "Your new key" : `Your new key: ${created.label}`} back={back}>
+    <Page title="API key created" heading={created.label === "" ? "API key created" : `API key created: ${created.label}`} back={back}>
       <Secret title="Secret" what="Secret" secret={created.secret}>
         <Code title="Try it" text={`export KEY='…the secret…'\ncurl -s -H "Authorization: Bearer $KEY" ${location.origin}${path}`} />
       </Secret>
+      {replaced === undefined ? null : (
+        <p className="note">The previous key keeps working for the time that you chose. Deploy the new one before it expires.</p>
+      )}
       <LinkButton kind="main" to="/keys">
         I have stored it
       </LinkButton>
@@ -111,7 +153,7 @@ export const EditKeyPage = () => {
   const key = keys.data?.data.find((one) => one.id === id)
   const error = keys.error ?? around.error
   if (key === undefined || around.data === undefined) {
-    const gone = keys.data !== undefined && key === undefined ? new ApiProblem(404, "not_found", "You have no such key.") : error
+    const gone = keys.data !== undefined && key === undefined ? new ApiProblem(404, "not_found", "This key does not exist.") : error
     return (
       <Page title="API key" back={back}>
         {gone === null ? <Loading /> : <Failure error={gone} />}
@@ -129,7 +171,7 @@ const Edit = ({ apiKey: key, around }: { readonly apiKey: ApiKey; readonly aroun
   const save = async (confirmation: Confirmation) => {
     await patch(`/keys/${key.id}`, { ...bodyOf(draft), confirmation })
     await client.invalidateQueries({ queryKey: ["/keys"] })
-    notify("Saved")
+    notify("Changes saved")
     await navigate("/keys")
   }
   const form = useForm(async () => {
@@ -144,22 +186,22 @@ const Edit = ({ apiKey: key, around }: { readonly apiKey: ApiKey; readonly aroun
     <Page
       title={key.label === "" ? "API key" : key.label}
       back={back}
-      lead="Changes work from the next request on. The secret stays; to replace it, create a new key and revoke this one."
+      lead="Changes apply from the next request on. The secret stays the same; rotate the key to replace it."
     >
       <form className="form wide" onSubmit={form.submit}>
         <KeyFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} />
         <Trouble error={form.error} />
         <div className="actions">
           <Button kind="main" type="submit" busy={form.busy}>
-            Save
+            Save changes
           </Button>
-          <LinkButton to="/keys">Leave</LinkButton>
+          <LinkButton to="/keys">Cancel</LinkButton>
         </div>
       </form>
       <Confirm
-        title="Confirm that it is you"
-        text="With this change the key can do more than before, so your second factor is asked for again."
-        yes="Save the key"
+        title="Confirm it's you"
+        text="This change gives the key more access, so confirm your second factor."
+        yes="Save changes"
         open={confirming}
         onClose={() => setConfirming(false)}
         act={save}

@@ -1,36 +1,37 @@
-/** The user's API keys. */
+/** The user's API keys; revoked ones are folded away. */
 import { KeyRound, Plus } from "lucide-react"
 import { Link } from "react-router"
 import type { ApiKey } from "../../../credentials/ApiKeys.ts"
 import { post } from "../api.ts"
-import { useOne, useSurroundings } from "../data.ts"
-import { Button, LinkButton } from "../parts/Button.tsx"
+import { useNames, useOne } from "../data.ts"
+import { LinkButton } from "../parts/Button.tsx"
 import { Ask } from "../parts/Dialog.tsx"
 import { notify } from "../parts/Notices.tsx"
 import { Page } from "../parts/Page.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
-import { Time, useNow } from "../parts/Time.tsx"
+import { left, Time, useNow } from "../parts/Time.tsx"
 
 const SOON_MS = 14 * 86_400_000
 
-const Standing = ({ apiKey: { expiresAt, revokedAt } }: { readonly apiKey: ApiKey }) => {
+/** Whether a key is good, and for how long. */
+const KeyState = ({ apiKey: { expiresAt, revokedAt } }: { readonly apiKey: ApiKey }) => {
   const now = useNow(60_000)
   if (revokedAt !== null) return <Status tone="idle">Revoked</Status>
-  const left = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt) - now
-  return left <= 0 ? (
-    <Status tone="bad">Expired</Status>
-  ) : left < SOON_MS ? (
-    <Status tone="wait">Expires soon</Status>
-  ) : (
-    <Status tone="good">Active</Status>
+  if (expiresAt === null) return <Status tone="good">No expiry</Status>
+  const ms = Date.parse(expiresAt) - now
+  if (ms <= 0) return <Status tone="bad">Expired</Status>
+  return (
+    <span title={expiresAt}>
+      <Status tone={ms < SOON_MS ? "wait" : "good"}>{`${left(expiresAt, now)} left`}</Status>
+    </span>
   )
 }
 
 export const KeysPage = () => {
   const keys = useOne<{ readonly data: ReadonlyArray<ApiKey> }>("/keys", { every: 30_000 })
-  const { data: around } = useSurroundings()
-  const names = new Map(around?.vaults.map(({ id, name }) => [id, name]))
+  const live = keys.data?.data.filter(({ revokedAt }) => revokedAt === null)
+  const revoked = keys.data?.data.filter(({ revokedAt }) => revokedAt !== null) ?? []
   return (
     <Page
       title="API keys"
@@ -41,38 +42,49 @@ export const KeysPage = () => {
         </LinkButton>
       }
     >
-      {keys.data === undefined ? (
+      {live === undefined ? (
         keys.error === null ? (
           <Loading />
         ) : (
           <Failure error={keys.error} retry={() => void keys.refetch()} />
         )
-      ) : keys.data.data.length === 0 ? (
-        <Empty icon={KeyRound} title="You have no keys">
-          <p>Create one, and the API answers your programs. Its secret is shown once.</p>
+      ) : live.length === 0 ? (
+        <Empty icon={KeyRound} title="No API keys yet">
+          <p>Create a key to call the API. Its secret is shown once.</p>
         </Empty>
       ) : (
-        <ul className="rows" aria-label="API keys">
-          {keys.data.data.map((key) => (
-            <li key={key.id}>
-              <Row apiKey={key} names={names} done={() => keys.refetch()} />
-            </li>
-          ))}
-        </ul>
+        <KeyList label="API keys" keys={live} done={() => keys.refetch()} />
+      )}
+      {revoked.length === 0 ? null : (
+        <details className="folded">
+          <summary>
+            {revoked.length} revoked {revoked.length === 1 ? "key" : "keys"}
+          </summary>
+          <KeyList label="Revoked keys" keys={revoked} done={() => keys.refetch()} />
+        </details>
       )}
     </Page>
   )
 }
 
-const Row = ({
-  apiKey: key,
-  done,
-  names
-}: {
-  readonly apiKey: ApiKey
-  readonly names: ReadonlyMap<string, string>
+interface KeyListProps {
+  readonly label: string
+  readonly keys: ReadonlyArray<ApiKey>
   readonly done: () => Promise<unknown>
-}) => {
+}
+
+const KeyList = ({ done, keys, label }: KeyListProps) => (
+  <ul className="rows" aria-label={label}>
+    {keys.map((key) => (
+      <li key={key.id}>
+        <Row apiKey={key} done={done} />
+      </li>
+    ))}
+  </ul>
+)
+
+const Row = ({ apiKey: key, done }: { readonly apiKey: ApiKey; readonly done: () => Promise<unknown> }) => {
+  const nameOf = useNames()
   const ended = key.revokedAt !== null
   const name = key.label === "" ? key.id : key.label
   const revoke = async () => {
@@ -81,58 +93,50 @@ const Row = ({
     notify(`${name} revoked`)
   }
   return (
-    <article className={ended ? "row key ended" : "row key"}>
+    <article className="row key">
       <div className="what">
         <h2>{ended ? name : <Link to={`/keys/${key.id}`}>{name}</Link>}</h2>
         <p className="under">
-          {key.scopes.join(", ")} ·{" "}
-          {key.vaultIds === null
-            ? "all your vaults"
-            : key.vaultIds
-                .map((id) => names.get(id) ?? id)
-                .slice(0, 3)
-                .join(", ")}
+          {key.scopes.join(", ")} · {key.vaultIds === null ? "all your vaults" : key.vaultIds.map(nameOf).slice(0, 3).join(", ")}
           {(key.vaultIds?.length ?? 0) > 3 ? ` and ${(key.vaultIds?.length ?? 0) - 3} more` : ""}
           {key.ipAllowlist.length === 0 ? "" : ` · from ${key.ipAllowlist.join(", ")}`}
         </p>
       </div>
-      <Standing apiKey={key} />
+      <KeyState apiKey={key} />
       <p className="under when">
         {key.lastUsedAt === null ? (
-          "Not used yet"
+          "Never used"
         ) : (
           <>
-            Used <Time at={key.lastUsedAt} as="ago" />
+            Last used <Time at={key.lastUsedAt} as="ago" />
           </>
         )}
-        <br />
-        {ended ? (
-          <>
-            Revoked <Time at={key.revokedAt ?? ""} as="day" />
-          </>
-        ) : key.expiresAt === null ? (
-          "No expiry"
-        ) : (
-          <>
-            {Date.parse(key.expiresAt) < Date.now() ? "Expired" : "Until"} <Time at={key.expiresAt} as="day" />
-          </>
-        )}
+        <span className="block">
+          {ended ? (
+            <>
+              Revoked <Time at={key.revokedAt ?? ""} as="day" />
+            </>
+          ) : (
+            <>
+              Created <Time at={key.createdAt} as="day" />
+            </>
+          )}
+        </span>
       </p>
-      <div className="actions">
-        {ended ? null : (
-          <>
-            <LinkButton to={`/keys/${key.id}`}>Edit</LinkButton>
-            <Ask
-              trigger={<Button kind="danger">Revoke</Button>}
-              title={`Revoke ${name}?`}
-              text="Requests with it are refused from now on. This cannot be undone."
-              yes="Revoke the key"
-              danger
-              act={revoke}
-            />
-          </>
-        )}
-      </div>
+      {ended ? null : (
+        <div className="actions">
+          <LinkButton to={`/keys/new?replaces=${key.id}`}>Rotate</LinkButton>
+          <Ask
+            label="Revoke"
+            kind="danger"
+            title={`Revoke ${name}?`}
+            text="Every program that uses it gets 401 from its next request on. This cannot be undone."
+            yes="Revoke key"
+            danger
+            act={revoke}
+          />
+        </div>
+      )}
     </article>
   )
 }

@@ -6,8 +6,8 @@ import { Empty } from "../parts/States.tsx"
 /** An address that shows nothing. */
 export const NotFoundPage = () => (
   <Page title="Not found">
-    <Empty icon={Compass} title="There is no such page">
-      <LinkButton to="/vaults">To the vaults</LinkButton>
+    <Empty icon={Compass} title="This page does not exist">
+      <LinkButton to="/home">Go to Home</LinkButton>
     </Empty>
   </Page>
 )

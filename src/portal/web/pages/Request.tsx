@@ -1,7 +1,7 @@
 /** A delivery's request as it would leave now, and code that verifies it. */
 import { useQuery } from "@tanstack/react-query"
 import { Tabs } from "radix-ui"
-import type { Sample } from "../../../deliveries/Samples.ts"
+import type { Sample } from "../../../deliveries/RequestPreview.ts"
 import { post } from "../api.ts"
 import { Code, laidOut } from "../parts/Code.tsx"
 import { Dialog } from "../parts/Dialog.tsx"
@@ -26,7 +26,7 @@ export const RequestDialog = ({
   return (
     <Dialog
       title="Request and verification"
-      lead="The request as it would leave now: the same body, signed for this second with your live secrets. Nothing is sent."
+      lead="The request as it would be sent now, signed with your current secrets. Nothing is sent."
       open={open}
       onClose={onClose}
       wide
@@ -38,7 +38,7 @@ export const RequestDialog = ({
 
 const Shown = ({ sample: { body, headers, url } }: { readonly sample: Sample }) => (
   <Tabs.Root defaultValue="request" className="tabs">
-    <Tabs.List aria-label="What to show">
+    <Tabs.List aria-label="Request and verification">
       <Tabs.Trigger value="request">Request</Tabs.Trigger>
       {samples.map(({ name }) => (
         <Tabs.Trigger key={name} value={name}>
@@ -55,13 +55,13 @@ const Shown = ({ sample: { body, headers, url } }: { readonly sample: Sample }) 
           ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
         ].join("\n")}
       />
-      <Code title="Body, byte for byte" text={body} />
-      <Code title="Body, laid out to read" text={laidOut(body)} />
+      <Code title="Body as sent" text={body} />
+      <Code title="Body, formatted" text={laidOut(body)} />
     </Tabs.Content>
     {samples.map(({ name, text }) => (
       <Tabs.Content key={name} value={name}>
         <p className="hint">
-          Verify the raw body before it is parsed. During a rotation more than one signature is sent; one that fits is enough.
+          Verify the raw body before you parse it. During a rotation there are several signatures; one match is enough.
         </p>
         <Code title={name} text={text} asItIs />
       </Tabs.Content>

@@ -1,14 +1,14 @@
 /** The second step of signing in. */
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { post } from "../api.ts"
-import { SESSION } from "../data.ts"
+import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
-import { Alone } from "../parts/Alone.tsx"
 import { Button } from "../parts/Button.tsx"
 import { TextField } from "../parts/Field.tsx"
 import { attempt } from "../parts/Notices.tsx"
+import { SignedOutPage } from "../parts/SignedOutPage.tsx"
 import { Trouble } from "../parts/States.tsx"
+import { SESSION } from "../session.ts"
 
 export const SecondFactorPage = () => {
   const client = useQueryClient()
@@ -22,7 +22,7 @@ export const SecondFactorPage = () => {
     await client.invalidateQueries({ queryKey: SESSION })
   }
   return (
-    <Alone title="Second factor" lead="Enter the code that your authenticator app shows now.">
+    <SignedOutPage title="Second factor" lead="Enter the current code of your authenticator app.">
       <form className="form" onSubmit={form.submit}>
         <TextField
           label="Code"
@@ -37,12 +37,12 @@ export const SecondFactorPage = () => {
         />
         {form.wrong["code"] === undefined ? <Trouble error={form.error} /> : null}
         <Button kind="main" type="submit" busy={form.busy}>
-          Go on
+          Continue
         </Button>
         <Button kind="quiet" onClick={attempt(leave)}>
-          Sign in as somebody else
+          Use another account
         </Button>
       </form>
-    </Alone>
+    </SignedOutPage>
   )
 }

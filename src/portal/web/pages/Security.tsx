@@ -3,15 +3,17 @@ import { startRegistration } from "@simplewebauthn/browser"
 import { useState } from "react"
 import type { Passkey } from "../../Passkeys.ts"
 import { post, remove } from "../api.ts"
-import { useOne, useStanding } from "../data.ts"
+import { useOne } from "../data.ts"
 import { Button } from "../parts/Button.tsx"
-import { Confirm, type Confirmation, passkeyProblem, passkeysPossible } from "../parts/Confirm.tsx"
+import { Confirm, type Confirmation } from "../parts/Confirm.tsx"
 import { Ask, Dialog } from "../parts/Dialog.tsx"
 import { TextField } from "../parts/Field.tsx"
 import { notify } from "../parts/Notices.tsx"
 import { Section } from "../parts/Page.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
+import { passkeyProblem, passkeysPossible } from "../passkeys.ts"
+import { useStanding } from "../session.ts"
 import { BackupCodes } from "./Enrolment.tsx"
 
 export const PasswordSection = () => {
@@ -47,13 +49,13 @@ export const PasswordSection = () => {
           onValue={setNext}
         />
         <div className="actions">
-          <Button type="submit">Change the password</Button>
+          <Button type="submit">Change password</Button>
         </div>
       </form>
       <Confirm
-        title="Confirm that it is you"
-        text="Your second factor is asked for before the password changes. Every other session of yours ends then."
-        yes="Change the password"
+        title="Confirm it's you"
+        text="Confirm your second factor to change the password. Your other sessions end."
+        yes="Change password"
         open={confirming}
         onClose={() => setConfirming(false)}
         act={change}
@@ -76,29 +78,29 @@ export const BackupCodesSection = () => {
       title="Backup codes"
       lead={
         left.data === undefined
-          ? "Each works once in the place of a code of your authenticator."
-          : `${left.data.left} left. Each works once in the place of a code of your authenticator.`
+          ? "Each works once instead of your authenticator."
+          : `${left.data.left} left. Each works once instead of your authenticator.`
       }
       actions={<Button onClick={() => setConfirming(true)}>New backup codes</Button>}
     >
       <Confirm
-        title="Confirm that it is you"
-        text="The new codes take the place of those that you have."
-        yes="Show new codes"
+        title="Confirm it's you"
+        text="New codes replace the ones that you have."
+        yes="Create new codes"
         open={confirming}
         onClose={() => setConfirming(false)}
         act={renew}
       />
       <Dialog
         title="Your new backup codes"
-        lead="They are shown this once. The ones before work no longer."
+        lead="They are shown only now. The previous codes no longer work."
         open={codes !== null}
         onClose={() => setCodes(null)}
       >
         <BackupCodes codes={codes ?? []} />
         <div className="actions end">
           <Button kind="main" onClick={() => setCodes(null)}>
-            I have kept them
+            I have stored them
           </Button>
         </div>
       </Dialog>
@@ -131,7 +133,7 @@ export const PasskeysSection = () => {
     notify("Passkey removed")
   }
   return (
-    <Section title="Passkeys" lead="A passkey signs you in without password and code, and confirms in the place of a code.">
+    <Section title="Passkeys" lead="A passkey signs you in without a password and a code, and confirms changes.">
       {passkeys.data === undefined ? (
         passkeys.error === null ? (
           <Loading lines={2} />
@@ -151,19 +153,20 @@ export const PasskeysSection = () => {
                 </div>
                 <p className="under">
                   {one.lastUsedAt === null ? (
-                    "Not used yet"
+                    "Never used"
                   ) : (
                     <>
-                      Used <Time at={one.lastUsedAt} as="ago" />
+                      Last used <Time at={one.lastUsedAt} as="ago" />
                     </>
                   )}
                 </p>
                 <div className="actions">
                   <Ask
-                    trigger={<Button kind="danger">Remove</Button>}
+                    label="Remove"
+                    kind="danger"
                     title={`Remove ${one.name}?`}
-                    text="It signs you in no longer. Remove it from your device, too."
-                    yes="Remove the passkey"
+                    text="You can no longer sign in with it. Remove it from your device, too."
+                    yes="Remove passkey"
                     danger
                     act={take(one.id)}
                   />
@@ -182,24 +185,24 @@ export const PasskeysSection = () => {
           }}
         >
           <TextField
-            label="Name of a new passkey"
-            hint="Such as the device that it is on."
+            label="Passkey name"
+            hint="For example the device that holds it."
             maxLength={100}
             required
             value={name}
             onValue={setName}
           />
           <div className="actions">
-            <Button type="submit">Add a passkey</Button>
+            <Button type="submit">Add passkey</Button>
           </div>
         </form>
       ) : (
-        <p className="hint">This browser cannot use passkeys under this address.</p>
+        <p className="hint">This browser cannot use passkeys at this address.</p>
       )}
       <Confirm
-        title="Confirm that it is you"
-        text="Your second factor is asked for before a passkey is added."
-        yes="Go on"
+        title="Confirm it's you"
+        text="Confirm your second factor to add a passkey."
+        yes="Continue"
         open={confirming}
         onClose={() => setConfirming(false)}
         act={add}

@@ -3,28 +3,34 @@ import { startAuthentication } from "@simplewebauthn/browser"
 import { Fingerprint, LogIn } from "lucide-react"
 import { useState } from "react"
 import { useLocation } from "react-router"
-import { post } from "../api.ts"
-import { type Standing, useSignedIn } from "../data.ts"
+import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
-import { Alone } from "../parts/Alone.tsx"
 import { Button } from "../parts/Button.tsx"
-import { type PasskeyOptions, passkeyProblem, passkeysPossible } from "../parts/Confirm.tsx"
 import { TextField } from "../parts/Field.tsx"
+import { SignedOutPage } from "../parts/SignedOutPage.tsx"
 import { Trouble } from "../parts/States.tsx"
+import { type PasskeyOptions, passkeyProblem, passkeysPossible } from "../passkeys.ts"
+import { type Standing, type User, useSignedIn } from "../session.ts"
 
 const viaProvider = async () => {
   const { url } = await post<{ readonly url: string }>("/sign-in/provider")
   location.assign(url)
 }
 
-export const SignInPage = ({ standing: { provider } }: { readonly standing: Standing }) => {
+export interface SignInProps {
+  readonly standing: Standing
+  /** Whose session has ended, where one has: their page waits behind this one. */
+  readonly ended: User | null
+}
+
+export const SignInPage = ({ ended, standing: { provider } }: SignInProps) => {
   const { search } = useLocation()
-  const [email, setEmail] = useState("")
+  const [email, setEmail] = useState(ended?.email ?? "")
   const [password, setPassword] = useState("")
   const [other, setOther] = useState<unknown>(
     new URLSearchParams(search).has("error")
       ? new Error(
-          `${provider ?? "The identity provider"} signed nobody in who has an account here. Ask an owner of your organization for an invitation.`
+          `${provider ?? "The identity provider"} knows you, but you have no account here. Ask an owner of your organization for an invitation.`
         )
       : null
   )
@@ -47,7 +53,10 @@ export const SignInPage = ({ standing: { provider } }: { readonly standing: Stan
     await signedIn()
   }
   return (
-    <Alone title="Sign in">
+    <SignedOutPage
+      title={ended === null ? "Sign in" : "Sign in again"}
+      lead={ended === null ? undefined : "Your session has ended. Sign in, and you go on where you were; what you filled in is kept."}
+    >
       <form className="form" onSubmit={form.submit}>
         <TextField label="E-mail address" type="email" autoComplete="username" required value={email} onValue={setEmail} />
         <TextField label="Password" type="password" autoComplete="current-password" required value={password} onValue={setPassword} />
@@ -65,11 +74,11 @@ export const SignInPage = ({ standing: { provider } }: { readonly standing: Stan
         ) : null}
         {provider === null ? null : (
           <Button onClick={attempt(viaProvider)}>
-            <LogIn aria-hidden size={16} /> Sign in at {provider}
+            <LogIn aria-hidden size={16} /> Sign in with {provider}
           </Button>
         )}
       </div>
-      <p className="hint">No account, or no second factor any more? An owner of your organization can have you invited.</p>
-    </Alone>
+      <p className="hint">No account, or lost your second factor? An owner of your organization can have you invited.</p>
+    </SignedOutPage>
   )
 }

@@ -1,27 +1,35 @@
 /** One vault: balances, transactions and deposit addresses, to read. */
-import { ArrowDownLeft, ArrowUpRight, Coins, History, QrCode } from "lucide-react"
+import { Coins, QrCode } from "lucide-react"
 import { Tabs } from "radix-ui"
-import { Link, useParams, useSearchParams } from "react-router"
-import type { Balance, DepositAddress, Transaction, Vault } from "../../../vaults/Vault.ts"
-import { useList, useOne } from "../data.ts"
-import { Id } from "../parts/Copy.tsx"
+import { useState } from "react"
+import { Link, useParams } from "react-router"
+import type { Balance, DepositAddress, Vault } from "../../../vaults/Vault.ts"
+import { assetParts, networkName, short, tokenType } from "../chains.ts"
+import { useOne } from "../data.ts"
+import { useList } from "../list.ts"
+import { Amount, compareAmounts, isZero, placesOf, useAllDigits } from "../parts/Amount.tsx"
+import { Button } from "../parts/Button.tsx"
+import { Network, OnChain } from "../parts/Chain.tsx"
+import { CopyButton, Id } from "../parts/Copy.tsx"
+import { Dialog } from "../parts/Dialog.tsx"
+import { Toggle } from "../parts/Field.tsx"
 import { Page } from "../parts/Page.tsx"
-import { Rows } from "../parts/Rows.tsx"
+import { QrImage } from "../parts/QrImage.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
-import { State } from "../parts/Status.tsx"
-import { Time } from "../parts/Time.tsx"
+import { Export, Table } from "../parts/Table.tsx"
+import { useTab } from "../parts/tabs.ts"
+import { Transactions } from "./Transactions.tsx"
 
 const tabs = [
   ["balances", "Balances"],
   ["transactions", "Transactions"],
-  ["addresses", "Addresses"]
+  ["addresses", "Deposit addresses"]
 ] as const
 
 export const VaultPage = () => {
   const { id = "" } = useParams()
-  const [search, setSearch] = useSearchParams()
+  const [tab, setTab] = useTab(tabs.map(([name]) => name))
   const found = useOne<Vault>(`/v1/vaults/${id}`)
-  const balances = useList<Balance>(`/v1/vaults/${id}/balances`, {}, { limit: 100, every: 15_000 })
   const vault = found.data
   if (vault === undefined) {
     return (
@@ -30,23 +38,23 @@ export const VaultPage = () => {
       </Page>
     )
   }
-  const symbols = new Map(balances.rows?.map(({ asset, symbol }) => [asset, symbol]))
   return (
     <Page
       title={vault.label}
       back={["/vaults", "Vaults"]}
-      lead={vault.networks.join(", ")}
+      lead={
+        <>
+          {vault.networks.map(networkName).join(", ")} · <Id text={vault.id} what="Vault id" />
+        </>
+      }
       actions={
         <Link className="button plain" to={`/events?vaultId=${id}`}>
-          Its events
+          View events
         </Link>
       }
     >
-      <p className="ids">
-        <Id text={vault.id} what="Vault id" />
-      </p>
-      <Tabs.Root className="tabs" value={search.get("show") ?? "balances"} onValueChange={(show) => setSearch({ show }, { replace: true })}>
-        <Tabs.List aria-label="What to show">
+      <Tabs.Root className="tabs" value={tab} onValueChange={setTab}>
+        <Tabs.List aria-label="Vault">
           {tabs.map(([value, label]) => (
             <Tabs.Trigger key={value} value={value}>
               {label}
@@ -54,28 +62,10 @@ export const VaultPage = () => {
           ))}
         </Tabs.List>
         <Tabs.Content value="balances">
-          <Rows
-            list={balances}
-            label="Balances"
-            keyOf={({ asset }) => asset}
-            empty={<Empty icon={Coins} title="The vault holds nothing" />}
-            row={({ amount, asset, network, symbol }) => (
-              <article className="row balance">
-                <div className="what">
-                  <h2>{symbol}</h2>
-                  <p className="under">
-                    {network} · <code>{asset.slice(network.length + 1)}</code>
-                  </p>
-                </div>
-                <p className="amount">
-                  {amount} <span>{symbol}</span>
-                </p>
-              </article>
-            )}
-          />
+          <Balances vaultId={id} />
         </Tabs.Content>
         <Tabs.Content value="transactions">
-          <Transactions vaultId={id} symbols={symbols} />
+          <Transactions vaultId={id} networks={vault.networks} />
         </Tabs.Content>
         <Tabs.Content value="addresses">
           <Addresses vaultId={id} />
@@ -85,71 +75,102 @@ export const VaultPage = () => {
   )
 }
 
-const Transactions = ({ symbols, vaultId }: { readonly vaultId: string; readonly symbols: ReadonlyMap<string, string> }) => {
-  const list = useList<Transaction>(`/v1/vaults/${vaultId}/transactions`, {}, { every: 10_000 })
+const Balances = ({ vaultId }: { readonly vaultId: string }) => {
+  const [everyDigit, setEveryDigit] = useAllDigits()
+  const [hideZero, setHideZero] = useState(false)
+  const list = useList<Balance>(`/v1/vaults/${vaultId}/balances`, {}, { limit: 100, every: 15_000, keyOf: ({ asset }) => asset })
+  const places = placesOf(list.rows?.map(({ amount }) => amount) ?? [], everyDigit)
   return (
-    <Rows
-      list={list}
-      label="Transactions"
-      keyOf={({ asset, amount, direction, from, hash, network, to }) => [network, hash, direction, asset, amount, from, to].join(" ")}
-      empty={<Empty icon={History} title="There are no transactions" />}
-      row={({ amount, asset, direction, from, hash, network, status, timestamp, to }) => {
-        const inbound = direction === "inbound"
-        const Arrow = inbound ? ArrowDownLeft : ArrowUpRight
-        return (
-          <article className="row transaction">
-            <div className="what">
-              <h2>
-                <Arrow aria-hidden size={16} /> {inbound ? "Received" : "Sent"}
-              </h2>
-              <dl className="pairs">
-                <dt>Hash</dt>
-                <dd>
-                  <Id text={hash} what="Hash" />
-                </dd>
-                <dt>{inbound ? "From" : "To"}</dt>
-                <dd>
-                  <Id text={inbound ? from : to} what={inbound ? "Sender's address" : "Receiver's address"} />
-                </dd>
-              </dl>
-            </div>
-            <p className="amount">
-              {amount} <span>{symbols.get(asset) ?? asset}</span>
-            </p>
-            <p className="under when">
-              <State value={status} />
-              <br />
-              {network}
-              <br />
-              <Time at={timestamp} />
-            </p>
-          </article>
-        )
-      }}
-    />
+    <>
+      <div className="toolbar">
+        <Toggle label="Every digit" checked={everyDigit} onChecked={setEveryDigit} />
+        <Toggle label="Hide zero balances" checked={hideZero} onChecked={setHideZero} />
+        <span className="spring" />
+        <Export name="balances" source={list.source} />
+      </div>
+      <Table
+        list={list}
+        label="Balances"
+        only={({ amount }) => !hideZero || !isZero(amount)}
+        empty={<Empty icon={Coins} title="No balances" />}
+        columns={[
+          { label: "Asset", heads: true, cell: ({ symbol }) => <b>{symbol}</b>, compare: (a, b) => a.symbol.localeCompare(b.symbol) },
+          { label: "Network", cell: ({ network }) => <Network name={network} />, compare: (a, b) => a.network.localeCompare(b.network) },
+          { label: "Token", cell: ({ asset }) => <Token asset={asset} /> },
+          {
+            label: "Balance",
+            align: "right",
+            cell: ({ amount, symbol }) => <Amount amount={amount} symbol={symbol} places={places} />,
+            compare: (a, b) => compareAmounts(a.amount, b.amount)
+          }
+        ]}
+      />
+    </>
+  )
+}
+
+const Token = ({ asset }: { readonly asset: string }) => {
+  const { address, network, type } = assetParts(asset)
+  return (
+    <span className="token">
+      {tokenType(type)} {address === undefined ? null : <OnChain is="address" network={network} text={address} />}
+    </span>
   )
 }
 
 const Addresses = ({ vaultId }: { readonly vaultId: string }) => {
-  const list = useList<DepositAddress>(`/v1/vaults/${vaultId}/addresses`)
+  const [shown, setShown] = useState<DepositAddress | null>(null)
+  const list = useList<DepositAddress>(
+    `/v1/vaults/${vaultId}/addresses`,
+    {},
+    { keyOf: ({ address, assetType, network }) => `${network} ${assetType} ${address}` }
+  )
   return (
-    <Rows
-      list={list}
-      label="Deposit addresses"
-      keyOf={({ address, assetType, network }) => `${network} ${assetType} ${address}`}
-      empty={<Empty icon={QrCode} title="There are no deposit addresses" />}
-      row={({ address, assetType, network }) => (
-        <article className="row address">
-          <div className="what">
-            <h2 className="address">
-              <Id text={address} what="Address" whole />
-            </h2>
-            <p className="under">
-              {network} · {assetType}
+    <>
+      <div className="toolbar">
+        <span className="spring" />
+        <Export name="deposit-addresses" source={list.source} />
+      </div>
+      <Table
+        list={list}
+        label="Deposit addresses"
+        empty={<Empty icon={QrCode} title="No deposit addresses" />}
+        columns={[
+          {
+            label: "Address",
+            heads: true,
+            cell: ({ address, network }) => <OnChain is="address" network={network} text={address} whole />
+          },
+          { label: "Network", cell: ({ network }) => <Network name={network} /> },
+          { label: "Receives", cell: ({ assetType }) => tokenType(assetType) },
+          {
+            label: "QR code",
+            align: "right",
+            card: "",
+            cell: (address) => (
+              <Button aria-label={`QR code of ${address.address}`} onClick={() => setShown(address)}>
+                <QrCode aria-hidden size={15} /> QR code
+              </Button>
+            )
+          }
+        ]}
+      />
+      <Dialog
+        title="Deposit address"
+        {...(shown === null ? {} : { lead: `${networkName(shown.network)}, ${tokenType(shown.assetType)}` })}
+        open={shown !== null}
+        onClose={() => setShown(null)}
+      >
+        {shown === null ? null : (
+          <>
+            <QrImage text={shown.address} label={`QR code of ${short(shown.address)}`} />
+            <p className="text">
+              <code>{shown.address}</code>
+              <CopyButton text={shown.address} what="Address" />
             </p>
-          </div>
-        </article>
-      )}
-    />
+          </>
+        )}
+      </Dialog>
+    </>
   )
 }

@@ -2,48 +2,65 @@
 import { Vault as Icon } from "lucide-react"
 import { Link } from "react-router"
 import type { Vault } from "../../../vaults/Vault.ts"
-import { useList, useSurroundings } from "../data.ts"
+import { networkName } from "../chains.ts"
+import { useNames, useSurroundings } from "../data.ts"
+import { useList } from "../list.ts"
 import { Page } from "../parts/Page.tsx"
-import { Rows } from "../parts/Rows.tsx"
 import { Empty } from "../parts/States.tsx"
+import { Export, Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 
 export const VaultsPage = () => {
   const list = useList<Vault>("/v1/vaults", {}, { limit: 50 })
   const { data: around } = useSurroundings()
-  const entities = new Map(around?.entities.map(({ id, name }) => [id, name]))
-  const entityOf = new Map(around?.vaults.map(({ entityId, id }) => [id, entities.get(entityId) ?? entityId]))
+  const nameOf = useNames()
+  const entityOf = new Map(around?.vaults.map(({ entityId, id }) => [id, nameOf(entityId)]))
+  const entity = ({ id }: Vault) => entityOf.get(id) ?? ""
   return (
-    <Page title="Vaults" lead="Those on which you have the Developer role. Nothing here can be changed.">
-      <Rows
+    <Page
+      title="Vaults"
+      lead="Vaults where you have the Developer role. The portal reads them and changes nothing."
+      actions={<Export name="vaults" source={list.source} />}
+    >
+      <Table
         list={list}
         label="Vaults"
-        keyOf={({ id }) => id}
         empty={
-          <Empty icon={Icon} title="You see no vault">
-            <p>The Developer role on a vault shows it here. Roles are given on the custody platform.</p>
+          <Empty icon={Icon} title="No vaults">
+            <p>You see a vault here when you have the Developer role on it. Roles are assigned on the custody platform.</p>
           </Empty>
         }
-        row={(vault) => (
-          <article className="row vault">
-            <div className="what">
-              <h2>
-                <Link to={`/vaults/${vault.id}`}>{vault.label}</Link>
-              </h2>
-              <p className="under">{entityOf.get(vault.id)}</p>
-            </div>
-            <p className="tags">
-              {vault.networks.map((network) => (
-                <span key={network} className="tag">
-                  {network}
-                </span>
-              ))}
-            </p>
-            <p className="under when">
-              Since <Time at={vault.createdAt} as="day" />
-            </p>
-          </article>
-        )}
+        columns={[
+          {
+            label: "Vault",
+            heads: true,
+            cell: ({ id, label }) => (
+              <Link className="name" to={`/vaults/${id}`}>
+                {label}
+              </Link>
+            ),
+            compare: (a, b) => a.label.localeCompare(b.label)
+          },
+          { label: "Entity", cell: entity, compare: (a, b) => entity(a).localeCompare(entity(b)) },
+          {
+            label: "Networks",
+            cell: ({ networks }) => (
+              <span className="tags">
+                {networks.map((network) => (
+                  <span key={network} className="tag" title={network}>
+                    {networkName(network)}
+                  </span>
+                ))}
+              </span>
+            )
+          },
+          {
+            label: "Created",
+            align: "right",
+            cell: ({ createdAt }) => <Time at={createdAt} as="day" />,
+            compare: (a, b) => a.createdAt.localeCompare(b.createdAt)
+          }
+        ]}
       />
     </Page>
   )

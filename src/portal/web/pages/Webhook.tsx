@@ -1,24 +1,38 @@
-/** One webhook: how it fares, what it is set to, what can be done with it, and what was delivered. */
-import { useParams } from "react-router"
+/** One webhook: its health over time, its deliveries, its settings, and what an owner can do with it. */
+import { Tabs } from "radix-ui"
+import { lazy, type ReactNode, Suspense, useState } from "react"
+import { Link, useParams } from "react-router"
+import type { Delivery } from "../../../deliveries/Delivery.ts"
 import type { Health, Webhook } from "../../../webhooks/Webhook.ts"
-import { useOne, useSurroundings, useUser } from "../data.ts"
+import type { Traffic } from "../../Overview.ts"
+import { useNames, useOne } from "../data.ts"
+import { useFew } from "../list.ts"
 import { Id } from "../parts/Copy.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
-import { Countdown, Time } from "../parts/Time.tsx"
+import { left, Time, took, useNow } from "../parts/Time.tsx"
+import { useTab } from "../parts/tabs.ts"
+import { useUser } from "../session.ts"
 import { WebhookDeliveries } from "./Deliveries.tsx"
 import { WebhookActions } from "./WebhookActions.tsx"
-import { WebhookState } from "./Webhooks.tsx"
+import { WebhookState, webhookName, withoutScheme } from "./Webhooks.tsx"
+
+const Chart = lazy(() => import("../parts/Chart.tsx"))
 
 type WithHealth = Webhook & { readonly health: Health }
 
 const back = ["/webhooks", "Webhooks"] as const
+const tabs = [
+  ["overview", "Overview"],
+  ["deliveries", "Deliveries"],
+  ["settings", "Settings"]
+] as const
 
 export const WebhookPage = () => {
   const { id = "" } = useParams()
   const { isOwner } = useUser()
+  const [tab, setTab] = useTab(tabs.map(([name]) => name))
   const found = useOne<WithHealth>(`/v1/webhooks/${id}`, { every: 5_000 })
-  const { data: around } = useSurroundings()
   const webhook = found.data
   if (webhook === undefined) {
     return (
@@ -27,35 +41,164 @@ export const WebhookPage = () => {
       </Page>
     )
   }
-  const entities = new Map(around?.entities.map((one) => [one.id, one.name]))
-  const vaults = new Map(around?.vaults.map((one) => [one.id, one.name]))
   return (
     <Page
-      title={webhook.description === "" ? "Webhook" : webhook.description}
+      title={webhookName(webhook)}
+      heading={
+        <>
+          {webhookName(webhook)} <WebhookState webhook={webhook} health={webhook.health} />
+        </>
+      }
       back={back}
-      lead={<span className="url">{webhook.url}</span>}
-      actions={<WebhookState webhook={webhook} health={webhook.health} />}
+      lead={webhook.description === "" ? undefined : <span className="url">{withoutScheme(webhook.url)}</span>}
+      actions={isOwner ? <WebhookActions webhook={webhook} refresh={() => found.refetch()} /> : null}
     >
       <Note webhook={webhook} />
-      {isOwner ? <WebhookActions webhook={webhook} refresh={() => found.refetch()} /> : null}
-      <HealthNumbers health={webhook.health} />
-      <Section title="Settings">
-        <Facts
-          rows={[
-            ["Id", <Id key="id" text={webhook.id} what="Webhook id" whole />],
-            ["Entities", webhook.entityIds.map((one) => entities.get(one) ?? one).join(", ")],
-            ["Event kinds", <KindList key="kinds" kinds={webhook.eventKinds} />],
-            [
-              "Vault filter",
-              webhook.vaultIds === null ? "None: every vault" : webhook.vaultIds.map((one) => vaults.get(one) ?? one).join(", ")
-            ],
-            ["Notices go to", webhook.notificationEmail],
-            ["Created", <Time key="created" at={webhook.createdAt} />]
-          ]}
-        />
-      </Section>
-      <WebhookDeliveries webhookId={id} />
+      <Tabs.Root className="tabs" value={tab} onValueChange={setTab}>
+        <Tabs.List aria-label="Webhook">
+          {tabs.map(([value, label]) => (
+            <Tabs.Trigger key={value} value={value}>
+              {label}
+            </Tabs.Trigger>
+          ))}
+        </Tabs.List>
+        <Tabs.Content value="overview">
+          <Overview webhook={webhook} />
+        </Tabs.Content>
+        <Tabs.Content value="deliveries">
+          <WebhookDeliveries webhookId={id} />
+        </Tabs.Content>
+        <Tabs.Content value="settings">
+          <SettingsTab webhook={webhook} />
+        </Tabs.Content>
+      </Tabs.Root>
     </Page>
+  )
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  MANUAL: "An owner disabled this webhook.",
+  FAILING: "This webhook was disabled because its endpoint kept failing.",
+  GONE: "This webhook was disabled because its endpoint returned 410 Gone."
+}
+
+/** What needs attention. */
+const Note = ({ webhook: { disabledAt, disabledReason, previousSecretExpiresAt } }: { readonly webhook: WithHealth }) => {
+  const now = useNow(1_000)
+  return (
+    <>
+      {disabledAt === null ? null : (
+        <p className="note">
+          {reasons[disabledReason ?? ""] ?? "This webhook is disabled."} Nothing has been sent since <Time at={disabledAt} />.
+        </p>
+      )}
+      {previousSecretExpiresAt === null || Date.parse(previousSecretExpiresAt) < now ? null : (
+        <p className="note">
+          Previous secret stays valid for {left(previousSecretExpiresAt, now)}. Deploy the new one to your endpoint before it expires.
+        </p>
+      )}
+    </>
+  )
+}
+
+const spans = [
+  ["24h", "24 hours"],
+  ["7d", "7 days"],
+  ["31d", "31 days"]
+] as const
+
+const Overview = ({ webhook: { health, id } }: { readonly webhook: WithHealth }) => {
+  const [span, setSpan] = useState("24h")
+  const { data } = useOne<Readonly<Record<string, Traffic>>>(`/webhook-traffic?ids=${id}&span=${span}`, { every: 60_000 })
+  const traffic = data?.[id]
+  return (
+    <>
+      <HealthNumbers health={health} />
+      <Section
+        title="Deliveries over time"
+        actions={
+          <div className="segments" role="radiogroup" aria-label="Time span">
+            {spans.map(([value, label]) => (
+              <label key={value}>
+                <input type="radio" name="span" value={value} checked={span === value} onChange={() => setSpan(value)} />
+                <span>{label}</span>
+              </label>
+            ))}
+          </div>
+        }
+      >
+        {traffic === undefined ? (
+          <Loading lines={3} />
+        ) : (
+          <Suspense fallback={<Loading lines={3} />}>
+            <Chart label="Deliveries over time" traffic={traffic} />
+          </Suspense>
+        )}
+      </Section>
+      <Latency webhookId={id} />
+    </>
+  )
+}
+
+const HealthNumbers = ({ health }: { readonly health: Health }) => {
+  const facts: ReadonlyArray<readonly [name: string, value: ReactNode, to?: string]> = [
+    ["Delivered, 24 h", health.delivered24h, "DELIVERED"],
+    ["Failed deliveries, 24 h", health.failed24h, "FAILED"],
+    ["Pending deliveries", health.pendingDeliveries, "PENDING"],
+    ["Failed attempts in a row", health.consecutiveFailures],
+    ["Last success", health.lastSuccessAt === null ? "None yet" : <Time key="last" at={health.lastSuccessAt} as="ago" />]
+  ]
+  return (
+    <dl className="numbers">
+      {facts.map(([name, value, status]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{status === undefined ? value : <Link to={`?show=deliveries&status=${status}`}>{value}</Link>}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+/** Deliveries whose attempts are looked at. */
+const SAMPLE = 100
+const percentile = (sorted: ReadonlyArray<number>, share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+
+/** How fast the endpoint answered lately. */
+const Latency = ({ webhookId }: { readonly webhookId: string }) => {
+  const { data } = useFew<Delivery>(`/v1/webhooks/${webhookId}/deliveries`, SAMPLE, 30_000)
+  const latencies = data?.flatMap(({ attempts }) => attempts.map(({ latencyMs }) => latencyMs)).sort((a, b) => a - b) ?? []
+  if (latencies.length === 0) return null
+  return (
+    <p className="under">
+      Latency of the latest {latencies.length === 1 ? "attempt" : `${latencies.length} attempts`}: p50{" "}
+      <b className="digits">{took(percentile(latencies, 0.5))}</b>, p95 <b className="digits">{took(percentile(latencies, 0.95))}</b>
+    </p>
+  )
+}
+
+const SettingsTab = ({ webhook }: { readonly webhook: WithHealth }) => {
+  const nameOf = useNames()
+  return (
+    <Facts
+      rows={[
+        [
+          "URL",
+          <span key="url" className="url">
+            {webhook.url}
+          </span>
+        ],
+        ["Webhook id", <Id key="id" text={webhook.id} what="Webhook id" whole />],
+        ["Description", webhook.description === "" ? "None" : webhook.description],
+        ["Entities", webhook.entityIds.map(nameOf).join(", ")],
+        ["Event kinds", <KindList key="kinds" kinds={webhook.eventKinds} />],
+        ["Vault filter", webhook.vaultIds === null ? "None: events of every vault" : webhook.vaultIds.map(nameOf).join(", ")],
+        ["Notification e-mail", webhook.notificationEmail],
+        ["Created", <Time key="created" at={webhook.createdAt} />],
+        ["Updated", <Time key="updated" at={webhook.updatedAt} />]
+      ]}
+    />
   )
 }
 
@@ -67,52 +210,4 @@ const KindList = ({ kinds }: { readonly kinds: ReadonlyArray<string> }) => (
       </code>
     ))}
   </span>
-)
-
-const reasons: Readonly<Record<string, string>> = {
-  MANUAL: "It was disabled by hand.",
-  FAILING: "It was disabled because its endpoint kept failing.",
-  GONE: "It was disabled because its endpoint answered 410 Gone."
-}
-
-/** What is out of the ordinary with it. */
-const Note = ({ webhook: { disabledAt, disabledReason, previousSecretExpiresAt } }: { readonly webhook: WithHealth }) => (
-  <>
-    {disabledAt === null ? null : (
-      <p className="note">
-        {reasons[disabledReason ?? ""] ?? "It is disabled."} Since <Time at={disabledAt} /> nothing is sent to it.
-      </p>
-    )}
-    {previousSecretExpiresAt === null || Date.parse(previousSecretExpiresAt) < Date.now() ? null : (
-      <p className="note">
-        The secret before still signs along for <Countdown until={previousSecretExpiresAt} />. Your endpoint should know the new one by
-        then.
-      </p>
-    )}
-  </>
-)
-
-const HealthNumbers = ({ health }: { readonly health: Health }) => (
-  <dl className="numbers">
-    <div>
-      <dt>Delivered in 24 h</dt>
-      <dd>{health.delivered24h}</dd>
-    </div>
-    <div>
-      <dt>Failed in 24 h</dt>
-      <dd>{health.failed24h}</dd>
-    </div>
-    <div>
-      <dt>Waiting</dt>
-      <dd>{health.pendingDeliveries}</dd>
-    </div>
-    <div>
-      <dt>Failures in a row</dt>
-      <dd>{health.consecutiveFailures}</dd>
-    </div>
-    <div>
-      <dt>Last 2xx</dt>
-      <dd className="small">{health.lastSuccessAt === null ? "none yet" : <Time at={health.lastSuccessAt} as="ago" />}</dd>
-    </div>
-  </dl>
 )

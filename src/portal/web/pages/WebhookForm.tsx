@@ -4,25 +4,17 @@ import { ShieldAlert } from "lucide-react"
 import { useRef, useState } from "react"
 import { useNavigate, useParams } from "react-router"
 import type { CreatedWebhook, Webhook } from "../../../webhooks/Webhook.ts"
-import { patch, postOnce } from "../api.ts"
-import { type Surroundings, useOne, useSurroundings, useUser } from "../data.ts"
+import { ApiProblem, patch, postOnce } from "../api.ts"
+import { type Surroundings, useOne, useSurroundings } from "../data.ts"
 import { useForm } from "../form.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"
-import { Choices, TextField } from "../parts/Field.tsx"
+import { Confirm, type Confirmation } from "../parts/Confirm.tsx"
 import { notify } from "../parts/Notices.tsx"
 import { Page } from "../parts/Page.tsx"
-import { Secret } from "../parts/Secret.tsx"
 import { Empty, Failure, Loading, Trouble } from "../parts/States.tsx"
-import { VaultChoice } from "../parts/VaultChoice.tsx"
-
-interface Draft {
-  readonly url: string
-  readonly description: string
-  readonly entityIds: ReadonlyArray<string>
-  readonly eventKinds: ReadonlyArray<string>
-  readonly vaultIds: ReadonlyArray<string> | null
-  readonly notificationEmail: string
-}
+import { useUser } from "../session.ts"
+import { WebhookCreated } from "./WebhookCreated.tsx"
+import { type Draft, WebhookFields } from "./WebhookFields.tsx"
 
 const back = ["/webhooks", "Webhooks"] as const
 
@@ -30,25 +22,12 @@ export const NewWebhookPage = () => {
   const around = useSurroundings()
   const { email, isOwner } = useUser()
   const [created, setCreated] = useState<CreatedWebhook | null>(null)
-  if (created !== null) {
-    return (
-      <Page title="Your new webhook" back={back} lead={created.url}>
-        <Secret title="Signing secret" what="Signing secret" secret={created.secret}>
-          <p className="hint">
-            Your endpoint verifies with it that a request comes from here. A lost secret cannot be retrieved, only rotated.
-          </p>
-        </Secret>
-        <LinkButton kind="main" to={`/webhooks/${created.id}`}>
-          I have stored it
-        </LinkButton>
-      </Page>
-    )
-  }
+  if (created !== null) return <WebhookCreated webhook={created} />
   return (
     <Page title="New webhook" back={back}>
       {!isOwner ? (
         <Empty icon={ShieldAlert} title="Owners manage webhooks">
-          <p>Ask an owner of your organization.</p>
+          <p>Ask an owner of your organization to create it.</p>
         </Empty>
       ) : around.data === undefined ? (
         around.error === null ? (
@@ -81,7 +60,7 @@ const Create = ({
     vaultIds: null,
     notificationEmail: email
   })
-  // An answer that gets lost is asked for again with the same key: there is one webhook, and its secret is shown.
+  // A request whose answer was lost is sent again with the same key: there is one webhook, and its secret is shown.
   const once = useRef({ body: "", key: "" })
   const form = useForm(async () => {
     const body = JSON.stringify(draft)
@@ -92,13 +71,13 @@ const Create = ({
   })
   return (
     <form className="form wide" onSubmit={form.submit}>
-      <Fields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} fresh />
+      <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} fresh />
       <Trouble error={form.error} />
       <div className="actions">
         <Button kind="main" type="submit" busy={form.busy}>
-          Create the webhook
+          Create webhook
         </Button>
-        <LinkButton to="/webhooks">Leave</LinkButton>
+        <LinkButton to="/webhooks">Cancel</LinkButton>
       </div>
     </form>
   )
@@ -123,104 +102,42 @@ const Edit = ({ around, webhook }: { readonly webhook: Webhook; readonly around:
   const client = useQueryClient()
   const navigate = useNavigate()
   const [draft, setDraft] = useState<Draft>(webhook)
-  const form = useForm(async () => {
+  const [confirming, setConfirming] = useState(false)
+  const save = async (confirmation?: Confirmation) => {
     const { description, eventKinds, url, vaultIds } = draft
-    await patch(`/v1/webhooks/${webhook.id}`, { description, eventKinds, url, vaultIds })
+    await patch(`/v1/webhooks/${webhook.id}`, { description, eventKinds, url, vaultIds }, confirmation)
     await client.invalidateQueries({ queryKey: [`/v1/webhooks/${webhook.id}`] })
-    notify("Saved")
+    notify("Changes saved")
     await navigate(`/webhooks/${webhook.id}`)
+  }
+  const form = useForm(async () => {
+    try {
+      await save()
+    } catch (error) {
+      if (!(error instanceof ApiProblem) || error.code !== "second_factor_required") throw error
+      setConfirming(true)
+    }
   })
   return (
     <Page title="Edit webhook" back={[`/webhooks/${webhook.id}`, webhook.description === "" ? "Webhook" : webhook.description]}>
       <form className="form wide" onSubmit={form.submit}>
-        <Fields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} fresh={false} />
+        <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} fresh={false} />
         <Trouble error={form.error} />
         <div className="actions">
           <Button kind="main" type="submit" busy={form.busy}>
-            Save
+            Save changes
           </Button>
-          <LinkButton to={`/webhooks/${webhook.id}`}>Leave</LinkButton>
+          <LinkButton to={`/webhooks/${webhook.id}`}>Cancel</LinkButton>
         </div>
       </form>
+      <Confirm
+        title="Confirm it's you"
+        text="Events go to another URL after this change, so confirm your second factor."
+        yes="Save webhook"
+        open={confirming}
+        onClose={() => setConfirming(false)}
+        act={save}
+      />
     </Page>
-  )
-}
-
-interface FieldsProps {
-  readonly draft: Draft
-  readonly onDraft: (draft: Draft) => void
-  readonly around: Surroundings
-  readonly wrong: Readonly<Record<string, string>>
-  /** Whether it is being created: entities and the address for notices are chosen then. */
-  readonly fresh: boolean
-}
-
-const Fields = ({ around, draft, fresh, onDraft, wrong }: FieldsProps) => {
-  const set = (change: Partial<Draft>) => onDraft({ ...draft, ...change })
-  // A list's sentence stands at its field; what is wrong with one of its members, too.
-  const of = (field: string) => Object.entries(wrong).find(([name]) => name === field || name.startsWith(`${field}.`))?.[1]
-  return (
-    <>
-      <TextField
-        label="URL"
-        hint="https, a public host name, port 443 or 8443. It answers 2xx within 10 seconds."
-        type="url"
-        required
-        placeholder="https://hooks.example.com/custody"
-        value={draft.url}
-        onValue={(url) => set({ url })}
-        error={of("url")}
-      />
-      <TextField
-        label="Description"
-        hint="For people; empty is fine."
-        maxLength={1_000}
-        value={draft.description}
-        onValue={(description) => set({ description })}
-        error={of("description")}
-      />
-      {fresh ? (
-        <Choices
-          legend="Entities"
-          hint={`The units of your organization whose events it receives. Each can have ${around.activePerEntity} active webhooks.`}
-          choices={around.entities.map(({ id, name }) => ({ value: id, label: name }))}
-          chosen={draft.entityIds}
-          onChosen={(entityIds) => set({ entityIds })}
-          error={of("entityIds")}
-        />
-      ) : null}
-      <Choices
-        legend="Event kinds"
-        hint="It receives what is ticked, and nothing else."
-        choices={around.kinds.map(({ name, scope, when }) => ({
-          value: name,
-          label: name,
-          hint: `${when}${scope === "entity" ? ". Passes any vault filter" : ""}`
-        }))}
-        chosen={draft.eventKinds}
-        onChosen={(eventKinds) => set({ eventKinds })}
-        error={of("eventKinds")}
-      />
-      <VaultChoice
-        legend="Vault filter"
-        all="Events of every vault of these entities"
-        some="Only events of these vaults"
-        vaults={around.vaults.filter(({ entityId }) => draft.entityIds.includes(entityId))}
-        chosen={draft.vaultIds}
-        onChosen={(vaultIds) => set({ vaultIds })}
-        error={of("vaultIds")}
-      />
-      {fresh ? (
-        <TextField
-          label="E-mail address for notices"
-          hint="Told when deliveries keep failing, and when the webhook is disabled for it."
-          type="email"
-          required
-          value={draft.notificationEmail}
-          onValue={(notificationEmail) => set({ notificationEmail })}
-          error={of("notificationEmail")}
-        />
-      ) : null}
-    </>
   )
 }

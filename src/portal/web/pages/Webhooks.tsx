@@ -1,34 +1,47 @@
-/** The webhooks that the user sees, with how they fare. */
+/** The webhooks that the user sees, with their health. */
 import { Webhook as Icon, Plus } from "lucide-react"
 import { Link } from "react-router"
 import type { Health, Webhook } from "../../../webhooks/Webhook.ts"
-import { useBeside, useList, useSurroundings, useUser } from "../data.ts"
+import type { Traffic } from "../../Overview.ts"
+import { useBeside, useNames } from "../data.ts"
+import { useList } from "../list.ts"
 import { LinkButton } from "../parts/Button.tsx"
 import { Page } from "../parts/Page.tsx"
-import { Rows } from "../parts/Rows.tsx"
+import { Sparkline } from "../parts/Sparkline.tsx"
 import { Empty } from "../parts/States.tsx"
 import { State } from "../parts/Status.tsx"
+import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
+import { useUser } from "../session.ts"
 
-/** How it stands in a word: disabled, or its health. */
+/** Its state in a word: disabled, or its health. */
 export const WebhookState = ({ health, webhook }: { readonly webhook: Webhook; readonly health: Health | undefined }) =>
-  webhook.status === "DISABLED" ? <State value="DISABLED" /> : <State value={health?.state ?? "ACTIVE"} />
+  webhook.status === "ACTIVE" ? <State value={health?.state ?? "ACTIVE"} /> : <State value={webhook.status} />
 
-const hostOf = (url: string) => {
+/** A URL without its scheme. */
+export const withoutScheme = (url: string): string => {
   const { host, pathname } = new URL(url)
   return `${host}${pathname === "/" ? "" : pathname}`
 }
 
+/** What to call a webhook: its description, or its URL where it has none. */
+export const webhookName = ({ description, url }: Webhook): string => (description === "" ? withoutScheme(url) : description)
+
 export const WebhooksPage = () => {
   const { isOwner } = useUser()
   const list = useList<Webhook>("/v1/webhooks", {}, { every: 10_000 })
-  const { data: around } = useSurroundings()
-  const names = new Map(around?.entities.map(({ id, name }) => [id, name]))
-  const { data: health } = useBeside<Health>("/webhook-health", list.rows?.map(({ id }) => id) ?? [], 10_000)
+  const nameOf = useNames()
+  const ids = list.rows?.map(({ id }) => id) ?? []
+  const { data: health } = useBeside<Health>("/webhook-health", ids, 10_000)
+  const { data: traffic } = useBeside<Traffic>("/webhook-traffic", ids, 60_000)
   return (
     <Page
       title="Webhooks"
-      lead={`Endpoints of yours that are told when something happens.${isOwner ? "" : " Owners of your organization manage them; you see those whose events you may read."}`}
+      lead={
+        isOwner
+          ? "HTTPS endpoints of yours that receive signed events."
+          : "HTTPS endpoints that receive signed events. Owners of your organization manage them."
+      }
       actions={
         isOwner ? (
           <LinkButton kind="main" to="/webhooks/new">
@@ -37,56 +50,77 @@ export const WebhooksPage = () => {
         ) : null
       }
     >
-      <Rows
+      <Table
         list={list}
         label="Webhooks"
-        keyOf={({ id }) => id}
         empty={
-          <Empty icon={Icon} title="There are no webhooks">
+          <Empty icon={Icon} title="No webhooks yet">
             <p>
               {isOwner
-                ? "Create one, and signed events arrive at your endpoint as they happen."
+                ? "Create a webhook, and signed events arrive at your endpoint as they happen."
                 : "An owner of your organization can create one."}
             </p>
           </Empty>
         }
-        row={(webhook) => (
-          <article className="row webhook">
-            <div className="what">
-              <h2>
-                <Link to={`/webhooks/${webhook.id}`}>{webhook.description === "" ? hostOf(webhook.url) : webhook.description}</Link>
-              </h2>
-              <p className="under">{hostOf(webhook.url)}</p>
-              <p className="under">
-                {webhook.entityIds.map((id) => names.get(id) ?? id).join(", ")} · {webhook.eventKinds.length}{" "}
-                {webhook.eventKinds.length === 1 ? "kind" : "kinds"}
-              </p>
-            </div>
-            <WebhookState webhook={webhook} health={health?.[webhook.id]} />
-            <Numbers health={health?.[webhook.id]} />
-          </article>
-        )}
+        columns={[
+          {
+            label: "Webhook",
+            heads: true,
+            cell: (webhook) => (
+              <>
+                <Link className="name" to={`/webhooks/${webhook.id}`}>
+                  {webhookName(webhook)}
+                </Link>
+                {webhook.description === "" ? null : <span className="under block">{withoutScheme(webhook.url)}</span>}
+              </>
+            ),
+            compare: (a, b) => webhookName(a).localeCompare(webhookName(b))
+          },
+          { label: "Status", cell: (webhook) => <WebhookState webhook={webhook} health={health?.[webhook.id]} /> },
+          {
+            label: "Entities",
+            from: "medium",
+            cell: ({ entityIds, eventKinds }) => (
+              <>
+                {entityIds.map(nameOf).join(", ")}
+                <span className="under block">
+                  {eventKinds.length} {eventKinds.length === 1 ? "event kind" : "event kinds"}
+                </span>
+              </>
+            )
+          },
+          {
+            label: "Last 24 hours",
+            cell: ({ id }) => (
+              <span className="traffic">
+                <Sparkline traffic={traffic?.[id]} />
+                <Numbers health={health?.[id]} />
+              </span>
+            )
+          }
+        ]}
       />
     </Page>
   )
 }
 
 const Numbers = ({ health }: { readonly health: Health | undefined }) => (
-  <p className="under when">
+  <span className="under">
     {health === undefined ? (
       "…"
     ) : (
       <>
-        {health.delivered24h} delivered, {health.failed24h} failed in 24 h
-        <br />
-        {health.lastSuccessAt === null ? (
-          "No 2xx yet"
-        ) : (
-          <>
-            Last 2xx <Time at={health.lastSuccessAt} as="ago" />
-          </>
-        )}
+        {health.delivered24h} delivered{health.failed24h === 0 ? "" : `, ${health.failed24h} failed`}
+        <span className="block">
+          {health.lastSuccessAt === null ? (
+            "No success yet"
+          ) : (
+            <>
+              Last success <Time at={health.lastSuccessAt} as="ago" />
+            </>
+          )}
+        </span>
       </>
     )}
-  </p>
+  </span>
 )

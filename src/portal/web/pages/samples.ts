@@ -1,6 +1,7 @@
 /** Code that verifies a delivery, to paste. Tests run each of them against real deliveries. */
 
-const library = `import { Webhook } from "standardwebhooks"
+const library = `// npm install standardwebhooks
+import { Webhook } from "standardwebhooks"
 
 // The raw body as it came, the request's headers in lower case, and the secret: whsec_…
 export const verify = (body, headers, secret) =>
@@ -42,8 +43,63 @@ def verify(body, header, secret):
     return json.loads(body)
 `
 
+const go = `package custody
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Verify takes the raw body, the header X-Service-Signature, and the secret: whsec_…
+func Verify(body []byte, header, secret string) error {
+	var sent string
+	var signatures []string
+	for _, part := range strings.Split(header, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		if name == "t" {
+			sent = value
+		}
+		if name == "v1" {
+			signatures = append(signatures, value)
+		}
+	}
+	seconds, err := strconv.ParseInt(sent, 10, 64)
+	if err != nil || math.Abs(float64(time.Now().Unix()-seconds)) > 300 {
+		return errors.New("too old")
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(sent + "."))
+	mac.Write(body)
+	expected := []byte(hex.EncodeToString(mac.Sum(nil)))
+	for _, signature := range signatures {
+		if hmac.Equal([]byte(signature), expected) {
+			return nil
+		}
+	}
+	return errors.New("not signed by the service")
+}
+`
+
+/** Signs an event in a shell and posts it to a local server. */
+export const tryLocally = `SECRET='whsec_…'
+BODY='{"id":"evt_test","kind":"webhook.ping","schemaVersion":1,"data":{}}'
+T=$(date +%s)
+V1=$(printf '%s' "$T.$BODY" | openssl dgst -sha256 -hmac "$SECRET" -hex | sed 's/.*= //')
+curl -sS http://localhost:3000/webhook \\
+  -H 'Content-Type: application/json' \\
+  -H "X-Service-Signature: t=$T,v1=$V1" \\
+  -d "$BODY"
+`
+
 export const samples = [
   { name: "Library", text: library },
   { name: "Node.js", text: node },
-  { name: "Python", text: python }
+  { name: "Python", text: python },
+  { name: "Go", text: go }
 ] as const

@@ -2,7 +2,7 @@
 import type { ButtonHTMLAttributes, ReactNode } from "react"
 import { Link } from "react-router"
 
-type Kind = "plain" | "main" | "danger" | "quiet"
+type Kind = "plain" | "main" | "danger" | "destroy" | "quiet"
 
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly kind?: Kind

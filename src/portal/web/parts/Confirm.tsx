@@ -3,7 +3,8 @@ import { startAuthentication } from "@simplewebauthn/browser"
 import { useQuery } from "@tanstack/react-query"
 import { Fingerprint } from "lucide-react"
 import { type FormEvent, useState } from "react"
-import { ApiProblem, get, post } from "../api.ts"
+import { get, post } from "../api.ts"
+import { type PasskeyOptions, passkeyProblem, passkeysPossible } from "../passkeys.ts"
 import { Button } from "./Button.tsx"
 import { Dialog } from "./Dialog.tsx"
 import { TextField } from "./Field.tsx"
@@ -14,19 +15,6 @@ export interface Confirmation {
   readonly code?: string
   readonly passkey?: unknown
 }
-
-/** What a browser asks its authenticator with. */
-export interface PasskeyOptions {
-  readonly challengeId: string
-  readonly options: Parameters<typeof startAuthentication>[0]["optionsJSON"]
-}
-
-/** Passkeys are bound to a name; under a bare address a browser has none. */
-export const passkeysPossible = (): boolean => "credentials" in navigator && !/^[\d.]+$|^\[/.test(location.hostname)
-
-/** What went wrong with a browser's passkey, in words. */
-export const passkeyProblem = (error: unknown): unknown =>
-  error instanceof ApiProblem ? error : new Error("The browser did not use a passkey. Try again, or use a code.")
 
 export interface ConfirmProps {
   readonly title: string
@@ -76,8 +64,8 @@ export const Confirm = ({ act, onClose, open, text, title, yes }: ConfirmProps) 
     <Dialog title={title} lead={text} open={open} onClose={onClose}>
       <form onSubmit={withCode} className="form">
         <TextField
-          label="Code of your authenticator"
-          hint="Six digits that you have not used before, or a backup code."
+          label="Authenticator code"
+          hint="Six digits that you have not used yet, or a backup code."
           value={code}
           onValue={setCode}
           autoComplete="one-time-code"

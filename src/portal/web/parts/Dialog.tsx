@@ -1,9 +1,20 @@
 /** Dialogs: for something small to fill in, and for a question before something that cannot be undone. */
 import { X } from "lucide-react"
 import { AlertDialog as Alert, Dialog as Radix } from "radix-ui"
-import { type ReactNode, useState } from "react"
+import { type ReactNode, useRef, useState } from "react"
 import { Button } from "./Button.tsx"
 import { Trouble } from "./States.tsx"
+
+/** Gives the focus back to what had it when the dialog opened. */
+const useFocusBack = (open: boolean) => {
+  const before = useRef<Element | null>(null)
+  if (open && before.current === null) before.current = document.activeElement
+  return (event: Event) => {
+    event.preventDefault()
+    if (before.current instanceof HTMLElement) before.current.focus()
+    before.current = null
+  }
+}
 
 export interface DialogProps {
   readonly title: string
@@ -14,44 +25,51 @@ export interface DialogProps {
   readonly children: ReactNode
 }
 
-export const Dialog = ({ children, lead, onClose, open, title, wide = false }: DialogProps) => (
-  <Radix.Root open={open} onOpenChange={(wanted) => (wanted ? undefined : onClose())}>
-    <Radix.Portal>
-      <Radix.Overlay className="veil" />
-      <Radix.Content className={wide ? "dialog wide" : "dialog"} {...(lead === undefined ? { "aria-describedby": undefined } : {})}>
-        <Radix.Title>{title}</Radix.Title>
-        {lead === undefined ? null : <Radix.Description className="lead">{lead}</Radix.Description>}
-        {children}
-        <Radix.Close className="close" aria-label="Close">
-          <X aria-hidden size={18} />
-        </Radix.Close>
-      </Radix.Content>
-    </Radix.Portal>
-  </Radix.Root>
-)
+export const Dialog = ({ children, lead, onClose, open, title, wide = false }: DialogProps) => {
+  const focusBack = useFocusBack(open)
+  return (
+    <Radix.Root open={open} onOpenChange={(wanted) => (wanted ? undefined : onClose())}>
+      <Radix.Portal>
+        <Radix.Overlay className="veil" />
+        <Radix.Content
+          onCloseAutoFocus={focusBack}
+          className={wide ? "dialog wide" : "dialog"}
+          {...(lead === undefined ? { "aria-describedby": undefined } : {})}
+        >
+          <Radix.Title>{title}</Radix.Title>
+          {lead === undefined ? null : <Radix.Description className="lead">{lead}</Radix.Description>}
+          {children}
+          <Radix.Close className="close" aria-label="Close">
+            <X aria-hidden size={18} />
+          </Radix.Close>
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  )
+}
 
-export interface AskProps {
-  /** The button that asks. */
-  readonly trigger: ReactNode
+export interface QuestionProps {
   readonly title: string
   readonly text: ReactNode
   /** What the button that does it says. */
   readonly yes: string
   readonly danger?: boolean
+  readonly open: boolean
+  readonly onClose: () => void
   readonly act: () => Promise<unknown>
 }
 
-/** A button that asks before it acts, and stays open when it could not. */
-export const Ask = ({ act, danger = false, text, title, trigger, yes }: AskProps) => {
-  const [open, setOpen] = useState(false)
+/** A question before an act; it stays open when the act failed. */
+export const Question = ({ act, danger = false, onClose, open, text, title, yes }: QuestionProps) => {
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>(null)
+  const focusBack = useFocusBack(open)
   const run = async () => {
     setBusy(true)
     setError(null)
     try {
       await act()
-      setOpen(false)
+      onClose()
     } catch (failure) {
       setError(failure)
     } finally {
@@ -59,24 +77,40 @@ export const Ask = ({ act, danger = false, text, title, trigger, yes }: AskProps
     }
   }
   return (
-    <Alert.Root open={open} onOpenChange={setOpen}>
-      <Alert.Trigger asChild>{trigger}</Alert.Trigger>
+    <Alert.Root open={open} onOpenChange={(wanted) => (wanted ? undefined : onClose())}>
       <Alert.Portal>
         <Alert.Overlay className="veil" />
-        <Alert.Content className="dialog">
+        <Alert.Content className="dialog" onCloseAutoFocus={focusBack}>
           <Alert.Title>{title}</Alert.Title>
           <Alert.Description className="lead">{text}</Alert.Description>
           <Trouble error={error} />
           <div className="actions end">
             <Alert.Cancel asChild>
-              <Button>Not now</Button>
+              <Button>Back</Button>
             </Alert.Cancel>
-            <Button kind={danger ? "danger" : "main"} busy={busy} onClick={run}>
+            <Button kind={danger ? "destroy" : "main"} busy={busy} onClick={run}>
               {yes}
             </Button>
           </div>
         </Alert.Content>
       </Alert.Portal>
     </Alert.Root>
+  )
+}
+
+/** A button that asks before it acts. */
+export const Ask = ({
+  kind = "plain",
+  label,
+  ...question
+}: Omit<QuestionProps, "open" | "onClose"> & { readonly label: string; readonly kind?: "plain" | "danger" }) => {
+  const [open, setOpen] = useState(false)
+  return (
+    <>
+      <Button kind={kind} onClick={() => setOpen(true)}>
+        {label}
+      </Button>
+      <Question {...question} open={open} onClose={() => setOpen(false)} />
+    </>
   )
 }

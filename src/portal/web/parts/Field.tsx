@@ -130,3 +130,19 @@ export const Choices = ({ children, chosen, choices, error, hint, legend, onChos
     </fieldset>
   )
 }
+
+/** A box to tick that changes what is shown at once. */
+export const Toggle = ({
+  checked,
+  label,
+  onChecked
+}: {
+  readonly label: string
+  readonly checked: boolean
+  readonly onChecked: (checked: boolean) => void
+}) => (
+  <label className="toggle">
+    <input type="checkbox" checked={checked} onChange={({ target }) => onChecked(target.checked)} />
+    {label}
+  </label>
+)

@@ -2,6 +2,7 @@
 import { ChevronLeft } from "lucide-react"
 import { type ReactNode, useEffect } from "react"
 import { Link } from "react-router"
+import { portalName } from "./Brand.tsx"
 
 export interface PageProps {
   readonly title: string
@@ -15,7 +16,7 @@ export interface PageProps {
 
 export const useTitle = (title: string) =>
   useEffect(() => {
-    document.title = `${title} · Custody portal`
+    document.title = `${title} · ${portalName} portal`
   }, [title])
 
 export const Page = ({ actions, back, children, heading, lead, title }: PageProps) => {

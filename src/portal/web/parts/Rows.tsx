@@ -1,44 +1,63 @@
-/** Lists of things, a page at a time. */
+/** Lists of things, a page at a time, and what waits to be shown in them. */
+import { ArrowUp } from "lucide-react"
 import type { ReactNode } from "react"
+import type { List } from "../list.ts"
 import { Button } from "./Button.tsx"
 import { Failure, Loading } from "./States.tsx"
 
-interface Listed<A> {
-  readonly rows: ReadonlyArray<A> | undefined
-  readonly error: unknown
-  readonly hasNextPage: boolean
-  readonly isFetchingNextPage: boolean
-  readonly fetchNextPage: () => unknown
-  readonly refetch: () => unknown
-}
-
 export interface RowsProps<A> {
-  readonly list: Listed<A>
+  readonly list: List<A>
   readonly label: string
-  readonly keyOf: (row: A) => string
   readonly row: (row: A) => ReactNode
   readonly empty: ReactNode
 }
 
-export const Rows = <A,>({ empty, keyOf, label, list, row }: RowsProps<A>) => {
-  if (list.rows === undefined) {
-    return list.error === null ? <Loading /> : <Failure error={list.error} retry={() => list.refetch()} />
-  }
-  if (list.rows.length === 0) return empty
+/** What stands in the place of a list that has no rows: it is loading, it failed, it is empty. */
+export const Waiting = <A,>({ empty, list }: { readonly list: List<A>; readonly empty: ReactNode }) => {
+  if (list.rows !== undefined) return empty
+  return list.error === null ? <Loading /> : <Failure error={list.error} retry={() => list.refetch()} />
+}
+
+/** Rows that came, to be shown by a press: until then nothing moves. */
+export const News = <A,>({ list: { added, gone, takeIn } }: { readonly list: List<A> }) => {
+  const parts = [...(added > 0 ? [`${added} new`] : []), ...(gone.size > 0 ? [`${gone.size} changed`] : [])]
+  return (
+    <div className="news" role="status">
+      {parts.length === 0 ? null : (
+        <button type="button" className="pill" onClick={takeIn}>
+          <ArrowUp aria-hidden size={14} /> {parts.join(", ")}
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** The next page of a list. */
+export const More = <A,>({ list }: { readonly list: List<A> }) =>
+  list.hasNextPage ? (
+    <p className="more">
+      <Button busy={list.isFetchingNextPage} onClick={() => list.fetchNextPage()}>
+        Show more
+      </Button>
+    </p>
+  ) : null
+
+export const Rows = <A,>({ empty, label, list, row }: RowsProps<A>) => {
+  if (list.rows === undefined || list.rows.length === 0) return <Waiting list={list} empty={empty} />
   return (
     <>
+      <News list={list} />
       <ul className="rows" aria-label={label}>
-        {list.rows.map((one) => (
-          <li key={keyOf(one)}>{row(one)}</li>
-        ))}
+        {list.rows.map((one) => {
+          const key = list.keyOf(one)
+          return (
+            <li key={key} className={list.gone.has(key) ? "gone" : undefined}>
+              {row(one)}
+            </li>
+          )
+        })}
       </ul>
-      {list.hasNextPage ? (
-        <p className="more">
-          <Button busy={list.isFetchingNextPage} onClick={() => list.fetchNextPage()}>
-            Show more
-          </Button>
-        </p>
-      ) : null}
+      <More list={list} />
     </>
   )
 }

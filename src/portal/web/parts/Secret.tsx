@@ -18,7 +18,7 @@ export const Secret = ({
     <h2>{title}</h2>
     <p className="warn">
       <TriangleAlert aria-hidden size={16} />
-      <span>Store it now. It is shown this once and cannot be shown again.</span>
+      <span>Store it now. It cannot be shown again.</span>
     </p>
     <div className="text">
       <code data-secret>{secret}</code>

@@ -2,6 +2,7 @@
 import { CircleAlert, type LucideIcon } from "lucide-react"
 import type { ReactNode } from "react"
 import { ApiProblem, saidOf } from "../api.ts"
+import { mayHelp } from "../data.ts"
 import { Button } from "./Button.tsx"
 
 /** Grey lines in the place of what is on its way. */
@@ -32,13 +33,13 @@ export const Empty = ({
   </div>
 )
 
-/** It could not be shown, why, and another try. */
+/** It could not be shown, why, and another try where one may help. */
 export const Failure = ({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) => (
   <div className="empty" role="alert">
     <CircleAlert aria-hidden size={28} strokeWidth={1.5} />
     <h2>{error instanceof ApiProblem && error.status === 404 ? "Not found" : "This could not be shown"}</h2>
     <p>{saidOf(error)}</p>
-    {retry === undefined ? null : <Button onClick={retry}>Try again</Button>}
+    {retry === undefined || !mayHelp(error) ? null : <Button onClick={retry}>Try again</Button>}
   </div>
 )
 

@@ -18,6 +18,9 @@ const tones: Readonly<Record<string, Tone>> = {
   FAILED: "bad",
   FAILING: "bad",
   failed: "bad",
+  HELD: "wait",
+  PAUSED: "idle",
+  HOLDING: "wait",
   CANCELED: "idle",
   DISABLED: "idle",
   replaced: "idle",
@@ -25,11 +28,24 @@ const tones: Readonly<Record<string, Tone>> = {
 }
 
 /** A state as the API names it: `DELIVERED` reads “Delivered”. */
-export const State = ({ value }: { readonly value: string }) => (
-  <Status tone={tones[value] ?? "idle"}>{value.charAt(0).toUpperCase() + value.slice(1).toLowerCase()}</Status>
-)
+export const State = ({ value }: { readonly value: string }) => <Status tone={tones[value] ?? "idle"}>{wordOf(value)}</Status>
+
+/** A state of the API as a word. */
+export const wordOf = (value: string): string => value.charAt(0).toUpperCase() + value.slice(1).toLowerCase()
+
+const failures: Readonly<Record<string, string>> = {
+  timeout: "Timed out",
+  dns_error: "DNS error",
+  connection_refused: "Connection refused",
+  connection_reset: "Connection reset",
+  tls_error: "TLS error",
+  blocked_address: "Blocked address",
+  network_error: "Network error",
+  proxy_error: "Proxy error",
+  interrupted: "Interrupted"
+}
 
 /** How an attempt ended: the answer's status where there was one, otherwise what went wrong. */
 export const Result = ({ httpStatus, result }: { readonly result: string; readonly httpStatus: number }) => (
-  <Status tone={result === "2xx" ? "good" : "bad"}>{httpStatus > 0 ? `HTTP ${httpStatus}` : result.replaceAll("_", " ")}</Status>
+  <Status tone={result === "2xx" ? "good" : "bad"}>{httpStatus > 0 ? `HTTP ${httpStatus}` : (failures[result] ?? result)}</Status>
 )

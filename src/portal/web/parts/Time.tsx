@@ -1,8 +1,44 @@
-/** Times as people read them, with the exact time at hand; and what is left until one. */
-import { useEffect, useState } from "react"
+/**
+ * Times as people read them, always with their zone, in UTC or in the browser's zone as the user chose; seconds and the
+ * exact text are in the title. All of a page's relative times follow one clock, so that they agree with each other.
+ */
+import { useSyncExternalStore } from "react"
 
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" })
+type Zone = "local" | "utc"
+const ZONE = "custody.zone"
+
+let zone: Zone = localStorage.getItem(ZONE) === "utc" ? "utc" : "local"
+const zoneListeners = new Set<() => void>()
+
+/** Whether times are shown in the browser's zone or in UTC. */
+export const useZone = (): readonly [Zone, (zone: Zone) => void] => [
+  useSyncExternalStore(
+    (listener) => {
+      zoneListeners.add(listener)
+      return () => zoneListeners.delete(listener)
+    },
+    () => zone
+  ),
+  (chosen) => {
+    zone = chosen
+    localStorage.setItem(ZONE, chosen)
+    for (const listener of zoneListeners) listener()
+  }
+]
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+const format = (at: Date, inZone: Zone, options: Intl.DateTimeFormatOptions): string => {
+  const key = inZone + JSON.stringify(options)
+  const known = formats.get(key) ?? new Intl.DateTimeFormat(undefined, { ...options, ...(inZone === "utc" ? { timeZone: "UTC" } : {}) })
+  formats.set(key, known)
+  return known.format(at)
+}
+const date = { day: "numeric", month: "short", year: "numeric" } as const
+const minute = { hour: "2-digit", minute: "2-digit", timeZoneName: "short" } as const
+
+/** Date and time to the second, with the zone. */
+export const exactly = (at: Date, inZone: Zone): string => format(at, inZone, { ...date, ...minute, second: "2-digit" })
+
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" })
 const units: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [
   ["day", 86_400_000],
@@ -11,35 +47,45 @@ const units: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [
   ["second", 1_000]
 ]
 
-/** Runs again every so many milliseconds, for what depends on the time. */
-export const useNow = (every: number): number => {
-  const [now, setNow] = useState(Date.now)
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), every)
-    return () => clearInterval(timer)
-  }, [every])
-  return now
+const ticks = new Set<() => void>()
+let now = Date.now()
+setInterval(() => {
+  now = Date.now()
+  for (const tick of ticks) tick()
+}, 1_000)
+const subscribe = (tick: () => void) => {
+  ticks.add(tick)
+  return () => ticks.delete(tick)
 }
 
+/** The page's clock in milliseconds, in steps of so many of them. */
+export const useNow = (every: number): number => useSyncExternalStore(subscribe, () => now - (now % every))
+
 /** “3 min. ago”, “in 2 hr.” */
-const distance = (at: number, now: number): string => {
-  const ms = at - now
+const distance = (ms: number): string => {
+  if (Math.abs(ms) < 5_000) return "just now"
   const [unit, size] = units.find(([, one]) => Math.abs(ms) >= one) ?? ["second", 1_000]
-  return Math.abs(ms) < 1_000 ? "now" : relative.format(Math.trunc(ms / size), unit)
+  return relative.format(Math.trunc(ms / size), unit)
 }
 
 export interface TimeProps {
   readonly at: string
-  /** `exact`: date and time; `day`: the date; `ago`: how far it is away. */
+  /** `exact`: date and time to the minute; `day`: the date; `ago`: how far it is away. */
   readonly as?: "exact" | "day" | "ago"
 }
 
 export const Time = ({ as = "exact", at }: TimeProps) => {
-  const now = useNow(as === "ago" ? 10_000 : 3_600_000)
-  const date = new Date(at)
-  const text = as === "exact" ? exact.format(date) : as === "day" ? day.format(date) : distance(date.getTime(), now)
+  const current = useNow(as === "ago" ? 1_000 : 3_600_000)
+  const [inZone] = useZone()
+  const time = new Date(at)
+  const text =
+    as === "exact"
+      ? format(time, inZone, { ...date, ...minute })
+      : as === "day"
+        ? format(time, inZone, date)
+        : distance(time.getTime() - current)
   return (
-    <time dateTime={at} title={as === "ago" ? exact.format(date) : at}>
+    <time dateTime={at} title={`${exactly(time, inZone)} · ${at}`}>
       {text}
     </time>
   )
@@ -49,13 +95,19 @@ const two = (value: number) => String(value).padStart(2, "0")
 
 /** What is left until a time, to the second. */
 export const Countdown = ({ until }: { readonly until: string }) => {
-  const now = useNow(1_000)
-  const left = Math.max(0, Math.ceil((Date.parse(until) - now) / 1_000))
+  const left = Math.max(0, Math.ceil((Date.parse(until) - useNow(1_000)) / 1_000))
   return (
     <time className="digits" dateTime={until}>
       {`${two(Math.floor(left / 3_600))}:${two(Math.floor(left / 60) % 60)}:${two(left % 60)}`}
     </time>
   )
+}
+
+/** What is left until a time in its largest units: “23 h”, “12 days”. */
+export const left = (until: string, from: number): string => {
+  const ms = Math.max(0, Date.parse(until) - from)
+  const [days, hours, minutes] = [Math.floor(ms / 86_400_000), Math.floor(ms / 3_600_000), Math.floor(ms / 60_000)]
+  return days >= 2 ? `${days} days` : hours >= 1 ? `${hours} h` : `${minutes} min`
 }
 
 /** Milliseconds as people say them. */

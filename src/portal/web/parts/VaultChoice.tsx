@@ -41,9 +41,9 @@ export const VaultChoice = ({ all, chosen, error, legend, onChosen, some, vaults
         onChosen={([which]) => onChosen(which === "all" ? null : [])}
       />
       {chosen === null ? null : (
-        <div className="inset">
+        <div className={shown.length > SEARCHED ? "inset long" : "inset"}>
           <Choices
-            legend={`Vaults (${chosen.length} chosen)`}
+            legend={`Vaults: ${chosen.length} of ${listed.length} selected`}
             choices={shown.map(({ id, name, networks }) => ({ value: id, label: name, hint: networks.join(", ") }))}
             chosen={chosen}
             onChosen={onChosen}

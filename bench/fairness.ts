@@ -1,0 +1,158 @@
+/**
+ * `bun run bench fairness [--quick] [--first-attempts …]`: what one organization's load costs another. While a backlog of A's
+ * 20,000 events drains, B's events come at one a second, with one dispatcher and with two; a webhook of A that takes two
+ * seconds to answer beside A's fast one; and while A loads batches of 1,000 records, B's single posts at five a second.
+ */
+import {
+  ask,
+  delivering,
+  dispatched,
+  now,
+  organizationWithKey,
+  percentile,
+  receiver,
+  service,
+  settled,
+  transactions,
+  webhook
+} from "./support/deliveries.ts"
+import { optionEnv, options } from "./support/options.ts"
+import { answersOf, type Posted, post, receiptsOf } from "./support/posting.ts"
+import { database, end, start } from "./support/servers.ts"
+
+const BACKLOG = options.quick ? 2_000 : 20_000,
+  /** Time over which B's events are measured; A's backlog is filled up again when it drains sooner. */
+  SECONDS = options.quick ? 15 : 60,
+  /** How long B's last events are waited for. */
+  GRACE = options.quick ? 15 : 120
+const BATCH = 1_000
+/** A's events a second beside its slow webhook, which takes 4 a second at most with 8 attempts in flight. */
+const PACED = options.quick ? 10 : 20,
+  PACED_SECONDS = options.quick ? 10 : 60
+const LOAD = options.quick ? 5_000 : 50_000,
+  LOAD_POSTS = 5,
+  LOAD_SECONDS = options.quick ? 10 : 30
+const CONNECTIONS = 64
+/** Goals of the same events, in ms. */
+const GOALS = { backlogP50Ms: 250, backlogP99Ms: 1_500, loadP99Ms: 500 }
+
+try {
+  const target = await receiver()
+  const env = { ...delivering(target), ...optionEnv }
+  const ours = await service(env, "api,worker,dispatcher")
+  const client = await database()
+  client.on("error", () => {})
+  const a = await webhook(ours.port, ours.key, "bench", target.url)
+  const bKey = await organizationWithKey(env, "other")
+  await webhook(ours.port, bKey, "other", target.url)
+
+  const feed = async (count: number, vaultId: string) => {
+    for (let left = count; left > 0; left -= BATCH) await ours.feed(transactions(Math.min(BATCH, left), vaultId).map(({ line }) => line))
+  }
+  const posting = (vaultId: string, perSecond: number, seconds: number) =>
+    post(ours.target, { vaultId, perSecond, count: perSecond * seconds, connections: CONNECTIONS })
+
+  const seen: Array<readonly [string, number]> = []
+  const look = async () => {
+    for (const one of await target.seen()) seen.push(one)
+    return seen.length
+  }
+  /** Waits until all of these posts have arrived, or as long as is allowed. Returns when it ended. */
+  const arrival = async (posts: ReadonlyArray<Posted>, seconds: number) => {
+    for (const until = now() + seconds * 1_000; now() < until; await Bun.sleep(200)) {
+      await look()
+      if (receiptsOf(posts, seen, now()).missing === 0) break
+    }
+    return now()
+  }
+  /** Runs `again` until the other is there, which it returns. */
+  const beside = async <A>(other: Promise<A>, again: () => Promise<unknown>) => {
+    let over = false
+    const value = other.finally(() => {
+      over = true
+    })
+    while (!over) await again()
+    return value
+  }
+
+  /** B's events beside a backlog of A's. What is left of the backlog is canceled afterwards. */
+  const backlog = async () => {
+    await look()
+    const before = seen.length
+    let fed = BACKLOG
+    await feed(BACKLOG, "vault_bench")
+    const posts = await beside(posting("vault_other", 1, SECONDS), async () => {
+      await Bun.sleep(200)
+      if ((await look()) - before > fed * 0.9) {
+        await feed(BACKLOG, "vault_bench")
+        fed += BACKLOG
+      }
+    })
+    const result = receiptsOf(posts, seen, await arrival(posts, GRACE))
+    const drained = seen.length - before - result.deliveries
+    await ask(ours.port, ours.key, "PATCH", `/v1/webhooks/${a.id}`, { status: "DISABLED" })
+    // What is not dispatched yet matches nothing from now on.
+    await dispatched(ours)
+    await settled(client)
+    await ask(ours.port, ours.key, "PATCH", `/v1/webhooks/${a.id}`, { status: "ACTIVE" })
+    const { deliveries, missing, p50Ms, p99Ms } = result
+    return { fed, drained, deliveries, missing, p50Ms, p99Ms, refused: answersOf(posts).refused }
+  }
+
+  /** A's own fast endpoint, at a rate that the slow one cannot take. */
+  const paced = async () => {
+    const posts = await posting("vault_bench", PACED, PACED_SECONDS)
+    const { missing, p50Ms, p99Ms } = receiptsOf(posts, seen, await arrival(posts, GRACE))
+    return { p50Ms, p99Ms, missing, refused: answersOf(posts).refused }
+  }
+
+  /** B's posts beside A's batches, which match no webhook. */
+  const load = async () => {
+    let fed = 0,
+      refusedBatches = 0
+    const batchMs: Array<number> = []
+    const batch = async () => {
+      const lines = transactions(BATCH, "vault_bench_quiet").map(({ line }) => line)
+      try {
+        const { answered, begun } = await ours.feed(lines)
+        batchMs.push(answered - begun)
+        fed += BATCH
+      } catch {
+        refusedBatches++
+        await Bun.sleep(500)
+      }
+    }
+    const posts = await beside(posting("vault_other_quiet", LOAD_POSTS, LOAD_SECONDS), batch)
+    while (fed < LOAD && refusedBatches < 100) await batch()
+    await dispatched(ours)
+    return { ...answersOf(posts), fed, refusedBatches, batchP50Ms: percentile(batchMs, 0.5) }
+  }
+
+  // Warm before it is measured.
+  await posting("vault_other", 10, 5)
+  const alone = await posting("vault_other", 5, options.quick ? 5 : 20)
+  const aloneResult = receiptsOf(alone, seen, await arrival(alone, GRACE))
+  const loads = { alone: answersOf(await posting("vault_other_quiet", LOAD_POSTS, LOAD_SECONDS)), beside: await load() }
+  const fast = await paced()
+  const slow = await webhook(ours.port, ours.key, "bench", target.url.replace("/hook", "/slow"))
+  const besideSlow = await paced()
+  await ask(ours.port, ours.key, "PATCH", `/v1/webhooks/${slow.id}`, { status: "DISABLED" })
+  const one = await backlog()
+  await start("src/main.ts", ["start", "--roles", "dispatcher"], env, (line) => (line.includes('"message":"ready"') ? {} : undefined))
+  const two = await backlog()
+  await client.end()
+
+  const events = {
+    "B alone": { p50Ms: aloneResult.p50Ms, p99Ms: aloneResult.p99Ms, missing: aloneResult.missing, refused: answersOf(alone).refused },
+    "B beside A's backlog, one dispatcher": one,
+    "B beside A's backlog, two dispatchers": two,
+    "A's fast webhook alone": fast,
+    "A's fast webhook beside a slow one": besideSlow
+  }
+  const posts = { "B alone": loads.alone, "B beside A's load": loads.beside }
+  console.log(JSON.stringify({ bench: "fairness", backlog: BACKLOG, seconds: SECONDS, goals: GOALS, results: { events, posts } }, null, 2))
+  console.table(events)
+  console.table(posts)
+} finally {
+  await end()
+}

@@ -1,0 +1,153 @@
+/**
+ * A load generator of its own process that posts records one by one, over kept connections and raw sockets, so that it
+ * takes as little of the machine as it can. Without `perSecond` each connection sends its next record when the last one is
+ * answered. With it, record n is due at the start + n / perSecond, whatever became of those before, and goes out over a
+ * free connection or a new one.
+ *
+ * `bun bench/support/post.ts <json>` with {@link Ask} prints {@link Answer}.
+ */
+import { transactionLine } from "./transactions.ts"
+
+/** What to post where. */
+export interface Ask {
+  readonly port: number
+  readonly path: string
+  readonly token: string
+  readonly vaultId: string
+  /** Number of the first transaction, and how many there are. */
+  readonly first: number
+  readonly count: number
+  /** Connections at most. */
+  readonly connections: number
+  readonly perSecond?: number
+}
+
+/** For each record in order: when it was due and when it was answered, in epoch milliseconds, and the status; 0 where the connection broke. */
+export type Answer = ReadonlyArray<readonly [due: number, answered: number, status: number]>
+
+/** The server closes idle connections after some seconds, so one that was idle for longer than this is not used again, in ms. */
+const IDLE_MS = 1_000
+
+const { connections, count, first, path, perSecond, port, token, vaultId }: Ask = JSON.parse(process.argv[2] ?? "{}")
+const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/x-ndjson\r\nContent-Length: `
+const now = () => performance.timeOrigin + performance.now()
+
+const dues: Array<number> = []
+const answers: Array<readonly [due: number, answered: number, status: number]> = []
+let finished = 0
+let done = () => {}
+const all = new Promise<void>((resolve) => {
+  done = resolve
+})
+
+interface Connection {
+  /** Index of the record under way; -1 when there is none. */
+  index: number
+  idleSince: number
+  head: string
+  /** Bytes of the answer that are still to come; -1 while its head is read. */
+  missing: number
+}
+type Socket = Bun.Socket<Connection>
+
+const free: Array<Socket> = []
+const waiting: Array<number> = []
+let open = 0,
+  next = 0
+
+const send = (socket: Socket, index: number) => {
+  socket.data = { index, idleSince: 0, head: "", missing: -1 }
+  const body = transactionLine(first + index, vaultId)
+  socket.write(`${head}${body.length}\r\n\r\n${body}`)
+}
+
+/** The next record for a connection: one that waits for it, or in a closed loop the next one. */
+const nextIndex = (): number | undefined => {
+  const index = waiting.shift()
+  if (index !== undefined || perSecond !== undefined || next >= count) return index
+  dues[next] = now()
+  return next++
+}
+
+const finish = (index: number, status: number) => {
+  answers[index] = [dues[index] ?? 0, now(), status]
+  if (++finished === count) done()
+}
+
+const idle = (socket: Socket) => {
+  const index = nextIndex()
+  if (index !== undefined) return send(socket, index)
+  socket.data = { index: -1, idleSince: now(), head: "", missing: -1 }
+  free.push(socket)
+}
+
+const closed = (socket: Socket) => {
+  open--
+  const place = free.indexOf(socket)
+  if (place >= 0) free.splice(place, 1)
+  if (socket.data.index >= 0) finish(socket.data.index, 0)
+  socket.data.index = -1
+  const index = nextIndex()
+  if (index !== undefined) connect(index)
+}
+
+const connect = (index: number) => {
+  open++
+  Bun.connect<Connection>({
+    hostname: "127.0.0.1",
+    port,
+    data: { index, idleSince: 0, head: "", missing: -1 },
+    socket: {
+      open: (socket) => send(socket, index),
+      data(socket, chunk) {
+        const state = socket.data
+        if (state.missing < 0) {
+          const before = state.head.length
+          const end = chunk.indexOf("\r\n\r\n")
+          state.head += chunk.toString("latin1", 0, end < 0 ? chunk.length : end)
+          if (end < 0) return
+          const length = /content-length: (\d+)/i.exec(state.head)
+          state.missing = Number(length?.[1] ?? 0) - (before + chunk.length - state.head.length - 4)
+        } else state.missing -= chunk.length
+        if (state.missing > 0) return
+        finish(state.index, Number(state.head.slice(9, 12)))
+        state.index = -1
+        // A server that closes the connection after its answer says so; the next record takes another one.
+        if (/connection: close/i.test(state.head)) socket.end()
+        else idle(socket)
+      },
+      close: closed
+    }
+  }).catch(() => {
+    open--
+    finish(index, 0)
+  })
+}
+
+/** Sends a record that is due over the connection that was used last, a new one, or the next one that is free. */
+const dispatch = (index: number) => {
+  for (let socket = free.pop(); socket !== undefined; socket = free.pop()) {
+    if (now() - socket.data.idleSince < IDLE_MS) return send(socket, index)
+    socket.end()
+  }
+  if (open < connections) connect(index)
+  else waiting.push(index)
+}
+
+if (perSecond === undefined) {
+  for (let connection = 0; connection < Math.min(connections, count); connection++) {
+    const index = nextIndex()
+    if (index !== undefined) connect(index)
+  }
+} else {
+  const begun = now()
+  for (let index = 0; index < count; index++) {
+    const due = begun + (index * 1_000) / perSecond
+    if (due > now()) await Bun.sleep(due - now())
+    dues[index] = due
+    dispatch(index)
+  }
+}
+await all
+await Bun.write(Bun.stdout, JSON.stringify(answers))
+process.exit(0)

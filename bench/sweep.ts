@@ -1,0 +1,85 @@
+/**
+ * `bun run bench sweep [--quick]`: CPU of a service at rest with nothing that waits, with 100,000 deliveries whose next
+ * attempt is far away, and with some of them overdue at an endpoint that hangs, so that their workflows wait for room.
+ * Rows are written by SQL as copies of one real event and delivery.
+ */
+import { Client, Connection } from "@temporalio/client"
+import * as Id from "../src/values/Id.ts"
+import { cpuOfService } from "./support/cpu.ts"
+import { delivering, receiver, service, transactions } from "./support/deliveries.ts"
+import { options } from "./support/options.ts"
+import { database, embedded, end } from "./support/servers.ts"
+
+const WAITING = options.quick ? 10_000 : 100_000,
+  OVERDUE = options.quick ? 200 : 5_000
+/** Time to settle, and time that is measured: the sweeper runs every 30 s. */
+const SETTLE = 10,
+  MEASURED = options.quick ? 35 : 90
+/** How long the overdue ones may take until each has a workflow. */
+const STARTED_SECONDS = 600
+
+try {
+  const target = await receiver()
+  const ours = await service(delivering(target), "api,worker,dispatcher", target.url.replace("/hook", "/hang"))
+  const client = await database()
+  client.on("error", () => {})
+  const temporal = new Client({ connection: await Connection.connect({ address: embedded().temporalAddress }) })
+  const cpu = cpuOfService(ours.process.pid ?? 0)
+  const atRest = async (waiting: string) => {
+    await Bun.sleep(SETTLE * 1_000)
+    const before = cpu()
+    await Bun.sleep(MEASURED * 1_000)
+    const after = cpu()
+    const of = (part: keyof typeof after) => Math.round(((after[part] - before[part]) / MEASURED) * 10) / 10
+    return { waiting, cpuMsPerSecond: of("all"), service: of("service"), temporal: of("temporal"), postgres: of("postgres") }
+  }
+
+  const results = [await atRest("nothing")]
+
+  // One real event and its delivery, which the others are copies of. Its attempt hangs for as long as an attempt may take.
+  await ours.feed(transactions(1).map(({ line }) => line))
+  for (;;) {
+    const { rows } = await client.query("SELECT 1 FROM deliveries WHERE status = 'RETRYING'")
+    if (rows.length > 0) break
+    await Bun.sleep(100)
+  }
+  /**
+   * Copies of the event and of the delivery, number `first` to `first + count - 1`, due after so many seconds. Columns that
+   * number rows get the number too; a name that is no column is left out.
+   */
+  const copies = async (first: number, count: number, dueSeconds: number) => {
+    const numbered = (prefix: "evt" | "del") => `'${Id.make(prefix).slice(0, -8)}' || lpad(n::text, 8, '0')`
+    const event = numbered("evt")
+    await client.query(
+      `WITH made AS MATERIALIZED (SELECT n, ${event} AS event_id, ${numbered("del")} AS id FROM generate_series($1::int, $2::int) AS n),
+       logged AS (
+         INSERT INTO events SELECT copy.* FROM (SELECT e FROM events e LIMIT 1) AS one (base), made,
+           jsonb_populate_record(base, jsonb_build_object('id', event_id, 'position', n)) AS copy)
+       INSERT INTO deliveries SELECT copy.* FROM (SELECT d FROM deliveries d LIMIT 1) AS one (base), made, jsonb_populate_record(base, jsonb_build_object(
+         'id', made.id, 'event_id', event_id, 'sequence', n, 'status', 'PENDING',
+         'next_attempt_at', now() + make_interval(secs => $3))) AS copy`,
+      [first, first + count - 1, dueSeconds]
+    )
+    await client.query("VACUUM (ANALYZE, PARALLEL 0) events, deliveries")
+  }
+  await copies(1_000, WAITING, 43_200)
+  results.push(await atRest(`${WAITING} far`))
+
+  await copies(1_000 + WAITING, OVERDUE, -120)
+  const startedAt = performance.now()
+  for (const until = Date.now() + STARTED_SECONDS * 1_000; ; await Bun.sleep(1_000)) {
+    const { count } = await temporal.workflow.count("ExecutionStatus = 'Running'")
+    if (count >= OVERDUE) break
+    if (Date.now() > until) throw new Error(`only ${count} of ${OVERDUE} workflows run after ${STARTED_SECONDS} s`)
+  }
+  const startSeconds = Math.round((performance.now() - startedAt) / 1_000)
+  results.push(await atRest(`${WAITING} far, ${OVERDUE} overdue at an endpoint that hangs`))
+  await client.end()
+  await temporal.connection.close()
+  console.log(
+    JSON.stringify({ bench: "sweep", waiting: WAITING, overdue: OVERDUE, measuredSeconds: MEASURED, startSeconds, results }, null, 2)
+  )
+  console.table(results)
+} finally {
+  await end()
+}

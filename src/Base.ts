@@ -1,0 +1,33 @@
+/**
+ * What every command is built on: settings, data directory, logs, and a database. It is apart from App.ts so that a
+ * command which only reads or writes the database does not load the Temporal SDK and the portal first.
+ */
+import { Effect, Layer } from "effect"
+import * as Database from "./database/Database.ts"
+import * as Migrations from "./database/Migrations.ts"
+import * as Partitions from "./database/Partitions.ts"
+import { DataDir } from "./embedded/DataDir.ts"
+import * as EmbeddedPostgres from "./embedded/Postgres.ts"
+import { Settings } from "./settings/Settings.ts"
+import * as Log from "./telemetry/Log.ts"
+import * as Otel from "./telemetry/Otel.ts"
+
+/** What a process does. */
+export const roles = ["api", "worker", "dispatcher"] as const
+export type Role = (typeof roles)[number]
+
+/** Settings, data directory and logs. */
+export const base = Layer.mergeAll(DataDir.layer, Log.layer, Otel.layer).pipe(Layer.provideMerge(Settings.layer))
+
+/** The Postgres to use: the configured one, or the embedded one, started when it is not running. */
+export const databaseUrl = Effect.flatMap(Settings, ({ databaseUrl }) =>
+  databaseUrl === undefined ? EmbeddedPostgres.acquire : Effect.succeed(databaseUrl)
+)
+
+/** A database for a command: migrated, with a small pool. */
+export const commandDatabase = Layer.unwrapScoped(
+  Effect.map(databaseUrl, (url) => {
+    const pool = Database.layer(url, Database.pools.command)
+    return Layer.effectDiscard(Effect.zipRight(Migrations.migrate, Partitions.ensure)).pipe(Layer.provideMerge(pool))
+  })
+)

@@ -1,0 +1,72 @@
+/** The contract of what a key can learn of itself. C-7. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { query } from "../http/Parameters.ts"
+import { InvalidRequest } from "../http/Problem.ts"
+import { Timestamp } from "../values/Timestamp.ts"
+import { Authenticated, NotFound } from "./scopeMiddleware.ts"
+
+const text = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
+const count = (description: string) => Schema.Int.annotations({ description, jsonSchema: { type: "integer", minimum: 0, description } })
+
+/** Why a vault is visible to a key or not: the first of these that holds. */
+const Because = Schema.Literal("unknown", "scope", "allowlist", "visible").annotations({
+  description:
+    "unknown: there is no such vault, or the user has no Developer role on it; scope: the key lacks `vault:read`; allowlist: the key's vault allowlist leaves it out; visible: reads answer"
+})
+
+/** The key that asks, its user, and what they see. */
+export const Credential = Schema.Struct({
+  key: Schema.Struct({
+    id: text("Id of the key", "key_01jz0000000000000000000000"),
+    label: text("For people", "Ledger import"),
+    scopes: Schema.Array(Schema.String).annotations({ description: "Scopes of the key" }),
+    vaultIds: Schema.NullOr(Schema.Array(Schema.String)).annotations({
+      description: "Vault allowlist; null allows all that the user's roles reach"
+    }),
+    ipAllowlist: Schema.Array(Schema.String).annotations({ description: "Address ranges that it is allowed from; empty: any" }),
+    createdAt: Timestamp,
+    expiresAt: Schema.NullOr(Timestamp).annotations({ description: "When it expires; null: never" })
+  }),
+  user: Schema.Struct({
+    id: text("The user that the key is bound to", "user_ada"),
+    organizationRole: Schema.Literal("owner", "member").annotations({ description: "The user's role in the organization now" })
+  }),
+  organizationId: text("The organization", "org_acme"),
+  ownerLevel: Schema.Boolean.annotations({ description: "Whether the key may manage webhooks, given `webhook:manage`" }),
+  clientAddress: Schema.NullOr(Schema.String).annotations({
+    description: "The address that this request came from, as the service sees it"
+  }),
+  vaults: Schema.Struct({
+    role: count("Vaults where the user has the Developer role"),
+    allowlist: count("Those of them within the key's vault allowlist"),
+    visible: count("Those that reads answer; 0 without `vault:read`")
+  }),
+  vault: Schema.optional(
+    Schema.Struct({ visible: Schema.Boolean, because: Because }).annotations({
+      description: "The vault that was asked for; absent when none was"
+    })
+  )
+}).annotations({ identifier: "Credential" })
+export type Credential = typeof Credential.Type
+
+export class CredentialApi extends HttpApiGroup.make("credential")
+  .add(
+    HttpApiEndpoint.get("getCredential", "/credential")
+      .setUrlParams(
+        query({
+          vaultId: Schema.optional(Schema.String.annotations({ description: "Says of this vault whether the key sees it, and why not" }))
+        })
+      )
+      .addSuccess(Credential)
+      .addError(InvalidRequest)
+      .addError(NotFound)
+      .middleware(Authenticated)
+      .annotate(OpenApi.Summary, "Get the credential")
+      .annotate(
+        OpenApi.Description,
+        "The API key that asks, its user, what they see, and why a vault is not visible. Any valid key; no scope."
+      )
+  )
+  .annotate(OpenApi.Title, "Credential")
+  .annotate(OpenApi.Description, "What a key can learn of itself.") {}

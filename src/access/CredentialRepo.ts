@@ -1,0 +1,68 @@
+/**
+ * What a key is and sees. A vault without the user's role and one that does not exist give one answer: the role is
+ * judged first, and of every vault in the same way. C-7.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import type { Credential } from "./CredentialApi.ts"
+
+interface KeyRow {
+  readonly label: string
+  readonly scopes: ReadonlyArray<string>
+  readonly vaultIds: ReadonlyArray<string> | null
+  readonly ipAllowlist: ReadonlyArray<string>
+  readonly createdAt: string
+  readonly expiresAt: string | null
+  readonly organizationRole: "owner" | "member"
+  readonly role: number
+  readonly allowlist: number
+  readonly hasRole: boolean
+}
+
+/** Why a key sees a vault or not: the first that holds. */
+const becauseOf = (hasRole: boolean, { scopes, vaultIds }: Pick<KeyRow, "scopes" | "vaultIds">, vaultId: string) => {
+  if (!hasRole) return "unknown"
+  if (!scopes.includes("vault:read")) return "scope"
+  return vaultIds !== null && !vaultIds.includes(vaultId) ? "allowlist" : "visible"
+}
+
+export class CredentialRepo extends Effect.Service<CredentialRepo>()("custody/CredentialRepo", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    return {
+      /** A key with what it sees; of the vault, where one is given. Undefined when the key is gone. */
+      of: Effect.fn("CredentialRepo.of")(function* (
+        keyId: string,
+        { isOwner, organizationId, userId }: Pick<PrincipalState, "isOwner" | "organizationId" | "userId">,
+        clientAddress: string | null,
+        vaultId: string | undefined
+      ) {
+        // Postgres takes no NUL in a text, and no vault's id has one.
+        const asked = vaultId?.includes("\u0000") === true ? "" : (vaultId ?? "")
+        const [key] = yield* sql<KeyRow>`
+          SELECT k.label, k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist", k.created_at AS "createdAt",
+            k.expires_at AS "expiresAt", u.organization_role AS "organizationRole",
+            (SELECT count(*) FROM vault_roles r WHERE r.user_id = k.user_id) AS role,
+            (SELECT count(*) FROM vault_roles r WHERE r.user_id = k.user_id AND (k.vault_ids IS NULL OR r.vault_id = ANY(k.vault_ids))) AS allowlist,
+            EXISTS (SELECT 1 FROM vault_roles r WHERE r.user_id = k.user_id AND r.vault_id = ${asked}) AS "hasRole"
+          FROM api_keys k JOIN users u ON u.id = k.user_id WHERE k.id = ${keyId} AND k.user_id = ${userId}`
+        if (key === undefined) return undefined
+        const { allowlist, createdAt, expiresAt, hasRole, ipAllowlist, label, organizationRole, role, scopes, vaultIds } = key
+        const because = becauseOf(hasRole, key, asked)
+        return {
+          key: { id: keyId, label, scopes, vaultIds, ipAllowlist, createdAt, expiresAt },
+          user: { id: userId, organizationRole },
+          organizationId,
+          ownerLevel: isOwner,
+          clientAddress,
+          vaults: { role, allowlist, visible: scopes.includes("vault:read") ? allowlist : 0 },
+          ...(vaultId === undefined ? {} : { vault: { visible: because === "visible", because } })
+        } satisfies Credential
+      }, Effect.orDie)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

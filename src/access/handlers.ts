@@ -1,0 +1,31 @@
+/** The paths of what a key can learn of itself. C-7. */
+import { HttpApiBuilder } from "@effect/platform"
+import { Effect } from "effect"
+import { Api } from "../Api.ts"
+import { Principal } from "../credentials/Principal.ts"
+import { handler } from "../http/handler.ts"
+import { notFound } from "../http/Problem.ts"
+import { currentRequest } from "../http/RequestContext.ts"
+import { CredentialRepo } from "./CredentialRepo.ts"
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "credential",
+  Effect.fnUntraced(function* (handlers) {
+    const credentials = yield* CredentialRepo
+
+    return handlers.handle(
+      "getCredential",
+      handler("getCredential", ({ urlParams: { vaultId } }) =>
+        Effect.gen(function* () {
+          const principal = yield* Principal
+          const { client } = yield* currentRequest
+          // A session of the portal is no key.
+          if (principal.keyId === null) return yield* notFound()
+          const found = yield* credentials.of(principal.keyId, principal, client?.toString() ?? null, vaultId)
+          return found ?? (yield* notFound())
+        })
+      )
+    )
+  })
+)

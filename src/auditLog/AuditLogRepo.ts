@@ -1,0 +1,97 @@
+/**
+ * Reads of the audit log. Each choice of filters has an index of its own, so that a page costs the same however long the log
+ * is. A filter by actor matches what a key or session did and what a user did by any of them. Decisions D-2, D-50.
+ */
+import { SqlClient, type Statement } from "@effect/sql"
+import { Effect } from "effect"
+import { AUDIT_DAYS } from "../audit/AuditTrail.ts"
+import { and, limit } from "../database/sql.ts"
+import type { Key } from "../http/Page.ts"
+import type { AuditEntry } from "./AuditEntry.ts"
+
+/** Filters of the list. */
+export interface AuditFilter {
+  readonly actor?: string | undefined
+  readonly action?: string | undefined
+  readonly occurredAfter?: string | undefined
+  readonly occurredBefore?: string | undefined
+}
+
+interface Row extends Omit<AuditEntry, "actor" | "target" | "changes"> {
+  readonly actorType: AuditEntry["actor"]["type"]
+  readonly actorId: string | null
+  readonly userId: string | null
+  readonly targetType: string
+  readonly targetId: string
+  readonly changes: string
+}
+
+const columns = `a.id, a.at, a.actor_type AS "actorType", a.actor_id AS "actorId", a.user_id AS "userId", a.action,
+  a.target_type AS "targetType", a.target_id AS "targetId", a.client_address AS "clientAddress", a.request_id AS "requestId", a.changes`
+
+const entryOf = ({
+  action,
+  actorId,
+  actorType,
+  at,
+  changes,
+  clientAddress,
+  id,
+  requestId,
+  targetId,
+  targetType,
+  userId
+}: Row): AuditEntry => ({
+  id,
+  at,
+  actor: { type: actorType, id: actorId, userId },
+  action,
+  target: { type: targetType, id: targetId },
+  clientAddress,
+  requestId,
+  changes: JSON.parse(changes)
+})
+
+export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditLogRepo", {
+  effect: Effect.map(SqlClient.SqlClient, (sql) => {
+    const page = (where: Statement.Fragment, take: number) => sql`
+      SELECT ${sql.literal(columns)} FROM audit_log a WHERE ${where} ORDER BY a.at DESC, a.id DESC ${limit(sql, take)}`
+
+    const within = ({ occurredAfter, occurredBefore }: AuditFilter, after: Key | null) =>
+      and(
+        sql,
+        sql`a.at >= clock_timestamp() - make_interval(days => ${AUDIT_DAYS})`,
+        occurredAfter !== undefined && sql`a.at >= ${occurredAfter}::timestamptz`,
+        occurredBefore !== undefined && sql`a.at <= ${occurredBefore}::timestamptz`,
+        after !== null && sql`(a.at, a.id) < (${after[0]}::timestamptz, ${after[1]})`
+      )
+
+    /** What an actor did, along the index of the column that names it. */
+    const by = (column: "actor_id" | "user_id", organizationId: string, actor: string, action: string | undefined) =>
+      action === undefined
+        ? sql`a.${sql(column)} IS NOT NULL AND (a.organization_id || '/' || a.${sql(column)}) = ${organizationId}::text || '/' || ${actor}::text`
+        : sql`a.${sql(column)} IS NOT NULL AND (a.organization_id || '/' || a.${sql(column)} || '/' || a.action)
+            = ${organizationId}::text || '/' || ${actor}::text || '/' || ${action}::text`
+
+    return {
+      /** A page of an organization's entries, newest first. */
+      list: (organizationId: string, filter: AuditFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<AuditEntry>> => {
+        const { action, actor } = filter
+        const common = within(filter, after)
+        const rows =
+          actor !== undefined
+            ? sql<Row>`
+                SELECT * FROM (
+                  (${page(sql`${by("actor_id", organizationId, actor, action)} ${common}`, take)})
+                  UNION (${page(sql`${by("user_id", organizationId, actor, action)} ${common}`, take)})
+                ) a ORDER BY at DESC, id DESC ${limit(sql, take)}`
+            : action !== undefined
+              ? sql<Row>`${page(sql`(a.organization_id || '/' || a.action) = ${organizationId}::text || '/' || ${action}::text ${common}`, take)}`
+              : sql<Row>`${page(sql`a.organization_id = ${organizationId} ${common}`, take)}`
+        return Effect.orDie(Effect.map(rows, (found) => found.map(entryOf)))
+      }
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,36 @@
+/** The path of the audit log. Decision D-50. */
+import { HttpApiBuilder } from "@effect/platform"
+import { Effect } from "effect"
+import { Api } from "../Api.ts"
+import { Principal } from "../credentials/Principal.ts"
+import { handler } from "../http/handler.ts"
+import { answer, Pages } from "../http/Page.ts"
+import { AuditLogRepo } from "./AuditLogRepo.ts"
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "auditLog",
+  Effect.fnUntraced(function* (handlers) {
+    const pages = yield* Pages
+    const log = yield* AuditLogRepo
+
+    return handlers.handle(
+      "listAuditLog",
+      handler("listAuditLog", ({ urlParams: { cursor, limit, ...filters } }) =>
+        Effect.flatMap(Principal, ({ organizationId }) =>
+          Effect.map(
+            pages.cut({
+              of: { list: "audit-log", filters },
+              limit,
+              cursor,
+              keyLength: 2,
+              fetch: (after, take) => log.list(organizationId, filters, after, take),
+              keyOf: (row) => [row.at, row.id]
+            }),
+            (found) => answer(found, (row) => row)
+          )
+        )
+      )
+    )
+  })
+)

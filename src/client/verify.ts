@@ -1,0 +1,125 @@
+/**
+ * Proof that a copy of an entity's events is complete: the events of the feed between two checkpoints are folded into the
+ * hash chain and compared with what the service signed. It needs nothing but the public API. C-3.
+ */
+import { createHash, createPublicKey, verify } from "node:crypto"
+import type { Operations } from "./operations.ts"
+import type { EventCheckpoint } from "./webhooks.ts"
+
+/** The operations that a verification calls. */
+export type Verifier = Pick<Operations, "getSigningKeys" | "listEventCheckpoints" | "getLatestEventCheckpoint" | "readEventFeed">
+
+/** What a verification found. */
+export type Verification =
+  | { readonly complete: true; readonly events: number; readonly from: EventCheckpoint | null; readonly to: EventCheckpoint }
+  | { readonly complete: false; readonly difference: string }
+
+/** The verification could not be made; `message` says why. */
+export class NotVerifiable extends Error {
+  override readonly name = "NotVerifiable"
+}
+
+/** A checkpoint as somebody kept it: what it states and its signature. */
+export type KeptCheckpoint = Pick<EventCheckpoint, "entityId" | "count" | "hash" | "at" | "jws" | "resumeCursor">
+
+const sha256 = (...parts: ReadonlyArray<Uint8Array | string>): Buffer => {
+  const hash = createHash("sha256")
+  for (const part of parts) hash.update(part)
+  return hash.digest()
+}
+
+/** The hash of an entity's chain after an event: `SHA-256(hash ‖ SHA-256(payload))`, `payload` being the delivered bytes. */
+export const chainHash = (hash: Uint8Array, payload: string | Uint8Array): Buffer => sha256(hash, sha256(payload))
+
+/** The hash of a chain without events. */
+export const emptyChain = (): Buffer => Buffer.alloc(32)
+
+/** A public key as the service publishes it. */
+type PublishedKey = Awaited<ReturnType<Verifier["getSigningKeys"]>>["keys"][number]
+
+const json = (part: string): unknown => JSON.parse(Buffer.from(part, "base64url").toString())
+
+/** What a compact JWS states that one of the keys made with Ed25519. Throws where it does not verify. */
+const stated = (jws: string, keys: ReadonlyArray<PublishedKey>): unknown => {
+  const [head = "", body = "", signature = "", ...rest] = jws.split(".")
+  const header = json(head)
+  const is = (name: string, value: unknown) => typeof header === "object" && header !== null && Reflect.get(header, name) === value
+  const key = keys.find(({ crv, kid, kty }) => kty === "OKP" && crv === "Ed25519" && kid !== undefined && is("kid", kid))
+  if (key === undefined || rest.length > 0 || !is("alg", "EdDSA")) throw new NotVerifiable("The signature is by no published key.")
+  const publicKey = createPublicKey({ key, format: "jwk" })
+  if (!verify(null, Buffer.from(`${head}.${body}`), publicKey, Buffer.from(signature, "base64url")))
+    throw new NotVerifiable("The signature does not verify.")
+  return json(body)
+}
+
+/** Why a checkpoint is not to be believed; undefined when its signature states what it says. */
+const faultOf = (one: KeptCheckpoint, entityId: string, keys: ReadonlyArray<PublishedKey>): string | undefined => {
+  if (one.entityId !== entityId) return `the checkpoint of ${one.at} is of ${one.entityId} and not of ${entityId}`
+  try {
+    const says = stated(one.jws, keys)
+    const fields = ["entityId", "count", "hash", "at"] as const
+    const holds = typeof says === "object" && says !== null && fields.every((name) => Reflect.get(says, name) === one[name])
+    return holds ? undefined : `the signature of the checkpoint of ${one.at} states something else`
+  } catch {
+    return `the signature of the checkpoint of ${one.at} does not verify`
+  }
+}
+
+/**
+ * Verifies the events of an entity between two checkpoints: the one given as `since`, or else the oldest one that is
+ * still in the log, and the one of now. Rejects with {@link NotVerifiable} where that cannot be done.
+ */
+export const verifyEvents = async (custody: Verifier, entityId: string, since?: KeptCheckpoint): Promise<Verification> => {
+  const { keys } = await custody.getSigningKeys()
+  const to = await custody.getLatestEventCheckpoint({ entityId })
+  const kept: Array<EventCheckpoint> = []
+  for await (const one of custody.listEventCheckpoints({ entityId })) {
+    if (one.resumeCursor === null || (since !== undefined && one.at <= since.at)) break
+    kept.unshift(one)
+  }
+  const from = since ?? kept.shift() ?? null
+  if (from !== null && from.resumeCursor === null) throw new NotVerifiable("The checkpoint to begin at has left the log.")
+  for (const one of [...(from === null ? [] : [from]), ...kept, to]) {
+    const fault = faultOf(one, entityId, keys)
+    if (fault !== undefined) return { complete: false, difference: fault }
+  }
+
+  const marks = [...kept, to]
+  const seen = new Set<string>()
+  let count = from?.count ?? 0,
+    hash: Buffer = from === null ? emptyChain() : Buffer.from(from.hash, "hex"),
+    last = from?.at ?? "the beginning",
+    after = from?.resumeCursor ?? undefined
+  /** Compares the chain with the checkpoints of its count. */
+  const compare = (): string | undefined => {
+    for (let mark = marks[0]; mark !== undefined && mark.count <= count; mark = marks[0]) {
+      if (mark.count < count || mark.hash !== hash.toString("hex"))
+        return `the events between ${last} and ${mark.at} differ from what was signed`
+      last = mark.at
+      marks.shift()
+    }
+    return undefined
+  }
+  for (;;) {
+    const before = compare()
+    if (before !== undefined) return { complete: false, difference: before }
+    if (count === to.count) break
+    const page = await custody.readEventFeed({ entityId: [entityId], limit: 500, ...(after === undefined ? {} : { after }) })
+    for (const { id, payload } of page.data) {
+      if (count === to.count) break
+      if (seen.has(id)) return { complete: false, difference: `the event ${id} is repeated` }
+      seen.add(id)
+      hash = chainHash(hash, JSON.stringify(payload))
+      count++
+      const difference = compare()
+      if (difference !== undefined) return { complete: false, difference }
+    }
+    if (count < to.count && page.pagination.nextCursor === null) {
+      const missing = to.count - count
+      return { complete: false, difference: `${missing} ${missing === 1 ? "event is" : "events are"} missing between ${last} and ${to.at}` }
+    }
+    after = page.resumeCursor
+  }
+  // What the caller gave as `since` has the fields of a checkpoint.
+  return { complete: true, events: to.count - (from?.count ?? 0), from: from as EventCheckpoint | null, to }
+}

@@ -1,0 +1,44 @@
+/** `custody start` and `custody migrate`. */
+import { Command, Options } from "@effect/cli"
+import { Console, Effect } from "effect"
+import { databaseUrl, type Role, roles } from "../Base.ts"
+import * as Database from "../database/Database.ts"
+import * as Migrations from "../database/Migrations.ts"
+import * as Partitions from "../database/Partitions.ts"
+import { Usage } from "./exit.ts"
+
+const isRole = (text: string): text is Role => roles.some((role) => role === text)
+
+const wanted = Options.text("roles").pipe(
+  Options.withDescription(
+    "roles of this process, comma-separated: api, worker, dispatcher; all by default. Roles can run on different machines"
+  ),
+  Options.withDefault(roles.join(","))
+)
+
+export const start = Command.make(
+  "start",
+  {
+    roles: wanted,
+    noMigrate: Options.boolean("no-migrate").pipe(Options.withDescription("do not apply database migrations"))
+  },
+  (given) =>
+    Effect.gen(function* () {
+      const names = given.roles.split(",").map((name) => name.trim())
+      const unknown = names.find((name) => !isRole(name))
+      if (unknown !== undefined)
+        return yield* new Usage({ message: `--roles: “${unknown}” is not a role; the roles are ${roles.join(", ")}.` })
+      const { start: run } = yield* Effect.promise(() => import("../App.ts"))
+      yield* run([...new Set(names.filter(isRole))], { migrate: !given.noMigrate })
+    })
+).pipe(Command.withDescription("Run the service until it is interrupted."))
+
+export const migrate = Command.make("migrate", {}, () =>
+  Effect.gen(function* () {
+    const url = yield* databaseUrl
+    const applied = yield* Effect.zipLeft(Migrations.migrate, Partitions.ensure).pipe(
+      Effect.provide(Database.layer(url, Database.pools.command))
+    )
+    yield* Console.log(JSON.stringify({ applied: applied.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`) }))
+  }).pipe(Effect.scoped)
+).pipe(Command.withDescription("Apply database migrations and exit."))

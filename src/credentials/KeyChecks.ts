@@ -1,0 +1,44 @@
+/**
+ * What became of keys that were authenticated a while ago: for requests that stay open, whose access is evaluated again
+ * while they do. One statement for all keys that are asked about. Spec: Authentication 5 to 7, 10. C-1.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import type { PrincipalState } from "./Principal.ts"
+
+interface KeyRow {
+  readonly id: string
+  readonly scopes: ReadonlyArray<string>
+  readonly vaultIds: ReadonlyArray<string> | null
+  readonly isOwner: boolean
+}
+
+export class KeyChecks extends Effect.Service<KeyChecks>()("custody/KeyChecks", {
+  effect: Effect.map(SqlClient.SqlClient, (sql) => ({
+    /**
+     * The principals as they are now, by their keys' ids; one whose key was revoked or expired, or whose user was
+     * deactivated, is absent. The address that a key is used from does not change while a request is open.
+     */
+    current: (principals: ReadonlyArray<PrincipalState>): Effect.Effect<ReadonlyMap<string, PrincipalState>> =>
+      Effect.suspend(() => {
+        const byKey = new Map(principals.flatMap((one) => (one.keyId === null ? [] : [[one.keyId, one] as const])))
+        if (byKey.size === 0) return Effect.succeed(new Map<string, PrincipalState>())
+        return Effect.map(
+          sql<KeyRow>`
+            SELECT k.id, k.scopes, k.vault_ids AS "vaultIds", u.organization_role = 'owner' AS "isOwner"
+            FROM api_keys k JOIN users u ON u.id = k.user_id
+            WHERE k.id = ANY(${[...byKey.keys()]}::text[]) AND k.revoked_at IS NULL AND u.status = 'active'
+              AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())`,
+          (rows) =>
+            new Map(
+              rows.flatMap(({ id, isOwner, scopes, vaultIds }) => {
+                const known = byKey.get(id)
+                return known === undefined ? [] : [[id, { ...known, isOwner, scopes: new Set(scopes), vaultAllowlist: vaultIds }] as const]
+              })
+            )
+        )
+      }).pipe(Effect.orDie)
+  }))
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,97 @@
+/**
+ * The key that signs what others verify without a shared secret: checkpoints, statements and deliveries. It is an
+ * Ed25519 key derived from the master key, so every process has it and none stores it. Its public half is stored before
+ * it signs for the first time and is never removed: after a rotation of the master key, and of its previous one, what the
+ * old key signed still verifies. C-3, C-8.
+ */
+import { createPrivateKey, createPublicKey, type KeyObject, sign as signBytes } from "node:crypto"
+import { SqlClient } from "@effect/sql"
+import { Effect, Redacted } from "effect"
+import { CompactSign, calculateJwkThumbprint } from "jose"
+import { Settings } from "../settings/Settings.ts"
+import { MasterKey } from "./MasterKey.ts"
+
+/** A public key as a JSON Web Key (RFC 8037). `kid` is the key's SHA-256 thumbprint (RFC 7638). */
+export interface SigningJwk {
+  readonly kty: "OKP"
+  readonly crv: "Ed25519"
+  readonly alg: "EdDSA"
+  readonly use: "sig"
+  readonly kid: string
+  /** The 32 bytes of the public key, base64url. */
+  readonly x: string
+}
+
+/** DER of a PKCS #8 Ed25519 private key before its 32 bytes (RFC 8410). */
+const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex")
+
+/** Most public keys that are published, the newest. */
+const PUBLISHED = 100
+
+/** The issuer of signed statements where the service has no address of its own. */
+const ISSUER = "custody-data-service"
+
+const privateKeyOf = (seed: Buffer): KeyObject => createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: "der", type: "pkcs8" })
+
+const xOf = (key: KeyObject): string => {
+  const { x } = createPublicKey(key).export({ format: "jwk" })
+  if (x === undefined) throw new Error("an Ed25519 key has no public half")
+  return x
+}
+
+const jwkOf = (kid: string, x: string): SigningJwk => ({ kty: "OKP", crv: "Ed25519", alg: "EdDSA", use: "sig", kid, x })
+
+export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningKeys", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { portalBaseUrl } = yield* Settings
+    const key = privateKeyOf(Redacted.value((yield* MasterKey).keyOf("signing")))
+    const x = xOf(key)
+    const kid = yield* Effect.promise(() => calculateJwkThumbprint({ kty: "OKP", crv: "Ed25519", x }))
+
+    let stored = false
+    /** Stores the public key, once per process. */
+    const store = Effect.suspend(() =>
+      stored
+        ? Effect.void
+        : sql`INSERT INTO signing_keys (kid, public_key) VALUES (${kid}, ${Buffer.from(x, "base64url")}) ON CONFLICT (kid) DO NOTHING`.pipe(
+            Effect.zipRight(Effect.sync(() => (stored = true))),
+            Effect.asVoid
+          )
+    ).pipe(Effect.orDie)
+
+    return {
+      /** `iss` of what is signed: the service's address for people (`PORTAL_BASE_URL`), or else its name. */
+      issuer: portalBaseUrl?.replace(/\/+$/, "") ?? ISSUER,
+
+      /** `kid` of the key that signs now. */
+      kid,
+
+      /** The payload as a compact JWS (EdDSA), `kid` in its header. Equal payloads give equal text. */
+      sign: (payload: object): Effect.Effect<string> =>
+        Effect.zipRight(
+          store,
+          Effect.promise(() => new CompactSign(Buffer.from(JSON.stringify(payload))).setProtectedHeader({ alg: "EdDSA", kid }).sign(key))
+        ),
+
+      /** The 64 bytes of an Ed25519 signature. */
+      signBytes: (bytes: Uint8Array): Effect.Effect<Buffer> =>
+        Effect.zipRight(
+          store,
+          Effect.sync(() => signBytes(null, bytes, key))
+        ),
+
+      /** The public keys, the one in use first, then the newest. */
+      jwks: Effect.zipRight(
+        store,
+        Effect.map(
+          sql<{ kid: string; publicKey: Buffer }>`
+            SELECT kid, public_key AS "publicKey" FROM signing_keys ORDER BY kid = ${kid} DESC, created_at DESC, kid LIMIT ${PUBLISHED}`,
+          (rows) => ({ keys: rows.map((row) => jwkOf(row.kid, row.publicKey.toString("base64url"))) })
+        )
+      ).pipe(Effect.orDie)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,67 @@
+/**
+ * Notifications of Postgres on a connection of their own. They are hints: one may be lost while the connection is made
+ * anew, so whoever waits for them polls as well. The driver's own way of listening does not notice that its connection
+ * broke; this one makes it anew.
+ */
+import { Context, Duration, Effect, Layer, Queue, Redacted, Schedule } from "effect"
+import pg from "pg"
+import { LIFETIME } from "./Database.ts"
+
+/** How long a broken connection is left before it is made anew, and how long making it may take. */
+const AGAIN = Duration.seconds(1),
+  CONNECT = Duration.seconds(5)
+
+export class Notifications extends Context.Tag("custody/Notifications")<
+  Notifications,
+  {
+    /** Listens to a channel from now on. The effect that it gives waits for the next notification; several at once count as one. */
+    readonly on: (channel: string) => Effect.Effect<Effect.Effect<void>>
+  }
+>() {}
+
+/** Notifications of the database at this URL, for as long as the scope is open. */
+export const layer = (url: Redacted.Redacted) =>
+  Layer.scoped(
+    Notifications,
+    Effect.gen(function* () {
+      const waiting = new Map<string, Array<Queue.Queue<void>>>()
+      let connected: pg.Client | undefined
+
+      const listen = Effect.async<void, unknown>((resume) => {
+        const client = new pg.Client({
+          connectionString: Redacted.value(url),
+          application_name: "custody-notifications",
+          keepAlive: true,
+          connectionTimeoutMillis: Duration.toMillis(CONNECT)
+        })
+        client.on("notification", ({ channel }) => {
+          for (const queue of waiting.get(channel) ?? []) Queue.unsafeOffer(queue, undefined)
+        })
+        client.on("error", (error) => resume(Effect.fail(error)))
+        client.on("end", () => resume(Effect.void))
+        client
+          .connect()
+          .then(async () => {
+            for (const channel of waiting.keys()) await client.query(`LISTEN ${client.escapeIdentifier(channel)}`)
+            connected = client
+          })
+          .catch((error) => resume(Effect.fail(error)))
+        return Effect.sync(() => {
+          connected = undefined
+          client.end().catch(() => {})
+        })
+      })
+      // A connection that ended by itself is let go of as well as one that is given up.
+      const session = Effect.raceFirst(listen, Effect.sleep(LIFETIME))
+      yield* Effect.forkScoped(session.pipe(Effect.ignore, Effect.repeat(Schedule.spaced(AGAIN))))
+
+      return {
+        on: (channel) =>
+          Effect.map(Queue.sliding<void>(1), (queue) => {
+            waiting.set(channel, [...(waiting.get(channel) ?? []), queue])
+            connected?.query(`LISTEN ${connected.escapeIdentifier(channel)}`).catch(() => {})
+            return Queue.take(queue)
+          })
+      }
+    })
+  )

@@ -1,0 +1,96 @@
+/**
+ * One consistent moment of the database, for as long as a caller takes to read it: a connection of its own in a read-only
+ * REPEATABLE READ transaction. The pool is small and of its own, so that whoever reads for minutes takes nothing from those
+ * who read a page. A connection that is given back while a statement runs is closed, and the statement is canceled.
+ */
+import { SqlError, type Statement } from "@effect/sql"
+import { Context, Duration, Effect, Layer, type Redacted, type Scope } from "effect"
+import type pg from "pg"
+import { makePool, type PoolShape } from "./Database.ts"
+
+/** Reads of one moment. */
+export interface Snapshot {
+  readonly query: <Row extends object>(statement: Statement.Statement<Row>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
+}
+
+const shape: PoolShape = {
+  name: "export",
+  connections: 6,
+  statement: Duration.seconds(20),
+  acquire: Duration.seconds(1),
+  // A reader that stops reading is cut off before this.
+  idleInTransaction: Duration.seconds(90),
+  planner: ["enable_seqscan=off", "random_page_cost=1.1"]
+}
+
+const failed = (cause: unknown) => new SqlError.SqlError({ cause, message: "Failed to execute statement" })
+
+const run = (client: pg.PoolClient, text: string, values: ReadonlyArray<unknown> = []) => client.query(text, [...values])
+
+export class Snapshots extends Context.Tag("custody/Snapshots")<
+  Snapshots,
+  {
+    /** A snapshot, released with the scope. Fails as unavailable when every connection is taken. */
+    readonly open: Effect.Effect<Snapshot, SqlError.SqlError, Scope.Scope>
+  }
+>() {
+  static readonly layer = (url: Redacted.Redacted) =>
+    Layer.scoped(
+      Snapshots,
+      Effect.map(
+        Effect.acquireRelease(
+          Effect.sync(() => makePool(url, shape)),
+          ({ pool, unwatch }) =>
+            Effect.promise(() => pool.end()).pipe(
+              Effect.interruptible,
+              Effect.timeoutOption(Duration.seconds(2)),
+              Effect.ensuring(Effect.sync(unwatch))
+            )
+        ),
+        ({ pool }) => ({
+          open: Effect.map(
+            Effect.acquireRelease(
+              Effect.tryPromise({
+                try: async () => {
+                  const client = await pool.connect()
+                  // A connection that breaks is noticed by the next statement.
+                  client.on("error", () => {})
+                  await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                  return { client, running: 0 }
+                },
+                catch: failed
+              }),
+              (held) => Effect.promise(() => release(pool, held))
+            ),
+            (held): Snapshot => ({
+              query: <Row extends object>(statement: Statement.Statement<Row>) => {
+                const [text, values] = statement.compile()
+                return Effect.tryPromise({
+                  try: () => {
+                    held.running++
+                    return run(held.client, text, values).finally(() => held.running--)
+                  },
+                  catch: failed
+                  // The caller's type says what its statement selects, as with every statement.
+                }).pipe(Effect.map(({ rows }): ReadonlyArray<Row> => rows as Array<Row>))
+              }
+            })
+          )
+        })
+      )
+    )
+}
+
+const release = async (pool: pg.Pool, { client, running }: { readonly client: pg.PoolClient; readonly running: number }): Promise<void> => {
+  if (running === 0) {
+    await client.query("ROLLBACK").then(
+      () => client.release(),
+      () => client.release(true)
+    )
+    return
+  }
+  // pg's clients know the process that serves them; its types do not say so.
+  const pid: unknown = Reflect.get(client, "processID")
+  client.release(true)
+  await pool.query("SELECT pg_cancel_backend($1)", [pid]).catch(() => {})
+}

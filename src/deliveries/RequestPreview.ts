@@ -1,0 +1,65 @@
+/**
+ * A delivery's request as it would leave now, for people who write the code that verifies it: headers with signatures
+ * of the live secrets, and the body. Nothing is sent. Who may ask is who may redeliver. Decision D-24.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { MasterKey } from "../crypto/MasterKey.ts"
+import { dieOnSql } from "../database/sql.ts"
+import { notFound } from "../http/Problem.ts"
+import * as Secret from "../webhooks/signingSecret.ts"
+import { DeliveriesRepo } from "./DeliveriesRepo.ts"
+import * as sign from "./signatureHeaders.ts"
+
+/** A request that is not sent. */
+export interface Sample {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export class RequestPreview extends Effect.Service<RequestPreview>()("custody/RequestPreview", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const master = yield* MasterKey
+    const deliveries = yield* DeliveriesRepo
+
+    return {
+      /** The request of a delivery's next attempt, signed for this second. */
+      signed: (principal: PrincipalState, deliveryId: string) =>
+        Effect.gen(function* () {
+          yield* deliveries.requireRedeliverable(principal, deliveryId)
+          const [row] = yield* sql<{
+            eventId: string
+            webhookId: string
+            kind: string
+            sequence: number
+            url: string
+            body: string
+            attempts: number
+            secrets: ReadonlyArray<Buffer>
+          }>`
+          SELECT d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, d.sequence, w.url, e.payload AS body,
+            (SELECT count(*) FROM delivery_attempts t WHERE t.delivery_id = d.id) AS attempts,
+            ${Secret.live(sql, "d.webhook_id")} AS secrets
+          FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id WHERE d.id = ${deliveryId}`
+          if (row === undefined) return yield* notFound()
+          const { attempts, body, eventId, kind, secrets, sequence, url, webhookId } = row
+          const headers = sign.headers({
+            id: eventId,
+            timestamp: Math.floor(Date.now() / 1_000),
+            body,
+            secrets: Secret.openAll(master, webhookId, secrets)
+          })
+          return {
+            url,
+            headers: { ...sign.descriptive({ deliveryId, attempt: attempts + 1, kind, sequence }), ...headers },
+            body
+          } satisfies Sample
+        }).pipe(dieOnSql)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

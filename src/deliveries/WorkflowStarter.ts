@@ -1,0 +1,195 @@
+/**
+ * Starting the workflow of a delivery. The workflow's id is the delivery's, so starting twice is harmless: a running
+ * one stays, and one that has ended finds, in its first step, that the row has ended too. Where client and worker are
+ * one process the first task comes back with the start (eager start).
+ */
+import { isGrpcServiceError, ServiceError, WorkflowExecutionAlreadyStartedError, type WorkflowOptions } from "@temporalio/client"
+import { NamespaceNotFoundError, WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError } from "@temporalio/common"
+import { Data, Duration, Effect, Option, Ref } from "effect"
+import { type DeliverInput, type FirstAttemptsInput, searchKeys, signals, workflows } from "../../workflows/contract.ts"
+import { Settings } from "../settings/Settings.ts"
+import { type TemporalAway, TemporalConnection } from "../temporal/Connection.ts"
+import { register } from "../temporal/searchAttributes.ts"
+import { hostOf } from "../webhooks/url.ts"
+
+/** Status of a gRPC call that is at fault itself. */
+const INVALID_ARGUMENT = 3
+/** Longest that the start of a workflow may take. */
+const START_MS = 5_000
+
+/** A delivery to start, with what operators find it by. */
+export interface ToStart {
+  readonly id: string
+  readonly webhookId: string
+  readonly eventId: string
+  readonly entityId: string
+  readonly kind: string
+  readonly url: string
+}
+
+/** A workflow could not be started: Temporal is away, or refuses this one. */
+export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly cause: unknown }> {
+  override get message() {
+    const said = this.#said
+    return said === undefined ? (this.cause instanceof Error ? this.cause.message : String(this.cause)) : said.details || said.message
+  }
+
+  /** Whether it is this start that is at fault; otherwise the next would fail as well, as where the namespace is not there. */
+  get refused(): boolean {
+    if (this.cause instanceof NamespaceNotFoundError || this.cause instanceof WorkflowNotFoundError) return false
+    return this.#said === undefined || this.#said.code === INVALID_ARGUMENT
+  }
+
+  /** Whether the server does not know a search attribute. */
+  get unknownAttribute(): boolean {
+    return this.refused && /search attribute/i.test(this.message)
+  }
+
+  get #said() {
+    const error = this.cause instanceof ServiceError ? this.cause.cause : this.cause
+    return isGrpcServiceError(error) ? error : undefined
+  }
+}
+
+export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/WorkflowStarter", {
+  effect: Effect.gen(function* () {
+    const temporal = yield* TemporalConnection
+    const { webhookRetrySchedule } = yield* Settings
+    const waitsMs = webhookRetrySchedule.map(Duration.toMillis)
+    /** Whether the namespace takes the search attributes; a server that lost its state has to be told of them again. */
+    const indexed = yield* Ref.make(true)
+
+    /** Starts a workflow, or finds it `running`. */
+    const begin = (workflow: string, options: Omit<WorkflowOptions, "taskQueue"> & { readonly args: Array<unknown> }) =>
+      Effect.flatMap(temporal.now, ({ client }) =>
+        Effect.tryPromise({
+          try: async () => {
+            const start = () =>
+              client.workflow.start(workflow, {
+                ...options,
+                taskQueue: temporal.taskQueue,
+                workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+                workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
+                requestEagerStart: true,
+                // A worker that is killed inside a task is noticed after this.
+                workflowTaskTimeout: "5 seconds"
+              })
+            await client.withDeadline(Date.now() + START_MS, start)
+            return "started" as const
+          },
+          catch: (cause) => new NotStarted({ cause })
+        })
+      ).pipe(
+        Effect.catchIf(
+          (error) => error instanceof NotStarted && error.cause instanceof WorkflowExecutionAlreadyStartedError,
+          () => Effect.succeed("running" as const)
+        )
+      )
+
+    const startAs = (asIndexed: boolean, { entityId, eventId, id, kind, url, webhookId }: ToStart, hostQueue: Option.Option<string>) =>
+      begin(workflows.deliver, {
+        workflowId: id,
+        args: [
+          {
+            deliveryId: id,
+            webhookId,
+            waitsMs,
+            slowQueue: temporal.slowQueue,
+            retryQueue: temporal.retryQueue,
+            indexed: asIndexed,
+            statusAtEnd: "execution",
+            ...(Option.isSome(hostQueue) ? { hostQueue: hostQueue.value } : {})
+          } satisfies DeliverInput
+        ],
+        staticSummary: `${kind} → ${hostOf(url)}`,
+        priority: { fairnessKey: webhookId },
+        ...(asIndexed
+          ? {
+              typedSearchAttributes: [
+                { key: searchKeys.webhookId, value: webhookId },
+                { key: searchKeys.eventId, value: eventId },
+                { key: searchKeys.eventKind, value: kind },
+                { key: searchKeys.entityId, value: entityId },
+                { key: searchKeys.deliveryStatus, value: "PENDING" }
+              ]
+            }
+          : {})
+      })
+
+    const startGroupAs = (asIndexed: boolean, workflowId: string, deliveries: ReadonlyArray<ToStart>) => {
+      const webhookIds = [...new Set(deliveries.map((_) => _.webhookId))]
+      return begin(workflows.firstAttempts, {
+        workflowId,
+        args: [
+          { deliveries: deliveries.map(({ id, webhookId }) => ({ deliveryId: id, webhookId })), waitsMs } satisfies FirstAttemptsInput
+        ],
+        staticSummary: `first attempts of ${deliveries.length} deliveries to ${webhookIds.length} webhooks`,
+        ...(asIndexed
+          ? {
+              typedSearchAttributes: [
+                { key: searchKeys.deliveryIds, value: deliveries.map(({ id }) => id) },
+                { key: searchKeys.webhookIds, value: webhookIds },
+                { key: searchKeys.eventIds, value: [...new Set(deliveries.map(({ eventId }) => eventId))] }
+              ]
+            }
+          : {})
+      })
+    }
+
+    /** Registers the attributes that the server does not know; where that is not allowed, goes on without them. */
+    const withoutAttributes = <A, E, R>(start: (asIndexed: boolean) => Effect.Effect<A, E, R>) =>
+      Effect.gen(function* () {
+        const connected = yield* temporal.now
+        const registered = yield* Effect.either(register(connected, temporal.namespace))
+        if (registered._tag === "Right") return yield* start(true)
+        if (yield* Ref.getAndSet(indexed, false))
+          yield* Effect.logWarning("deliveries run without search attributes until an operator registers them; see docs/temporal.md")
+        return yield* start(false)
+      })
+
+    const findable = <A, R>(start: (asIndexed: boolean) => Effect.Effect<A, NotStarted | TemporalAway, R>) =>
+      Effect.flatMap(Ref.get(indexed), (asIndexed) =>
+        Effect.catchIf(
+          start(asIndexed),
+          (error) => error._tag === "NotStarted" && error.unknownAttribute,
+          () => withoutAttributes(start)
+        )
+      )
+
+    return {
+      /**
+       * Starts the delivery's workflow, or finds it `running`. `hostQueue` is the queue of the process in which its first
+       * attempt is under way already. Fails when Temporal is away; the caller tries again.
+       */
+      start: (delivery: ToStart, hostQueue: Option.Option<string> = Option.none()) =>
+        findable((asIndexed) => startAs(asIndexed, delivery, hostQueue)),
+
+      /** Starts one workflow for the first attempts of deliveries. Returns its id. Fails like `start`. */
+      startGroup: (deliveries: ReadonlyArray<ToStart>) => {
+        const workflowId = `first-attempts/${deliveries[0]?.id}`
+        return Effect.as(
+          findable((asIndexed) => startGroupAs(asIndexed, workflowId, deliveries)),
+          workflowId
+        )
+      },
+
+      /** Waits for a workflow to end, however it ends, for the time given at most. */
+      ended: (workflowId: string, atMost: Duration.DurationInput) =>
+        Effect.flatMap(temporal.now, ({ client }) => Effect.tryPromise(() => client.workflow.getHandle(workflowId).result())).pipe(
+          Effect.timeout(atMost),
+          Effect.ignore
+        ),
+
+      /** Tells a waiting delivery to look again whether its next attempt is due. Nothing when its workflow is not running. */
+      wake: (deliveryId: string) =>
+        Effect.flatMap(temporal.now, ({ client }) =>
+          Effect.ignore(Effect.tryPromise(() => client.workflow.getHandle(deliveryId).signal(signals.wake)))
+        ),
+
+      /** Asks for the search attributes again with the next start: they may be there by now. */
+      attributesMayBeThere: Ref.set(indexed, true)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

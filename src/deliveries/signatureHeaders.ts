@@ -1,0 +1,65 @@
+/**
+ * Signatures of a delivery. Two schemes over the same raw bytes, so that libraries of either verify it as it is:
+ * Stripe's form in `X-Service-Signature` (key: the whole secret text; signed: `t.body`), and Standard Webhooks in the
+ * `webhook-*` headers (key: the secret's decoded bytes; signed: `id.t.body`). Every live secret signs, newest first. Behind
+ * them stands one Ed25519 signature (`v1a`) by the key of `/v1/jwks.json`, for receivers that share no secret.
+ * Spec: Delivery contract 3. Decision D-24, C-8.
+ */
+
+import { createHmac } from "node:crypto"
+import { Redacted } from "effect"
+
+/** What is signed. */
+export interface Signed {
+  /** Event id: `webhook-id`. */
+  readonly id: string
+  /** Unix seconds of this attempt. */
+  readonly timestamp: number
+  /** The raw body. */
+  readonly body: string
+  /** Live secrets, newest first. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+  /** The Ed25519 signature of {@link signedText}; none where absent. */
+  readonly ed25519?: Uint8Array
+}
+
+/** What Standard Webhooks signs. */
+export const signedText = ({ body, id, timestamp }: Pick<Signed, "id" | "timestamp" | "body">): string => `${id}.${timestamp}.${body}`
+
+const keyBytes = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64")
+
+/** The signature headers of an attempt. */
+export const headers = ({ body, ed25519, id, secrets, timestamp }: Signed) => {
+  const texts = secrets.map(Redacted.value)
+  const stripe = texts.map((secret) => `v1=${createHmac("sha256", secret).update(`${timestamp}.`).update(body).digest("hex")}`)
+  const standard = texts.map(
+    (secret) => `v1,${createHmac("sha256", keyBytes(secret)).update(`${id}.${timestamp}.`).update(body).digest("base64")}`
+  )
+  return {
+    "x-service-signature": [`t=${timestamp}`, ...stripe].join(","),
+    "webhook-id": id,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": [...standard, ...(ed25519 === undefined ? [] : [`v1a,${Buffer.from(ed25519).toString("base64")}`])].join(" ")
+  }
+}
+
+/** What a delivery's request says of itself beside its signatures. */
+export const descriptive = ({
+  attempt,
+  deliveryId,
+  kind,
+  sequence
+}: {
+  readonly deliveryId: string
+  readonly attempt: number
+  readonly kind: string
+  /** The delivery's number within its webhook; a ping has none. C-2. */
+  readonly sequence?: number | undefined
+}) => ({
+  "content-type": "application/json",
+  "user-agent": "custody-data-service-webhooks/1",
+  "x-service-delivery-id": deliveryId,
+  "x-service-attempt": String(attempt),
+  "x-service-event-kind": kind,
+  ...(sequence === undefined ? {} : { "webhook-sequence": String(sequence) })
+})

@@ -1,0 +1,10 @@
+/** What a delivery's workflow is started with. */
+import type { SqlClient, SqlError } from "@effect/sql"
+import type { Effect } from "effect"
+import type { ToStart } from "./WorkflowStarter.ts"
+
+/** Of these deliveries, those that exist, whatever became of them: a workflow that is started for one that has ended says so. */
+export const toStart = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<ToStart>, SqlError.SqlError> =>
+  sql<ToStart>`
+    SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url
+    FROM unnest(${ids}::text[]) AS a (id) JOIN deliveries d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id`

@@ -1,0 +1,159 @@
+/**
+ * The dispatcher: from a committed event to a running workflow for each webhook that matches. It claims events from the
+ * outbox (OutboxRepo.ts) and starts the workflows of their deliveries afterwards. What a crash leaves in between, the
+ * sweeper finds. Several dispatchers may run.
+ *
+ * Notifications only wake it; it polls all the same, because a notification can be lost. While Temporal is away it
+ * leaves events undispatched. Spec: Emission and log. Architecture, What must hold 1, 6.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Queue, Schedule, Stream } from "effect"
+import { firstWait } from "../deliveries/retrySchedule.ts"
+import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
+import { OUTBOX_CHANNEL } from "../events/EventLog.ts"
+import { Settings } from "../settings/Settings.ts"
+import { TemporalConnection } from "../temporal/Connection.ts"
+import { Canceler } from "./Canceler.ts"
+import { OutboxRepo } from "./OutboxRepo.ts"
+import { SignalRelay } from "./SignalRelay.ts"
+import { Sweeper } from "./Sweeper.ts"
+
+/** Deliveries of a claim that each have a workflow from the start, where first attempts share them in a burst only. */
+const FEW = 16
+/** Deliveries of a group, and groups that run at a time. */
+const GROUP = 50,
+  GROUPS = 3
+/** A group that takes longer than this is not waited for. */
+const GROUP_ENDS = "3 seconds"
+/** Workflows that are being started at once. */
+const STARTS = 24
+/** Deliveries that are remembered to be started once Temporal answers; the sweeper finds the rest. */
+const LEFT = 1_000
+/** Time between two looks when no notification wakes it. A listener that has gone deaf is replaced within a minute. */
+const POLL = "1 second"
+/** Time between two sweeps, between two looks for what workflows are to be told, and for what is to be canceled. */
+const SWEEP = "30 seconds",
+  FIRST_AGAIN = "4 seconds",
+  TELL = "1 second",
+  CANCEL = "1 second"
+
+export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher", {
+  scoped: Effect.gen(function* () {
+    const outbox = yield* OutboxRepo
+    const pg = yield* PgClient.PgClient
+    const temporal = yield* TemporalConnection
+    const starter = yield* WorkflowStarter
+    const sweeper = yield* Sweeper
+    const signalRelay = yield* SignalRelay
+    const canceler = yield* Canceler
+    const scope = yield* Effect.scope
+    const { webhookFirstAttempts, webhookRetrySchedule } = yield* Settings
+    /** Groups of first attempts that are running. */
+    const running = yield* Effect.makeSemaphore(GROUPS)
+    /** Deliveries whose start failed because Temporal went away in between: started as soon as it answers. */
+    const left = new Map<string, ToStart>()
+
+    const keep = (delivery: ToStart) =>
+      Effect.sync(() => {
+        if (left.size < LEFT) left.set(delivery.id, delivery)
+      })
+
+    /** Starts the workflows; whether all of them could be. The first that cannot says that Temporal is away. */
+    const startAll = (deliveries: ReadonlyArray<ToStart>) =>
+      Effect.gen(function* () {
+        let away = false
+        const startOne = (delivery: ToStart) =>
+          Effect.suspend(() => (away ? keep(delivery) : Effect.asVoid(starter.start(delivery)))).pipe(
+            Effect.tap(() => {
+              // failpoint: started
+              if (!away) left.delete(delivery.id)
+            }),
+            Effect.catchAll((error) => {
+              const { message } = error
+              if (error._tag === "NotStarted" && error.refused) {
+                left.delete(delivery.id)
+                return Effect.logError(`the workflow of ${delivery.id} is refused, the sweeper tries it again: ${message}`)
+              }
+              away = true
+              return Effect.zipRight(keep(delivery), Effect.logWarning(`workflows cannot be started now: ${message}`))
+            })
+          )
+        yield* Effect.forEach(deliveries, startOne, { concurrency: STARTS, discard: true })
+        return !away
+      })
+
+    /** Whether so many first attempts share workflows. One that is not due at once has a wait of its own. */
+    const groups = (count: number): boolean =>
+      firstWait(webhookRetrySchedule) === 0 && (webhookFirstAttempts === "grouped" || (webhookFirstAttempts === "burst" && count > FEW))
+
+    /**
+     * Starts groups of first attempts; whether all of them could be. Only a few run at a time, so that what is claimed next
+     * does not wait behind everything that was claimed before, whatever the server does about fairness.
+     */
+    const startGroups = (deliveries: ReadonlyArray<ToStart>) =>
+      Effect.gen(function* () {
+        let away = false
+        for (let from = 0; from < deliveries.length; from += GROUP) {
+          const group = deliveries.slice(from, from + GROUP)
+          yield* running.take(1)
+          const started = yield* Effect.either(away ? Effect.fail(undefined) : starter.startGroup(group))
+          // failpoint: group-started
+          if (started._tag === "Right") {
+            yield* Effect.forkIn(Effect.ensuring(Effect.interruptible(starter.ended(started.right, GROUP_ENDS)), running.release(1)), scope)
+            continue
+          }
+          yield* running.release(1)
+          if (!away) yield* Effect.logWarning("first attempts cannot be started now", started.left)
+          away = true
+          yield* Effect.forEach(group, keep, { discard: true })
+        }
+        return !away
+      })
+
+    /** One batch of events, to the end: a dispatcher that is asked to stop starts what it has claimed. */
+    const next = Effect.uninterruptible(
+      Effect.gen(function* () {
+        const { deliveries, more } = yield* outbox.claim
+        // failpoint: dispatched
+        return (yield* groups(deliveries.length) ? startGroups(deliveries) : startAll(deliveries)) && more
+      })
+    )
+
+    /** Dispatches until nothing is left, or Temporal is away: events then wait, undispatched and visible as such. */
+    const drain: Effect.Effect<void, unknown> = Effect.gen(function* () {
+      if (left.size === 0 && !(yield* outbox.waits)) return
+      if (!(yield* temporal.answers)) return
+      if (left.size > 0 && !(yield* startAll([...left.values()]))) return
+      yield* Effect.repeat(next, { while: (more) => more })
+    })
+
+    const loggingFailure = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
+      Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and is tried again`, cause))
+
+    const sweeps = Effect.zipRight(
+      loggingFailure("sweeping deliveries", sweeper.sweep),
+      loggingFailure("sweeping notices", sweeper.notices)
+    )
+
+    return {
+      /** Runs until interrupted. */
+      run: Effect.gen(function* () {
+        const wake = yield* Queue.sliding<void>(1)
+        const listen = Stream.runForEach(pg.listen(OUTBOX_CHANNEL), () => Queue.offer(wake, undefined))
+        // A listener goes deaf when Postgres restarts, so it is made anew every minute; the poll covers the rest.
+        yield* Effect.forkScoped(listen.pipe(Effect.timeout("1 minute"), Effect.ignore, Effect.repeat(Schedule.spaced("100 millis"))))
+        const look = Effect.zipRight(loggingFailure("dispatching", drain), Effect.raceFirst(Queue.take(wake), Effect.sleep(POLL)))
+        yield* Effect.forkScoped(Effect.forever(look))
+        yield* Effect.forkScoped(Effect.schedule(loggingFailure("telling workflows", signalRelay.tell), Schedule.spaced(TELL)))
+        yield* Effect.forkScoped(Effect.schedule(loggingFailure("canceling deliveries", canceler.run), Schedule.spaced(CANCEL)))
+        // What a dispatcher left that was killed is not waited for: the first sweeps look at all that is due, and again
+        // at what was just being started.
+        const first = loggingFailure("the first sweep", sweeper.first)
+        yield* Effect.zipRight(first, Effect.delay(first, FIRST_AGAIN))
+        return yield* Effect.schedule(sweeps, Schedule.spaced(SWEEP))
+      }).pipe(Effect.scoped)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

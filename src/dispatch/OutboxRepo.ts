@@ -1,0 +1,134 @@
+/**
+ * Claims of events from the outbox. A claim takes a share of every organization that waits, deletes what it takes, and
+ * writes its deliveries and `matchedCount` in the same transaction. A claimed event is locked, so several dispatchers
+ * never take the same one; a delivery's id follows from its event and webhook, so no pair is ever written twice.
+ *
+ * The commit of a claim does not wait for the disk. No request is sent on its account before it is there: an attempt is
+ * recorded first, by a commit that waits, and the log of Postgres is written in order. A claim that a crash of Postgres
+ * takes back was never acted upon, and its events wait in the outbox again.
+ * Spec: Emission and log. Architecture, What must hold 1.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect, Ref } from "effect"
+import { firstWait } from "../deliveries/retrySchedule.ts"
+import type { ToStart } from "../deliveries/WorkflowStarter.ts"
+import { oldestWaiting, waitingOrganizations } from "../events/outbox.ts"
+import { Settings } from "../settings/Settings.ts"
+import * as Id from "../values/Id.ts"
+
+/** Events of one claim. */
+const BATCH = 50
+/** Organizations that one claim takes events of. */
+const ORGANIZATIONS = 50
+
+interface Match {
+  readonly eventId: string
+  readonly organizationId: string
+  readonly entityId: string
+  readonly kind: string
+  readonly vaultId: string | null
+  readonly webhookId: string | null
+  readonly url: string | null
+}
+
+/** What a claim took. */
+export interface Claim {
+  /** Whether events may be left. */
+  readonly more: boolean
+  /** The deliveries that were written, of one organization after the other in turn. */
+  readonly deliveries: ReadonlyArray<ToStart>
+}
+
+export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { webhookRetrySchedule } = yield* Settings
+    /** The organization after which the next claim begins, so that all have their turn where many wait. */
+    const rotation = yield* Ref.make("")
+
+    /** Takes events and finds the webhooks that want them now: the first of each organization, then the second of each, and so on. */
+    const take = (after: string) => sql<Match>`
+      WITH RECURSIVE durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
+      ${waitingOrganizations(sql, after, ORGANIZATIONS)},
+      claimed AS MATERIALIZED (
+        SELECT mine.*, row_number() OVER (PARTITION BY mine.organization_id ORDER BY mine.position) AS turn
+        FROM waiting w CROSS JOIN LATERAL (
+          SELECT o.* FROM event_outbox o WHERE o.organization_id = w.organization_id ORDER BY o.position
+          LIMIT (SELECT greatest(1, ${BATCH} / count(organization_id)) FROM waiting) FOR UPDATE SKIP LOCKED) mine
+      ), taken AS (
+        DELETE FROM event_outbox o USING claimed c WHERE o.organization_id = c.organization_id AND o.position = c.position
+      )
+      SELECT c.event_id AS "eventId", c.organization_id AS "organizationId", c.entity_id AS "entityId", c.kind, c.vault_id AS "vaultId", w.id AS "webhookId", w.url
+      FROM durability CROSS JOIN claimed c LEFT JOIN (webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status = 'ACTIVE')
+        ON we.entity_id = c.entity_id AND c.kind = ANY(w.event_kinds)
+        AND (c.vault_id IS NULL OR w.vault_ids IS NULL OR c.vault_id = ANY(w.vault_ids))
+      ORDER BY c.turn, c.organization_id, w.id`
+
+    /** Writes deliveries, numbered within their webhooks, and what became of the events. */
+    const write = (eventIds: ReadonlyArray<string>, deliveries: ReadonlyArray<ToStart & Pick<Match, "organizationId" | "vaultId">>) => {
+      const counts = new Map<string, number>()
+      for (const { eventId } of deliveries) counts.set(eventId, (counts.get(eventId) ?? 0) + 1)
+      return sql`
+        WITH made AS MATERIALIZED (
+          SELECT d.*, row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.ord) AS nth
+          FROM unnest(${deliveries.map((_) => _.id)}::text[], ${deliveries.map((_) => _.eventId)}::text[], ${deliveries.map((_) => _.webhookId)}::text[],
+            ${deliveries.map((_) => _.organizationId)}::text[], ${deliveries.map((_) => _.kind)}::text[],
+            ${deliveries.map((_) => _.vaultId)}::text[]) WITH ORDINALITY AS d (id, event_id, webhook_id, organization_id, kind, vault_id, ord)
+        ), numbered AS (
+          INSERT INTO webhook_sequences AS s (webhook_id, last) SELECT webhook_id, max(nth) FROM made GROUP BY webhook_id ORDER BY webhook_id
+          ON CONFLICT (webhook_id) DO UPDATE SET last = s.last + excluded.last RETURNING webhook_id, last
+        ), written AS (
+          INSERT INTO deliveries (id, event_id, webhook_id, organization_id, kind, vault_id, sequence, status, next_attempt_at)
+          SELECT m.id, m.event_id, m.webhook_id, m.organization_id, m.kind, m.vault_id,
+            n.last - (max(m.nth) OVER (PARTITION BY m.webhook_id)) + m.nth, 'PENDING', now() + make_interval(secs => ${firstWait(webhookRetrySchedule)})
+          FROM made m JOIN numbered n USING (webhook_id) ON CONFLICT (id) DO NOTHING
+        )
+        INSERT INTO event_dispatches (event_id, matched_count)
+        SELECT * FROM unnest(${eventIds}::text[], ${eventIds.map((id) => counts.get(id) ?? 0)}::int[])`
+    }
+
+    const claimAfter = (after: string) =>
+      sql.withTransaction(
+        Effect.gen(function* () {
+          const matches = yield* take(after)
+          if (matches.length === 0) return { matches, deliveries: [] }
+          const deliveries = matches.flatMap(({ entityId, eventId, kind, organizationId, url, vaultId, webhookId }) =>
+            webhookId === null || url === null
+              ? []
+              : [
+                  {
+                    id: Id.derived("del", Id.time(eventId) ?? Date.now(), eventId, webhookId),
+                    webhookId,
+                    eventId,
+                    organizationId,
+                    entityId,
+                    kind,
+                    vaultId,
+                    url
+                  }
+                ]
+          )
+          yield* write([...new Set(matches.map(({ eventId }) => eventId))], deliveries)
+          // failpoint: dispatch-written
+          return { matches, deliveries }
+        })
+      )
+
+    return {
+      /** Claims events. Where fewer organizations wait behind the last claim than one may take, the next begins with the first. */
+      claim: Effect.gen(function* () {
+        const after = yield* Ref.get(rotation)
+        const { deliveries, matches } = yield* claimAfter(after)
+        const organizations = new Set(matches.map(({ organizationId }) => organizationId))
+        const last = organizations.size < ORGANIZATIONS ? "" : ([...organizations].sort().at(-1) ?? "")
+        yield* Ref.set(rotation, last)
+        return { more: matches.length > 0 || after !== "", deliveries } satisfies Claim
+      }),
+
+      /** Whether anything waits. */
+      waits: Effect.map(oldestWaiting(sql), (age) => age !== null)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,59 @@
+/**
+ * Telling running workflows what the database decided: that their deliveries are canceled, or are due now. What is to be
+ * told is a row, written with the change that causes it, and removed when it was told. Telling twice does no harm: a
+ * delivery that is woken looks again whether it is due. A workflow that is gone, or not there yet, needs no telling: its
+ * first step reads the row, and what is overdue and has no workflow is started by the sweeper. Decision D-22.
+ */
+import { SqlClient } from "@effect/sql"
+import { WorkflowNotFoundError } from "@temporalio/common"
+import { Effect } from "effect"
+import { signals } from "../../workflows/contract.ts"
+import { TemporalConnection } from "../temporal/Connection.ts"
+
+/** Workflows that are told in one go, and how many of them at once. */
+const BATCH = 200,
+  CONCURRENCY = 24
+/** Of those whose rows were canceled in bulk, how many: ending a workflow costs as much as a delivery. */
+const BULK = 10
+
+export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRelay", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const temporal = yield* TemporalConnection
+
+    /** Sends what comes after `last`. Returns the last one that was read, undefined when there are no more. */
+    const batch = Effect.fnUntraced(function* (last: number, bulk: boolean) {
+      const rows = yield* sql<{ id: number; deliveryId: string; signal: string }>`
+        SELECT id, delivery_id AS "deliveryId", signal FROM delivery_signals WHERE bulk = ${bulk} AND id > ${last}
+        ORDER BY id LIMIT ${bulk ? BULK : BATCH}`
+      if (rows.length === 0 || !(yield* temporal.answers)) return undefined
+      const { client } = yield* temporal.now
+      const told = yield* Effect.forEach(
+        rows,
+        ({ deliveryId, id, signal }) => {
+          const handle = client.workflow.getHandle(deliveryId)
+          return Effect.tryPromise({
+            try: async () => {
+              await (signal === "cancel" ? handle.cancel() : handle.signal(signals.wake))
+            },
+            catch: (error) => error
+          }).pipe(Effect.match({ onSuccess: () => [id], onFailure: (error) => (error instanceof WorkflowNotFoundError ? [id] : []) }))
+        },
+        { concurrency: CONCURRENCY }
+      )
+      // failpoint: signals-sent
+      yield* sql`DELETE FROM delivery_signals WHERE id = ANY(${told.flat()}::bigint[])`
+      return rows.length === BATCH ? rows.at(-1)?.id : undefined
+    })
+
+    return {
+      /** Tells all there is to tell; what cannot be told now stays for the next time. */
+      tell: Effect.gen(function* () {
+        for (let last: number | undefined = 0; last !== undefined; ) last = yield* batch(last, false)
+        yield* batch(0, true)
+      })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,158 @@
+/**
+ * Guides: the Markdown files of `docs/`, as pages beside the API reference. They are read once, work without any other
+ * host, and say what the repository says. A page for each error's code is made from the table of codes.
+ */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { Marked } from "marked"
+import { type Code, codes, portalCodes } from "../http/Problem.ts"
+import { bar, escaped, page } from "./page.ts"
+
+const FOLDER = path.resolve(import.meta.dir, "../../docs")
+const GUIDES = "/v1/docs/guides"
+const ERRORS = "/v1/docs/errors"
+
+/** What there is to read, by whom it is for: name in the address, file, title. */
+const shelves: ReadonlyArray<readonly [string, ReadonlyArray<readonly [name: string, file: string, title: string]>]> = [
+  [
+    "For developers",
+    [
+      ["quick-start", "guides/quick-start.md", "Quick start"],
+      ["verifying", "guides/verifying.md", "Verify signatures"],
+      ["retries", "guides/retries.md", "Retries and success"],
+      ["missed-events", "guides/missed-events.md", "Missed events"],
+      ["paging", "guides/paging.md", "Paging and a complete copy"],
+      ["going-live", "guides/going-live.md", "Going live"],
+      ["versioning", "guides/versioning.md", "Versioning"],
+      ["client", "client.md", "TypeScript client"]
+    ]
+  ],
+  [
+    "For operators",
+    [
+      ["operations", "operations.md", "Install, operate, upgrade"],
+      ["feed", "feed.md", "Feeding records"],
+      ["delivery", "delivery.md", "How delivery works"],
+      ["temporal", "temporal.md", "Temporal"],
+      ["portal", "portal.md", "The web portal"],
+      ["security", "security.md", "Security"],
+      ["benchmarks", "benchmarks.md", "Benchmarks and scale"]
+    ]
+  ]
+]
+const guides = shelves.flatMap(([, shelf]) => shelf)
+
+const anchor = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/<[^>]*>|[^\w\s-]/g, "")
+    .trim()
+    .replaceAll(/\s+/g, "-")
+
+const markdown = new Marked({
+  renderer: {
+    heading({ depth, text, tokens }) {
+      return `<h${depth} id="${anchor(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+    },
+    table(token) {
+      // The default rendering in a frame that scrolls where the table is wider than the page.
+      const row = (cells: typeof token.header, tag: string) =>
+        `<tr>${cells.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join("")}</tr>`
+      return `<div class="table" tabindex="0" role="region" aria-label="Table"><table><thead>${row(token.header, "th")}</thead><tbody>${token.rows.map((cells) => row(cells, "td")).join("")}</tbody></table></div>\n`
+    },
+    code({ text }) {
+      return `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`
+    },
+    link({ href, tokens }) {
+      const text = this.parser.parseInline(tokens)
+      if (/^(https?:|\/v1\/|#)/.test(href)) return `<a href="${escaped(href)}">${text}</a>`
+      // Links between files of docs/ lead to their pages; what only the repository has stays text.
+      const [file = "", hash] = href.split("#")
+      const target = guides.find(([, known]) => path.basename(known) === path.basename(file))
+      return target === undefined ? text : `<a href="${GUIDES}/${target[0]}${hash === undefined ? "" : `#${hash}`}">${text}</a>`
+    },
+    image: ({ text }) => `<em>${escaped(text)}</em>`,
+    html: ({ text }) => (text.startsWith("<!--") ? "" : escaped(text))
+  }
+})
+
+const side = (current: string): string =>
+  `<nav class="guides" aria-label="Guides">${shelves
+    .map(
+      ([title, shelf]) =>
+        `<h2>${title}</h2><ul>${shelf
+          .map(([name, , label]) => `<li><a href="${GUIDES}/${name}"${name === current ? ' aria-current="page"' : ""}>${label}</a></li>`)
+          .join("")}</ul>`
+    )
+    .join("")}</nav>`
+
+const framed = (title: string, place: string, current: string, html: string): string =>
+  page(title, `${bar(place)}<div class="columns">${side(current)}<main>${html}</main></div>`)
+
+/** A guide by its name in the address; undefined when there is none. */
+export const guide = (name: string): string | undefined => {
+  const found = guides.find(([known]) => known === name)
+  if (found === undefined) return undefined
+  const text = fs.readFileSync(path.join(FOLDER, found[1]), "utf8")
+  return framed(found[2], GUIDES, name, markdown.parse(text, { async: false }))
+}
+
+/** The codes that the API answers with; those of the portal's own pages are no part of it. */
+const apiCodes = Object.entries(codes).filter(([code]) => !Object.hasOwn(portalCodes, code))
+
+/** Every error of the API in a table. */
+export const errorList = (): string =>
+  framed(
+    "Errors",
+    ERRORS,
+    "",
+    `<h1>Errors</h1><p>Every answer that is not 2xx is <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is stable: decide by it, and show <code>detail</code> to people. <code>type</code> links to the page of the code. <code>errors</code> names the fields at fault.</p><div class="table"><table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th></tr></thead><tbody>${apiCodes.map(([code, [status, title]]) => `<tr><td>${status}</td><td><a href="${ERRORS}/${code}">${code}</a></td><td>${escaped(title)}</td></tr>`).join("")}</tbody></table></div>`
+  )
+
+/** What to do about an error, by its status, where the code has no advice of its own. */
+const byStatus: Readonly<Record<number, string>> = {
+  400: "Correct the request: `errors` names each field at fault, and `detail` says what is wrong with it. Sending the same request again fails again.",
+  401: "Send `Authorization: Bearer <API key>` with a key that is not revoked and not expired. Create keys in the portal.",
+  403: "The key is valid but may not do this. Use a key with the scope, from an allowed address, or ask an owner of your organization.",
+  404: "The resource does not exist, or the key cannot see it: both are the same answer. Check the id, the key's vault allowlist and your role on the vault.",
+  405: "The `Allow` header lists the methods of this path.",
+  406: "Send `Accept: application/json` or no `Accept` header.",
+  409: "The state of the resource does not allow this now. Read it again and decide anew.",
+  410: "What you refer to is no longer kept. `detail` says where to go on.",
+  413: "Bodies have at most 64 KiB.",
+  414: "The request target has at most 8 KiB. Use fewer or shorter filters.",
+  415: "Send the body with `Content-Type: application/json`.",
+  422: "The request is well-formed and cannot be carried out. `detail` says why.",
+  429: "Wait for the number of seconds in `Retry-After`, then send the request again. `RateLimit` tells how much is left.",
+  500: "This is a fault of the service. Send the request again later; quote `requestId` when you report it.",
+  503: "The service cannot answer right now. Wait for the number of seconds in `Retry-After` and send the request again."
+}
+
+const advice: Partial<Readonly<Record<Code, string>>> = {
+  invalid_cursor:
+    "A cursor belongs to one list with its filters. Pass `nextCursor` back as it was, with the same path and filters, or begin at the first page.",
+  unknown_parameter:
+    "A misspelt filter never returns unfiltered data: the parameter is not known to this path. The API reference lists those that are.",
+  ip_not_allowed:
+    "The key has an IP allowlist and `detail` shows the address that the service saw. Add it to the key in the portal, or call from an allowed address.",
+  webhook_disabled: 'Enable the webhook first (`PATCH` with `{ "status": "ACTIVE" }`), then redeliver.',
+  webhook_limit_reached: "An entity can be covered by 20 active webhooks. Disable or delete one that you no longer need.",
+  rotation_limit_reached: "At most three secrets are live at once. Wait until the oldest expires, 24 hours after its rotation.",
+  idempotency_key_reused: "The key was sent with another body before. Use a new `Idempotency-Key` for a new request.",
+  url_not_deliverable: "The host or the port of the URL is refused: use a public host name and port 443 or 8443."
+}
+
+const isApiCode = (code: string): code is Code => apiCodes.some(([known]) => known === code)
+
+/** The page of an error's code; undefined when there is no such code. */
+export const errorPage = (code: string): string | undefined => {
+  if (!isApiCode(code)) return undefined
+  const [status, title] = codes[code]
+  const html = markdown.parse(
+    `# ${title}\n\n\`${code}\`, status ${status}\n\n${advice[code] ?? byStatus[status] ?? ""}\n\n[All errors](/v1/docs/errors)`,
+    {
+      async: false
+    }
+  )
+  return framed(title, ERRORS, "", html)
+}

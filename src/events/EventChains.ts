@@ -1,0 +1,154 @@
+/**
+ * What keeps the chains of entities beside the writers of events (EventLog.ts): checkpoints of midnights that no event
+ * followed yet, and, after an upgrade from a version without them, positions and chains of the events from before. Every
+ * process does both; what one did, no other does again. The upgrade's work goes on where it was left. C-1, C-3.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect, Schedule } from "effect"
+import { type Chain, extend, midnight } from "./chain.ts"
+import { chainsOf, lock } from "./EventLog.ts"
+
+/** Organizations that are sealed by one statement's answer, and events that are numbered or chained in one transaction. */
+const ORGANIZATIONS = 100,
+  EVENTS = 1_000
+/** How often it is looked whether a day has begun. */
+const LOOK = "30 seconds"
+const LOCK = 7_249_016
+
+interface Old {
+  readonly id: string
+  readonly organizationId: string
+  readonly entityId: string
+  readonly payload: string
+}
+
+export class EventChains extends Effect.Service<EventChains>()("custody/EventChains", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Writes checkpoints of the midnights that have passed, for every entity of an organization. */
+    const sealOrganization = (organizationId: string) =>
+      sql.withTransaction(
+        Effect.gen(function* () {
+          const { now, of } = yield* lock(sql, [organizationId])
+          const stream = of.get(organizationId)
+          if (stream?.chained !== true) return
+          const today = midnight(now) / 1_000
+          yield* sql`
+            INSERT INTO entity_chains (entity_id, organization_id, count, hash, sealed_until)
+            SELECT n.id, n.organization_id, 0, decode(repeat('00', 32), 'hex'), to_timestamp(${today}::float8) - interval '1 day'
+            FROM entities n WHERE n.organization_id = ${organizationId} ON CONFLICT (entity_id) DO NOTHING`
+          yield* sql`
+            INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
+            SELECT c.entity_id, day, c.count, c.hash, ${stream.position}
+            FROM entity_chains c, generate_series(c.sealed_until + interval '1 day', to_timestamp(${today}::float8), interval '1 day') AS day
+            WHERE c.organization_id = ${organizationId} ON CONFLICT (entity_id, at) DO NOTHING`
+          yield* sql`
+            UPDATE entity_chains SET sealed_until = to_timestamp(${today}::float8)
+            WHERE organization_id = ${organizationId} AND sealed_until < to_timestamp(${today}::float8)`
+          // No event may get a time of a day that was sealed, also when the clock is set back.
+          yield* sql`
+            UPDATE event_streams SET clock = greatest(clock, to_timestamp(${today}::float8)), sealed_until = to_timestamp(${today}::float8)
+            WHERE organization_id = ${organizationId}`
+        })
+      )
+
+    /** Writes what checkpoints are missing up to the last midnight. */
+    const seal = Effect.gen(function* () {
+      for (;;) {
+        const due = yield* sql<{ id: string }>`
+          SELECT organization_id AS id FROM event_streams
+          WHERE filled AND sealed_until < date_trunc('day', clock_timestamp(), 'UTC') ORDER BY organization_id LIMIT ${ORGANIZATIONS}`
+        for (const { id } of due) yield* sealOrganization(id)
+        if (due.length < ORGANIZATIONS) return
+      }
+    })
+
+    const write = (organizationOf: (entityId: string) => string, chains: ReadonlyArray<Chain>) => sql`
+      INSERT INTO entity_chains (entity_id, organization_id, count, hash, sealed_until)
+      SELECT n.entity_id, n.organization_id, n.count, n.hash, to_timestamp(n.sealed_until / 1000)
+      FROM unnest(${chains.map((_) => _.entityId)}::text[], ${chains.map((_) => organizationOf(_.entityId))}::text[],
+        ${chains.map((_) => _.count)}::bigint[], ${chains.map((_) => _.hash)}::bytea[], ${chains.map((_) => _.sealedUntil)}::float8[])
+        AS n (entity_id, organization_id, count, hash, sealed_until)
+      ON CONFLICT (entity_id) DO UPDATE SET count = excluded.count, hash = excluded.hash, sealed_until = excluded.sealed_until`
+
+    /** Adds events to their chains as of today: of the days before an upgrade there are no checkpoints. */
+    const chain = Effect.fnUntraced(function* (events: ReadonlyArray<Old>) {
+      const at = Date.now()
+      const organizations = new Map(events.map(({ entityId, organizationId }) => [entityId, organizationId]))
+      const known = yield* chainsOf(sql, [...organizations.keys()])
+      const links = events.map(({ entityId, payload }) => ({ entityId, payload, at: midnight(at), before: 0 }))
+      const today = known.map((one) => ({ ...one, sealedUntil: Math.max(one.sealedUntil, midnight(at)) }))
+      yield* write((entityId) => organizations.get(entityId) ?? "", extend(today, links).chains)
+    })
+
+    /** Numbers and chains the next events from before the upgrade. Returns whether there were any. */
+    const number = Effect.gen(function* () {
+      const [{ last } = { last: "" }] = yield* sql<{ last: string }>`SELECT last_id AS last FROM event_fill`
+      const events = yield* sql<Old>`
+        SELECT e.id, e.organization_id AS "organizationId", e.entity_id AS "entityId", e.payload FROM events e
+        WHERE e.position IS NULL AND e.id > ${last} ORDER BY e.id LIMIT ${EVENTS}`
+      if (events.length === 0) return false
+      yield* sql`
+        WITH numbered AS (
+          SELECT e.id, e.organization_id, s.filled_to + row_number() OVER (PARTITION BY e.organization_id ORDER BY e.id) AS position
+          FROM unnest(${events.map(({ id }) => id)}::text[]) AS n (id) JOIN events e ON e.id = n.id
+          JOIN event_streams s ON s.organization_id = e.organization_id
+        ), moved AS (
+          UPDATE event_streams s SET filled_to = m.position FROM (SELECT organization_id, max(position) AS position FROM numbered GROUP BY 1) m
+          WHERE s.organization_id = m.organization_id
+        )
+        UPDATE events e SET position = n.position FROM numbered n WHERE e.id = n.id`
+      yield* chain(events)
+      yield* sql`UPDATE event_fill SET last_id = ${events.at(-1)?.id ?? last}`
+      return true
+    })
+
+    /** Chains what was recorded since the upgrade, a part at a time; the last part under the lock of the writers. */
+    const catchUp = Effect.fnUntraced(function* (organizationId: string, last: boolean) {
+      if (last) yield* lock(sql, [organizationId])
+      const events = yield* sql<Old & { readonly position: number }>`
+        SELECT e.id, e.organization_id AS "organizationId", e.entity_id AS "entityId", e.payload, e.position FROM events e
+        JOIN event_streams s ON s.organization_id = e.organization_id
+        WHERE e.organization_id = ${organizationId} AND e.position > s.chained_to ORDER BY e.position LIMIT ${EVENTS}`
+      yield* chain(events)
+      const done = last && events.length < EVENTS
+      yield* sql`
+        UPDATE event_streams SET chained_to = greatest(chained_to, ${events.at(-1)?.position ?? 0}), filled = ${done}
+        WHERE organization_id = ${organizationId}`
+      return events.length === EVENTS
+    })
+
+    /** One part of the upgrade's work, where nobody else does one. Returns whether there may be more. */
+    const part = sql.withTransaction(
+      Effect.gen(function* () {
+        const [mine] = yield* sql<{ mine: boolean }>`SELECT pg_try_advisory_xact_lock(${LOCK}::bigint) AS mine`
+        if (mine?.mine !== true) return false
+        const [unfilled] = yield* sql<{ id: string; behind: number }>`
+          SELECT organization_id AS id, position - chained_to AS behind FROM event_streams WHERE NOT filled ORDER BY organization_id LIMIT 1`
+        if (unfilled === undefined) return false
+        if (yield* number) return true
+        yield* catchUp(unfilled.id, unfilled.behind < EVENTS)
+        return true
+      })
+    )
+
+    const fill = Effect.repeat(part, { while: (more) => more })
+
+    const quietly = <A, E>(what: string, effect: Effect.Effect<A, E>) =>
+      Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and is tried again`, cause))
+
+    return {
+      seal: Effect.orDie(seal),
+      fill: Effect.orDie(fill),
+      /** Does both for as long as the scope is open. */
+      keep: Effect.forkScoped(
+        Effect.zipRight(quietly("numbering events from before an upgrade", fill), quietly("sealing checkpoints", seal)).pipe(
+          Effect.schedule(Schedule.spaced(LOOK))
+        )
+      )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,69 @@
+/**
+ * The hash chain of an entity's events in the order of recording: `h0` is 32 zero bytes, and
+ * `hn = SHA-256(hn-1 ‖ SHA-256(payload bytes))`. Whoever has the events can compute it; whoever changes, leaves out,
+ * repeats or swaps one cannot keep it. A checkpoint is the chain as it was at a midnight (UTC). C-3.
+ */
+import { createHash } from "node:crypto"
+
+/** An entity's chain. */
+export interface Chain {
+  readonly entityId: string
+  /** Events in it. */
+  readonly count: number
+  /** 32 bytes. */
+  readonly hash: Buffer
+  /** The midnight in ms up to which checkpoints were written. */
+  readonly sealedUntil: number
+}
+
+/** A chain at a midnight. */
+export interface Sealed {
+  readonly entityId: string
+  /** The midnight in ms. */
+  readonly at: number
+  readonly count: number
+  readonly hash: Buffer
+  /** The organization's position at that time: all events of the entity up to it are counted, and none after it. */
+  readonly position: number
+}
+
+/** The hash of a chain without events. */
+export const ZERO = Buffer.alloc(32)
+
+const DAY = 86_400_000
+
+/** The midnight at or before a time, both in ms. */
+export const midnight = (at: number): number => Math.floor(at / DAY) * DAY
+
+const sha256 = (...parts: ReadonlyArray<Buffer | string>): Buffer => {
+  const hash = createHash("sha256")
+  for (const part of parts) hash.update(part)
+  return hash.digest()
+}
+
+/** The hash after an event. */
+export const next = (hash: Buffer, payload: string): Buffer => sha256(hash, sha256(payload))
+
+/** An event that is added to its entity's chain. */
+export interface Link {
+  readonly entityId: string
+  readonly payload: string
+  /** When it was recorded, in ms. */
+  readonly at: number
+  /** The organization's position before it. */
+  readonly before: number
+}
+
+/** Adds events in their order. Returns the chains that changed, and the checkpoints of the midnights that were passed. */
+export const extend = (known: ReadonlyArray<Chain>, links: ReadonlyArray<Link>) => {
+  const chains = new Map(known.map((chain) => [chain.entityId, chain]))
+  const sealed: Array<Sealed> = []
+  for (const { at, before, entityId, payload } of links) {
+    const { count, hash, sealedUntil } = chains.get(entityId) ?? { count: 0, hash: ZERO, sealedUntil: midnight(at) }
+    const today = Math.max(sealedUntil, midnight(at))
+    for (let day = sealedUntil + DAY; day <= today; day += DAY) sealed.push({ entityId, at: day, count, hash, position: before })
+    chains.set(entityId, { entityId, count: count + 1, hash: next(hash, payload), sealedUntil: today })
+  }
+  const changed = new Set(links.map(({ entityId }) => entityId))
+  return { chains: [...chains.values()].filter(({ entityId }) => changed.has(entityId)), sealed }
+}

@@ -1,0 +1,207 @@
+/**
+ * The live end of the feed: what waits for events, and how it gets them. All that waits in a process shares one poll of
+ * the database and one reading of what is new; whether a waiting reader sees an event is asked for all of them together.
+ * A notification of Postgres makes the poll come at once; where one is lost the poll comes a little later. Access is
+ * evaluated with every event and every {@link RECHECK}. C-1.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect, Runtime, Schedule } from "effect"
+import { KeyChecks } from "../credentials/KeyChecks.ts"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { Notifications } from "../database/Notifications.ts"
+import { CHANNEL } from "../events/EventLog.ts"
+import { eventColumns, withDispatch } from "../events/EventsRepo.ts"
+import type { Place } from "./cursor.ts"
+import { type FeedFilter, type FeedRow, LONGEST_WRITE } from "./FeedRepo.ts"
+
+/** Longest time between two polls, and shortest, in ms. */
+const POLL = 500,
+  PAUSE = 5
+/** How often the keys of all that waits are checked, in ms. */
+const RECHECK = 4_000
+/** Events that are read at once. */
+const BATCH = 500
+/** Events that a reader may be behind before it reads by itself instead. */
+const BEHIND = 2_000
+
+/** One that waits for events. */
+export interface Waiting {
+  /** The key's access as it was evaluated last. */
+  principal: PrincipalState
+  readonly filter: FeedFilter
+  /** The place up to which everything was handed over. */
+  place: Place
+  /** The next events that the reader sees and wants, oldest first. */
+  readonly onEvents: (rows: ReadonlyArray<FeedRow>) => void
+  /** There is more than is handed over: the reader has to read from its place by itself, and does not wait any more. */
+  readonly onBehind: () => void
+  /** The key is not valid any more, or lost its scope; it does not wait any more. */
+  readonly onRefused: () => void
+}
+
+interface Followed {
+  position: number
+  readonly waiting: Set<Waiting>
+}
+
+interface Row extends FeedRow {
+  readonly audience: ReadonlyArray<string> | null
+}
+
+/** Whether a filter wants an event. */
+export const wants = ({ entityId, kind, vaultId }: FeedFilter, row: FeedRow): boolean =>
+  (kind?.includes(row.kind) ?? true) &&
+  (entityId?.includes(row.entityId) ?? true) &&
+  (vaultId === undefined || (row.vaultId !== null && vaultId.includes(row.vaultId)))
+
+export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFollower", {
+  scoped: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const keys = yield* KeyChecks
+    const notifications = yield* Notifications
+    const streams = new Map<string, Followed>()
+    const runtime = yield* Effect.runtime<never>()
+
+    const ends = new Set<() => void>()
+    let stopping = false
+
+    const leave = (one: Waiting) => {
+      const { organizationId } = one.principal
+      const followed = streams.get(organizationId)
+      followed?.waiting.delete(one)
+      if (followed?.waiting.size === 0) streams.delete(organizationId)
+    }
+
+    /** Evaluates the access of some again; those that have none any more are refused. */
+    const recheck = Effect.fnUntraced(function* (some: ReadonlyArray<Waiting>) {
+      const current = yield* keys.current(some.map(({ principal }) => principal))
+      for (const one of some) {
+        const { keyId } = one.principal
+        if (keyId === null) continue
+        const principal = current.get(keyId)
+        if (principal?.scopes.has("webhook:read") === true) one.principal = principal
+        else {
+          leave(one)
+          one.onRefused()
+        }
+      }
+    })
+
+    /** Which of the users have the Developer role on which of the vaults, and reach which of the entities. */
+    const accessOf = Effect.fnUntraced(function* (userIds: ReadonlyArray<string>, rows: ReadonlyArray<Row>) {
+      const vaultIds = [...new Set(rows.flatMap(({ vaultId }) => vaultId ?? []))]
+      const entityIds = [...new Set(rows.flatMap(({ audience, entityId }) => [entityId, ...(audience ?? [])]))]
+      const found = yield* sql<{ userId: string; id: string }>`
+        SELECT user_id AS "userId", vault_id AS id FROM vault_roles
+        WHERE user_id = ANY(${userIds}::text[]) AND vault_id = ANY(${vaultIds}::text[])
+        UNION ALL
+        SELECT u.id, n.id FROM unnest(${userIds}::text[]) AS u (id) CROSS JOIN unnest(${entityIds}::text[]) AS n (id)
+        WHERE EXISTS (SELECT 1 FROM vaults v JOIN vault_roles r ON r.vault_id = v.id AND r.user_id = u.id WHERE v.entity_id = n.id)`
+      const pairs = new Set(found.map(({ id, userId }) => `${userId}\n${id}`))
+      return (userId: string, id: string) => pairs.has(`${userId}\n${id}`)
+    })
+
+    /** Decision D-9 on rows of the reader's own organization. */
+    const sees = ({ isOwner, userId, vaultAllowlist }: PrincipalState, row: Row, has: (userId: string, id: string) => boolean) =>
+      (row.vaultId === null
+        ? vaultAllowlist === null
+        : has(userId, row.vaultId) && (vaultAllowlist === null || vaultAllowlist.includes(row.vaultId))) &&
+      (isOwner || [row.entityId, ...(row.audience ?? [])].every((id) => has(userId, id)))
+
+    /** Hands over the next events of an organization. Returns whether there are more. */
+    const hand = Effect.fnUntraced(function* (organizationId: string, followed: Followed, end: number, at: number) {
+      if (end - followed.position > BEHIND) {
+        for (const one of [...followed.waiting]) {
+          leave(one)
+          one.onBehind()
+        }
+        return false
+      }
+      const until = Math.min(end, followed.position + BATCH)
+      const rows = yield* sql<Row>`
+        SELECT ${sql.literal(eventColumns)}, e.position, e.audience FROM events e ${sql.literal(withDispatch)}
+        WHERE e.organization_id = ${organizationId} AND e.position > ${followed.position} AND e.position <= ${until} ORDER BY e.position`
+      const all = new Set(followed.waiting)
+      yield* recheck([...all])
+      const has = yield* accessOf([...new Set([...all].map(({ principal }) => principal.userId))], rows)
+      // Whoever came or left meanwhile did so at a place of its own.
+      for (const one of followed.waiting) {
+        if (one.place.position >= until || !all.has(one)) continue
+        const seen = rows.filter((row) => row.position > one.place.position && wants(one.filter, row) && sees(one.principal, row, has))
+        one.place = { position: until, at }
+        if (seen.length > 0) one.onEvents(seen)
+      }
+      followed.position = until
+      return until < end
+    })
+
+    let failing = false
+    const poll = Effect.gen(function* () {
+      const ids = [...streams.keys()]
+      if (ids.length === 0) return
+      const ends = yield* sql<{ id: string; position: number; now: number }>`
+        SELECT organization_id AS id, position, floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
+        FROM event_streams WHERE organization_id = ANY(${ids}::text[])`
+      for (const { id, now, position } of ends) {
+        const followed = streams.get(id)
+        if (followed === undefined) continue
+        while (followed.waiting.size > 0 && followed.position < position) {
+          if (!(yield* hand(id, followed, position, now - LONGEST_WRITE))) break
+        }
+      }
+      failing = false
+    }).pipe(
+      Effect.catchAllCause((cause) => {
+        const first = !failing
+        failing = true
+        return first ? Effect.logWarning("the event feed cannot be followed now", cause) : Effect.void
+      })
+    )
+
+    const wake = yield* notifications.on(CHANNEL)
+    const loop = Effect.zipRight(poll, Effect.zipRight(Effect.sleep(PAUSE), Effect.timeoutOption(wake, POLL)))
+    yield* Effect.forkScoped(Effect.forever(loop))
+    yield* Effect.forkScoped(
+      Effect.suspend(() => recheck([...streams.values()].flatMap(({ waiting }) => [...waiting]))).pipe(
+        Effect.catchAllCause((cause) => Effect.logWarning("the keys of open streams cannot be checked now", cause)),
+        Effect.schedule(Schedule.spaced(RECHECK))
+      )
+    )
+
+    return {
+      /** How many wait. */
+      get size() {
+        return [...streams.values()].reduce((total, { waiting }) => total + waiting.size, 0)
+      },
+      /**
+       * Waits for events after the place of `one`, until {@link leave}. Returns false when events after it were handed
+       * over to others already: then it has to read once more.
+       */
+      join: (one: Waiting): boolean => {
+        const { organizationId } = one.principal
+        const followed = streams.get(organizationId) ?? { position: one.place.position, waiting: new Set<Waiting>() }
+        if (followed.position > one.place.position) return false
+        followed.waiting.add(one)
+        streams.set(organizationId, followed)
+        return true
+      },
+      leave,
+      /** Calls back when the process stops; returns how to take that back. */
+      onStop: (done: () => void): (() => void) => {
+        ends.add(done)
+        return () => ends.delete(done)
+      },
+      /** Whether the process stops: nobody is to wait any more. */
+      isStopping: () => stopping,
+      /** Ends every wait. */
+      stop: () => {
+        stopping = true
+        for (const done of [...ends]) done()
+      },
+      /** Runs an effect of the feed in plain code. */
+      run: Runtime.runFork(runtime)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,204 @@
+/**
+ * Reads of an organization's events in the order of recording. A reader goes along the organization's stream while it
+ * sees much of it; where a bounded look does not fill the page it goes along each vault that it sees, so a page holds
+ * the same events and costs the same however much happens that the reader does not see. Filters by kind and entity look
+ * at a bounded number of events that the reader sees, so neither do they tell more than the reader may know. C-1.
+ */
+import { SqlClient, type Statement } from "@effect/sql"
+import { Effect } from "effect"
+import { reachesEntity, seesEvent } from "../access/visibility.ts"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { and, limit as limitOf } from "../database/sql.ts"
+import { RETENTION_DAYS } from "../events/Event.ts"
+import { type EventRow, eventColumns, withDispatch } from "../events/EventsRepo.ts"
+import * as Id from "../values/Id.ts"
+import { BEGINNING, type Place } from "./cursor.ts"
+
+/** Filters of the feed; within one, any of its values. */
+export interface FeedFilter {
+  readonly kind?: ReadonlyArray<string> | undefined
+  readonly vaultId?: ReadonlyArray<string> | undefined
+  readonly entityId?: ReadonlyArray<string> | undefined
+}
+
+/** An event with its place. */
+export interface FeedRow extends EventRow {
+  readonly position: number
+}
+
+/** What was found after a place. */
+export interface FeedPage {
+  readonly rows: ReadonlyArray<FeedRow>
+  /** The place after the last event that was looked at. */
+  readonly place: Place
+  /** Whether the reader sees more events after it that are recorded already. */
+  readonly more: boolean
+}
+
+/** Where an organization's stream ends, and from which position on it can be read. */
+export interface End extends Place {
+  /** The position of the least event that the feed holds. */
+  readonly first: number
+  /** A time in ms that no event up to here was recorded after. */
+  readonly latest: number
+}
+
+/** Whoever sees more vaults than these probably sees much of the organization's events. */
+const FEW_VAULTS = 32
+/** Events of the organization that are looked through for those that such a reader sees, before each vault is asked. */
+const LOOK = 3_000
+/** The same for readers who see few vaults, for each event that is asked for. */
+const LOOK_FEW = 4
+/** Events that the reader sees and that are looked through for those that a filter wants. */
+const FILTERED = 1_000
+/** Longest that a writer can hold a stream, in ms, generously: no event is recorded with a time that is further back. */
+export const LONGEST_WRITE = 3_600_000
+/** How long the oldest cursor of a problem stays usable, in ms. */
+const USABLE = 300_000
+
+/** The time of the oldest event that the log still shows, in ms. Spec: Limits. */
+export const oldestTime = (): number => Date.now() - RETENTION_DAYS * 86_400_000
+
+/** The place after an event. */
+export const placeOf = ({ id, position }: Pick<FeedRow, "id" | "position">): Place => ({ position, at: Id.time(id) ?? 0 })
+
+interface KeyRow {
+  readonly id: string
+  readonly position: number
+  readonly kind: string
+  readonly entityId: string
+}
+
+export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const rowColumns = sql.literal(`${eventColumns}, e.position`)
+    const keyColumns = sql.literal(`e.id, e.position, e.kind, e.entity_id AS "entityId"`)
+
+    /** `LIMIT`, as text where the size is a usual one. */
+    const upTo = (take: number, times = 1) => (take === FILTERED + 1 ? sql.literal(`LIMIT ${take * times}`) : limitOf(sql, take, times))
+
+    /** Where the stream ends now. */
+    const end = (organizationId: string): Effect.Effect<End> =>
+      Effect.map(
+        sql<{ position: number; clock: number; now: number; filled: boolean }>`
+          SELECT position, CASE WHEN isfinite(clock) THEN floor(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
+            floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now, filled
+          FROM event_streams WHERE organization_id = ${organizationId}`,
+        ([found]) => {
+          const { clock = 0, filled = true, now = Date.now(), position = 0 } = found ?? {}
+          return { position, at: Math.max(clock, now - LONGEST_WRITE), first: filled ? BEGINNING : 1, latest: Math.max(clock, now) }
+        }
+      ).pipe(Effect.orDie)
+
+    /** Events between two places, the one after and the one up to which. */
+    const between = (after: Place, until: End) => sql`e.position > ${after.position} AND e.position <= ${until.position}
+      AND e.id >= ${Id.floor("evt", after.at)} AND e.id < ${Id.floor("evt", until.latest + 1)}`
+
+    const seesMany = Effect.fnUntraced(function* ({ userId, vaultAllowlist }: PrincipalState) {
+      if (vaultAllowlist !== null && vaultAllowlist.length <= FEW_VAULTS) return false
+      const rows = yield* sql`SELECT 1 FROM vault_roles WHERE user_id = ${userId} LIMIT ${FEW_VAULTS + 1}`
+      return rows.length > FEW_VAULTS
+    })
+
+    /** What the reader sees of the organization's next events; undefined when there are more events than were looked at. */
+    const alongOrganization = Effect.fnUntraced(function* (principal: PrincipalState, after: Place, until: End, take: number) {
+      const many = yield* seesMany(principal)
+      const look = many ? LOOK : LOOK_FEW * take
+      const next = sql`SELECT * FROM events e WHERE e.organization_id = ${principal.organizationId} AND ${between(after, until)}
+        ORDER BY e.position ${many ? sql.literal(`LIMIT ${LOOK}`) : upTo(take, LOOK_FEW)}`
+      const found = yield* sql<KeyRow>`
+        SELECT ${keyColumns} FROM (${next}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.position ${upTo(take)}`
+      return found.length === take || until.position - after.position <= look ? found : undefined
+    })
+
+    /** The next events of each vault that the reader sees and of its entities, the first of all those. */
+    const alongVaults = (
+      principal: PrincipalState,
+      vaultIds: ReadonlyArray<string> | undefined,
+      after: Place,
+      until: End,
+      take: number
+    ) => {
+      const keys = (where: Statement.Fragment) => sql`
+        SELECT ${keyColumns} FROM events e WHERE ${where} AND ${between(after, until)} ORDER BY e.position ${upTo(take)}`
+      const entityScoped = sql`UNION ALL (${keys(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)}`)})`
+      return sql<KeyRow>`
+        SELECT id, position, kind, "entityId" FROM (
+          SELECT seen.* FROM vault_roles r CROSS JOIN LATERAL (
+            ${keys(
+              // Every vault is of one organization; said in a way that keeps the index of the organization's events out of it.
+              sql`e.vault_id = r.vault_id AND (e.organization_id || '') = ${principal.organizationId}
+                AND ${reachesEntity(sql, principal, sql.literal("e.entity_id"))}`
+            )}) seen
+          WHERE r.user_id = ${principal.userId}
+            AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
+            ${and(sql, vaultIds !== undefined && sql`r.vault_id = ANY(${vaultIds}::text[])`)}
+          ${vaultIds === undefined ? entityScoped : sql.literal("")}
+        ) seen ORDER BY position ${upTo(take)}`
+    }
+
+    /** The first `take` events that the reader sees between two places, all of them where there are fewer. */
+    const visible = Effect.fnUntraced(function* (
+      principal: PrincipalState,
+      vaultIds: ReadonlyArray<string> | undefined,
+      after: Place,
+      until: End,
+      take: number
+    ) {
+      if (until.position <= after.position) return []
+      if (vaultIds !== undefined) return yield* alongVaults(principal, vaultIds, after, until, take)
+      return (yield* alongOrganization(principal, after, until, take)) ?? (yield* alongVaults(principal, undefined, after, until, take))
+    })
+
+    const rowsOf = (keys: ReadonlyArray<KeyRow>): Effect.Effect<ReadonlyArray<FeedRow>, unknown> =>
+      keys.length === 0
+        ? Effect.succeed([])
+        : sql<FeedRow>`
+            SELECT ${rowColumns} FROM unnest(${keys.map(({ id }) => id)}::text[]) AS wanted (id) JOIN events e ON e.id = wanted.id ${sql.literal(withDispatch)}
+            ORDER BY e.position`
+
+    return {
+      /** Where the stream ends now. Every event after it is recorded later. */
+      end,
+
+      /** The place before the first event that can still be read in full. */
+      oldest: Effect.fn("FeedRepo.oldest")(function* (organizationId: string) {
+        const until = yield* end(organizationId)
+        const at = oldestTime() + USABLE
+        const [first] = yield* sql<{ id: string; position: number }>`
+          SELECT e.id, e.position FROM events e WHERE e.organization_id = ${organizationId}
+            AND ${between({ position: until.first - 1, at }, until)} ORDER BY e.position LIMIT 1`
+        return first === undefined ? { position: until.position, at: until.at } : { ...placeOf(first), position: first.position - 1 }
+      }, Effect.orDie),
+
+      /** A page of what the reader sees after a place, or from the beginning of the log. */
+      page: Effect.fn("FeedRepo.page")(function* (principal: PrincipalState, filter: FeedFilter, given: Place | undefined, limit: number) {
+        const until = yield* end(principal.organizationId)
+        const after = {
+          position: Math.max(given?.position ?? BEGINNING, until.first - 1),
+          at: Math.max(given?.at ?? 0, oldestTime())
+        }
+        const filtered = filter.kind !== undefined || filter.entityId !== undefined
+        const take = filtered ? Math.max(FILTERED, limit) + 1 : limit + 1
+        const found = yield* visible(principal, filter.vaultId, after, until, take)
+        const wanted = found.filter(
+          ({ entityId, kind }) => (filter.kind?.includes(kind) ?? true) && (filter.entityId?.includes(entityId) ?? true)
+        )
+        const rows = wanted.slice(0, limit)
+        const last = wanted.length > limit ? rows.at(-1) : found.length === take ? found.at(-2) : undefined
+        // An event that the last one is followed by is not looked at: it is on the next page.
+        const kept = last === undefined ? rows : rows.filter(({ position }) => position <= last.position)
+        return {
+          rows: yield* rowsOf(kept),
+          place:
+            last === undefined ? (until.position >= after.position ? { position: until.position, at: until.at } : after) : placeOf(last),
+          more: last !== undefined
+        } satisfies FeedPage
+      }, Effect.orDie)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,256 @@
+/**
+ * The feed as server-sent events. A stream first reads what is recorded already, a page at a time and no faster than its
+ * reader takes it, and then waits for what comes (FeedFollower.ts). It ends when its key is refused, when its reader does
+ * not keep up, and when the process stops: always with a comment that names the place to go on from. C-1.
+ */
+import { Effect, Metric } from "effect"
+import { KeyChecks } from "../credentials/KeyChecks.ts"
+import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
+import { MasterKey } from "../crypto/MasterKey.ts"
+import { eventJson } from "../events/EventsRepo.ts"
+import { type ProblemOf, problem } from "../http/Problem.ts"
+import { type Place, seal } from "./cursor.ts"
+import { FeedFollower, type Waiting } from "./FeedFollower.ts"
+import { type FeedFilter, FeedRepo, type FeedRow, placeOf } from "./FeedRepo.ts"
+
+/** Open streams of a key in a process. */
+export const STREAMS_OF_A_KEY = 5
+/** Events of a page while a stream reads what is recorded already. */
+const PAGE = 100
+/** How often an idle stream says where it is, in ms. */
+const KEEP_ALIVE = 15_000
+/** A reader that takes nothing for so long, in ms, while so much waits, or that lets so many bytes wait, is disconnected. */
+const STALLED = 30_000,
+  MOST_WAITING = 1_048_576
+/** How often streams are looked after, in ms. */
+const LOOK_AFTER = 2_500
+/** How long a stream of a portal's session may last, in ms: its access is evaluated when it comes back. */
+const SESSION = 4_000
+
+const open = Metric.gauge("custody_feed_streams", { description: "Open streams of the event feed" })
+
+const encoder = new TextEncoder()
+
+/** One open stream. */
+class Stream {
+  principal: PrincipalState
+  readonly filter: FeedFilter
+  readonly #cursor: (place: Place) => string
+  place: Place
+  readonly startedAt = performance.now()
+  controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  waiting: Waiting | undefined
+  ended = false
+  #taken = { bytes: 0, at: performance.now() }
+  #written = 0
+  #saidAt = performance.now()
+  /** Called when the reader has taken all that it was given. */
+  onTaken: () => void = () => {}
+
+  constructor(principal: PrincipalState, filter: FeedFilter, place: Place, cursor: (place: Place) => string) {
+    this.principal = principal
+    this.filter = filter
+    this.place = place
+    this.#cursor = cursor
+  }
+
+  /** Bytes that the reader has not taken yet. */
+  get backlog(): number {
+    return Math.max(0, MOST_WAITING - (this.controller?.desiredSize ?? MOST_WAITING))
+  }
+
+  write(text: string): void {
+    if (this.ended || this.controller === undefined) return
+    const bytes = encoder.encode(text)
+    this.#written += bytes.byteLength
+    this.#saidAt = performance.now()
+    try {
+      this.controller.enqueue(bytes)
+    } catch {
+      this.ended = true
+    }
+  }
+
+  events(rows: ReadonlyArray<FeedRow>): void {
+    let text = ""
+    for (const row of rows) text += `id: ${this.#cursor(placeOf(row))}\nevent: webhook-event\ndata: ${eventJson(row)}\n\n`
+    if (text !== "") this.write(text)
+  }
+
+  comment(): void {
+    this.write(`: at ${this.#cursor(this.place)}\n\n`)
+  }
+
+  /** Whether the reader takes what it is given. */
+  keepsUp(now: number): boolean {
+    const taken = this.#written - this.backlog
+    if (taken !== this.#taken.bytes || this.backlog === 0) this.#taken = { bytes: taken, at: now }
+    return this.backlog < MOST_WAITING && now - this.#taken.at < STALLED
+  }
+
+  isSilent(now: number): boolean {
+    return now - this.#saidAt >= KEEP_ALIVE
+  }
+}
+
+export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStreams", {
+  scoped: Effect.gen(function* () {
+    const master = yield* MasterKey
+    const feed = yield* FeedRepo
+    const follower = yield* FeedFollower
+    const keys = yield* KeyChecks
+    const streams = new Set<Stream>()
+    const byCaller = new Map<string, number>()
+    let stopping = false
+
+    const release = (stream: Stream) => {
+      if (!streams.delete(stream)) return
+      stream.ended = true
+      if (stream.waiting !== undefined) follower.leave(stream.waiting)
+      stream.waiting = undefined
+      const caller = callerOf(stream.principal)
+      const left = (byCaller.get(caller) ?? 1) - 1
+      if (left === 0) byCaller.delete(caller)
+      else byCaller.set(caller, left)
+      open.unsafeUpdate(streams.size, [])
+      stream.onTaken()
+    }
+
+    /** Ends a stream in good order: with the place to go on from. */
+    const end = (stream: Stream) => {
+      if (!stream.ended) stream.comment()
+      release(stream)
+      try {
+        stream.controller?.close()
+      } catch {
+        // Its reader went away first.
+      }
+    }
+
+    /** Ends a stream whose reader does not take what it is given. */
+    const disconnect = (stream: Stream) => {
+      release(stream)
+      stream.controller?.error(new Error("the reader did not keep up"))
+    }
+
+    const taken = (stream: Stream) =>
+      Effect.async<void>((resume) => {
+        stream.onTaken = () => {
+          if (!stream.ended && stream.backlog > 0) return
+          stream.onTaken = () => {}
+          resume(Effect.void)
+        }
+        stream.onTaken()
+      })
+
+    /** Reads from the stream's place to the end of what is recorded, and then waits for more. */
+    const follow = (stream: Stream): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        let checkedAt = performance.now()
+        while (!stream.ended) {
+          yield* taken(stream)
+          const { keyId } = stream.principal
+          if (keyId !== null && performance.now() - checkedAt > 1_000) {
+            const current = (yield* keys.current([stream.principal])).get(keyId)
+            if (current?.scopes.has("webhook:read") !== true) return end(stream)
+            stream.principal = current
+            checkedAt = performance.now()
+          }
+          const page = yield* feed.page(stream.principal, stream.filter, stream.place, PAGE)
+          if (stream.ended) return
+          stream.events(page.rows)
+          stream.place = page.place
+          if (page.more) continue
+          if (join(stream)) return
+        }
+      }).pipe(
+        // A database that is away ends the stream: its reader comes back with the place that it has.
+        Effect.catchAllCause((cause) => Effect.as(Effect.logWarning("a stream of the event feed was ended", cause), end(stream)))
+      )
+
+    const join = (stream: Stream): boolean => {
+      const waiting: Waiting = {
+        principal: stream.principal,
+        filter: stream.filter,
+        place: stream.place,
+        onEvents: (rows) => {
+          stream.place = waiting.place
+          stream.events(rows)
+        },
+        onBehind: () => {
+          stream.place = waiting.place
+          stream.waiting = undefined
+          follower.run(follow(stream))
+        },
+        onRefused: () => {
+          stream.waiting = undefined
+          end(stream)
+        }
+      }
+      stream.waiting = waiting
+      if (follower.join(waiting)) return true
+      stream.waiting = undefined
+      return false
+    }
+
+    const lookAfter = setInterval(() => {
+      const now = performance.now()
+      for (const stream of streams) {
+        if (stream.waiting !== undefined) {
+          stream.place = stream.waiting.place
+          stream.principal = stream.waiting.principal
+        }
+        if (!stream.keepsUp(now)) disconnect(stream)
+        else if (stream.principal.keyId === null && now - stream.startedAt > SESSION) end(stream)
+        else if (stream.isSilent(now)) stream.comment()
+      }
+    }, LOOK_AFTER)
+
+    /** Ends every stream and opens none any more. */
+    const stop = () => {
+      stopping = true
+      follower.stop()
+      clearInterval(lookAfter)
+      for (const stream of [...streams]) end(stream)
+    }
+    yield* Effect.addFinalizer(() => Effect.sync(stop))
+
+    return {
+      stop,
+
+      /** A stream for a reader from a place, or from the beginning of the log. */
+      open: (
+        principal: PrincipalState,
+        filter: FeedFilter,
+        place: Place
+      ): Effect.Effect<ReadableStream<Uint8Array>, ProblemOf<"too_many_streams" | "service_unavailable">> =>
+        Effect.suspend((): Effect.Effect<ReadableStream<Uint8Array>, ProblemOf<"too_many_streams" | "service_unavailable">> => {
+          if (stopping) return problem("service_unavailable", "The service is stopping.", { headers: { "retry-after": "1" } })
+          const caller = callerOf(principal)
+          const count = byCaller.get(caller) ?? 0
+          if (count >= STREAMS_OF_A_KEY) {
+            return problem("too_many_streams", `A key may have ${STREAMS_OF_A_KEY} streams open.`, { headers: { "retry-after": "5" } })
+          }
+          byCaller.set(caller, count + 1)
+          const stream = new Stream(principal, filter, place, (at) => seal(master, principal.organizationId, at))
+          streams.add(stream)
+          open.unsafeUpdate(streams.size, [])
+          const body = new ReadableStream<Uint8Array>(
+            {
+              start: (controller) => {
+                stream.controller = controller
+                stream.comment()
+                follower.run(follow(stream))
+              },
+              pull: () => stream.onTaken(),
+              cancel: () => release(stream)
+            },
+            { highWaterMark: MOST_WAITING, size: (chunk) => chunk?.byteLength ?? 0 }
+          )
+          return Effect.succeed(body)
+        })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,156 @@
+/** The paths of the event feed. C-1. */
+import { HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Effect } from "effect"
+import { Api } from "../Api.ts"
+import { KeyChecks } from "../credentials/KeyChecks.ts"
+import { Principal, type PrincipalState } from "../credentials/Principal.ts"
+import { MasterKey } from "../crypto/MasterKey.ts"
+import { eventJson } from "../events/EventsRepo.ts"
+import { handler } from "../http/handler.ts"
+import { problem } from "../http/Problem.ts"
+import { currentRequest } from "../http/RequestContext.ts"
+import { open, type Place, seal } from "./cursor.ts"
+import { FeedFollower, type Waiting } from "./FeedFollower.ts"
+import { type FeedFilter, type FeedPage, FeedRepo, oldestTime } from "./FeedRepo.ts"
+import { FeedStreams } from "./FeedStreams.ts"
+
+const rejected = { headers: { "www-authenticate": 'Bearer realm="custody", error="invalid_token"' } }
+
+/** Seconds that a connection may be silent beyond the wait that was asked for. */
+const BEYOND_WAIT = 15
+
+interface Start {
+  readonly after?: string | undefined
+  readonly from?: "now" | undefined
+}
+
+const invalidCursor = (field: string) =>
+  problem("invalid_cursor", "The cursor is not one that the feed gave to this organization.", {
+    fields: [{ in: field === "last-event-id" ? "header" : "query", field, code: "invalid_cursor", detail: "must be a resumeCursor" }]
+  })
+
+/** What Postgres takes: no id or kind has a NUL. */
+const filterOf = ({ entityId, kind, vaultId }: FeedFilter): FeedFilter => ({
+  kind,
+  entityId,
+  vaultId: vaultId?.filter((id) => !id.includes("\u0000"))
+})
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "feed",
+  Effect.fnUntraced(function* (handlers) {
+    const master = yield* MasterKey
+    const feed = yield* FeedRepo
+    const follower = yield* FeedFollower
+    const streams = yield* FeedStreams
+    const keys = yield* KeyChecks
+
+    /** The place that a reader asks to begin at; undefined for the beginning of the log. */
+    const begin = Effect.fnUntraced(function* ({ organizationId }: PrincipalState, { after, from }: Start, lastEventId?: string) {
+      const cursor = lastEventId ?? after
+      if (cursor === undefined) {
+        if (from === undefined) return undefined
+        const { at, position } = yield* feed.end(organizationId)
+        return { at, position } satisfies Place
+      }
+      const place = open(master, organizationId, cursor)
+      if (place === undefined) return yield* invalidCursor(lastEventId === undefined ? "after" : "last-event-id")
+      if (place.at < oldestTime()) {
+        const oldest = seal(master, organizationId, yield* feed.oldest(organizationId))
+        return yield* problem("cursor_expired", "The log has left this place behind. Go on from oldestCursor; events before it are gone.", {
+          members: { oldestCursor: oldest }
+        })
+      }
+      return place
+    })
+
+    const notBoth = ({ after, from }: Start) =>
+      after !== undefined && from !== undefined
+        ? problem("invalid_parameter", "Give after or from, not both.", {
+            fields: [{ in: "query", field: "from", code: "invalid_parameter", detail: "does not go together with after" }]
+          })
+        : Effect.void
+
+    /** Waits for the next event that the reader sees and wants. Returns the reader's access and place after the wait. */
+    const waitFor = (principal: PrincipalState, filter: FeedFilter, place: Place, millis: number) =>
+      Effect.async<Waiting>((resume) => {
+        const done = () => {
+          follower.leave(waiting)
+          resume(Effect.succeed(waiting))
+        }
+        const waiting: Waiting = { principal, filter, place, onEvents: done, onBehind: done, onRefused: done }
+        if (!follower.join(waiting)) done()
+        const timer = setTimeout(done, millis)
+        const unregister = follower.onStop(done)
+        return Effect.sync(() => {
+          clearTimeout(timer)
+          unregister()
+          follower.leave(waiting)
+        })
+      })
+
+    const read = Effect.fnUntraced(function* (
+      principal: PrincipalState,
+      filter: FeedFilter,
+      start: Place | undefined,
+      limit: number,
+      wait: number
+    ) {
+      const until = performance.now() + wait * 1_000
+      let page: FeedPage = yield* feed.page(principal, filter, start, limit)
+      let reader = principal
+      while (page.rows.length === 0 && performance.now() < until && !follower.isStopping()) {
+        // With more to look at there is nothing to wait for; a filter passed over what there was.
+        if (!page.more) yield* waitFor(reader, filter, page.place, until - performance.now())
+        if (reader.keyId !== null) {
+          const current = (yield* keys.current([reader])).get(reader.keyId)
+          if (current === undefined) return yield* problem("revoked_api_key", "The API key was revoked or has expired.", rejected)
+          if (!current.scopes.has("webhook:read")) return yield* problem("insufficient_scope", "The API key lacks the scope webhook:read.")
+          reader = current
+        }
+        page = yield* feed.page(reader, filter, page.place, limit)
+      }
+      return page
+    })
+
+    return handlers
+      .handleRaw(
+        "readEventFeed",
+        handler("readEventFeed", ({ urlParams: { after, from, limit, wait, ...filters } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            yield* notBoth({ after, from })
+            const start = yield* begin(principal, { after, from })
+            if (wait > 0) (yield* currentRequest).allowIdle(wait + BEYOND_WAIT)
+            const { more, place, rows } = yield* read(principal, filterOf(filters), start, limit, wait)
+            const cursor = seal(master, principal.organizationId, place)
+            let data = ""
+            for (const row of rows) data += data === "" ? eventJson(row) : `,${eventJson(row)}`
+            return HttpServerResponse.raw(
+              `{"data":[${data}],"pagination":{"limit":${limit},"nextCursor":${more ? `"${cursor}"` : "null"}},"resumeCursor":"${cursor}"}`,
+              { contentType: "application/json" }
+            )
+          })
+        )
+      )
+      .handleRaw(
+        "streamEventFeed",
+        handler("streamEventFeed", ({ headers, urlParams: { after, from, ...filters } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            const lastEventId = headers["last-event-id"]
+            if (lastEventId === undefined) yield* notBoth({ after, from })
+            const start = yield* begin(principal, { after, from }, lastEventId === "" ? undefined : lastEventId)
+            const { method } = yield* HttpServerRequest.HttpServerRequest
+            const place = start ?? (yield* feed.oldest(principal.organizationId))
+            const body = method === "HEAD" ? "" : yield* streams.open(principal, filterOf(filters), place)
+            return HttpServerResponse.raw(body, {
+              contentType: "text/event-stream",
+              headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
+            })
+          })
+        )
+      )
+  })
+)

@@ -1,0 +1,184 @@
+/**
+ * The error boundary: every answer leaves through here. It refuses what no route should see (a URI that is too long,
+ * an answer that the caller cannot take), turns every failure into the error envelope, logs what is our fault
+ * once, and puts the request id on the answer. Decision D-4.
+ */
+import { HttpApiError, type HttpApp, type HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Cause, Chunk, Effect } from "effect"
+import { isUnavailable } from "../database/Database.ts"
+import { bodyOf, type FieldIssue, notFound, Problem, problem } from "./Problem.ts"
+import { currentRequest, type RequestState } from "./RequestContext.ts"
+
+/** Longest request target. */
+const MAX_URI = 8_192
+
+/** What the error boundary needs to know of the routes behind it. */
+export interface Routes<R> {
+  /** Paths that are served without a key. */
+  readonly isPublic: (path: string) => boolean
+  /** Methods that the path has; empty for an unknown path. */
+  readonly methods: (path: string) => ReadonlyArray<string>
+  /** Authentication, which comes before routing. */
+  readonly authenticate: Effect.Effect<unknown, Problem, R>
+  /** What a caller is told while Postgres cannot answer, where there is more to say than that. */
+  readonly unavailable?: string
+}
+
+/** The methods that a router has for a path, for 405 answers. */
+export const methodsIn = <E, R>(router: HttpRouter.HttpRouter<E, R>) => {
+  const patterns = Chunk.toReadonlyArray(router.routes).map(({ method, path }) => ({
+    pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`),
+    method
+  }))
+  return (path: string): ReadonlyArray<string> => patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+}
+
+/** A request's target without its query. */
+export const pathOf = (url: string): string => url.split("?", 1)[0] ?? url
+
+/** Whether an `Accept` header takes JSON, or one of the other types. */
+export const takes = (accept: string | undefined, others: ReadonlyArray<string> = []): boolean =>
+  accept === undefined ||
+  accept.trim() === "" ||
+  accept.split(",").some((range) => {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase())
+    const quality = parameters.find((parameter) => parameter.startsWith("q="))
+    return (
+      ["*/*", "application/*", "application/json", "application/problem+json", ...others].includes(type) &&
+      (quality === undefined || Number(quality.slice(2)) > 0)
+    )
+  })
+
+/** What paths answer with that is not JSON. */
+const otherTypes: Readonly<Record<string, ReadonlyArray<string>>> = { "/v1/event-feed/stream": ["text/event-stream"] }
+
+/** Wraps the API's app so that nothing but an answer comes out. */
+export const errorBoundary =
+  <R>(routes: Routes<R>) =>
+  <E, R2>(app: HttpApp.Default<E, R2>): HttpApp.Default<never, R | R2> =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.catchAllCause(
+        request.url.length > MAX_URI ? Effect.fail(problem("uri_too_long", `The request target is longer than ${MAX_URI} bytes.`)) : app,
+        (cause: Cause.Cause<unknown>) =>
+          Effect.flatMap(currentRequest, (context) =>
+            Effect.flatMap(problemOf(cause, request, context, routes), (self) => written(self, context))
+          )
+      )
+    )
+
+/**
+ * Refuses what the contract's decoding cannot see: an `Accept` header that does not take JSON; a `;` or `#` in the
+ * path, which the router would take for the start of the query; a parameter named `__proto__`, which the framework's
+ * parameter object swallows. Comes after authentication.
+ */
+export const acceptable = (
+  { headers, url }: HttpServerRequest.HttpServerRequest,
+  others: ReadonlyArray<string> = []
+): Effect.Effect<void, Problem<"not_acceptable">> => {
+  const end = url.indexOf("?")
+  const path = end < 0 ? url : url.slice(0, end)
+  const types = [...others, ...(otherTypes[path] ?? [])]
+  if (!takes(headers.accept, types)) {
+    return problem("not_acceptable", `Answers are ${["application/json", ...types].join(" or ")}; accept that.`)
+  }
+  if (/[;#]/.test(path)) return Effect.die(notFound())
+  return end >= 0 && /__|%/.test(url.slice(end)) && new URLSearchParams(url.slice(end)).has("__proto__")
+    ? Effect.die(invalidParameters([unknownParameter("__proto__")]))
+    : Effect.void
+}
+
+const written = (self: Problem, context: RequestState) =>
+  Effect.succeed(
+    HttpServerResponse.text(bodyOf(self, context.requestId), {
+      status: self.status,
+      contentType: "application/problem+json",
+      headers: self.headers ?? {}
+    })
+  )
+
+const problemOf = <R>(
+  cause: Cause.Cause<unknown>,
+  request: HttpServerRequest.HttpServerRequest,
+  context: RequestState,
+  routes: Routes<R>
+): Effect.Effect<Problem, never, R> => {
+  const error = Cause.squash(cause)
+  if (error instanceof Problem) return Effect.succeed(error)
+  if (error instanceof HttpApiError.HttpApiDecodeError && !context.inHandler) return Effect.succeed(decodeProblem(error, request))
+  if (error instanceof HttpServerError.RouteNotFound) return unrouted(request, context, routes)
+  if (isUnavailable(error)) {
+    return Effect.as(
+      Effect.logWarning("the database is unavailable", error),
+      problem("service_unavailable", routes.unavailable ?? "The service is temporarily unavailable. Try again.", {
+        headers: { "retry-after": "1" }
+      })
+    )
+  }
+  if (Cause.isInterruptedOnly(cause)) {
+    return Effect.succeed(problem("service_unavailable", "The request timed out.", { headers: { "retry-after": "1" } }))
+  }
+  return Effect.as(Effect.logError("a request failed", cause), problem("internal_error", "The request could not be completed."))
+}
+
+/** An unknown path or method: first who asks, then what exists. */
+const unrouted = <R>(
+  request: HttpServerRequest.HttpServerRequest,
+  context: RequestState,
+  routes: Routes<R>
+): Effect.Effect<Problem, never, R> => {
+  const path = pathOf(request.url)
+  const methods = routes.methods(path)
+  // A path whose text cannot be decoded matches a pattern and still names nothing.
+  const answer = (): Problem =>
+    methods.length === 0 || methods.includes(request.method)
+      ? notFound()
+      : problem("method_not_allowed", `${request.method} is not allowed here.`, { headers: { allow: methods.join(", ") } })
+  if (routes.isPublic(path)) return Effect.succeed(answer())
+  return Effect.matchCauseEffect(routes.authenticate, {
+    onFailure: (cause) => problemOf(cause, request, context, routes),
+    onSuccess: () => Effect.succeed(answer())
+  })
+}
+
+/** Parameters that do not fit the contract. Path ids are any text, so what does not fit stands in the query. */
+const decodeProblem = (error: HttpApiError.HttpApiDecodeError, request: HttpServerRequest.HttpServerRequest): Problem => {
+  const query = new URLSearchParams(request.url.split("?", 2)[1])
+  const byField = Map.groupBy(error.issues, (issue) => String(issue.path[0] ?? ""))
+  return invalidParameters(
+    [...byField].map(([field, issues]) =>
+      issues.some(({ _tag, message }) => _tag === "Unexpected" || message.startsWith("Expected never"))
+        ? unknownParameter(field)
+        : {
+            in: "query",
+            field,
+            code: "invalid_parameter",
+            detail: query.getAll(field).length > 1 ? "was given more than once" : plain(issues.map(({ message }) => message))
+          }
+    )
+  )
+}
+
+const unknownParameter = (field: string): FieldIssue => ({
+  in: "query",
+  field,
+  code: "unknown_parameter",
+  detail: "is not a parameter of this path"
+})
+
+const invalidParameters = (fields: ReadonlyArray<FieldIssue>): Problem => {
+  const unknown = fields.find((one) => one.code === "unknown_parameter")
+  const first = unknown ?? fields[0]
+  return problem(
+    unknown === undefined ? "invalid_parameter" : "unknown_parameter",
+    first === undefined ? "The request does not match the contract." : `${first.field} ${first.detail}.`,
+    { fields }
+  )
+}
+
+/** What a schema says of a value: the first thing that it says in its own words, or the values that would fit. */
+const plain = (messages: ReadonlyArray<string>): string => {
+  const said = messages.find((message) => /^(must|is) /.test(message))
+  if (said !== undefined) return said
+  const values = messages.flatMap((message) => /^Expected "([^"]+)", actual/.exec(message)?.[1] ?? [])
+  return values.length === 0 ? "does not fit" : `must be one of ${values.join(", ")}`
+}

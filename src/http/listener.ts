@@ -1,0 +1,203 @@
+/**
+ * One HTTP listener: Bun's server in front, an Effect app behind. Effect's own Bun server ends requests in
+ * flight the moment its scope closes, and answers 404 meanwhile, which in this API means "no such vault"; so
+ * the listener is ours: when the scope closes it stops accepting, lets requests in flight finish for up to
+ * 15 s, and only then lets go. It also knows who is calling, which Effect's proxy middleware gets wrong.
+ */
+
+import * as fs from "node:fs"
+import { type HttpApp, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import type { Server } from "bun"
+import { Cause, Context, Data, Duration, Effect, Exit, Runtime, Scope, type Types } from "effect"
+import type { Cidr } from "../settings/Format.ts"
+import { clientAddress, unnamedProxy } from "./ClientAddress.ts"
+import * as requestContext from "./RequestContext.ts"
+import { RequestContext, type RequestState } from "./RequestContext.ts"
+
+/** A listener could not start; `message` names the port and the setting. */
+export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
+
+/** Where and how to listen. */
+export interface Listener {
+  /** What the listener is, and the setting of its port, for messages. */
+  readonly name: string
+  readonly portSetting: string
+  readonly host: string
+  /** 0 takes a free port. */
+  readonly port: number
+  readonly tls?: { readonly certFile: string; readonly keyFile: string } | undefined
+  readonly trustedProxies: ReadonlyArray<Cidr>
+  /** Most bytes of a request body that are ever read, somewhat more than the app's own limit, which answers with the envelope. */
+  readonly maxBody: number
+  /** How long a caller may take to send a body; as long as an idle connection is kept when absent. */
+  readonly bodySeconds?: number
+  /** Called when the listener stops, before it waits for requests in flight: answers that do not end by themselves are to end now. */
+  readonly onDrain?: () => void
+  /** Called once for each answer, in plain code: it is on every request's way. */
+  readonly onAnswer?: (request: Request, state: RequestState, status: number) => void
+}
+
+/** How long requests in flight may take to finish when the listener stops. */
+const DRAIN = Duration.seconds(15)
+
+const IDLE_SECONDS = 30
+
+/** Serves the app until the scope closes. Returns the port in use. */
+export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
+  Effect.gen(function* () {
+    type Services = Exclude<R, HttpServerRequest.HttpServerRequest | RequestContext | Scope.Scope>
+    const runtime: Types.Mutable<Runtime.Runtime<Services>> = Runtime.make(yield* Effect.runtime<Services>())
+    const base = Context.add(runtime.context, Scope.Scope, yield* Effect.scope)
+    const run = Runtime.runFork(runtime)
+    const log = Runtime.runFork(yield* Effect.runtime<never>())
+
+    let told = false
+    const tellOfProxy = (peer: string | undefined) => {
+      told = true
+      log(
+        Effect.logWarning(
+          `X-Forwarded-For was received from ${peer}, which is not in TRUSTED_PROXIES: all clients behind it share one address for rate limits and IP allowlists`
+        )
+      )
+    }
+
+    const handle = (request: Request, server: Server<undefined>): Promise<Response> =>
+      new Promise((resolve) => {
+        const peer = server.requestIP(request)?.address,
+          forwardedFor = request.headers.get("x-forwarded-for")
+        if (!told && unnamedProxy(peer, forwardedFor, listener.trustedProxies)) tellOfProxy(peer)
+        const state = requestContext.make(request.headers.get("x-request-id"), clientAddress(peer, forwardedFor, listener.trustedProxies))
+        if (listener.bodySeconds !== undefined && hasBody(request)) {
+          server.timeout(request, listener.bodySeconds)
+          state.bodyRead = () => server.timeout(request, IDLE_SECONDS)
+        }
+        state.allowIdle = (seconds) => server.timeout(request, seconds)
+        // The fiber starts with its services instead of being provided with them, which costs a third as much.
+        const services = new Map(base.unsafeMap)
+        services.set(HttpServerRequest.HttpServerRequest.key, HttpServerRequest.fromWeb(bounded(request, listener.maxBody)))
+        services.set(RequestContext.key, state)
+        runtime.context = Context.unsafeMake(services)
+        const fiber = run(app as Effect.Effect<HttpServerResponse.HttpServerResponse, E, Services>)
+        const abort = () => fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
+        request.signal.addEventListener("abort", abort, { once: true })
+        fiber.addObserver((exit) => {
+          request.signal.removeEventListener("abort", abort)
+          const headers = { ...state.headers, "x-request-id": state.requestId }
+          // What is thrown here nobody else catches: it would be the end of the process and not of the request.
+          try {
+            const response = Exit.isSuccess(exit)
+              ? webResponse(exit.value, headers, request.method === "HEAD", runtime)
+              : new Response(null, { status: Cause.isInterruptedOnly(exit.cause) ? 503 : 500, headers })
+            resolve(response)
+            listener.onAnswer?.(request, state, response.status)
+          } catch (defect) {
+            resolve(new Response(null, { status: 500, headers: { "x-request-id": state.requestId } }))
+            log(Effect.logError("a response could not be sent or logged", Cause.die(defect)))
+          }
+        })
+      })
+
+    const server = yield* Effect.acquireRelease(start(listener, handle), (server) =>
+      Effect.zipRight(
+        Effect.sync(() => listener.onDrain?.()),
+        drain(server)
+      )
+    )
+    return { port: server.port ?? listener.port }
+  })
+
+const hasBody = ({ headers, method }: Request): boolean =>
+  method !== "GET" && method !== "HEAD" && (Number(headers.get("content-length") ?? 0) > 0 || headers.has("transfer-encoding"))
+
+/** Bun would refuse a larger body without the envelope, so its limit is out of the way. */
+const NO_LIMIT = 2 ** 40
+
+/**
+ * The request with at most `maxBody` bytes of a body whose length nobody told. The app sees a body past its limit
+ * and says so; one whose Content-Length is past it need not be read at all.
+ */
+const bounded = (request: Request, maxBody: number): Request => {
+  if (request.method === "GET" || request.method === "HEAD") return request
+  if (request.body === null || request.headers.has("content-length")) return request
+  let left = maxBody
+  const body = request.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform: (chunk, controller) => {
+        controller.enqueue(chunk.subarray(0, left))
+        left -= chunk.byteLength
+        if (left <= 0) controller.terminate()
+      }
+    })
+  )
+  return URL.canParse(request.url)
+    ? new Request(request, { body })
+    : new Request(`http://localhost${targetOf(request.url)}`, {
+        method: request.method,
+        headers: request.headers,
+        signal: request.signal,
+        body
+      })
+}
+
+/**
+ * Path and query of a request. Its `url` is not always one: with a `Host` that no URL can have it is text that does not
+ * parse, and without `Host` it is the path alone.
+ */
+export const targetOf = (url: string): string => {
+  const scheme = url.indexOf("://")
+  if (url.startsWith("/") || scheme < 0) return url
+  const path = url.indexOf("/", scheme + 3)
+  return path < 0 ? "/" : url.slice(path)
+}
+
+/** The answer with the headers that belong to the request, whatever the answer is. */
+const webResponse = (
+  response: HttpServerResponse.HttpServerResponse,
+  extra: Readonly<Record<string, string>>,
+  isHead: boolean,
+  runtime: Runtime.Runtime<never>
+) => {
+  const { body } = response
+  if (body._tag !== "Raw" || typeof body.body !== "string") {
+    return HttpServerResponse.toWeb(HttpServerResponse.setHeaders(response, extra), { withoutBody: isHead, runtime })
+  }
+  // A text that goes out as it is needs no copy into bytes first.
+  const headers = { ...response.headers, ...extra }
+  return isHead
+    ? new Response(null, { status: response.status, headers: { ...headers, "content-length": String(Buffer.byteLength(body.body)) } })
+    : new Response(body.body, { status: response.status, headers })
+}
+
+const start = (listener: Listener, handle: (request: Request, server: Server<undefined>) => Promise<Response>) =>
+  Effect.try({
+    try: () =>
+      Bun.serve({
+        hostname: listener.host,
+        port: listener.port,
+        maxRequestBodySize: NO_LIMIT,
+        idleTimeout: IDLE_SECONDS,
+        development: false,
+        fetch: handle,
+        ...(listener.tls === undefined
+          ? {}
+          : {
+              tls: { cert: fs.readFileSync(listener.tls.certFile), key: fs.readFileSync(listener.tls.keyFile) }
+            })
+      }),
+    catch: (error) =>
+      new ListenError({
+        message:
+          error instanceof Error && "code" in error && error.code === "EADDRINUSE"
+            ? `Port ${listener.port} on ${listener.host} is in use by another program, so the ${listener.name} cannot start. ` +
+              `Free it, or set ${listener.portSetting} to another port.`
+            : `The ${listener.name} cannot listen on ${listener.host}:${listener.port}: ${error instanceof Error ? error.message : String(error)}.`
+      })
+  })
+
+/** Idle connections close at once, requests in flight finish, new ones are refused. */
+const drain = (server: Server<undefined>) =>
+  Effect.promise(() => server.stop()).pipe(
+    Effect.interruptible,
+    Effect.timeoutTo({ duration: DRAIN, onSuccess: () => true, onTimeout: () => false }),
+    Effect.flatMap((drained) => (drained ? Effect.void : Effect.promise(() => server.stop(true))))
+  )

@@ -1,0 +1,78 @@
+/**
+ * The history of balances. Each `balance` record that says something new is appended with its own time; the newest of an
+ * asset is its present balance. A record without `occurredAt` says what the balance is at the time of recording. One that
+ * is earlier than the newest is added to the past and leaves the present as it is; of equal times the last recorded
+ * counts. C-6.
+ */
+import type { SqlClient } from "@effect/sql"
+import type { Balance } from "./LedgerState.ts"
+import type { RecordOf } from "./Record.ts"
+
+/** A `balance` record, as read. */
+export type BalanceRecord = RecordOf<"balance">
+
+const keyOf = ({ asset, vaultId }: Pick<Balance, "vaultId" | "asset">) => `${vaultId}\n${asset}`
+
+/** The last record of an asset at or before a time; `at` is null for the time of loading. */
+export interface LastRecord {
+  readonly vaultId: string
+  readonly asset: string
+  readonly at: string | null
+  readonly amount: string
+  readonly asOf: string
+}
+
+/** What a batch knows of the history: the last records at the times that it names, and what it adds. */
+export class BalanceHistory {
+  readonly #loaded = new Map<string, LastRecord>()
+  readonly #added = new Map<string, Array<Balance>>()
+  /** The keys of what was added since {@link mark}, one for each row. */
+  #since: Array<string> = []
+
+  load(rows: ReadonlyArray<LastRecord>): void {
+    for (const row of rows) this.#loaded.set(`${keyOf(row)}\n${row.at ?? ""}`, row)
+  }
+
+  add(row: Balance): void {
+    const key = keyOf(row),
+      known = this.#added.get(key)
+    if (known === undefined) this.#added.set(key, [row])
+    else known.push(row)
+    this.#since.push(key)
+  }
+
+  /** Begins a part that may be taken back. */
+  mark(): void {
+    this.#since = []
+  }
+  /** Takes back what was added since {@link mark}. */
+  undo(): void {
+    for (const key of this.#since) this.#added.get(key)?.pop()
+    this.#since = []
+  }
+
+  /** The record that counts at the time of a record: of equal times the last recorded. */
+  lastAt(record: BalanceRecord, date: string): Pick<Balance, "amount" | "asOf"> | undefined {
+    let last: Pick<Balance, "amount" | "asOf"> | undefined = this.#loaded.get(`${keyOf(record)}\n${record.occurredAt ?? ""}`)
+    for (const one of this.#added.get(keyOf(record)) ?? []) {
+      if (one.asOf <= date && (last === undefined || one.asOf >= last.asOf)) last = one
+    }
+    return last
+  }
+
+  /** What the batch adds: the records of an asset in the order of recording. */
+  added(): ReadonlyArray<Balance> {
+    return [...this.#added.values()].flat()
+  }
+}
+
+/** Reads, for each record, the last one of its asset at or before its time, or by now where it has no time of its own. */
+export const lastRecords = (sql: SqlClient.SqlClient, records: ReadonlyArray<BalanceRecord>) => sql<LastRecord>`
+  SELECT k.vault_id AS "vaultId", k.asset_id AS asset, k.at, h.amount::text AS amount, h.as_of AS "asOf"
+  FROM unnest(${records.map((_) => _.vaultId)}::text[], ${records.map((_) => _.asset)}::text[],
+    ${records.map((_) => _.occurredAt ?? null)}::timestamptz[]) AS k (vault_id, asset_id, at)
+  CROSS JOIN LATERAL (
+    SELECT b.amount, b.as_of FROM balance_history b
+    WHERE b.vault_id = k.vault_id AND b.asset_id = k.asset_id AND b.as_of <= coalesce(k.at, clock_timestamp())
+    ORDER BY b.as_of DESC, b.id DESC LIMIT 1
+  ) h`

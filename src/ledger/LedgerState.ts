@@ -1,0 +1,296 @@
+/**
+ * What a batch of records stands on: the rows that it names, as the database has them, read in one statement a
+ * table. The batch is applied to this state record by record (applyRecords.ts), so that a later record of a batch sees
+ * what an earlier one did, and what changed is then written in one statement a table (write.ts).
+ */
+import type { SqlClient, SqlError } from "@effect/sql"
+import { Effect } from "effect"
+import type { LRUCache } from "lru-cache"
+import type { TransactionStatus } from "../vaults/Vault.ts"
+import { BalanceHistory, lastRecords } from "./BalanceHistory.ts"
+import type { LedgerCatalog } from "./LedgerCatalog.ts"
+import type { Record } from "./Record.ts"
+import { Rows } from "./Rows.ts"
+
+export interface Network {
+  name: string
+  kind: string
+}
+export interface Asset {
+  id: string
+  symbol: string
+  name: string
+  decimals: number
+  network: string
+}
+export interface Organization {
+  id: string
+  name: string
+  networks: ReadonlyArray<string>
+}
+export interface Entity {
+  id: string
+  organizationId: string
+  name: string
+}
+export interface Vault {
+  id: string
+  entityId: string
+  organizationId: string
+  label: string
+  networks: ReadonlyArray<string>
+  createdAt: string
+}
+export interface User {
+  id: string
+  organizationId: string
+  email: string
+  name: string
+  status: string
+  organizationRole: string
+  /** Vaults with the Developer role, sorted. */
+  vaultIds: ReadonlyArray<string>
+}
+export interface Address {
+  vaultId: string
+  network: string
+  address: string
+  assetType: string
+  createdAt: string
+}
+export interface Transaction {
+  vaultId: string
+  hash: string
+  network: string
+  index: number
+  direction: "inbound" | "outbound"
+  status: TransactionStatus
+  asset: string
+  amount: string
+  from: string
+  to: string
+  timestamp: string
+}
+/** What one balance record says. `balances` holds the newest of each asset, `balance_history` all of them. */
+export interface Balance {
+  vaultId: string
+  asset: string
+  amount: string
+  /** When the amount was this: the record's `occurredAt`, or the time of recording. */
+  asOf: string
+  recordedAt: string
+}
+
+/** The earliest time that a vault's account was changed at. */
+export interface AccountChange {
+  vaultId: string
+  at: string
+}
+
+export interface State {
+  readonly networks: Rows<Network>
+  readonly assets: Rows<Asset>
+  readonly organizations: Rows<Organization>
+  readonly entities: Rows<Entity>
+  readonly vaults: Rows<Vault>
+  readonly users: Rows<User>
+  /** Users that a record of the batch deactivates, also when a later one activates them again. */
+  readonly deactivated: Set<string>
+  readonly addresses: Rows<Address>
+  readonly transactions: Rows<Transaction>
+  readonly balances: Rows<Balance>
+  readonly balanceHistory: BalanceHistory
+  /** By vault, the earliest time that its account was changed at: statements of that day and later are compared again. */
+  readonly accountChanges: Rows<AccountChange>
+}
+
+/** Notes that what counts for a vault's statements changed at a time. */
+export const accountChanged = ({ accountChanges }: State, vaultId: string, at: string): void => {
+  const known = accountChanges.get(vaultId)
+  if (known === undefined || at < known.at) accountChanges.change(vaultId, { vaultId, at })
+}
+
+const join = (...parts: ReadonlyArray<string | number>) => parts.join("\n")
+
+/** Begins a part of a batch that may be taken back by {@link undo}. */
+export const mark = (state: State): void => {
+  for (const rows of tables(state)) rows.mark()
+}
+
+/** Takes back what changed since {@link mark}. */
+export const undo = (state: State): void => {
+  for (const rows of tables(state)) rows.undo()
+}
+
+const tables = (state: State) => [
+  state.networks,
+  state.assets,
+  state.organizations,
+  state.entities,
+  state.vaults,
+  state.users,
+  state.addresses,
+  state.transactions,
+  state.balances,
+  state.balanceHistory,
+  state.accountChanges
+]
+
+/** Natural keys as text. Source: custody records, rule 1. */
+export const keyOf = {
+  address: (row: Pick<Address, "vaultId" | "network" | "address" | "assetType">) =>
+    join(row.vaultId, row.network, row.address, row.assetType),
+  transaction: (row: Pick<Transaction, "network" | "hash" | "index" | "vaultId" | "direction">) =>
+    join(row.hash, row.vaultId, row.network, row.index, row.direction),
+  balance: (row: Pick<Balance, "vaultId" | "asset">) => join(row.vaultId, row.asset)
+}
+
+/** The ids that records name, by table. */
+const idsIn = (records: ReadonlyArray<Record>) => {
+  const ids = {
+    networks: new Set<string>(),
+    assets: new Set<string>(),
+    organizations: new Set<string>(),
+    entities: new Set<string>(),
+    vaults: new Set<string>(),
+    users: new Set<string>()
+  }
+  for (const record of records) {
+    if (record.type === "network") ids.networks.add(record.name)
+    if ("network" in record) ids.networks.add(record.network)
+    if ("networks" in record) for (const name of record.networks) ids.networks.add(name)
+    if (record.type === "asset") ids.assets.add(record.id)
+    if ("asset" in record) ids.assets.add(record.asset)
+    if (record.type === "organization") ids.organizations.add(record.id)
+    if ("organizationId" in record) ids.organizations.add(record.organizationId)
+    if (record.type === "entity") ids.entities.add(record.id)
+    if ("entityId" in record) ids.entities.add(record.entityId)
+    if (record.type === "vault") ids.vaults.add(record.id)
+    if ("vaultId" in record) ids.vaults.add(record.vaultId)
+    if (record.type === "user") {
+      ids.users.add(record.id)
+      for (const { vaultId } of record.vaultRoles) ids.vaults.add(vaultId)
+    }
+  }
+  return ids
+}
+
+/** Rows of a table that are named: those that are remembered, and the others by one statement, which are remembered from then on. */
+const named = Effect.fnUntraced(function* <Row extends object, E>(
+  ids: ReadonlySet<string>,
+  remembered: LRUCache<string, Row>,
+  keyOf: (row: Row) => string,
+  read: (missing: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Row>, E>
+) {
+  const rows = new Rows<Row>()
+  const missing: Array<string> = []
+  for (const id of ids) {
+    const row = remembered.get(id)
+    if (row === undefined) missing.push(id)
+    else rows.load(id, row)
+  }
+  for (const row of missing.length === 0 ? [] : yield* read(missing)) {
+    remembered.set(keyOf(row), row)
+    rows.load(keyOf(row), row)
+  }
+  return rows
+})
+
+/** Reads what the records name; to be run under the locks of their organizations, with a catalog of the version read under them. */
+export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient, records: ReadonlyArray<Record>, catalog: LedgerCatalog) {
+  const ids = idsIn(records)
+  const state: State = {
+    networks: yield* named(
+      ids.networks,
+      catalog.networks,
+      ({ name }) => name,
+      (missing) => sql<Network>`SELECT name, kind FROM networks WHERE name = ANY(${missing})`
+    ),
+    assets: yield* named(
+      ids.assets,
+      catalog.assets,
+      ({ id }) => id,
+      (missing) => sql<Asset>`SELECT id, symbol, name, decimals, network FROM assets WHERE id = ANY(${missing})`
+    ),
+    organizations: yield* named(
+      ids.organizations,
+      catalog.organizations,
+      ({ id }) => id,
+      (missing) => sql<Organization>`SELECT id, name, networks FROM organizations WHERE id = ANY(${missing})`
+    ),
+    entities: yield* named(
+      ids.entities,
+      catalog.entities,
+      ({ id }) => id,
+      (missing) => sql<Entity>`SELECT id, organization_id AS "organizationId", name FROM entities WHERE id = ANY(${missing})`
+    ),
+    vaults: yield* named(
+      ids.vaults,
+      catalog.vaults,
+      ({ id }) => id,
+      (missing) => sql<Vault>`
+        SELECT id, entity_id AS "entityId", organization_id AS "organizationId", label, networks, created_at AS "createdAt"
+        FROM vaults WHERE id = ANY(${missing})`
+    ),
+    users: new Rows(),
+    deactivated: new Set(),
+    addresses: new Rows(),
+    transactions: new Rows(),
+    balances: new Rows(),
+    balanceHistory: new BalanceHistory(),
+    accountChanges: new Rows()
+  }
+  const unlessEmpty = <Row>(
+    wanted: { readonly size: number } | { readonly length: number },
+    rows: Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
+  ) => (("size" in wanted ? wanted.size : wanted.length) === 0 ? Effect.succeed<ReadonlyArray<Row>>([]) : rows)
+
+  for (const row of yield* unlessEmpty(
+    ids.users,
+    sql<User>`
+    SELECT u.id, u.organization_id AS "organizationId", u.email, u.name, u.status, u.organization_role AS "organizationRole",
+      ARRAY(SELECT r.vault_id FROM vault_roles r WHERE r.user_id = u.id ORDER BY r.vault_id)::text[] AS "vaultIds"
+    FROM users u WHERE u.id = ANY(${[...ids.users]})`
+  ))
+    state.users.load(row.id, row)
+
+  const addresses = records.filter((record) => record.type === "address")
+  for (const row of yield* unlessEmpty(
+    addresses,
+    sql<Address>`
+    SELECT a.vault_id AS "vaultId", a.network, a.address, a.asset_type AS "assetType", a.created_at AS "createdAt"
+    FROM unnest(${addresses.map((_) => _.vaultId)}::text[], ${addresses.map((_) => _.network)}::text[],
+      ${addresses.map((_) => _.address)}::text[], ${addresses.map((_) => _.assetType)}::text[]) AS k (vault_id, network, address, asset_type)
+    JOIN deposit_addresses a USING (vault_id, network, address, asset_type)`
+  ))
+    state.addresses.load(keyOf.address(row), row)
+
+  const transactions = records.filter((record) => record.type === "transaction")
+  // Only the hash is left to look up by: on a table that was never analyzed Postgres would take a vault's index instead,
+  // and read the vault's whole history for each record.
+  for (const row of yield* unlessEmpty(
+    transactions,
+    sql<Transaction>`
+    SELECT t.vault_id AS "vaultId", t.hash, t.network, t.index, t.direction, t.status, t.asset_id AS asset, t.amount::text AS amount,
+      t.from_address AS "from", t.to_address AS "to", t.timestamp
+    FROM unnest(${transactions.map((_) => _.hash)}::text[], ${transactions.map((_) => _.vaultId)}::text[],
+      ${transactions.map((_) => _.network)}::text[], ${transactions.map((_) => _.index)}::int[],
+      ${transactions.map((_) => _.direction)}::text[]) AS k (hash, vault_id, network, index, direction)
+    JOIN transactions t ON t.hash = k.hash AND t.vault_id IS NOT DISTINCT FROM k.vault_id AND t.network IS NOT DISTINCT FROM k.network
+      AND t.index IS NOT DISTINCT FROM k.index AND t.direction IS NOT DISTINCT FROM k.direction`
+  ))
+    state.transactions.load(keyOf.transaction(row), row)
+
+  const balances = records.filter((record) => record.type === "balance")
+  for (const row of yield* unlessEmpty(
+    balances,
+    sql<Balance>`
+    SELECT b.vault_id AS "vaultId", b.asset_id AS asset, b.amount::text AS amount, b.as_of AS "asOf", b.recorded_at AS "recordedAt"
+    FROM unnest(${balances.map((_) => _.vaultId)}::text[], ${balances.map((_) => _.asset)}::text[]) AS k (vault_id, asset_id)
+    JOIN balances b USING (vault_id, asset_id)`
+  ))
+    state.balances.load(keyOf.balance(row), row)
+  state.balanceHistory.load(yield* unlessEmpty(balances, lastRecords(sql, balances)))
+
+  return state
+})

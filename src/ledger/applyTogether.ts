@@ -1,0 +1,159 @@
+/**
+ * One transaction for batches of records that wait for the same organizations: their rows are loaded, each batch is
+ * applied to them in turn, and what all of them changed is written and recorded at once. A batch that does not fit is
+ * taken back and fails alone. Source: custody records, rules 1 to 3.
+ */
+import type { SqlClient } from "@effect/sql"
+import { Data, Effect, Either, Exit } from "effect"
+import { MasterKey, type Sealing } from "../crypto/MasterKey.ts"
+import { transaction } from "../database/sql.ts"
+import type { Occurrence } from "../events/Envelope.ts"
+import * as EventLog from "../events/EventLog.ts"
+import type { Kind } from "../events/Kind.ts"
+import * as Idempotency from "../http/Idempotency.ts"
+import { applyRecords, type Numbered } from "./applyRecords.ts"
+import type { LedgerCatalog } from "./LedgerCatalog.ts"
+import { load, mark, type State, undo } from "./LedgerState.ts"
+import type { Fault, Record } from "./Record.ts"
+import { write } from "./writeState.ts"
+
+/** What a batch did. `events` counts the events recorded. */
+export interface Applied {
+  readonly received: number
+  readonly changed: number
+  readonly unchanged: number
+  readonly events: number
+}
+
+/** Some records do not fit; nothing of the batch was applied. */
+export class InvalidRecords extends Data.TaggedError("InvalidRecords")<{ readonly faults: ReadonlyArray<Fault> }> {
+  override get message() {
+    return this.faults.map(({ field, line, reason }) => `line ${line}: ${field === "" ? "" : `${field} `}${reason}`).join("\n")
+  }
+}
+
+/** A line of a feed as it was read: a record, or what is wrong with it. */
+export interface Line {
+  readonly line: number
+  readonly read: Either.Either<Record, ReadonlyArray<Fault>>
+  /** The id or name that the line gives, even when it could not be read otherwise. */
+  readonly id?: string | undefined
+}
+
+/** A batch of lines. */
+export interface Batch {
+  readonly lines: ReadonlyArray<Line>
+  /** Whether it records events. */
+  readonly events: boolean
+  /** Its idempotency key, and what kept answers are sealed with; undefined without one. */
+  readonly identity: (Idempotency.Identity & { readonly master: Sealing }) | undefined
+}
+
+/** The answer to a batch, and what was applied for it: undefined where the answer was kept from an earlier request. */
+export interface Fed {
+  readonly answer: Idempotency.Kept
+  readonly applied: Applied | undefined
+}
+
+/** What became of one of several batches: its answer, or why it alone was refused. */
+export type Outcome = Exit.Exit<Fed, InvalidRecords | Idempotency.IdempotencyProblem>
+
+const shared: ReadonlySet<Record["type"]> = new Set(["transaction", "address", "balance"])
+
+/** Whether a record is of the catalog, which is applied while nobody else writes. */
+export const isCatalogRecord = ({ type }: Record): boolean => !shared.has(type)
+
+/** The records of a batch, what is wrong with its other lines, and the ids that those give. */
+const read = ({ lines }: Batch) => {
+  const records: Array<Numbered> = []
+  const faults: Array<Fault> = []
+  const broken = new Set<string>()
+  for (const { id, line, read } of lines) {
+    if (Either.isRight(read)) records.push({ line, record: read.right })
+    else {
+      faults.push(...read.left)
+      if (id !== undefined) broken.add(id)
+    }
+  }
+  return { records, faults, broken }
+}
+
+/** The organizations that a state refers to. */
+const organizationsIn = ({ entities, organizations, users, vaults }: State): ReadonlySet<string> =>
+  new Set([
+    ...[...vaults.all(), ...entities.all(), ...users.all()].map(({ organizationId }) => organizationId),
+    ...[...organizations.all()].map(({ id }) => id)
+  ])
+
+/**
+ * Applies batches in one transaction, in order. `organizationIds` are those of the vaults that they name; with a batch
+ * of the catalog, which comes alone, nobody else writes meanwhile and they need not be known. Returns what became of
+ * each; fails when the transaction does.
+ */
+export const applyTogether = (
+  sql: SqlClient.SqlClient,
+  catalog: LedgerCatalog,
+  batches: ReadonlyArray<Batch>,
+  organizationIds: ReadonlySet<string>
+) =>
+  transaction(sql)(
+    Effect.gen(function* () {
+      const all = batches.map((batch) => ({ batch, ...read(batch) }))
+      const records = all.flatMap((one) => one.records.map(({ record }) => record))
+      const exclusive = records.some(isCatalogRecord)
+      // Every other writer holds a row of the table, so this waits for them and keeps them out.
+      if (exclusive) yield* sql`LOCK TABLE event_streams IN EXCLUSIVE MODE`
+      const locked = yield* EventLog.lock(sql, organizationIds)
+      const state = yield* load(sql, records, catalog.at(locked.catalogVersion))
+      const streams = exclusive ? yield* EventLog.lock(sql, organizationsIn(state)) : locked
+      // A vault that was recorded after its organization was looked for is not locked: it was not recorded before.
+      if (!exclusive) state.vaults.retain(({ organizationId }) => streams.of.has(organizationId))
+
+      const occurrences: Array<Occurrence<Kind>> = []
+      let dates: ReadonlyMap<string, number> = streams.dates
+      const applyOne = ({ batch, broken, faults, records }: (typeof all)[number]) =>
+        Effect.suspend(() => {
+          mark(state)
+          const result = applyRecords(state, records, broken, new Date(streams.now).toISOString(), dates)
+          if (faults.length + result.faults.length > 0) {
+            undo(state)
+            return new InvalidRecords({ faults: [...faults, ...result.faults].sort((a, b) => a.line - b.line) })
+          }
+          dates = result.dates
+          if (batch.events) occurrences.push(...result.occurrences)
+          return Effect.succeed<Applied>({
+            received: batch.lines.length,
+            changed: result.changed,
+            unchanged: result.unchanged,
+            events: batch.events ? result.occurrences.length : 0
+          })
+        })
+
+      const outcomes: Array<Outcome> = []
+      for (const one of all) {
+        let applied: Applied | undefined
+        const answering = Effect.map(applyOne(one), (body): Idempotency.Kept => {
+          applied = body
+          return { status: 200, body }
+        })
+        const { identity } = one.batch
+        const once =
+          identity === undefined
+            ? answering
+            : Effect.provideService(Idempotency.guarded(sql, identity, answering), MasterKey, identity.master)
+        outcomes.push(
+          yield* Effect.matchEffect(once, {
+            onSuccess: (answer) => Effect.succeed<Outcome>(Exit.succeed({ answer, applied })),
+            onFailure: (error) => (error._tag === "SqlError" ? Effect.fail(error) : Effect.succeed<Outcome>(Exit.fail(error)))
+          })
+        )
+      }
+      yield* write(sql, state)
+      const created = occurrences.filter(({ organizationId }) => !streams.of.has(organizationId))
+      const fresh = created.length === 0 ? streams : yield* EventLog.lock(sql, new Set(created.map(({ organizationId }) => organizationId)))
+      yield* EventLog.append(sql, { ...streams, of: new Map([...streams.of, ...fresh.of]) }, occurrences)
+      yield* EventLog.keepDates(sql, streams, dates)
+      // failpoint: feed-written
+      return outcomes
+    })
+  )

@@ -1,0 +1,97 @@
+/** The texts of operational notices: what happened, since when, and how to go on. Decision D-23. */
+import { Duration } from "effect"
+
+/** What a notice tells. */
+export interface Facts {
+  readonly webhookId: string
+  /** Host of the webhook's URL; the rest of a URL may hold a secret and is not mailed. */
+  readonly host: string
+  /** Since when attempts fail, UTC ISO 8601. */
+  readonly since: string
+  /** Failed attempts in a row. */
+  readonly failures: number
+  readonly lastResult: string
+  readonly deliveryId: string
+}
+
+/** The settings that the texts speak of. */
+export interface Terms {
+  /** Wait before each attempt. */
+  readonly schedule: ReadonlyArray<Duration.Duration>
+  /** Time without a 2xx after which a webhook is disabled. */
+  readonly disableAfter: Duration.Duration
+}
+
+/** A subject and a plain text. */
+export interface Text {
+  readonly subject: string
+  readonly body: string
+}
+
+const table = ({ failures, host, lastResult, since, webhookId }: Facts, more: ReadonlyArray<readonly [string, string]> = []) =>
+  [
+    ["Webhook", webhookId],
+    ["Host", host],
+    ["Failing since", since],
+    ["Failed in a row", `${failures} ${failures === 1 ? "attempt" : "attempts"}`],
+    ["Last result", lastResult],
+    ...more
+  ]
+    .map(([name, value]) => `${`${name}:`.padEnd(17)}${value}`)
+    .join("\n")
+
+const redeliver = (webhookId: string) => `To redeliver an event once the endpoint works:
+  POST /v1/webhook-deliveries/{deliveryId}/redeliver
+To list the deliveries that did not arrive:
+  GET /v1/webhooks/${webhookId}/deliveries?status=FAILED&status=CANCELED`
+
+/** A duration in words, in its largest unit: `3 days`, `1 hour`. */
+export const inWords = (duration: Duration.Duration): string => {
+  const seconds = Math.round(Duration.toSeconds(duration))
+  for (const [unit, size] of [
+    ["day", 86_400],
+    ["hour", 3_600],
+    ["minute", 60]
+  ] as const) {
+    const count = Math.round(seconds / size)
+    if (seconds >= size) return `${count} ${unit}${count === 1 ? "" : "s"}`
+  }
+  return `${seconds} second${seconds === 1 ? "" : "s"}`
+}
+
+/** Deliveries are counted up to 10,000. */
+const canceledInWords = (count: number): string =>
+  count === 1 ? "1 delivery" : count > 10_000 ? "more than 10,000 deliveries" : `${count} deliveries`
+
+/** The texts, in the terms of the settings. */
+export const noticeTexts = ({ disableAfter, schedule }: Terms) => {
+  const span = inWords(schedule.reduce(Duration.sum, Duration.zero))
+  return {
+    /** At ten failed attempts and an hour, once a streak. */
+    streak: (facts: Facts): Text => ({
+      subject: `Webhook ${facts.webhookId} is failing (${facts.host})`,
+      body:
+        `Deliveries to your webhook keep failing. Each delivery is attempted ${schedule.length} times over about ${span}.\n\n${table(facts)}\n\n` +
+        `No action is needed if the endpoint recovers. Otherwise the webhook is disabled when the endpoint has not ` +
+        `returned 2xx for ${inWords(disableAfter)}.\n`
+    }),
+
+    /** At the first delivery that used up its schedule, once a day at the most. */
+    failed: (facts: Facts): Text => ({
+      subject: `A delivery to webhook ${facts.webhookId} failed permanently (${facts.host})`,
+      body:
+        `A delivery failed ${schedule.length} attempts and is not retried. You receive this notice at most once a day; ` +
+        `there may be more failed deliveries.\n\n${table(facts, [["Delivery", facts.deliveryId]])}\n\n${redeliver(facts.webhookId)}\n`
+    }),
+
+    /** At the automatic disable. */
+    disabled: (facts: Facts & { readonly gone: boolean; readonly canceled: number }): Text => ({
+      subject: `Webhook ${facts.webhookId} was disabled (${facts.host})`,
+      body:
+        `${facts.gone ? "The endpoint repeatedly returned 410 Gone" : `The endpoint has not returned 2xx for ${inWords(disableAfter)}`}, ` +
+        `so the webhook was disabled. Events are still recorded for 31 days; pending deliveries were canceled.\n\n` +
+        `${table(facts, [["Canceled", canceledInWords(facts.canceled)]])}\n\n` +
+        `To enable it again:\n  PATCH /v1/webhooks/${facts.webhookId} with {"status": "ACTIVE"}\n${redeliver(facts.webhookId)}\n`
+    })
+  }
+}

@@ -1,0 +1,87 @@
+/** Whether this process can do its work, for `/health/ready` on the platform listener. */
+import { SqlClient } from "@effect/sql"
+import { Effect, Option } from "effect"
+import { oldestId } from "../events/EventsRepo.ts"
+import { oldestWaiting } from "../events/outbox.ts"
+import { NOTICE_DAYS } from "../notifications/Notices.ts"
+import { TemporalConnection } from "../temporal/Connection.ts"
+import type { Readiness } from "./platformApp.ts"
+
+/** How often the look for overdue deliveries begins at the beginning, in ms. */
+const WHOLE = 60_000
+
+/**
+ * How overdue the longest overdue delivery is whose endpoint took the last one: one that nobody works on, or only slowly.
+ * A look begins where the one before ended: at the first delivery that was due and waited, or a little before the time of
+ * the look. Deliveries are never made due in the past, so nothing is missed but for a moment, and the entries of those
+ * that ended, which stay in the index while a backup holds a snapshot, are not walked through again.
+ */
+const overdueLook = (sql: SqlClient.SqlClient) => {
+  let from = "-infinity",
+    wholeAt = Number.NEGATIVE_INFINITY
+  return Effect.suspend(() => {
+    const begun = performance.now()
+    const whole = begun - wholeAt > WHOLE
+    return Effect.map(
+      sql<{ age: number | null; from: string }>`
+        WITH first AS MATERIALIZED (
+          SELECT d.next_attempt_at AS due FROM deliveries d
+          WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at >= ${whole ? "-infinity" : from}::timestamptz
+            AND d.next_attempt_at < now() AND d.id >= ${oldestId("del")}
+          ORDER BY d.next_attempt_at LIMIT 1)
+        SELECT least((SELECT due FROM first), now() - interval '5 seconds') AS from, (
+          SELECT extract(epoch FROM now() - d.next_attempt_at)::float8 FROM deliveries d
+          WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at >= (SELECT due FROM first) AND d.next_attempt_at < now()
+            AND d.id >= ${oldestId("del")}
+            AND NOT EXISTS (SELECT 1 FROM webhook_health h WHERE h.webhook_id = d.webhook_id AND h.consecutive_failures > 0)
+          ORDER BY d.next_attempt_at LIMIT 1) AS age`,
+      ([row]) => {
+        if (whole) wholeAt = begun
+        from = row?.from ?? "-infinity"
+        return row?.age ?? 0
+      }
+    )
+  })
+}
+
+/** A write that writes nothing. Where nothing can be written it is refused, and the connection is left for another one. */
+const writing = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE notices SET recipient = recipient WHERE false`)
+
+const rounded = (seconds: number) => Math.max(0, Math.round(seconds * 1000) / 1000)
+
+/**
+ * How the process is: each dependency with what is wrong with it. Reads and management go on without Temporal. What it
+ * costs to look follows from what waits at that moment.
+ */
+export const readiness = (api: boolean) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const connection = yield* TemporalConnection
+    const [oldest, overdue] = [oldestWaiting(sql), overdueLook(sql)]
+    const look = Effect.gen(function* () {
+      const undispatched = yield* oldest
+      const [row] = yield* sql<{ unsent: number | null; readOnly: boolean }>`
+        SELECT (SELECT extract(epoch FROM clock_timestamp() - n.created_at)::float8 FROM notices n
+            WHERE n.sent_at IS NULL AND n.created_at > now() - make_interval(days => ${NOTICE_DAYS}) ORDER BY n.created_at LIMIT 1) AS unsent,
+          current_setting('transaction_read_only') = 'on' AS "readOnly"`
+      return { undispatched: undispatched ?? 0, unsent: row?.unsent ?? 0, readOnly: row?.readOnly === true }
+    })
+    return Effect.gen(function* () {
+      const seen = Option.getOrUndefined(yield* look.pipe(Effect.timeout("2 seconds"), Effect.option))
+      if (seen?.readOnly === true) yield* Effect.ignore(writing)
+      // No more than a figure: where it takes too long it is not known, and the process is no less ready.
+      const late = seen === undefined ? Option.none() : yield* overdue.pipe(Effect.timeout("1 second"), Effect.option)
+      const temporalAnswers = yield* connection.answers
+      const state: Readiness = {
+        ready: seen !== undefined && ((temporalAnswers && !seen.readOnly) || api),
+        dependencies: {
+          postgres: seen === undefined ? "Postgres is unavailable" : seen.readOnly ? "Postgres is read-only: is it a standby?" : null,
+          temporal: temporalAnswers ? null : "Temporal is unavailable: events are recorded and wait"
+        },
+        oldestUndispatchedSeconds: seen === undefined ? null : rounded(seen.undispatched),
+        oldestOverdueSeconds: Option.match(late, { onNone: () => null, onSome: rounded }),
+        oldestUnsentNoticeSeconds: seen === undefined ? null : rounded(seen.unsent)
+      }
+      return state
+    }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  })

@@ -1,0 +1,135 @@
+/**
+ * The portal's paths beside the API's own: names to choose from, counts and health for lists, exact payloads, and what
+ * can be asked of a delivery that waits.
+ */
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { Duration, Effect, Option } from "effect"
+import { scopes } from "../credentials/Principal.ts"
+import { statuses } from "../deliveries/Delivery.ts"
+import { DeliveryCommands } from "../deliveries/DeliveryCommands.ts"
+import { RequestPreview } from "../deliveries/RequestPreview.ts"
+import { RETENTION_DAYS } from "../events/Event.ts"
+import { kinds, names } from "../events/Kind.ts"
+import { notFound } from "../http/Problem.ts"
+import { Settings } from "../settings/Settings.ts"
+import { ACTIVE_PER_ENTITY } from "../webhooks/limit.ts"
+import { ALWAYS_PORTS } from "../webhooks/url.ts"
+import { LIVE_SECRETS } from "../webhooks/Webhooks.ts"
+import { explorersOf } from "./explorers.ts"
+import { CONCURRENCY, Overview, type Span } from "./Overview.ts"
+import { done, json, pathId } from "./respond.ts"
+import { Search } from "./Search.ts"
+import { principalOf, Sessions } from "./Sessions.ts"
+
+const principal = Effect.flatMap(Sessions, ({ complete }) => Effect.map(complete, principalOf))
+
+/** A parameter of the query; empty when it is absent. */
+const parameter = (name: string) =>
+  Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => new URLSearchParams(url.split("?", 2)[1]).get(name) ?? "")
+
+/** The ids of a query, comma-separated; more than {@link CONCURRENCY} are ignored. */
+const idsOf = Effect.map(parameter("ids"), (ids) =>
+  ids
+    .split(",")
+    .filter((id) => id !== "" && !id.includes("\u0000"))
+    .slice(0, CONCURRENCY)
+)
+
+export const workRoutes = HttpRouter.empty.pipe(
+  HttpRouter.get(
+    "/context",
+    Effect.gen(function* () {
+      const { portalExplorers, webhookAllowPorts, webhookRotationGrace } = yield* Settings
+      return json({
+        ...(yield* (yield* Overview).reach(yield* principal)),
+        scopes,
+        kinds: names.map((name) => ({ name, when: kinds[name].when, scope: kinds[name].scope, schemaVersion: kinds[name].schemaVersion })),
+        deliveryStatuses: statuses,
+        activePerEntity: ACTIVE_PER_ENTITY,
+        liveSecrets: LIVE_SECRETS,
+        rotationGraceSeconds: Duration.toSeconds(webhookRotationGrace),
+        retentionDays: RETENTION_DAYS,
+        webhookPorts: [...ALWAYS_PORTS, ...webhookAllowPorts],
+        explorers: explorersOf(portalExplorers)
+      })
+    })
+  ),
+  HttpRouter.get(
+    "/event-counts",
+    Effect.gen(function* () {
+      const caller = yield* principal
+      return json(yield* (yield* Overview).eventCounts(caller, yield* idsOf))
+    })
+  ),
+  HttpRouter.get(
+    "/webhook-health",
+    Effect.gen(function* () {
+      const caller = yield* principal
+      return json(yield* (yield* Overview).webhookHealth(caller, yield* idsOf))
+    })
+  ),
+  HttpRouter.get(
+    "/webhook-traffic",
+    Effect.gen(function* () {
+      const caller = yield* principal
+      const wanted = yield* parameter("span")
+      const span: Span = wanted === "7d" || wanted === "31d" ? wanted : "24h"
+      return json(yield* (yield* Overview).traffic(caller, yield* idsOf, span))
+    })
+  ),
+  HttpRouter.get(
+    "/event-data",
+    Effect.gen(function* () {
+      const caller = yield* principal
+      return json(yield* (yield* Overview).eventData(caller, yield* idsOf))
+    })
+  ),
+  HttpRouter.get(
+    "/asset-names",
+    Effect.gen(function* () {
+      const caller = yield* principal
+      return json(yield* (yield* Overview).assetNames(caller, yield* idsOf))
+    })
+  ),
+  HttpRouter.get(
+    "/search",
+    Effect.gen(function* () {
+      const caller = yield* principal
+      const text = (yield* parameter("q")).trim().slice(0, 256)
+      return json({ data: text.length < 2 || text.includes("\u0000") ? [] : yield* (yield* Search).find(caller, text) })
+    })
+  ),
+  HttpRouter.get(
+    "/events/:id/payload",
+    Effect.gen(function* () {
+      const caller = yield* principal
+      return yield* Option.match(yield* (yield* Overview).payload(caller, yield* pathId), {
+        onNone: () => notFound(),
+        onSome: (payload) => Effect.succeed(HttpServerResponse.text(payload, { contentType: "application/json" }))
+      })
+    })
+  ),
+  HttpRouter.post(
+    "/deliveries/:id/retry-now",
+    Effect.gen(function* () {
+      const caller = yield* principal
+      yield* (yield* DeliveryCommands).retryNow(caller, yield* pathId)
+      return done()
+    })
+  ),
+  HttpRouter.post(
+    "/deliveries/:id/cancel",
+    Effect.gen(function* () {
+      const caller = yield* principal
+      yield* (yield* DeliveryCommands).cancel(caller, yield* pathId)
+      return done()
+    })
+  ),
+  HttpRouter.post(
+    "/deliveries/:id/sample",
+    Effect.gen(function* () {
+      const caller = yield* principal
+      return json(yield* (yield* RequestPreview).signed(caller, yield* pathId))
+    })
+  )
+)

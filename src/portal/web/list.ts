@@ -1,0 +1,131 @@
+/**
+ * Lists of the API, a page at a time. A live list reads its first page again and again: rows that are shown are updated
+ * where they are, and rows that came or went wait until the user takes them in, so that nothing moves under the cursor.
+ */
+import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useEffect, useRef } from "react"
+import { get } from "./api.ts"
+
+interface PageOf<A> {
+  readonly data: ReadonlyArray<A>
+  readonly pagination: { readonly limit: number; readonly nextCursor: string | null }
+}
+
+/** How a list is read. */
+export interface ListOptions<A> {
+  /** Milliseconds between two looks at the first page; absent: the list is not live. */
+  readonly every?: number
+  /** Rows of a page, 25. */
+  readonly limit?: number
+  /** What tells rows apart; their `id` when absent. */
+  readonly keyOf?: (row: A) => string
+}
+
+/** A list as pages show it. */
+export interface List<A> {
+  readonly rows: ReadonlyArray<A> | undefined
+  readonly keyOf: (row: A) => string
+  readonly error: unknown
+  /** Rows that came and wait to be shown. */
+  readonly added: number
+  /** Keys of rows that are still shown and do not belong to the list any more. */
+  readonly gone: ReadonlySet<string>
+  /** Takes in what came and lets go of what went. */
+  readonly takeIn: () => void
+  readonly hasNextPage: boolean
+  readonly isFetchingNextPage: boolean
+  readonly fetchNextPage: () => unknown
+  readonly refetch: () => Promise<unknown>
+  /** The path of the API and its query, for an export. */
+  readonly source: string
+}
+
+const PAGE = 25,
+  MOST = 500
+const idOf = (row: unknown): string => String((row as { readonly id?: unknown }).id)
+
+/** What the newest first page says about the rows that are shown. */
+const compare = <A>(rows: ReadonlyArray<A>, all: boolean, head: PageOf<A> | undefined, keyOf: (row: A) => string) => {
+  if (head === undefined) return { rows, added: [], gone: new Set<string>(), overlaps: true }
+  const fresh = new Map(head.data.map((row) => [keyOf(row), row]))
+  const known = new Set(rows.map(keyOf))
+  const lastKnown = head.data.findLastIndex((row) => known.has(keyOf(row)))
+  const added = head.data.filter((row, index) => !known.has(keyOf(row)) && (index < lastKnown || all || lastKnown < 0))
+  // Rows above the last one that both have, or every row where the first page is the whole list.
+  const end = head.pagination.nextCursor === null ? rows.length : rows.findLastIndex((row) => fresh.has(keyOf(row)))
+  const gone = new Set(rows.slice(0, Math.max(0, end)).flatMap((row) => (fresh.has(keyOf(row)) ? [] : [keyOf(row)])))
+  return { rows: rows.map((row) => fresh.get(keyOf(row)) ?? row), added, gone, overlaps: lastKnown >= 0 || rows.length === 0 }
+}
+
+/** A list of the API. `filters` with an empty value do not filter. */
+export const useList = <A>(path: string, filters: Readonly<Record<string, string>> = {}, options: ListOptions<A> = {}): List<A> => {
+  const client = useQueryClient()
+  const { every, keyOf = idOf, limit = PAGE } = options
+  const filter = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""))
+  const source = `${path}?${filter}${filter.size === 0 ? "" : "&"}`
+  // How many rows were shown before a reload.
+  const memory = `rows ${source}`
+  const first = Math.min(MOST, Math.max(limit, Number(sessionStorage.getItem(memory)) || 0))
+  const queryKey = [path, filter.toString()]
+  const base = useInfiniteQuery<PageOf<A>, Error, InfiniteData<PageOf<A>>, ReadonlyArray<string>, string>({
+    queryKey,
+    queryFn: ({ pageParam }) =>
+      get<PageOf<A>>(pageParam === "" ? `${source}limit=${first}` : `${source}limit=${limit}&cursor=${encodeURIComponent(pageParam)}`),
+    initialPageParam: "",
+    getNextPageParam: ({ pagination }) => pagination.nextCursor,
+    placeholderData: keepPreviousData,
+    ...(every === undefined ? {} : { staleTime: Number.POSITIVE_INFINITY, refetchOnMount: "always" as const })
+  })
+  const head = useQuery({
+    queryKey: [...queryKey, "head"],
+    queryFn: () => get<PageOf<A>>(`${source}limit=${limit}`),
+    enabled: every !== undefined && base.data !== undefined && !base.isPlaceholderData,
+    gcTime: 0,
+    ...(every === undefined ? {} : { refetchInterval: every })
+  })
+  const shown = base.data?.pages.flatMap(({ data }) => data)
+  const news = head.dataUpdatedAt > base.dataUpdatedAt ? head.data : undefined
+  const found = shown === undefined ? undefined : compare(shown, !base.hasNextPage, news, keyOf)
+
+  const takeIn = () => {
+    if (found === undefined || news === undefined) return
+    client.setQueryData<InfiniteData<PageOf<A>>>(queryKey, (old) => {
+      const [top, ...rest] = old?.pages ?? []
+      if (top === undefined || !found.overlaps) return { pages: [news], pageParams: [""] }
+      const kept = (page: PageOf<A>) => ({ ...page, data: page.data.filter((row) => !found.gone.has(keyOf(row))) })
+      return { pageParams: old?.pageParams ?? [""], pages: [{ ...top, data: [...found.added, ...kept(top).data] }, ...rest.map(kept)] }
+    })
+  }
+  // An empty list has nothing that could move.
+  const empty = found !== undefined && found.rows.length === 0 && found.added.length > 0
+  const take = useRef(takeIn)
+  take.current = takeIn
+  useEffect(() => {
+    if (empty) take.current()
+  }, [empty])
+
+  return {
+    rows: found?.rows,
+    keyOf,
+    error: base.error,
+    added: empty ? 0 : (found?.added.length ?? 0),
+    gone: found?.gone ?? new Set(),
+    takeIn,
+    hasNextPage: base.hasNextPage,
+    isFetchingNextPage: base.isFetchingNextPage,
+    fetchNextPage: () => {
+      sessionStorage.setItem(memory, String((shown?.length ?? 0) + limit))
+      return base.fetchNextPage()
+    },
+    refetch: base.refetch,
+    source
+  }
+}
+
+/** The first rows of a list, read once in a while: for what is shown beside something else. */
+export const useFew = <A>(path: string, limit: number, every?: number) =>
+  useQuery({
+    queryKey: [path, "few", limit],
+    queryFn: async () => (await get<PageOf<A>>(`${path}${path.includes("?") ? "&" : "?"}limit=${limit}`)).data,
+    ...(every === undefined ? {} : { refetchInterval: every })
+  })

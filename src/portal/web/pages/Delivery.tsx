@@ -1,0 +1,159 @@
+/** One delivery: a row that opens to its attempts and to what can be done with it. */
+import { type ReactNode, useState } from "react"
+import type { Delivery } from "../../../deliveries/Delivery.ts"
+import { post, postOnce } from "../api.ts"
+import { About, type EventData } from "../parts/About.tsx"
+import { Button } from "../parts/Button.tsx"
+import { Id } from "../parts/Copy.tsx"
+import { Ask } from "../parts/Dialog.tsx"
+import { attempt, notify } from "../parts/Notices.tsx"
+import { Result, State } from "../parts/Status.tsx"
+import { Time, took, useNow } from "../parts/Time.tsx"
+import { useUser } from "../session.ts"
+import { RequestDialog } from "./Request.tsx"
+
+export interface DeliveryRowProps {
+  readonly delivery: Delivery
+  /** What tells it from the others of its list. */
+  readonly title: string
+  /** What its event is about, where the page does not say it already. */
+  readonly data: EventData | undefined
+  readonly symbolOf: (asset: string) => string
+  readonly links: ReactNode
+  readonly refresh: () => Promise<unknown>
+}
+
+const ends: Readonly<Record<string, string>> = {
+  EXHAUSTED: "Every attempt of the schedule failed.",
+  WEBHOOK_DISABLED: "Canceled because the webhook was disabled.",
+  WEBHOOK_DELETED: "Canceled because the webhook was deleted.",
+  EXPIRED: "Canceled after waiting for 31 days.",
+  MANUAL: "Canceled by an owner."
+}
+
+export const DeliveryRow = ({ data, delivery, links, refresh, symbolOf, title }: DeliveryRowProps) => {
+  const { attempts, createdAt, id, status } = delivery
+  const last = attempts.at(-1)
+  return (
+    <details className="delivery">
+      <summary>
+        <span className="what">
+          <span className="kind">{title}</span>
+          {data === undefined ? null : <About data={data} symbolOf={symbolOf} />}
+        </span>
+        <State value={status} />
+        <span className="under tries">
+          {attempts.length === 1 ? "1 attempt" : `${attempts.length} attempts`}
+          {last === undefined ? "" : `, ${took(last.latencyMs)}`}
+        </span>
+        <span className="under when">
+          <Time at={createdAt} as="ago" />
+        </span>
+      </summary>
+      <div className="inside">
+        <Attempts delivery={delivery} />
+        <End delivery={delivery} />
+        <p className="ids">
+          <Id text={id} what="Delivery id" />
+          <span className="links">{links}</span>
+        </p>
+        <DeliveryActions delivery={delivery} refresh={refresh} />
+      </div>
+    </details>
+  )
+}
+
+const Attempts = ({ delivery: { attempts, nextAttemptAt } }: { readonly delivery: Delivery }) => {
+  const now = useNow(1_000)
+  return (
+    <ol className="timeline" aria-label="Attempts">
+      {attempts.map((attempt, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: an attempt is its number
+        <li key={index}>
+          <span className="number">{index + 1}</span>
+          <div>
+            <p>
+              <Result result={attempt.result} httpStatus={attempt.httpStatus} /> <span className="digits">{took(attempt.latencyMs)}</span>{" "}
+              <Time at={attempt.at} />
+            </p>
+            {attempt.bodySnippet === null || attempt.bodySnippet === "" ? null : <pre className="snippet">{attempt.bodySnippet}</pre>}
+          </div>
+        </li>
+      ))}
+      {nextAttemptAt === null ? null : (
+        <li className="next">
+          <span className="number">{attempts.length + 1}</span>
+          <p>
+            {Date.parse(nextAttemptAt) <= now ? (
+              "Now"
+            ) : (
+              <span>
+                Next attempt <Time at={nextAttemptAt} as="ago" />, <Time at={nextAttemptAt} />
+              </span>
+            )}
+          </p>
+        </li>
+      )}
+    </ol>
+  )
+}
+
+const End = ({ delivery: { deliveredAt, failureReason, replayedFromDeliveryId } }: { readonly delivery: Delivery }) =>
+  failureReason === null && deliveredAt === null && replayedFromDeliveryId === null ? null : (
+    <p className="under">
+      {failureReason === null ? "" : (ends[failureReason] ?? failureReason)}
+      {deliveredAt === null ? null : (
+        <>
+          Delivered <Time at={deliveredAt} />.
+        </>
+      )}{" "}
+      {replayedFromDeliveryId === null ? "" : "This is a redelivery of an earlier delivery."}
+    </p>
+  )
+
+const DeliveryActions = ({
+  delivery: { id, nextAttemptAt },
+  refresh
+}: {
+  readonly delivery: Delivery
+  readonly refresh: () => Promise<unknown>
+}) => {
+  const { isOwner } = useUser()
+  const [shown, setShown] = useState(false)
+  if (!isOwner) return null
+  const act = (what: () => Promise<unknown>, said: string) => async () => {
+    await what()
+    await refresh()
+    notify(said)
+  }
+  return (
+    <div className="actions">
+      {nextAttemptAt === null ? (
+        <Ask
+          label="Redeliver"
+          title="Redeliver this event?"
+          text="This creates a new delivery of the same event, with the webhook's current URL and secrets. Your endpoint recognizes the event by its id."
+          yes="Redeliver"
+          act={act(() => postOnce(`/v1/webhook-deliveries/${id}/redeliver`, crypto.randomUUID()), "Redelivery started")}
+        />
+      ) : (
+        <>
+          <Button onClick={attempt(act(() => post(`/deliveries/${id}/retry-now`), "Retrying now"))}>Retry now</Button>
+          <Ask
+            label="Cancel"
+            kind="danger"
+            title="Cancel this delivery?"
+            text="No further attempt is made. An attempt that is in progress finishes, and a 2xx response still counts as delivered."
+            yes="Cancel delivery"
+            danger
+            act={act(() => post(`/deliveries/${id}/cancel`), "Delivery canceled")}
+          />
+        </>
+      )}
+      <Button kind="quiet" onClick={() => setShown(true)}>
+        Request and verification
+      </Button>
+      <RequestDialog deliveryId={id} open={shown} onClose={() => setShown(false)} />
+    </div>
+  )
+}

@@ -1,0 +1,208 @@
+/** Home: the first day's steps, what needs attention, and the latest events. */
+import { CircleCheck, TriangleAlert } from "lucide-react"
+import type { ReactNode } from "react"
+import { Link } from "react-router"
+import type { ApiKey } from "../../../credentials/ApiKeys.ts"
+import type { Health, Webhook } from "../../../webhooks/Webhook.ts"
+import type { Traffic } from "../../Overview.ts"
+import { useBeside, useOne, useSymbols } from "../data.ts"
+import { useFew } from "../list.ts"
+import { About, assetsOf } from "../parts/About.tsx"
+import { Page, Section } from "../parts/Page.tsx"
+import { Sparkline } from "../parts/Sparkline.tsx"
+import { Failure, Loading } from "../parts/States.tsx"
+import { left, Time, useNow } from "../parts/Time.tsx"
+import { useUser } from "../session.ts"
+import type { LoggedEvent } from "./Events.tsx"
+import { WebhookState, webhookName } from "./Webhooks.tsx"
+
+const SOON_MS = 14 * 86_400_000
+const SHOWN = 8
+
+export const HomePage = () => {
+  const { isOwner, name } = useUser()
+  const keys = useOne<{ readonly data: ReadonlyArray<ApiKey> }>("/keys", { every: 30_000 })
+  const webhooks = useFew<Webhook>("/v1/webhooks", 100, 15_000)
+  const ids = webhooks.data?.map(({ id }) => id) ?? []
+  const health = useBeside<Health>("/webhook-health", ids, 15_000).data
+  if (keys.data === undefined || webhooks.data === undefined) {
+    const error = keys.error ?? webhooks.error
+    return <Page title="Home">{error === null ? <Loading /> : <Failure error={error} retry={() => void webhooks.refetch()} />}</Page>
+  }
+  const live = keys.data.data.filter(({ revokedAt }) => revokedAt === null)
+  const steps: ReadonlyArray<Step> = [
+    {
+      done: live.length > 0,
+      title: "Create an API key",
+      to: "/keys/new",
+      text: "It acts for you, with the scopes and vaults that you choose."
+    },
+    {
+      done: live.some(({ lastUsedAt }) => lastUsedAt !== null),
+      title: "Make the first call",
+      href: "/v1/docs/guides/quick-start",
+      text: "curl, TypeScript, Python or Go: the quick start has the lines."
+    },
+    ...(isOwner
+      ? [
+          {
+            done: webhooks.data.length > 0,
+            title: "Create a webhook",
+            to: "/webhooks/new",
+            text: "Signed events arrive at your endpoint as they happen."
+          },
+          {
+            done: Object.values(health ?? {}).some(({ lastSuccessAt }) => lastSuccessAt !== null),
+            title: "Receive a verified delivery",
+            to: webhooks.data[0] === undefined ? "/webhooks" : `/webhooks/${webhooks.data[0].id}`,
+            text: "Send a test event, verify its signature, and wait for the first real one."
+          }
+        ]
+      : [])
+  ]
+  return (
+    <Page title="Home" heading={`Hello, ${name.split(" ")[0] ?? name}`}>
+      {steps.every(({ done }) => done) ? null : <Checklist steps={steps} />}
+      <Attention keys={live} webhooks={webhooks.data} health={health} />
+      {webhooks.data.length === 0 ? null : <WebhookGlance webhooks={webhooks.data} health={health} />}
+      <Latest />
+    </Page>
+  )
+}
+
+interface Step {
+  readonly done: boolean
+  readonly title: string
+  readonly text: string
+  readonly to?: string
+  readonly href?: string
+}
+
+const Checklist = ({ steps }: { readonly steps: ReadonlyArray<Step> }) => (
+  <Section title="Get started" lead={`${steps.filter(({ done }) => done).length} of ${steps.length} steps done`}>
+    <ol className="checklist">
+      {steps.map(({ done, href, text, title, to }) => (
+        <li key={title} className={done ? "done" : undefined}>
+          {done ? <CircleCheck role="img" aria-label="Done" size={20} /> : <span className="ring" role="img" aria-label="To do" />}
+          <span>
+            {done ? <b>{title}</b> : to === undefined ? <a href={href}>{title}</a> : <Link to={to}>{title}</Link>}
+            <small>{text}</small>
+          </span>
+        </li>
+      ))}
+    </ol>
+  </Section>
+)
+
+interface AttentionProps {
+  readonly keys: ReadonlyArray<ApiKey>
+  readonly webhooks: ReadonlyArray<Webhook>
+  readonly health: Readonly<Record<string, Health>> | undefined
+}
+
+const Attention = ({ health, keys, webhooks }: AttentionProps) => {
+  const now = useNow(60_000)
+  type Item = readonly [key: string, to: string, what: ReactNode]
+  const items: ReadonlyArray<Item> = [
+    ...webhooks.flatMap((webhook): ReadonlyArray<Item> => {
+      const to = `/webhooks/${webhook.id}`
+      const { consecutiveFailures = 0, failed24h = 0, state = "HEALTHY" } = health?.[webhook.id] ?? {}
+      if (webhook.status === "DISABLED" && webhook.disabledReason !== "MANUAL")
+        return [[webhook.id, to, `${webhookName(webhook)} was disabled because its endpoint kept failing`] as const]
+      if (webhook.status !== "ACTIVE") return []
+      if (state !== "HEALTHY")
+        return [
+          [
+            webhook.id,
+            to,
+            `${webhookName(webhook)}: ${consecutiveFailures} failed ${consecutiveFailures === 1 ? "attempt" : "attempts"} in a row`
+          ] as const
+        ]
+      return failed24h > 0
+        ? [
+            [
+              webhook.id,
+              `${to}?show=deliveries&status=FAILED`,
+              `${webhookName(webhook)}: ${failed24h} failed deliveries in 24 hours`
+            ] as const
+          ]
+        : []
+    }),
+    ...keys.flatMap(
+      ({ expiresAt, id, label }): ReadonlyArray<Item> =>
+        expiresAt === null || Date.parse(expiresAt) - now > SOON_MS
+          ? []
+          : [
+              [
+                id,
+                `/keys/new?replaces=${id}`,
+                Date.parse(expiresAt) <= now ? `API key ${label} has expired` : `API key ${label} expires in ${left(expiresAt, now)}`
+              ]
+            ]
+    )
+  ]
+  return (
+    <Section title="Needs attention">
+      {items.length === 0 ? (
+        <p className="calm">
+          <CircleCheck aria-hidden size={18} /> Nothing right now
+        </p>
+      ) : (
+        <ul className="rows attention" aria-label="Needs attention">
+          {items.map(([key, to, what]) => (
+            <li key={key}>
+              <Link to={to}>
+                <TriangleAlert aria-hidden size={16} />
+                <span>{what}</span>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  )
+}
+
+const WebhookGlance = ({ health, webhooks }: Omit<AttentionProps, "keys">) => {
+  const shown = webhooks.slice(0, SHOWN)
+  const { data: traffic } = useBeside<Traffic>(
+    "/webhook-traffic",
+    shown.map(({ id }) => id),
+    60_000
+  )
+  return (
+    <Section title="Webhooks, last 24 hours" actions={<Link to="/webhooks">View all</Link>}>
+      <ul className="glance">
+        {shown.map((webhook) => (
+          <li key={webhook.id}>
+            <Link to={`/webhooks/${webhook.id}`}>{webhookName(webhook)}</Link>
+            <WebhookState webhook={webhook} health={health?.[webhook.id]} />
+            <Sparkline traffic={traffic?.[webhook.id]} />
+            <span className="under">{health?.[webhook.id]?.delivered24h ?? "…"} delivered</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}
+
+const Latest = () => {
+  const { data } = useFew<LoggedEvent>("/v1/webhook-events", SHOWN)
+  const symbolOf = useSymbols(assetsOf(data?.map(({ payload }) => payload.data) ?? []))
+  if (data === undefined || data.length === 0) return null
+  return (
+    <Section title="Latest events" actions={<Link to="/events">View all</Link>}>
+      <ul className="rows latest" aria-label="Latest events">
+        {data.map(({ id, kind, occurredAt, payload }) => (
+          <li key={id}>
+            <Link to={`/events/${id}`}>{kind}</Link>
+            <About data={payload.data} symbolOf={symbolOf} />
+            <span className="under when">
+              <Time at={occurredAt} as="ago" />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}

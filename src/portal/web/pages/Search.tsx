@@ -1,0 +1,174 @@
+/** Search over what the user sees: a dialog that opens with ⌘K or Ctrl+K on every page, and a page of its own. */
+import { useQuery } from "@tanstack/react-query"
+import { Search as Icon } from "lucide-react"
+import { type KeyboardEvent, useEffect, useRef, useState } from "react"
+import { Link, useNavigate, useSearchParams } from "react-router"
+import type { Found } from "../../Search.ts"
+import { get } from "../api.ts"
+import { Dialog } from "../parts/Dialog.tsx"
+import { TextField } from "../parts/Field.tsx"
+import { Page } from "../parts/Page.tsx"
+import { Empty, Failure, Loading } from "../parts/States.tsx"
+import { Time } from "../parts/Time.tsx"
+
+const kinds: Readonly<Record<Found["is"], string>> = {
+  vault: "Vault",
+  webhook: "Webhook",
+  event: "Event",
+  delivery: "Delivery",
+  transaction: "Transaction",
+  address: "Deposit address",
+  key: "API key"
+}
+
+const hint = "A transaction hash, an address, an id (evt_, del_, whs_, vault_), or a name."
+
+/** The text once the user has stopped typing for a moment. */
+const useSettled = (text: string): string => {
+  const [settled, setSettled] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), 150)
+    return () => clearTimeout(timer)
+  }, [text])
+  return settled
+}
+
+const useFound = (text: string) => {
+  const wanted = text.trim()
+  return useQuery({
+    queryKey: ["search", wanted],
+    queryFn: () => get<{ readonly data: ReadonlyArray<Found> }>(`/search?q=${encodeURIComponent(wanted)}`),
+    enabled: wanted.length >= 2
+  })
+}
+
+const Result = ({ found: { at, is, label, note } }: { readonly found: Found }) => (
+  <>
+    <span className="kind">{kinds[is]}</span>
+    <span className="label">{label}</span>
+    <span className="under">
+      {note} {at === null ? null : <Time at={at} />}
+    </span>
+  </>
+)
+
+export const SearchPage = () => {
+  const [search, setSearch] = useSearchParams()
+  const text = search.get("q") ?? ""
+  const { data, error, refetch } = useFound(text)
+  return (
+    <Page title="Search">
+      <TextField
+        label="Search"
+        type="search"
+        hint={hint}
+        value={text}
+        onValue={(q) => setSearch(q === "" ? {} : { q }, { replace: true })}
+      />
+      {text.trim().length < 2 ? null : data === undefined ? (
+        error === null ? (
+          <Loading lines={2} />
+        ) : (
+          <Failure error={error} retry={() => void refetch()} />
+        )
+      ) : data.data.length === 0 ? (
+        <Empty icon={Icon} title="Nothing found">
+          <p>Search covers what you can see. Events and deliveries are kept for 31 days.</p>
+        </Empty>
+      ) : (
+        <ul className="rows results" aria-label="Results">
+          {data.data.map((found) => (
+            <li key={`${found.is} ${found.to}`}>
+              <Link to={found.to}>
+                <Result found={found} />
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Page>
+  )
+}
+
+/** The search of every page, which the keyboard and the side column open. */
+export const SearchDialog = ({ onClose }: { readonly onClose: () => void }) => (
+  <Dialog title="Search" open onClose={onClose} wide>
+    <Finder close={onClose} />
+  </Dialog>
+)
+
+const Finder = ({ close }: { readonly close: () => void }) => {
+  const [text, setText] = useState("")
+  const [at, setAt] = useState(0)
+  const navigate = useNavigate()
+  const { data, error, isFetching } = useFound(useSettled(text))
+  const list = useRef<HTMLDivElement>(null)
+  const results = data?.data ?? []
+  const chosen = Math.min(at, results.length - 1)
+  const go = (found: Found | undefined) => {
+    if (found === undefined) return
+    close()
+    void navigate(found.to)
+  }
+  const pressed = (event: KeyboardEvent) => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0
+    if (step !== 0) {
+      event.preventDefault()
+      const next = Math.max(0, Math.min(results.length - 1, chosen + step))
+      setAt(next)
+      list.current?.children[next]?.scrollIntoView({ block: "nearest" })
+    }
+    if (event.key === "Enter") {
+      event.preventDefault()
+      go(results[chosen])
+    }
+  }
+  return (
+    <div className="finder">
+      <input
+        type="search"
+        role="combobox"
+        aria-label="Search"
+        aria-expanded={results.length > 0}
+        aria-controls="found"
+        aria-activedescendant={results.length > 0 ? `found-${chosen}` : undefined}
+        placeholder={hint}
+        // biome-ignore lint/a11y/noAutofocus: the dialog is this field
+        autoFocus
+        value={text}
+        onChange={({ target }) => {
+          setText(target.value)
+          setAt(0)
+        }}
+        onKeyDown={pressed}
+      />
+      <div role="status" className="hint">
+        {error !== null
+          ? "Search failed. The service cannot be reached."
+          : text.trim().length < 2
+            ? hint
+            : results.length > 0
+              ? `${results.length} found`
+              : isFetching
+                ? "Searching…"
+                : "Nothing found"}
+      </div>
+      <div role="listbox" id="found" aria-label="Results" ref={list} className="results">
+        {results.map((found, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the field that has the focus handles the keys
+          <div
+            key={`${found.is} ${found.to}`}
+            id={`found-${index}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === chosen}
+            onClick={() => go(found)}
+            onMouseMove={() => setAt(index)}
+          >
+            <Result found={found} />
+          </div>
+        ))}
+      </div>
+    </div>
+  )
+}

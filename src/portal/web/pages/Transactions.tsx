@@ -1,0 +1,134 @@
+/** A vault's transactions, with the API's filters, which the address keeps. */
+import { ArrowDownLeft, ArrowUpRight, History } from "lucide-react"
+import { Link } from "react-router"
+import type { Transaction } from "../../../vaults/Vault.ts"
+import { networkName } from "../chains.ts"
+import { useSymbols } from "../data.ts"
+import { useList } from "../list.ts"
+import { Amount, grouped, placesOf, sum, useAllDigits } from "../parts/Amount.tsx"
+import { Network, OnChain } from "../parts/Chain.tsx"
+import { Select, TextField, Toggle } from "../parts/Field.tsx"
+import { Filters, useFilters, utc } from "../parts/Filters.tsx"
+import { Empty } from "../parts/States.tsx"
+import { State, wordOf } from "../parts/Status.tsx"
+import { Export, Table } from "../parts/Table.tsx"
+import { Time } from "../parts/Time.tsx"
+
+const statuses = ["pending", "confirmed", "failed", "replaced", "dropped"]
+const names = ["direction", "status", "network", "hash", "after", "before"] as const
+
+export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; readonly networks: ReadonlyArray<string> }) => {
+  const [everyDigit, setEveryDigit] = useAllDigits()
+  const filters = useFilters(names)
+  const { after, before, direction, hash, network, status } = filters.values
+  const list = useList<Transaction>(
+    `/v1/vaults/${vaultId}/transactions`,
+    { direction, status, network, hash: hash.trim(), occurredAfter: utc(after), occurredBefore: utc(before) },
+    {
+      every: 10_000,
+      keyOf: ({ amount, asset, direction, from, hash, network, to }) => [network, hash, direction, asset, amount, from, to].join(" ")
+    }
+  )
+  const symbolOf = useSymbols(list.rows?.map(({ asset }) => asset) ?? [])
+  const places = placesOf(list.rows?.map(({ amount }) => amount) ?? [], everyDigit)
+  return (
+    <>
+      <Filters filters={filters}>
+        <Select label="Direction" value={direction} onValue={(value) => filters.set({ direction: value })}>
+          <option value="">Any</option>
+          <option value="inbound">Received</option>
+          <option value="outbound">Sent</option>
+        </Select>
+        <Select label="Status" value={status} onValue={(value) => filters.set({ status: value })}>
+          <option value="">Any</option>
+          {statuses.map((one) => (
+            <option key={one} value={one}>
+              {wordOf(one)}
+            </option>
+          ))}
+        </Select>
+        <Select label="Network" value={network} onValue={(value) => filters.set({ network: value })}>
+          <option value="">Any</option>
+          {networks.map((one) => (
+            <option key={one} value={one}>
+              {networkName(one)}
+            </option>
+          ))}
+        </Select>
+        <TextField label="Hash" value={hash} spellCheck={false} onValue={(value) => filters.set({ hash: value })} />
+        <TextField label="From" type="datetime-local" value={after} onValue={(value) => filters.set({ after: value })} />
+        <TextField label="Until" type="datetime-local" value={before} onValue={(value) => filters.set({ before: value })} />
+      </Filters>
+      <div className="toolbar">
+        <Toggle label="Every digit" checked={everyDigit} onChecked={setEveryDigit} />
+        <span className="spring" />
+        <Export name="transactions" source={list.source} />
+      </div>
+      <Table
+        list={list}
+        label="Transactions"
+        empty={<Empty icon={History} title={filters.any ? "No transactions match these filters" : "No transactions yet"} />}
+        columns={[
+          {
+            label: "Amount",
+            align: "right",
+            heads: true,
+            cell: ({ amount, asset, direction }) => (
+              <Amount amount={amount} symbol={symbolOf(asset)} places={places} sign={direction === "inbound" ? "+" : "−"} />
+            )
+          },
+          {
+            label: "Counterparty",
+            cell: ({ direction, from, network, to }) => (
+              <span className="party">
+                {direction === "inbound" ? <ArrowDownLeft aria-hidden size={14} /> : <ArrowUpRight aria-hidden size={14} />}
+                {direction === "inbound" ? "From" : "To"}{" "}
+                <OnChain is="address" network={network} text={direction === "inbound" ? from : to} />
+              </span>
+            )
+          },
+          {
+            label: "Hash",
+            from: "medium",
+            cell: ({ hash, network }) => <OnChain is="transaction" network={network} text={hash} />
+          },
+          { label: "Network", from: "wide", cell: ({ network }) => <Network name={network} /> },
+          { label: "Status", cell: ({ status }) => <State value={status} /> },
+          {
+            label: "Time",
+            cell: ({ hash, timestamp }) => (
+              <Link className="plainly" to={`/search?q=${encodeURIComponent(hash)}`} title="Events of this transaction">
+                <Time at={timestamp} />
+              </Link>
+            )
+          }
+        ]}
+        foot={(rows) => (list.hasNextPage ? null : <Sums rows={rows} symbolOf={symbolOf} />)}
+      />
+    </>
+  )
+}
+
+/** The sums of every confirmed transaction of the list, by asset: exact, and only where all of them are here. */
+const Sums = ({ rows, symbolOf }: { readonly rows: ReadonlyArray<Transaction>; readonly symbolOf: (asset: string) => string }) => {
+  const confirmed = rows.filter(({ status }) => status === "confirmed")
+  const assets = [...new Set(confirmed.map(({ asset }) => asset))].sort()
+  if (assets.length === 0) return null
+  const total = (asset: string, way: string) =>
+    grouped(sum(confirmed.flatMap((one) => (one.asset === asset && one.direction === way ? [one.amount] : []))))
+  return (
+    <details className="sums">
+      <summary>
+        Sums of {confirmed.length} confirmed {confirmed.length === 1 ? "transaction" : "transactions"}
+      </summary>
+      <ul>
+        {assets.map((asset) => (
+          <li key={asset}>
+            <b title={asset}>{symbolOf(asset)}</b> <span className="digits">+{total(asset, "inbound")}</span>{" "}
+            <span className="digits">−{total(asset, "outbound")}</span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}

@@ -1,0 +1,53 @@
+/** What follows the creation of a webhook: its secret, once, code that verifies, and a first event. */
+import { Tabs } from "radix-ui"
+import type { CreatedWebhook } from "../../../webhooks/Webhook.ts"
+import { LinkButton } from "../parts/Button.tsx"
+import { Code } from "../parts/Code.tsx"
+import { Page, Section } from "../parts/Page.tsx"
+import { Secret } from "../parts/Secret.tsx"
+import { samples, tryLocally } from "./samples.ts"
+import { TestEvent } from "./TestEvent.tsx"
+import { webhookName } from "./Webhooks.tsx"
+
+export const WebhookCreated = ({ webhook }: { readonly webhook: CreatedWebhook }) => (
+  <Page title="Webhook created" back={["/webhooks", "Webhooks"]} lead={webhookName(webhook)}>
+    <ol className="steps">
+      <li>
+        <Secret title="Store the signing secret" what="Signing secret" secret={webhook.secret}>
+          <p className="hint">Your endpoint verifies with it that a request comes from this service. A lost secret can only be rotated.</p>
+        </Secret>
+      </li>
+      <li>
+        <Section title="Verify what you receive" lead="Verify the raw body before you parse it.">
+          <Tabs.Root defaultValue={samples[0].name} className="tabs">
+            <Tabs.List aria-label="Language">
+              {samples.map(({ name }) => (
+                <Tabs.Trigger key={name} value={name}>
+                  {name}
+                </Tabs.Trigger>
+              ))}
+              <Tabs.Trigger value="curl">curl</Tabs.Trigger>
+            </Tabs.List>
+            {samples.map(({ name, text }) => (
+              <Tabs.Content key={name} value={name}>
+                <Code title={name} text={text} asItIs />
+              </Tabs.Content>
+            ))}
+            <Tabs.Content value="curl">
+              <p className="hint">Sends a signed event to a server on your machine, so that you can try your code before it is public.</p>
+              <Code title="curl" text={tryLocally} asItIs />
+            </Tabs.Content>
+          </Tabs.Root>
+        </Section>
+      </li>
+      <li>
+        <Section title="Send a test event" lead="Your endpoint receives a signed event of the kind webhook.ping.">
+          <div className="actions">
+            <TestEvent webhookId={webhook.id} main />
+            <LinkButton to={`/webhooks/${webhook.id}`}>I have stored the secret</LinkButton>
+          </div>
+        </Section>
+      </li>
+    </ol>
+  </Page>
+)

@@ -1,0 +1,41 @@
+/** What is on a chain: hashes and addresses, short, to copy whole, with a link to a block explorer where one is known. */
+import { ExternalLink } from "lucide-react"
+import { networkName, short } from "../chains.ts"
+import { useSurroundings } from "../data.ts"
+import { CopyButton } from "./Copy.tsx"
+
+const kinds = { transaction: ["Hash", "{hash}"], address: ["Address", "{address}"] } as const
+
+export interface OnChainProps {
+  readonly is: keyof typeof kinds
+  readonly network: string
+  readonly text: string
+  readonly whole?: boolean
+}
+
+export const OnChain = ({ is, network, text, whole = false }: OnChainProps) => {
+  const { data: around } = useSurroundings()
+  const [what, mark] = kinds[is]
+  const page = around?.explorers[network]?.[is]?.replace(mark, encodeURIComponent(text))
+  return (
+    <span className="id">
+      <code title={text}>{whole ? text : short(text, 6, 4)}</code>
+      <CopyButton text={text} what={what} />
+      {page === undefined ? null : (
+        <a
+          className="copy"
+          href={page}
+          target="_blank"
+          rel="noreferrer noopener"
+          aria-label={`${what} in the block explorer`}
+          title="Open in the block explorer"
+        >
+          <ExternalLink aria-hidden size={14} />
+        </a>
+      )}
+    </span>
+  )
+}
+
+/** A network by the name that people use; the API's own is in the title. */
+export const Network = ({ name }: { readonly name: string }) => <span title={name}>{networkName(name)}</span>

@@ -1,0 +1,48 @@
+/** Filters of a list, kept in the address: a reload, a link and the way back show the same rows. */
+import type { ReactNode } from "react"
+import { useSearchParams } from "react-router"
+import { Button } from "./Button.tsx"
+
+export interface FilterState<N extends string> {
+  readonly values: Readonly<Record<N, string>>
+  /** Whether any filter is set. */
+  readonly any: boolean
+  readonly set: (change: Partial<Readonly<Record<N, string>>>) => void
+  readonly clear: () => void
+}
+
+/** The filters of these names; other parts of the address stay as they are. */
+export const useFilters = <N extends string>(names: ReadonlyArray<N>): FilterState<N> => {
+  const [search, setSearch] = useSearchParams()
+  // Every name has a value: an absent one is empty.
+  const values = Object.fromEntries(names.map((name) => [name, search.get(name) ?? ""])) as Readonly<Record<N, string>>
+  const set = (change: Partial<Readonly<Record<string, string>>>) =>
+    setSearch(
+      (old) => {
+        const next = new URLSearchParams(old)
+        for (const [name, value = ""] of Object.entries(change)) value === "" ? next.delete(name) : next.set(name, value)
+        return next
+      },
+      { replace: true, preventScrollReset: true }
+    )
+  return {
+    values,
+    any: names.some((name) => values[name] !== ""),
+    set,
+    clear: () => set(Object.fromEntries(names.map((name) => [name, ""])))
+  }
+}
+
+export const Filters = <N extends string>({ children, filters }: { readonly filters: FilterState<N>; readonly children: ReactNode }) => (
+  <div className="filters">
+    {children}
+    {filters.any ? (
+      <Button kind="quiet" onClick={filters.clear}>
+        Clear filters
+      </Button>
+    ) : null}
+  </div>
+)
+
+/** What a browser's field for date and time holds, in the browser's zone, as the API takes it. */
+export const utc = (local: string): string => (local === "" || Number.isNaN(Date.parse(local)) ? "" : new Date(local).toISOString())

@@ -1,0 +1,128 @@
+/**
+ * Tables: real columns on wide pages, a card for each row on narrow ones. Sorted by a column only where every row is
+ * here, because the API's order is the only true one otherwise; exported as CSV whole.
+ */
+import { ArrowDown, ArrowUp, Download } from "lucide-react"
+import { type ReactNode, useState } from "react"
+import { toCsv } from "../csv.ts"
+import type { List } from "../list.ts"
+import { Button } from "./Button.tsx"
+import { notify } from "./Notices.tsx"
+import { More, News, Waiting } from "./Rows.tsx"
+
+export interface Column<A> {
+  readonly label: string
+  readonly cell: (row: A) => ReactNode
+  readonly align?: "right"
+  /** The first column names its row. */
+  readonly heads?: boolean
+  /** Left out where there is less room; cards have every column. */
+  readonly from?: "medium" | "wide"
+  /** How to sort by it. */
+  readonly compare?: (a: A, b: A) => number
+  /** What stands in a card before the value; the label when absent, nothing when "". */
+  readonly card?: string
+}
+
+export interface TableProps<A> {
+  readonly list: List<A>
+  readonly label: string
+  readonly columns: ReadonlyArray<Column<A>>
+  readonly empty: ReactNode
+  /** Rows to show of those that were read; all when absent. */
+  readonly only?: (row: A) => boolean
+  readonly foot?: (rows: ReadonlyArray<A>) => ReactNode
+}
+
+export const Table = <A,>({ columns, empty, foot, label, list, only }: TableProps<A>) => {
+  const [sort, setSort] = useState<{ readonly by: string; readonly down: boolean } | null>(null)
+  if (list.rows === undefined || list.rows.length === 0) return <Waiting list={list} empty={empty} />
+  const sortable = !list.hasNextPage
+  const by = columns.find((column) => column.label === sort?.by)?.compare
+  const kept = only === undefined ? list.rows : list.rows.filter(only)
+  const rows = by === undefined || !sortable ? kept : kept.toSorted((a, b) => (sort?.down === true ? by(b, a) : by(a, b)))
+  const press = (by: string) => setSort(sort?.by !== by ? { by, down: false } : sort.down ? null : { by, down: true })
+  return (
+    <>
+      <News list={list} />
+      <div className="table">
+        {/* Cards take the table's roles away; they are named so that they stay. */}
+        <table role="table" aria-label={label}>
+          <thead role="rowgroup">
+            <tr role="row">
+              {columns.map(({ align, compare, from, label }) => (
+                <th
+                  key={label}
+                  role="columnheader"
+                  scope="col"
+                  className={`${align ?? ""} ${from ?? ""}`}
+                  {...(sort?.by === label && sortable ? { "aria-sort": sort.down ? "descending" : "ascending" } : {})}
+                >
+                  {compare === undefined || !sortable ? (
+                    label
+                  ) : (
+                    <button type="button" onClick={() => press(label)}>
+                      {label}
+                      {sort?.by !== label ? null : sort.down ? <ArrowDown aria-hidden size={13} /> : <ArrowUp aria-hidden size={13} />}
+                    </button>
+                  )}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody role="rowgroup">
+            {rows.map((row) => {
+              const key = list.keyOf(row)
+              return (
+                <tr key={key} role="row" className={list.gone.has(key) ? "gone" : undefined}>
+                  {columns.map(({ align, card, cell, from, heads, label }) => {
+                    const Cell = heads === true ? "th" : "td"
+                    return (
+                      <Cell
+                        key={label}
+                        role={heads === true ? "rowheader" : "cell"}
+                        {...(heads === true ? { scope: "row" } : {})}
+                        className={`${align ?? ""} ${from ?? ""}`}
+                        data-label={card ?? (heads === true ? "" : label)}
+                      >
+                        {cell(row)}
+                      </Cell>
+                    )
+                  })}
+                </tr>
+              )
+            })}
+          </tbody>
+        </table>
+      </div>
+      {foot?.(rows)}
+      <More list={list} />
+    </>
+  )
+}
+
+/** A button that saves a whole list as CSV, whatever of it is shown. */
+export const Export = ({ name, source }: { readonly name: string; readonly source: string }) => {
+  const [busy, setBusy] = useState(false)
+  const save = async () => {
+    setBusy(true)
+    try {
+      const { complete, rows, text } = await toCsv(source)
+      const link = document.createElement("a")
+      link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }))
+      link.download = `${name}-${new Date().toISOString().slice(0, 10)}.csv`
+      link.click()
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+      notify(complete ? `${rows} rows exported` : `The first ${rows} rows exported; use the API for more`)
+    } catch (error) {
+      notify(error instanceof Error ? error.message : "The export failed.")
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <Button kind="quiet" busy={busy} onClick={() => void save()}>
+      <Download aria-hidden size={15} /> Export CSV
+    </Button>
+  )
+}

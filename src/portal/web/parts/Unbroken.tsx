@@ -1,0 +1,25 @@
+/** Shows what went wrong in the place of a page that could not be loaded or drawn; the next page is tried anew. */
+import { Component, type ReactNode } from "react"
+import { useLocation } from "react-router"
+import { Failure } from "./States.tsx"
+
+class Boundary extends Component<{ readonly children: ReactNode }, { readonly error: unknown }> {
+  override state = { error: null as unknown }
+  static getDerivedStateFromError(error: unknown) {
+    return { error }
+  }
+  override render() {
+    if (this.state.error === null) return this.props.children
+    // The browser keeps the failure of a file until the document is loaded again.
+    return (
+      <div className="page">
+        <Failure error={new Error("This page could not be loaded. The service may be away.")} retry={() => location.reload()} />
+      </div>
+    )
+  }
+}
+
+export const Unbroken = ({ children }: { readonly children: ReactNode }) => {
+  const { pathname } = useLocation()
+  return <Boundary key={pathname}>{children}</Boundary>
+}

@@ -1,0 +1,97 @@
+/**
+ * Who is signed in. A session that ends leaves the page mounted and hidden: the user signs in again in front of it and
+ * goes on where they were, and a change that was being sent is sent then. Another user gets a fresh page.
+ */
+import { focusManager, useQuery, useQueryClient } from "@tanstack/react-query"
+import { createContext, useContext, useEffect, useRef } from "react"
+import { ApiProblem, get, onSessionEnd } from "./api.ts"
+
+/** The state of the browser's session. */
+export interface Standing {
+  readonly state: "signed_out" | "enrolment" | "second_factor" | "signed_in"
+  readonly user: User | null
+  /** The identity provider's name, null without one. */
+  readonly provider: string | null
+  readonly passwordMin: number
+}
+
+export interface User {
+  readonly id: string
+  readonly name: string
+  readonly email: string
+  readonly organization: { readonly id: string; readonly name: string }
+  readonly isOwner: boolean
+  readonly hasPassword: boolean
+}
+
+export const SESSION = ["session"]
+
+/** The user whose pages this document has shown. */
+let shown: string | undefined
+
+const fetchStanding = async (): Promise<Standing> => {
+  const standing = await get<Standing>("/session")
+  const { state, user } = standing
+  if (state !== "signed_in" || user === null) return standing
+  if (shown !== undefined && shown !== user.id) {
+    // Nothing that one user's pages hold may be seen by another.
+    location.reload()
+    return new Promise(() => {})
+  }
+  shown = user.id
+  return standing
+}
+
+export const useStanding = () =>
+  useQuery({ queryKey: SESSION, queryFn: fetchStanding, refetchInterval: 60_000, refetchIntervalInBackground: true })
+
+/** Reads the session again, once somebody has signed in. */
+export const useSignedIn = () => {
+  const client = useQueryClient()
+  return () => client.invalidateQueries({ queryKey: SESSION })
+}
+
+const UserContext = createContext<User | null>(null)
+export const UserProvider = UserContext.Provider
+
+/** The signed-in user; pages inside the portal have one. */
+export const useUser = (): User => {
+  const user = useContext(UserContext)
+  if (user === null) throw new Error("nobody is signed in")
+  return user
+}
+
+/** The user whose pages to show, also after the session has ended; null before anybody signed in. */
+export const usePresence = (standing: Standing | undefined): { readonly user: User | null; readonly ended: boolean } => {
+  const client = useQueryClient()
+  const last = useRef<User | null>(null)
+  const waiting = useRef<Array<{ readonly go: () => void; readonly stop: (reason: unknown) => void }>>([])
+  const signedIn = standing?.state === "signed_in"
+  if (signedIn) last.current = standing.user
+  const ended = last.current !== null && standing !== undefined && !signedIn
+  useEffect(() => {
+    onSessionEnd(
+      last.current === null
+        ? undefined
+        : () =>
+            new Promise<void>((go, stop) => {
+              waiting.current.push({ go, stop })
+              void client.invalidateQueries({ queryKey: SESSION })
+            })
+    )
+  })
+  useEffect(() => {
+    // Hidden pages ask for nothing.
+    focusManager.setFocused(ended ? false : undefined)
+    if (!signedIn) return
+    for (const { go } of waiting.current.splice(0)) go()
+    void client.invalidateQueries({ predicate: ({ queryKey, state }) => queryKey[0] !== SESSION[0] && state.status === "error" })
+  }, [client, ended, signedIn])
+  useEffect(
+    () => () => {
+      for (const { stop } of waiting.current.splice(0)) stop(new ApiProblem(401, "signed_out", "Sign in to go on."))
+    },
+    []
+  )
+  return { user: last.current, ended }
+}

@@ -1,0 +1,57 @@
+/** Reads of checkpoints. An entity's chain counts every event of it, so it is shown to those who see all of them. C-3. */
+import { SqlClient } from "@effect/sql"
+import { Effect, Option } from "effect"
+import { reachesEntity } from "../access/visibility.ts"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { and, limit } from "../database/sql.ts"
+import { ZERO } from "../events/chain.ts"
+import type { Key } from "../http/Page.ts"
+
+export interface CheckpointRow {
+  readonly entityId: string
+  readonly count: number
+  readonly hash: Buffer
+  /** UTC ISO 8601. */
+  readonly at: string
+  /** The organization's position at that time. */
+  readonly position: number
+}
+
+export class CheckpointsRepo extends Effect.Service<CheckpointsRepo>()("custody/CheckpointsRepo", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    return {
+      /** Whether the reader sees every vault of the entity and has no allowlist. */
+      sees: (principal: PrincipalState, entityId: string): Effect.Effect<boolean> =>
+        principal.vaultAllowlist !== null || entityId.includes("\u0000")
+          ? Effect.succeed(false)
+          : Effect.map(
+              sql<{ seen: boolean }>`
+                SELECT ${reachesEntity(sql, principal, sql`${entityId}::text`)} AND NOT EXISTS (
+                  SELECT 1 FROM vaults v WHERE v.entity_id = ${entityId}
+                    AND NOT EXISTS (SELECT 1 FROM vault_roles r WHERE r.user_id = ${principal.userId} AND r.vault_id = v.id)) AS seen`,
+              ([row]) => row?.seen === true
+            ).pipe(Effect.orDie),
+
+      /** Checkpoints of an entity, newest first. */
+      list: (entityId: string, after: Key | null, take: number): Effect.Effect<ReadonlyArray<CheckpointRow>> =>
+        Effect.orDie(sql<CheckpointRow>`
+          SELECT entity_id AS "entityId", count, hash, at, position FROM event_checkpoints
+          WHERE entity_id = ${entityId} ${and(sql, after !== null && sql`at < ${after[0]}::timestamptz`)} ORDER BY at DESC ${limit(sql, take)}`),
+
+      /** The chain as it is now; none while an upgrade chains the events from before it. */
+      latest: (principal: PrincipalState, entityId: string): Effect.Effect<Option.Option<CheckpointRow>> =>
+        Effect.map(
+          sql<{ count: number | null; hash: Buffer | null; at: string; position: number }>`
+            SELECT c.count, c.hash, date_trunc('milliseconds', clock_timestamp()) AS at, s.position
+            FROM event_streams s LEFT JOIN entity_chains c ON c.entity_id = ${entityId}
+            WHERE s.organization_id = ${principal.organizationId} AND s.filled`,
+          ([row]) =>
+            Option.fromNullable(row && { entityId, at: row.at, position: row.position, count: row.count ?? 0, hash: row.hash ?? ZERO })
+        ).pipe(Effect.orDie)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,279 @@
+/**
+ * One step of a delivery, as the workflow asks for it: at most one request, and what comes next. The order is what
+ * makes it safe to be killed at any point: take room, read the row, write the attempt, send, write the outcome.
+ *
+ * A step that has begun goes on by itself, whatever becomes of the activity that asked for it: whoever asks again
+ * joins it. Its outcome is written for as long as it takes Postgres to come back, so only a dead process can lose one;
+ * the next step then finds the attempt open, closes it as interrupted and sends again under the next number.
+ * Reliability, attempt and dispatch order. Decisions D-20 to D-23.
+ */
+import { Cause, Data, Deferred, Effect, FiberId, FiberSet, Metric, MetricBoundaries, Schedule } from "effect"
+import type { AttemptInput, AttemptOutcome } from "../../workflows/contract.ts"
+import { MasterKey } from "../crypto/MasterKey.ts"
+import { isUnavailable } from "../database/Database.ts"
+import { waitAfter, waitAfterInterruption, waitAfterProxyError } from "../deliveries/retrySchedule.ts"
+import { TemporalConnection } from "../temporal/Connection.ts"
+import * as Secret from "../webhooks/signingSecret.ts"
+import type { Answer } from "./Answer.ts"
+import { AttemptsRepo, type Begun, INTERRUPTIONS, QUARANTINE } from "./AttemptsRepo.ts"
+import { EndpointLimiter } from "./EndpointLimiter.ts"
+import { FailureRecorder } from "./FailureRecorder.ts"
+import { WebhookClient } from "./WebhookClient.ts"
+
+const attemptCount = Metric.counter("custody_delivery_attempts_total", { description: "Attempts by result" })
+const attemptSeconds = Metric.histogram(
+  "custody_delivery_attempt_seconds",
+  MetricBoundaries.fromIterable([0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]),
+  "Time until the endpoint's response"
+)
+
+const quarantined = Metric.counter("custody_deliveries_quarantined_total", {
+  description: "Attempts after which a delivery is tried alone, because its senders died 20 times in a row or more",
+  incremental: true
+})
+
+/** A step, from when what it goes by was read, and whether it needs a new connection. */
+interface Step {
+  readonly input: AttemptInput
+  readonly readAt: number
+  readonly fresh: boolean
+}
+
+/** What a step came to, and what the endpoint took where that says how fast it is. */
+interface Done {
+  readonly latencyMs: number | undefined
+  readonly outcome: AttemptOutcome
+}
+
+/** No secret of the webhook can be opened: MASTER_KEY is not the one that sealed them. Nothing is sent unsigned. */
+export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
+
+/** A short pause before a step that has to look again. */
+const AGAIN_MS = 250
+/** A request goes out on what was read at most this long ago, in ms; later than that it is asked again whether it is wanted. */
+const FRESH_MS = 500
+/** How long steps under way may take to write their outcomes when the process stops; workers have waited for them before. */
+const LAST = "2 seconds"
+
+const whenBack = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.retry(effect, { while: isUnavailable, schedule: Schedule.spaced("500 millis") })
+
+/**
+ * Writes an outcome, however long Postgres is away. An outcome that Postgres refuses for what the endpoint said is
+ * written without it, so that no answer can make an attempt unrecordable.
+ */
+const persistently = <A, E>(answer: Answer, write: (answer: Answer) => Effect.Effect<A, E>) =>
+  Effect.catchAll(whenBack(write(answer)), (error) =>
+    Effect.zipRight(Effect.logError("an outcome could not be recorded as it was", error), whenBack(write({ ...answer, bodySnippet: null })))
+  )
+
+export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/AttemptRunner", {
+  scoped: Effect.gen(function* () {
+    const attempts = yield* AttemptsRepo
+    const failures = yield* FailureRecorder
+    const webhookClient = yield* WebhookClient
+    const master = yield* MasterKey
+    const { linkTo } = yield* TemporalConnection
+    const limiter = new EndpointLimiter()
+    /** Steps under way in this process: one that is asked for again joins the first. */
+    const underWay = new Map<string, Deferred.Deferred<AttemptOutcome, unknown>>()
+    const steps = yield* FiberSet.make<unknown, never>()
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(FiberSet.awaitEmpty(steps), LAST)))
+
+    const ended = (status: string, notices: ReadonlyArray<string> = []): AttemptOutcome => ({
+      next: "ended",
+      notices,
+      status: status === "DELIVERED" || status === "FAILED" ? status : "CANCELED"
+    })
+
+    const told = (message: string, begun: Begun) =>
+      Effect.logWarning(message).pipe(
+        Effect.annotateLogs({ deliveryId: begun.id, webhookId: begun.webhookId, eventId: begun.eventId, workflow: linkTo(begun.id) })
+      )
+
+    const failed = (begun: Begun, number: number, result: string, notices: ReadonlyArray<string>) =>
+      Effect.as(told(`a delivery failed for good after ${number} attempts: ${result}`, begun), {
+        next: "failed",
+        number,
+        result,
+        notices
+      } satisfies AttemptOutcome)
+
+    /**
+     * Whether the request may go out: as read when the attempt began, or asked again where that is a while ago. An answer
+     * that took long itself is asked for a second time and no more, or a slow Postgres would let nothing out at all.
+     */
+    const wanted = (deliveryId: string, readAt: number, times = 2): Effect.Effect<boolean> =>
+      Effect.suspend(() => {
+        if (times === 0 || performance.now() - readAt < FRESH_MS) return Effect.succeed(true)
+        const askedAt = performance.now()
+        return Effect.matchEffect(attempts.wanted(deliveryId), {
+          onFailure: () => Effect.succeed(false),
+          onSuccess: (is) => (is ? wanted(deliveryId, askedAt, times - 1) : Effect.succeed(false))
+        })
+      })
+
+    /** Sends and records; the attempt row is there already. `undefined` when the next attempt follows at once. */
+    const request = Effect.fnUntraced(function* (begun: Begun, number: number, payload: string, { fresh, input, readAt }: Step) {
+      const secrets = Secret.openAll(master, begun.webhookId, begun.secrets)
+      if (secrets.length === 0) {
+        yield* whenBack(attempts.withdraw(begun.id, number))
+        return yield* new SecretUnreadable({ message: `no secret of ${begun.webhookId} can be opened with MASTER_KEY` })
+      }
+      const answer = yield* webhookClient.send({
+        webhookId: begun.webhookId,
+        url: begun.url,
+        eventId: begun.eventId,
+        kind: begun.kind,
+        deliveryId: begun.id,
+        sequence: begun.sequence,
+        attempt: number,
+        body: payload,
+        secrets,
+        wanted: wanted(begun.id, readAt),
+        fresh
+      })
+      // failpoint: answered
+      Metric.tagged(attemptCount, "result", answer.result).unsafeUpdate(1, [])
+      attemptSeconds.unsafeUpdate(answer.latencyMs / 1_000, [])
+      const recorded = { deliveryId: begun.id, webhookId: begun.webhookId, number }
+      const { latencyMs, result } = answer
+      if (result === "2xx") {
+        yield* persistently(answer, (answer) => attempts.succeed({ ...recorded, answer }))
+        return { latencyMs, outcome: { next: "delivered", number, result } satisfies AttemptOutcome }
+      }
+      if (answer.stale) {
+        const status = yield* persistently(answer, (answer) => attempts.recordUncounted({ ...recorded, answer }, 0))
+        return { latencyMs: undefined, outcome: status === "RETRYING" ? ("again" as const) : ended(status) }
+      }
+      if (answer.result === "proxy_error") {
+        const waitMs = waitAfterProxyError(input.jitter)
+        const status = yield* persistently(answer, (answer) => attempts.recordUncounted({ ...recorded, answer }, waitMs))
+        return {
+          latencyMs: undefined,
+          outcome: status === "RETRYING" ? ({ next: "wait", number, result, waitMs, notices: [] } satisfies AttemptOutcome) : ended(status)
+        }
+      }
+      const waitMs = waitAfter(begun.used + 1, answer, input.waitsMs, input.jitter)
+      const { disabled, notices, status } = yield* persistently(answer, (answer) => failures.record({ ...recorded, answer }, waitMs))
+      if (disabled) yield* told("a webhook was disabled because its endpoint keeps failing", begun)
+      const outcome: AttemptOutcome =
+        status === "RETRYING" && waitMs !== undefined
+          ? { next: "wait", number, result, waitMs, notices }
+          : status === "FAILED"
+            ? yield* failed(begun, number, result, notices)
+            : ended(status, notices)
+      return { latencyMs, outcome }
+    })
+
+    /** What a step does with a delivery whose last attempt was interrupted, and not for the first time in a row. */
+    const afterInterruptions = Effect.fnUntraced(function* (begun: Begun, { jitter, waitsMs }: AttemptInput) {
+      const alone = begun.interruptions >= QUARANTINE
+      const waitMs = begun.newlyInterrupted ? waitAfterInterruption(begun.used, alone, waitsMs, jitter) : AGAIN_MS
+      if (begun.newlyInterrupted) yield* attempts.postpone(begun.id, waitMs)
+      if (begun.newlyInterrupted && alone) {
+        quarantined.unsafeUpdate(1, [])
+        yield* Effect.logError(
+          `the senders of a delivery died ${begun.interruptions} times in a row: it is now tried alone, every 15 minutes`
+        ).pipe(
+          Effect.annotateLogs({ deliveryId: begun.id, webhookId: begun.webhookId, eventId: begun.eventId, workflow: linkTo(begun.id) })
+        )
+      }
+      return { next: "wait", number: begun.last, result: "interrupted", waitMs, notices: [], alone } satisfies AttemptOutcome
+    })
+
+    /** What is to be done with a delivery that was read, when room is taken. */
+    const proceed = Effect.fnUntraced(function* (begun: Begun | null, step: Step) {
+      const { input } = step
+      const without = (outcome: AttemptOutcome) => ({ latencyMs: undefined, outcome })
+      if (begun === null) return without(ended("CANCELED"))
+      if (begun.status !== "PENDING" && begun.status !== "RETRYING") return without(ended(begun.status))
+      if (!begun.active) return without(ended(yield* attempts.cancel(begun.id, begun.deleted ? "WEBHOOK_DELETED" : "WEBHOOK_DISABLED")))
+      if (begun.dueInMs !== null) {
+        const alone = begun.interruptions >= QUARANTINE
+        return without({
+          next: "wait",
+          number: begun.last,
+          result: begun.lastResult ?? "interrupted",
+          waitMs: begun.dueInMs,
+          notices: [],
+          alone
+        })
+      }
+      if (begun.number === null) {
+        if (begun.used >= input.waitsMs.length) {
+          const notices = yield* failures.exhaust(begun.id, begun.webhookId)
+          return without(yield* failed(begun, begun.last, begun.lastResult ?? "interrupted", notices))
+        }
+        if (begun.interruptions >= INTERRUPTIONS) return without(yield* afterInterruptions(begun, input))
+        return without({ next: "busy", waitMs: AGAIN_MS })
+      }
+      if (begun.payload === null) {
+        yield* attempts.withdraw(begun.id, begun.number)
+        return without(ended(yield* attempts.cancel(begun.id, "MANUAL")))
+      }
+      const { number } = begun
+      return yield* Effect.catchTag(request(begun, number, begun.payload, step), "Withdrawn", () =>
+        // What became of the delivery meanwhile, the next step reads.
+        Effect.as(whenBack(attempts.withdraw(begun.id, number)), without({ next: "busy", waitMs: AGAIN_MS }))
+      )
+    })
+
+    /** Begins an attempt and makes it, and the one that follows at once where a kept connection was closed. */
+    const attempt = (input: AttemptInput, fresh: boolean): Effect.Effect<Done, unknown> =>
+      Effect.gen(function* () {
+        const readAt = performance.now()
+        const begun = yield* attempts.begin({
+          id: input.deliveryId,
+          limit: input.waitsMs.length,
+          after: input.after,
+          alone: input.alone === true
+        })
+        // failpoint: begun
+        const { latencyMs, outcome } = yield* proceed(begun, { input, readAt, fresh })
+        // failpoint: recorded
+        return outcome === "again" ? yield* attempt({ ...input, after: begun?.number ?? input.after }, true) : { latencyMs, outcome }
+      })
+
+    const take = Effect.fnUntraced(function* (input: AttemptInput) {
+      if (input.cancel) return ended(yield* attempts.cancel(input.deliveryId, "MANUAL"))
+      const admission = yield* limiter.admit({ ...input, first: input.after === 0 })
+      if (admission.go === "elsewhere") return { next: "elsewhere" } satisfies AttemptOutcome
+      if (admission.go === "later") return { next: "busy", waitMs: admission.waitMs } satisfies AttemptOutcome
+      let latencyMs: number | undefined
+      return yield* Effect.gen(function* () {
+        const done = yield* attempt(input, false)
+        latencyMs = done.latencyMs
+        return done.outcome
+      }).pipe(Effect.ensuring(Effect.sync(() => admission.release(latencyMs))))
+    })
+
+    return {
+      /** Takes the step. Fails when Postgres cannot be reached before anything is sent, or when nothing can be signed. */
+      step: (input: AttemptInput): Effect.Effect<AttemptOutcome, unknown> =>
+        Effect.suspend(() => {
+          const first = underWay.get(input.deliveryId)
+          if (first !== undefined) return Deferred.await(first)
+          const deferred = Deferred.unsafeMake<AttemptOutcome, unknown>(FiberId.none)
+          underWay.set(input.deliveryId, deferred)
+          const loud = Effect.tapErrorCause(take(input), (cause) =>
+            // Postgres away is told by readiness; anything else would go on unseen, because the step is tried again and again.
+            isUnavailable(Cause.squash(cause))
+              ? Effect.logDebug("a delivery step is waiting for Postgres", cause)
+              : Effect.logError("a delivery step failed and is retried", cause).pipe(
+                  Effect.annotateLogs({ deliveryId: input.deliveryId, workflow: linkTo(input.deliveryId) })
+                )
+          )
+          const going = Effect.onExit(loud, (exit) =>
+            Effect.sync(() => {
+              underWay.delete(input.deliveryId)
+              Deferred.unsafeDone(deferred, exit)
+            })
+          )
+          return Effect.zipRight(FiberSet.run(steps, Effect.exit(going)), Deferred.await(deferred))
+        })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

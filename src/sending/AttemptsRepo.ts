@@ -1,0 +1,226 @@
+/**
+ * The attempt row. It is written before the request is sent and finished with the outcome, so that every request that
+ * a receiver saw has exactly one row, also when the sender was killed in between: the next attempt closes what its
+ * predecessor left open as `interrupted` and takes the next number. Recording is idempotent per delivery and number.
+ *
+ * Beginnings, and successes, are written for many deliveries in one statement; a failure is a transaction of its own,
+ * because it may disable the webhook. Decisions D-21, D-22, D-23.
+ */
+import { randomInt } from "node:crypto"
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { batched } from "../database/Batch.ts"
+import type { Result } from "../deliveries/Delivery.ts"
+import { isToBeCanceled } from "../webhooks/cancelWaiting.ts"
+import * as Secret from "../webhooks/signingSecret.ts"
+import type { Answer } from "./Answer.ts"
+
+/** A delivery at the beginning of an attempt. */
+export interface Begun {
+  readonly id: string
+  readonly status: string
+  readonly webhookId: string
+  readonly eventId: string
+  readonly kind: string
+  /** The delivery's number within its webhook. C-2. */
+  readonly sequence: number
+  readonly url: string
+  readonly active: boolean
+  readonly deleted: boolean
+  /** The envelope's text; null when the event is gone. */
+  readonly payload: string | null
+  /** Ciphertexts of the live secrets, newest first. */
+  readonly secrets: ReadonlyArray<Buffer>
+  /** The number of the attempt that was begun; null when none was. */
+  readonly number: number | null
+  /** The highest number before that, and its result; null while it is open or when there is none. */
+  readonly last: number
+  readonly lastResult: Result | null
+  /** Attempts so far that used up one of the schedule's. */
+  readonly used: number
+  /** Interrupted attempts in a row up to the last, and whether this beginning is the first to find the last one interrupted. */
+  readonly interruptions: number
+  readonly newlyInterrupted: boolean
+  /** Milliseconds until the next attempt, when it is not due yet; null when it is. */
+  readonly dueInMs: number | null
+}
+
+/** What an attempt is begun with. */
+export interface Beginning {
+  readonly id: string
+  /** Attempts of the schedule; others do not count. */
+  readonly limit: number
+  /** The last attempt that was waited for; a later one that has its result is followed by its wait first. */
+  readonly after: number
+  /** Whether the step runs alone on its queue, where a delivery is tried whose senders keep dying. */
+  readonly alone: boolean
+}
+
+/** Interruptions in a row after which the next attempt waits as after a failure, and after which it is made alone. */
+export const INTERRUPTIONS = 2,
+  QUARANTINE = 20
+
+/** The outcome of an attempt. */
+export interface Recorded {
+  readonly deliveryId: string
+  readonly webhookId: string
+  readonly number: number
+  readonly answer: Answer
+}
+
+/** The shard of the counters that this process writes: two processes seldom wait for one another. Containers share process ids. */
+export const SHARD = randomInt(8)
+
+/** Failures of a proxy of ours that a delivery shows at the most, the latest ones: while it is away there is one every half minute. */
+const PROXY_ERRORS = 20
+
+/** Whether no later attempt was begun: only then does an outcome say when the next one is due. */
+export const lastAttempt = (sql: SqlClient.SqlClient) => (deliveryId: string, number: number) =>
+  sql`NOT EXISTS (SELECT 1 FROM delivery_attempts later WHERE later.delivery_id = ${deliveryId} AND later.number > ${number})`
+
+export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/AttemptsRepo", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const beginMany = (items: ReadonlyArray<Beginning>) =>
+      Effect.map(
+        sql<Begun>`
+          WITH asked AS MATERIALIZED (
+            SELECT d.id, d.status, d.webhook_id, d.event_id, d.kind, d.sequence, w.url,
+              w.status = 'ACTIVE' AND NOT ${isToBeCanceled(sql)} AS active, w.deleted_at IS NOT NULL AS deleted,
+              a.max, a.alone, l.last, l.last_result, l.used, l.last - l.known AS interruptions,
+              CASE WHEN l.last > a.waited AND (l.last = l.known OR l.last - l.known >= ${INTERRUPTIONS}) AND l.last_result IS NOT NULL
+                  AND d.next_attempt_at > clock_timestamp()
+                THEN ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000)::float8 END AS due_in
+            FROM unnest(${items.map((_) => _.id)}::text[], ${items.map((_) => _.limit)}::int[], ${items.map((_) => _.after)}::int[],
+              ${items.map((_) => _.alone)}::bool[]) AS a (id, max, waited, alone)
+            JOIN deliveries d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id
+            CROSS JOIN LATERAL (
+              SELECT coalesce(max(t.number), 0) AS last, (array_agg(t.result ORDER BY t.number DESC))[1] AS last_result,
+                count(*) FILTER (WHERE t.uses_schedule AND t.result <> 'interrupted')::int AS used,
+                coalesce(max(t.number) FILTER (WHERE t.result <> 'interrupted'), 0) AS known
+              FROM delivery_attempts t WHERE t.delivery_id = a.id) l
+          ), closed AS (
+            UPDATE delivery_attempts t SET result = 'interrupted', latency_ms = least(2147483647, greatest(0, extract(epoch FROM clock_timestamp() - t.at) * 1000))::int
+            FROM asked a WHERE t.delivery_id = a.id AND t.result IS NULL
+          ), retrying AS (
+            UPDATE deliveries d SET status = 'RETRYING' FROM asked a WHERE a.last > 0 AND a.status = 'PENDING' AND d.id = a.id AND d.status = 'PENDING'
+          ), begun AS (
+            INSERT INTO delivery_attempts (delivery_id, number, at)
+            SELECT a.id, a.last + 1, clock_timestamp() FROM asked a
+            WHERE a.status IN ('PENDING', 'RETRYING') AND a.active AND a.used < a.max AND a.due_in IS NULL
+              AND (a.interruptions < ${INTERRUPTIONS} OR a.last_result IS NOT NULL) AND (a.interruptions < ${QUARANTINE} OR a.alone)
+            ON CONFLICT (delivery_id, number) DO NOTHING
+            RETURNING delivery_id, number
+          )
+          SELECT a.id, a.status, a.webhook_id AS "webhookId", a.event_id AS "eventId", a.kind, a.sequence, a.url, a.active, a.deleted, a.last,
+            a.last_result AS "lastResult", a.used, a.interruptions, a.last > 0 AND a.last_result IS NULL AS "newlyInterrupted",
+            a.due_in AS "dueInMs", b.number,
+            (SELECT e.payload FROM events e WHERE e.id = a.event_id) AS payload,
+            ${Secret.live(sql, "a.webhook_id")} AS secrets
+          FROM asked a LEFT JOIN begun b ON b.delivery_id = a.id`,
+        (rows) => {
+          const byId = new Map(rows.map((row) => [row.id, row]))
+          return items.map(({ id }) => byId.get(id) ?? null)
+        }
+      )
+
+    const succeedMany = (items: ReadonlyArray<Recorded>) =>
+      Effect.as(
+        sql`
+          WITH r AS MATERIALIZED (
+            SELECT * FROM unnest(${items.map((_) => _.deliveryId)}::text[], ${items.map((_) => _.webhookId)}::text[],
+              ${items.map((_) => _.number)}::int[], ${items.map((_) => _.answer.httpStatus)}::int[],
+              ${items.map((_) => _.answer.latencyMs)}::int[], ${items.map((_) => _.answer.bodySnippet)}::text[])
+              AS r (delivery_id, webhook_id, number, http_status, latency_ms, body_snippet)
+          ), attempts AS (
+            UPDATE delivery_attempts t SET result = '2xx', http_status = r.http_status, latency_ms = r.latency_ms, body_snippet = r.body_snippet
+            FROM r WHERE t.delivery_id = r.delivery_id AND t.number = r.number
+          ), done AS (
+            UPDATE deliveries d SET status = 'DELIVERED', delivered_at = clock_timestamp(), next_attempt_at = NULL, failure_reason = NULL
+            FROM r WHERE d.id = r.delivery_id AND d.status <> 'DELIVERED' RETURNING d.webhook_id
+          ), healed AS (
+            UPDATE webhook_health h SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
+              several_deliveries = false, gone_at = NULL
+            WHERE h.webhook_id IN (SELECT r.webhook_id FROM r) AND h.consecutive_failures > 0
+          )
+          INSERT INTO webhook_counters AS c (webhook_id, slot, shard, delivered, last_success_at)
+          SELECT r.webhook_id, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${SHARD},
+            (SELECT count(*) FROM done WHERE done.webhook_id = r.webhook_id), clock_timestamp()
+          FROM r GROUP BY r.webhook_id ORDER BY r.webhook_id
+          ON CONFLICT (webhook_id, slot, shard) DO UPDATE SET delivered = c.delivered + excluded.delivered, last_success_at = excluded.last_success_at`,
+        items.map(() => true)
+      )
+
+    const isLast = lastAttempt(sql)
+
+    const begin = yield* batched(beginMany, { size: 100, parallel: 4 })
+    const succeed = yield* batched(succeedMany, { size: 100, parallel: 4 })
+
+    return {
+      /**
+       * Begins an attempt where the delivery still waits and is due, its webhook is active and the schedule is not used up;
+       * `number` says whether it did. What a predecessor left open is closed as interrupted; the second in a row, and
+       * every further one, begins no attempt before its wait. Null when there is no such delivery.
+       */
+      begin: (beginning: Beginning) => begin(beginning),
+
+      /** Whether a request of the delivery may still be sent: it waits, and its webhook is active. */
+      wanted: (deliveryId: string) =>
+        Effect.map(
+          sql`
+            SELECT 1 FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
+            WHERE d.id = ${deliveryId} AND d.status IN ('PENDING', 'RETRYING') AND w.status = 'ACTIVE'
+              AND NOT ${isToBeCanceled(sql)}`,
+          (rows) => rows.length > 0
+        ),
+
+      /** Takes back an attempt that was begun and of which nothing was sent. */
+      withdraw: (deliveryId: string, number: number) =>
+        sql`DELETE FROM delivery_attempts WHERE delivery_id = ${deliveryId} AND number = ${number} AND result IS NULL`,
+
+      /**
+       * Records an attempt that uses up nothing of the schedule and says nothing of the endpoint; the next one is due after
+       * the wait. Returns the delivery's status now.
+       */
+      recordUncounted: ({ answer, deliveryId, number }: Recorded, waitMs: number) =>
+        Effect.map(
+          sql<{ status: string }>`
+            WITH attempt AS (
+              UPDATE delivery_attempts SET result = ${answer.result}, http_status = ${answer.httpStatus}, latency_ms = ${answer.latencyMs},
+                body_snippet = ${answer.bodySnippet}, uses_schedule = false
+              WHERE delivery_id = ${deliveryId} AND number = ${number} AND (result IS NULL OR result = 'interrupted')
+            ), thinned AS (
+              DELETE FROM delivery_attempts WHERE delivery_id = ${deliveryId} AND result = 'proxy_error' AND number <= ${number - PROXY_ERRORS}
+            ), moved AS (
+              UPDATE deliveries SET status = 'RETRYING', next_attempt_at = clock_timestamp() + ${waitMs} * interval '1 millisecond'
+              WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') AND ${isLast(deliveryId, number)} RETURNING status
+            )
+            SELECT coalesce((SELECT status FROM moved), (SELECT status FROM deliveries WHERE id = ${deliveryId})) AS status`,
+          (rows) => rows[0]?.status ?? "CANCELED"
+        ),
+
+      /** Sets when the next attempt of a delivery is due whose last ones were interrupted. */
+      postpone: (deliveryId: string, waitMs: number) => sql`
+        UPDATE deliveries SET next_attempt_at = clock_timestamp() + ${waitMs} * interval '1 millisecond'
+        WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING')`,
+
+      /** Records a 2xx: the attempt, the delivery, the counters, the end of a streak of failures. */
+      succeed,
+
+      /** Ends what waits as CANCELED; nothing when it has ended already. Returns the delivery's status now. */
+      cancel: (deliveryId: string, reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL") =>
+        Effect.zipRight(
+          sql`
+            UPDATE deliveries SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
+            WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING')`,
+          Effect.map(
+            sql<{ status: string }>`SELECT status FROM deliveries WHERE id = ${deliveryId}`,
+            (rows) => rows[0]?.status ?? "CANCELED"
+          )
+        )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,85 @@
+/**
+ * How the service shows itself to endpoints, and what it checks their certificates against: the built-in roots, those of
+ * WEBHOOK_EXTRA_CA, and the client certificate of WEBHOOK_CLIENT_CERT_FILE, which endpoints may demand. The certificate is
+ * read again while the program runs, so that it can be replaced; a pair that does not fit leaves the last good one. C-8.
+ */
+import { createHash } from "node:crypto"
+import * as fs from "node:fs"
+import { createSecureContext, rootCertificates, type SecureContext } from "node:tls"
+import { Effect, Schedule } from "effect"
+import { InvalidSettings } from "../settings/Settings.ts"
+import type { Values } from "../settings/table.ts"
+
+/** Time between two looks at the certificate's files: a change holds within 5 s. */
+const LOOK = "2 seconds"
+
+/** A client certificate and its private key, in PEM. */
+export interface ClientCertificate {
+  readonly cert: string
+  readonly key: string
+}
+
+/** What connections are made with. */
+export interface Identity {
+  readonly context: SecureContext
+  /** Which client certificate is presented; empty without one. */
+  readonly certificate: string
+}
+
+/** The built-in roots (Mozilla's) and those of an extra PEM file, with a client certificate where there is one. TLS 1.2 at the least. */
+export const trustIn = (extra: string | undefined, client?: ClientCertificate): SecureContext =>
+  createSecureContext({ minVersion: "TLSv1.2", ...(extra === undefined ? {} : { ca: [...rootCertificates, extra] }), ...client })
+
+const nameOf = (client: ClientCertificate | undefined): string =>
+  client === undefined ? "" : createHash("sha256").update(client.cert).update(client.key).digest("hex").slice(0, 16)
+
+const faultOf = (name: string, file: string, expected: string, error: unknown) =>
+  new InvalidSettings({
+    faults: [`${name}: read “${file}”, expected ${expected} (${error instanceof Error ? error.message : String(error)}).`]
+  })
+
+/** The identity as it is at any moment; fails where it cannot be made at the start. Looks for another certificate until its scope ends. */
+export const clientIdentity = Effect.fnUntraced(function* (
+  settings: Pick<Values, "webhookExtraCa" | "webhookClientCertFile" | "webhookClientKeyFile">
+) {
+  const { webhookClientCertFile: certFile, webhookClientKeyFile: keyFile, webhookExtraCa } = settings
+  const extra = yield* Effect.try({
+    try: () => (webhookExtraCa === undefined ? undefined : fs.readFileSync(webhookExtraCa, "utf8")),
+    catch: (error) => faultOf("WEBHOOK_EXTRA_CA", webhookExtraCa ?? "", "a readable PEM file", error)
+  })
+  const read = (): ClientCertificate | undefined =>
+    certFile === undefined || keyFile === undefined
+      ? undefined
+      : { cert: fs.readFileSync(certFile, "utf8"), key: fs.readFileSync(keyFile, "utf8") }
+  const make = (client: ClientCertificate | undefined): Identity => ({ context: trustIn(extra, client), certificate: nameOf(client) })
+
+  let now = yield* Effect.try({
+    try: () => make(read()),
+    catch: (error) =>
+      certFile === undefined
+        ? faultOf("WEBHOOK_EXTRA_CA", webhookExtraCa ?? "", "a readable PEM file", error)
+        : faultOf("WEBHOOK_CLIENT_CERT_FILE", certFile, "a PEM certificate with its key in WEBHOOK_CLIENT_KEY_FILE", error)
+  })
+  let fault = ""
+  const look = Effect.suspend(() => {
+    try {
+      const client = read()
+      if (nameOf(client) === now.certificate) return Effect.void
+      now = make(client)
+      fault = ""
+      return Effect.logInfo("deliveries present another client certificate")
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      if (message === fault) return Effect.void
+      fault = message
+      return Effect.logError(`WEBHOOK_CLIENT_CERT_FILE or WEBHOOK_CLIENT_KEY_FILE cannot be used, the last good pair stays: ${message}`)
+    }
+  })
+  if (certFile !== undefined) yield* Effect.forkScoped(Effect.schedule(look, Schedule.spaced(LOOK)))
+  return {
+    /** What a connection that is made now is made with. */
+    now: () => now,
+    /** The same without the client certificate: what the certificate of a proxy is checked against. */
+    roots: trustIn(extra)
+  }
+})

@@ -1,0 +1,103 @@
+/**
+ * First attempts of a group of deliveries, made at once: the same steps as those of a delivery of its own, with the same
+ * admission, rows, guard and signatures. An attempt that takes over a second leaves the group, and so do the others of its
+ * webhook, and goes on as a workflow of its own, so a slow endpoint never holds up the others: it is finished in this
+ * process, where the workflow's first step joins it. Running the group again is harmless: what is done says so in its
+ * row, what was begun by a process that died is closed as interrupted and made again. Architecture, What must hold 1.
+ */
+import { SqlClient } from "@effect/sql"
+import { Deferred, Effect, Option } from "effect"
+import type { AttemptOutcome, FirstAttemptsInput, FirstAttemptsOutcome } from "../../workflows/contract.ts"
+import { toStart } from "../deliveries/toStart.ts"
+import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
+import { TemporalConnection } from "../temporal/Connection.ts"
+import { AttemptRunner } from "./AttemptRunner.ts"
+import { PER_WEBHOOK } from "./EndpointLimiter.ts"
+
+/** How long one attempt may take within a group, and how long a group goes on beginning attempts, in ms. */
+const PATIENCE_MS = 1_000,
+  GROUP_MS = 5_000
+/** Workflows that are started at once. */
+const STARTS = 24
+
+/** How a webhook's members go on: until when, and whether one of them took too long, after which the others leave. */
+interface Pace {
+  readonly until: number
+  slow: boolean
+}
+
+type Member = FirstAttemptsInput["deliveries"][number]
+
+/** What came of a member: its outcome; `under way` when it is still being made; undefined when none was begun or it failed. */
+type Result = AttemptOutcome | "under way" | undefined
+
+export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/FirstAttempts", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const attempts = yield* AttemptRunner
+    const starter = yield* WorkflowStarter
+    const { hostQueue } = yield* TemporalConnection
+
+    const attempt = ({ deliveryId, webhookId }: Member, { waitsMs }: FirstAttemptsInput, pace: Pace) =>
+      Effect.suspend((): Effect.Effect<Result> => {
+        if (pace.slow || performance.now() > pace.until) return Effect.succeed(undefined)
+        const step = attempts.step({ deliveryId, webhookId, waitsMs, after: 0, jitter: Math.random(), local: true, cancel: false })
+        // A step that fails is taken again by the delivery's own workflow.
+        const outcome = Effect.orElseSucceed(step, (): Result => undefined)
+        const late = Effect.sync(() => {
+          pace.slow = true
+          return "under way" as const
+        })
+        return Effect.raceFirst(outcome, Effect.delay(late, PATIENCE_MS))
+      })
+
+    /** The members of one webhook. Where it has not proved to be fast, one of them finds that out, and the others wait for it. */
+    const ofWebhook = (members: ReadonlyArray<Member>, input: FirstAttemptsInput, until: number) =>
+      Effect.flatMap(Deferred.make<void>(), (proved) => {
+        const pace: Pace = { until, slow: false }
+        return Effect.forEach(
+          members,
+          (member) =>
+            Effect.gen(function* () {
+              const first = yield* attempt(member, input, pace)
+              if (typeof first !== "object" || first.next !== "elsewhere") {
+                yield* Deferred.succeed(proved, undefined)
+                return [member, first] as const
+              }
+              yield* Effect.raceFirst(Deferred.await(proved), Effect.sleep(PATIENCE_MS))
+              return [member, yield* attempt(member, input, pace)] as const
+            }),
+          { concurrency: PER_WEBHOOK }
+        )
+      })
+
+    return {
+      /** Makes the attempts. Fails when a workflow cannot be started or Postgres cannot be reached; it is run again then. */
+      run: (input: FirstAttemptsInput) =>
+        Effect.gen(function* () {
+          const until = performance.now() + GROUP_MS
+          const groups = [...Map.groupBy(input.deliveries, ({ webhookId }) => webhookId).values()]
+          const results = (yield* Effect.forEach(groups, (members) => ofWebhook(members, input, until), {
+            concurrency: "unbounded"
+          })).flat()
+          const isDone = (result: Result) =>
+            typeof result === "object" && (result.next === "delivered" || (result.next === "ended" && result.status === "DELIVERED"))
+          const others = new Map(results.flatMap(([{ deliveryId }, result]) => (isDone(result) ? [] : [[deliveryId, result] as const])))
+          if (others.size > 0) {
+            const deliveries = yield* toStart(sql, [...others.keys()])
+            yield* Effect.forEach(
+              deliveries,
+              (delivery) => starter.start(delivery, others.get(delivery.id) === "under way" ? Option.some(hostQueue) : Option.none()),
+              { concurrency: STARTS, discard: true }
+            )
+          }
+          return {
+            deliveries: Object.fromEntries(results.map(([{ deliveryId }, result]) => [deliveryId, isDone(result) ? "2xx" : "goes on"])),
+            notices: results.flatMap(([, result]) => (typeof result === "object" && "notices" in result ? result.notices : []))
+          } satisfies FirstAttemptsOutcome
+        })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

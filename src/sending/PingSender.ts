@@ -1,0 +1,71 @@
+/**
+ * The worker's side of a ping: sends the signed test request and keeps its result for the API to read. A result that
+ * cannot be kept fails the ping; nothing is sent a second time. Spec: ping. Decision D-26.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect, Schedule } from "effect"
+import { MasterKey } from "../crypto/MasterKey.ts"
+import { isUnavailable } from "../database/Database.ts"
+import { GONE } from "../deliveries/Pings.ts"
+import { PING } from "../events/Kind.ts"
+import * as signingSecret from "../webhooks/signingSecret.ts"
+import { WebhookClient } from "./WebhookClient.ts"
+
+/** Tries again while Postgres cannot answer, for a part of the time that a ping has. */
+const soon = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.retry(effect, { while: isUnavailable, schedule: Schedule.spaced("250 millis").pipe(Schedule.upTo("4 seconds")) })
+
+export class PingSender extends Effect.Service<PingSender>()("custody/PingSender", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const webhookClient = yield* WebhookClient
+    const master = yield* MasterKey
+
+    return {
+      send: (webhookId: string, eventId: string) =>
+        Effect.gen(function* () {
+          const [webhook] = yield* soon(sql<{ url: string; entityId: string; secrets: ReadonlyArray<Buffer> }>`
+            SELECT w.url, (SELECT min(we.entity_id) FROM webhook_entities we WHERE we.webhook_id = w.id) AS "entityId",
+              ${signingSecret.live(sql, "w.id")} AS secrets
+            FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL`)
+          if (webhook === undefined) return { result: GONE }
+          const secrets = signingSecret.openAll(master, webhookId, webhook.secrets)
+          // Better no ping than one that nobody can verify.
+          if (secrets.length === 0)
+            return yield* Effect.die(new Error("no signing secret can be decrypted: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?"))
+          const at = new Date().toISOString()
+          const body = JSON.stringify({
+            id: eventId,
+            kind: PING,
+            schemaVersion: 1,
+            date: at,
+            entityId: webhook.entityId,
+            vaultIds: null,
+            data: { webhookId }
+          })
+          const answer = yield* webhookClient
+            .send({
+              webhookId,
+              url: webhook.url,
+              eventId,
+              kind: PING,
+              deliveryId: eventId.replace(/^evt_/, "del_"),
+              attempt: 1,
+              body,
+              secrets,
+              wanted: Effect.succeed(true),
+              // A ping has one attempt, which no connection that the endpoint is about to close may use up.
+              fresh: true
+            })
+            .pipe(Effect.catchTag("Withdrawn", Effect.die))
+          yield* soon(sql`
+            INSERT INTO pings (event_id, webhook_id, at, result, http_status, latency_ms, body_snippet)
+            VALUES (${eventId}, ${webhookId}, ${at}::timestamptz, ${answer.result}, ${answer.httpStatus}, ${answer.latencyMs}, ${answer.bodySnippet})
+            ON CONFLICT (event_id) DO NOTHING`)
+          return { result: answer.result }
+        })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,62 @@
+/** Reads of statements, with the caller's visibility in each statement. C-6. */
+import { SqlClient } from "@effect/sql"
+import { Effect, Option } from "effect"
+import { seesVault } from "../access/visibility.ts"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { and, limit } from "../database/sql.ts"
+import type { Key } from "../http/Page.ts"
+
+/** A statement as it is stored; `assets` is the JSON text of its lines. */
+export interface StatementRow {
+  readonly vaultId: string
+  readonly date: string
+  readonly revision: number
+  readonly sealedAt: string
+  readonly previousHash: string | null
+  readonly hash: string
+  readonly assets: string
+  readonly jws: string
+}
+
+const columns = `s.vault_id AS "vaultId", s.date::text AS date, s.revision, s.sealed_at AS "sealedAt", s.previous_hash AS "previousHash",
+  s.hash, s.assets, s.jws`
+
+/** A statement as the text of its answer. */
+export const statementJson = ({ assets, date, hash, jws, previousHash, revision, sealedAt, vaultId }: StatementRow): string =>
+  `{"vaultId":${JSON.stringify(vaultId)},"date":"${date}","revision":${revision},"sealedAt":"${sealedAt}",` +
+  `"previousHash":${JSON.stringify(previousHash)},"hash":"${hash}","assets":${assets},"jws":"${jws}"}`
+
+export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/StatementsRepo", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const sees = (principal: PrincipalState, vaultId: string) => seesVault(sql, principal, sql`${vaultId}::text`)
+
+    return {
+      /** A page of a vault's newest revisions, newest day first; none when the vault is not visible. */
+      list: (principal: PrincipalState, vaultId: string, after: Key | null, take: number) =>
+        Effect.gen(function* () {
+          const rows = yield* sql<StatementRow>`
+            SELECT DISTINCT ON (s.date) ${sql.literal(columns)} FROM statements s
+            WHERE s.vault_id = ${vaultId} AND ${sees(principal, vaultId)} ${and(sql, after !== null && sql`s.date < ${after[0]}::date`)}
+            ORDER BY s.date DESC, s.revision DESC ${limit(sql, take)}`
+          if (rows.length > 0) return Option.some(rows)
+          const seen = yield* sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${sees(principal, vaultId)}`
+          return seen.length > 0 ? Option.some(rows) : Option.none()
+        }).pipe(Effect.orDie),
+
+      /** A visible vault's statement of a day that is sealed: of this revision, or its newest. */
+      find: (principal: PrincipalState, vaultId: string, date: string, revision: number | undefined) =>
+        Effect.orDie(
+          Effect.map(
+            sql<StatementRow>`
+              SELECT ${sql.literal(columns)} FROM statements s
+              WHERE s.vault_id = ${vaultId} AND s.date = ${date}::date AND ${sees(principal, vaultId)}
+              ${and(sql, revision !== undefined && sql`s.revision = ${revision}`)} ORDER BY s.revision DESC LIMIT 1`,
+            (rows) => Option.fromNullable(rows[0])
+          )
+        )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

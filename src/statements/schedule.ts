@@ -1,0 +1,30 @@
+/** The schedule that looks every minute for statements that are due. C-6. */
+import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from "@temporalio/client"
+import { Effect } from "effect"
+import { workflows } from "../../workflows/contract.ts"
+import { TemporalConnection } from "../temporal/Connection.ts"
+
+/** Makes the schedule where it is missing. */
+export const schedule = Effect.gen(function* () {
+  const temporal = yield* TemporalConnection
+  const { client } = yield* temporal.ready
+  yield* Effect.tryPromise(() =>
+    client.schedule.create({
+      scheduleId: `custody-seal-statements-${temporal.taskQueue}`,
+      spec: { intervals: [{ every: "1 minute" }] },
+      policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: "1 minute" },
+      action: {
+        type: "startWorkflow",
+        workflowType: workflows.sealStatements,
+        taskQueue: temporal.taskQueue,
+        args: [{ after: "" }],
+        workflowId: `seal-statements-${temporal.taskQueue}`
+      }
+    })
+  ).pipe(
+    Effect.catchIf(
+      ({ error }) => error instanceof ScheduleAlreadyRunning,
+      () => Effect.void
+    )
+  )
+})

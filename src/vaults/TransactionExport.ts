@@ -1,0 +1,160 @@
+/**
+ * A vault's transactions as one file, of one consistent moment: a cursor in a snapshot of its own, read a part at a time
+ * as the client takes it, so that memory does not grow with the file. A client that goes away, or takes nothing for a
+ * minute, gives everything back; its file then ends in a broken connection and never as if it were whole. C-6.
+ */
+import { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { SqlClient, type Statement } from "@effect/sql"
+import { Effect, Exit, Runtime, Scope } from "effect"
+import { seesVault } from "../access/visibility.ts"
+import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
+import { type Snapshot, Snapshots } from "../database/Snapshots.ts"
+import { and } from "../database/sql.ts"
+import { notFound, problem } from "../http/Problem.ts"
+import { currentRequest } from "../http/RequestContext.ts"
+import { Settings } from "../settings/Settings.ts"
+import { csvHeader, csvLine } from "./transactionCsv.ts"
+import type { TransactionFilter } from "./transactionPage.ts"
+
+/** Conditions on rows of `transactions v` that filters stand for, each with its AND. */
+const transactionFilters = (sql: SqlClient.SqlClient, filter: TransactionFilter): Statement.Fragment =>
+  and(
+    sql,
+    filter.status !== undefined && sql`v.status = ${sql.literal(`'${filter.status}'`)}`,
+    filter.direction !== undefined && sql`v.direction = ${filter.direction}`,
+    filter.asset !== undefined && sql`v.asset_id = ${filter.asset}`,
+    filter.network !== undefined && sql`v.network = ${filter.network}`,
+    filter.hash !== undefined && sql`v.hash = ${filter.hash}`,
+    filter.occurredAfter !== undefined && sql`v.timestamp >= ${filter.occurredAfter}::timestamptz`,
+    filter.occurredBefore !== undefined && sql`v.timestamp <= ${filter.occurredBefore}::timestamptz`
+  )
+
+/** Exports that a key may have at once. */
+const AT_ONCE = 2
+/** Rows of one part. */
+const PART = 1_000
+/** Seconds without progress after which a client is cut off. The listener looks every 4 seconds. */
+const STALLED = 64
+
+/** The formats of an export. */
+export type ExportFormat = "csv" | "ndjson"
+
+interface JsonRow {
+  readonly json: string
+}
+
+export class TransactionExport extends Effect.Service<TransactionExport>()("custody/TransactionExport", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const snapshots = yield* Snapshots
+    const { exportMaxRows } = yield* Settings
+    const runPromise = Runtime.runPromise(yield* Effect.runtime<never>())
+
+    /** Takes one of the key's places for as long as the snapshot is open, whichever process serves it. */
+    const takePlace = Effect.fnUntraced(function* (snapshot: Snapshot, principal: PrincipalState) {
+      for (let place = 1; place <= AT_ONCE; place++) {
+        const [row] = yield* snapshot.query(
+          sql<{ taken: boolean }>`SELECT pg_try_advisory_xact_lock(hashtextextended(${callerOf(principal)}, ${place}::bigint)) AS taken`
+        )
+        if (row?.taken === true) return
+      }
+      return yield* problem("too_many_exports", `At most ${AT_ONCE} exports can run at a time for an API key.`, {
+        headers: { "retry-after": "5" }
+      })
+    })
+
+    const prepare = Effect.fnUntraced(function* (principal: PrincipalState, vaultId: string, filter: TransactionFilter) {
+      const snapshot = yield* snapshots.open
+      const seen = yield* snapshot.query(
+        sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql`${vaultId}::text`)}`
+      )
+      if (seen.length === 0) return yield* notFound()
+      yield* takePlace(snapshot, principal)
+      const where: Statement.Fragment = sql`v.vault_id = ${vaultId} ${transactionFilters(sql, filter)}`
+      const [found] = yield* snapshot.query(
+        sql<{ count: number }>`SELECT count(*) AS count FROM (SELECT 1 FROM transactions v WHERE ${where} LIMIT ${exportMaxRows + 1}) v`
+      )
+      if ((found?.count ?? 0) > exportMaxRows) {
+        return yield* problem(
+          "too_many_rows",
+          `More than ${exportMaxRows} transactions match, and an export has at most ${exportMaxRows}. Narrow the filters.`
+        )
+      }
+      yield* snapshot.query(sql`
+        DECLARE transactions_export NO SCROLL CURSOR FOR
+        SELECT v.json FROM transactions v WHERE ${where} ORDER BY v.timestamp DESC, v.id DESC`)
+      return snapshot.query(sql<JsonRow>`${sql.literal(`FETCH FORWARD ${PART} FROM transactions_export`)}`)
+    })
+
+    return {
+      /** The file as the answer; 404 when the vault is not visible. */
+      start: Effect.fn("TransactionExport.start")(function* (
+        principal: PrincipalState,
+        vaultId: string,
+        format: ExportFormat,
+        filter: TransactionFilter
+      ) {
+        const { method } = yield* HttpServerRequest.HttpServerRequest
+        const context = yield* currentRequest
+        const scope = yield* Scope.make()
+        const close = () => runPromise(Scope.close(scope, Exit.void))
+        const next = yield* prepare(principal, vaultId, filter).pipe(
+          Scope.extend(scope),
+          Effect.catchTag("SqlError", Effect.die),
+          Effect.onError(() => Scope.close(scope, Exit.void))
+        )
+        const contentType = format === "csv" ? "text/csv; charset=utf-8" : "application/x-ndjson"
+        const headers = { "content-disposition": `attachment; filename="transactions.${format}"` }
+        if (method === "HEAD") {
+          yield* Scope.close(scope, Exit.void)
+          return HttpServerResponse.raw("", { contentType, headers })
+        }
+        context.allowIdle(STALLED)
+        return HttpServerResponse.raw(
+          fileOf(format, () => runPromise(next), close),
+          { contentType, headers }
+        )
+      })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}
+
+/** The file as bytes, a part for each time that the connection takes more. */
+const fileOf = (format: ExportFormat, next: () => Promise<ReadonlyArray<JsonRow>>, close: () => Promise<void>) => {
+  const encoder = new TextEncoder()
+  let watch: Timer | undefined
+  const end = () => {
+    clearTimeout(watch)
+    return close()
+  }
+  let first = true
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        clearTimeout(watch)
+        try {
+          const rows = await next()
+          let text = first && format === "csv" ? csvHeader : ""
+          first = false
+          if (format === "csv") for (const { json } of rows) text += csvLine(json)
+          else for (const { json } of rows) text += `${json}\n`
+          if (text !== "") controller.enqueue(encoder.encode(text))
+          if (rows.length < PART) {
+            controller.close()
+            await end()
+            return
+          }
+          // The connection of a client that takes nothing is closed by the listener; this is for one that it never took up.
+          watch = setTimeout(() => void close(), (STALLED + 10) * 1_000)
+        } catch (error) {
+          controller.error(error)
+          await end()
+        }
+      },
+      cancel: end
+    },
+    { highWaterMark: 0 }
+  )
+}

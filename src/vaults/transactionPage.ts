@@ -1,0 +1,84 @@
+/**
+ * The statement for a page of a vault's transactions. Filters by asset or network, status and direction are answered by
+ * runs of one index: a choice of status and direction is one run, and what is left open is a merge of the runs of each
+ * value, which reads a row at a time and stops at the end of the page. So a page costs the same whatever is asked for,
+ * also where each filter matches half of the vault and all together match nothing. The order of an index (where nulls
+ * would come) is its own: the pool does not sort (Database.ts), so only that index can serve.
+ * Indexes hold the first letters of status and direction, which are unlike one another.
+ * Spec: Custody reads. Decisions D-2, D-15.
+ */
+import type { SqlClient, Statement } from "@effect/sql"
+import { and, limit } from "../database/sql.ts"
+import type { Key } from "../http/Page.ts"
+import { Direction, TransactionStatus } from "./Vault.ts"
+
+/** Filters of transactions, as the contract reads them; absent ones do not filter. */
+export interface TransactionFilter {
+  readonly status?: string | undefined
+  readonly direction?: string | undefined
+  readonly asset?: string | undefined
+  readonly network?: string | undefined
+  readonly hash?: string | undefined
+  readonly occurredAfter?: string | undefined
+  readonly occurredBefore?: string | undefined
+}
+
+/** The orders of the indexes, all newest first. Columns without nulls: where nulls would come changes nothing but the index. */
+const newest = "timestamp DESC, id DESC",
+  byAsset = "timestamp DESC NULLS LAST, id DESC",
+  byNetwork = "timestamp DESC, id DESC NULLS LAST",
+  byStatus = "timestamp DESC NULLS LAST, id DESC NULLS LAST"
+
+/** The rows `id, timestamp, json` of a page, newest first, where `visible` holds. */
+export const transactionPage = <Row extends object>(
+  sql: SqlClient.SqlClient,
+  vaultId: string,
+  filter: TransactionFilter,
+  after: Key | null,
+  take: number,
+  visible: Statement.Fragment
+): Statement.Statement<Row> => {
+  const { asset, direction, hash, network, occurredAfter, occurredBefore, status } = filter
+  const within = and(
+    sql,
+    // An asset's id begins with its network, and the ledger refuses a transaction of another one.
+    asset !== undefined && network !== undefined && !asset.startsWith(`${network}/`) && sql`false`,
+    occurredAfter !== undefined && sql`v.timestamp >= ${occurredAfter}::timestamptz`,
+    occurredBefore !== undefined && sql`v.timestamp <= ${occurredBefore}::timestamptz`,
+    after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
+  )
+  const rows = (where: Statement.Fragment, order: string) =>
+    sql`SELECT v.id, v.timestamp, v.json FROM transactions v WHERE v.vault_id = ${vaultId} ${where} ${within}
+      ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
+  const page = (from: Statement.Fragment, order: string) =>
+    sql<Row>`SELECT v.id, v.timestamp, v.json FROM (${from}) v WHERE ${visible} ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
+
+  if (hash !== undefined) {
+    // Few rows have one hash. They are found in the order of its index, and sorted after that.
+    const rest = and(
+      sql,
+      status !== undefined && sql`v.status = ${status}`,
+      direction !== undefined && sql`v.direction = ${direction}`,
+      asset !== undefined && sql`v.asset_id = ${asset}`,
+      network !== undefined && sql`v.network = ${network}`
+    )
+    const found = sql`SELECT v.id, v.timestamp, v.json FROM transactions v WHERE v.hash = ${hash} AND v.vault_id = ${vaultId} ${rest} ${within}
+      ORDER BY v.hash, v.vault_id, v.network, v.index, v.direction`
+    return page(found, newest)
+  }
+  if (asset === undefined && network === undefined && status === undefined && direction === undefined)
+    return page(rows(sql``, newest), newest)
+
+  const [lane, order] =
+    asset !== undefined
+      ? [sql`AND v.asset_id = ${asset}`, byAsset]
+      : network !== undefined
+        ? [sql`AND v.network = ${network}`, byNetwork]
+        : [sql``, byStatus]
+  const statuses = status === undefined ? TransactionStatus.literals : [status]
+  const directions = direction === undefined ? Direction.literals : [direction]
+  const runs = statuses.flatMap((one) =>
+    directions.map((way) => sql`(${rows(sql`${lane} AND (left(v.status, 1) || left(v.direction, 1)) = ${`${one[0]}${way[0]}`}`, order)})`)
+  )
+  return page(sql.join(" UNION ALL ", false)(runs), order)
+}

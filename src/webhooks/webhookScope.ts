@@ -1,0 +1,58 @@
+/**
+ * What a webhook may send: nobody can have events sent that the same key could not read. A webhook without a vault filter
+ * covers every vault of its entities, and the caller has to see each of them at that moment; vaults that are created later
+ * are covered as well. Hidden and unknown entities and vaults get the same answer. Decisions D-8, D-9.
+ */
+import type { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { reachesEntity, seesVault } from "../access/visibility.ts"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { isKind, kinds } from "../events/Kind.ts"
+import { fieldIssue, invalidFields } from "../http/Body.ts"
+
+// Postgres takes no NUL in a text; an id with one names nothing.
+const storable = (ids: ReadonlyArray<string>) => ids.filter((id) => !id.includes("\u0000"))
+
+/** Refuses entities and vaults that the caller does not see or that do not belong together. */
+export const requireWebhookScope = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  principal: PrincipalState,
+  entityIds: ReadonlyArray<string>,
+  vaultIds: ReadonlyArray<string> | null
+) {
+  const reached = yield* sql`
+    SELECT a.id FROM unnest(${storable(entityIds)}::text[]) AS a (id) WHERE ${reachesEntity(sql, principal, sql.literal("a.id"))}`
+  if (reached.length < entityIds.length) {
+    return yield* invalidFields([fieldIssue("entityIds", "must list entities that this API key has access to")])
+  }
+  if (vaultIds === null) {
+    if (principal.vaultAllowlist === null) {
+      const hidden = yield* sql`
+        SELECT 1 FROM vaults v WHERE v.entity_id = ANY(${entityIds}) AND NOT (${seesVault(sql, principal, sql.literal("v.id"))}) LIMIT 1`
+      if (hidden.length === 0) return
+      return yield* invalidFields([
+        fieldIssue("vaultIds", "must name the vaults, because you do not have the Developer role on every vault of these entities")
+      ])
+    }
+    return yield* invalidFields([fieldIssue("vaultIds", "must be set, because this API key is limited to some vaults")])
+  }
+  const seen = yield* sql`
+    SELECT v.id FROM vaults v WHERE v.id = ANY(${storable(vaultIds)}) AND v.entity_id = ANY(${entityIds})
+      AND ${seesVault(sql, principal, sql.literal("v.id"))}`
+  if (seen.length < vaultIds.length) {
+    return yield* invalidFields([fieldIssue("vaultIds", "must list vaults of these entities that this API key has access to")])
+  }
+})
+
+/**
+ * Refuses kinds that name no vault to a key that is limited to some vaults: it could not read such an event, and no
+ * vault filter holds it back.
+ */
+export const requireReadableKinds = (principal: PrincipalState, eventKinds: ReadonlyArray<string>) => {
+  const hidden = principal.vaultAllowlist === null ? undefined : eventKinds.find((kind) => !isKind(kind) || kinds[kind].scope === "entity")
+  return hidden === undefined
+    ? Effect.void
+    : invalidFields([
+        fieldIssue("eventKinds", `must not list ${hidden}, which names no vault, because this API key is limited to some vaults`)
+      ])
+}

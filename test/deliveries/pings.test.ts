@@ -1,0 +1,59 @@
+/** Pings of endpoints that hang take no room of deliveries, and are bounded for each organization. Spec: ping. Decision D-26. */
+import { expect, test } from "bun:test"
+import { type Answer, useApp } from "../support/app.ts"
+import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
+import { entity, organization, user, vault } from "../support/records.ts"
+
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
+const IN_FLIGHT = 20
+
+test(`at most ${IN_FLIGHT} pings of an organization are in flight, one more is 429; others ping and get their events meanwhile`, async () => {
+  const key = await settle(app, 2)
+  await app.feed(
+    [
+      organization("org_b", ["ethereum"]),
+      entity("entity_b", "org_b"),
+      vault("vault_b", "entity_b"),
+      user("user_b", "org_b", ["vault_b"], { organizationRole: "owner" })
+    ],
+    {
+      "x-record-events": "none"
+    }
+  )
+  const other = (await app.key("user_b")).secret
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  receiver.on("/hangs", async () => {
+    await released
+    return new Response("")
+  })
+  const hanging = await webhookOf(app, key, 0, receiver.url("/hangs"), { status: "DISABLED" })
+  const ping = (id: string, by: string): Promise<Answer> => app.request("POST", `/v1/webhooks/${id}/ping`, { key: by })
+  await until("a worker", async () => (await ping((await webhookOf(app, key, 0, receiver.url("/up"))).id, key)).status === 200, 40)
+  const pings = Array.from({ length: IN_FLIGHT }, () => ping(hanging.id, key))
+  await until("the pings in flight", () => receiver.to("/hangs").length === IN_FLIGHT)
+  const refused = await ping(hanging.id, key)
+  expect([refused.status, refused.json.code, refused.headers.get("retry-after")]).toEqual([429, "rate_limited", "10"])
+  // Another organization's, and an event of this one.
+  const theirs = await app.request("POST", "/v1/webhooks", {
+    key: other,
+    body: {
+      url: receiver.url("/theirs"),
+      entityIds: ["entity_b"],
+      eventKinds: ["transaction.confirmed"],
+      notificationEmail: "ops@example.com"
+    }
+  })
+  expect((await ping(theirs.json.id, other)).json).toMatchObject({ success: true })
+  const webhook = await webhookOf(app, key, 1, receiver.url("/events"))
+  await happen(app, [1])
+  await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
+  release()
+  for (const answer of await Promise.all(pings)) expect(answer.status).toBe(200)
+  expect((await ping(hanging.id, key)).json).toMatchObject({ success: true })
+  expect(await app.sql("SELECT 1 FROM pings_in_flight")).toEqual([])
+}, 60_000)

@@ -1,0 +1,184 @@
+/**
+ * What operators see of deliveries in Temporal, and what they can do: search attributes, summary, details, ends, the
+ * filters that docs/temporal.md promises, and the signals. Architecture, What must hold 4.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as path from "node:path"
+import type { Client } from "@temporalio/client"
+import { useApp } from "../support/app.ts"
+import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
+import { operator } from "../support/temporal.ts"
+
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1s,1h" }))
+let key = "",
+  client: Client,
+  close: () => Promise<void>
+
+beforeAll(async () => {
+  ;({ client, close } = await operator())
+  key = await settle(app, 8)
+}, 60_000)
+afterAll(() => close())
+
+const statuses = new Map<string, number>()
+const urlOf = (name: string, status: number) => {
+  statuses.set(name, status)
+  receiver.on(`/${name}`, () => new Response("", { status: statuses.get(name) ?? 200 }))
+  return receiver.url(`/${name}`)
+}
+
+/** A webhook whose newest delivery has made this many attempts. */
+const after = async (entity: number, name: string, status: number, attempts: number) => {
+  const webhook = await webhookOf(app, key, entity, urlOf(name, status))
+  await happen(app, [entity])
+  const delivery = await deliveryWhen(app, key, webhook.id, (one) => one.attempts.length === attempts, 30)
+  const handle = client.workflow.getHandle(delivery.id)
+  // The row is there a moment before the workflow waits, and a signal is for one that waits.
+  if (status >= 300)
+    await until("its wait", async () => {
+      const { currentDetails } = await handle.query<{ currentDetails: string }>("__temporal_workflow_metadata")
+      return currentDetails.startsWith(`attempt ${attempts} of`)
+    })
+  return { webhook, delivery, handle }
+}
+
+const ends = (id: string, status: string) =>
+  until(
+    `${id} as ${status}`,
+    async () => {
+      const description = await client.workflow.getHandle(id).describe()
+      return description.status.name === status && description
+    },
+    30
+  )
+
+/** Ids of the workflows that a filter finds; the list is written a moment after the workflow. */
+const found = async (query: string, wanted: ReadonlyArray<string>) => {
+  const ids = async () => {
+    const list: Array<string> = []
+    for await (const { workflowId } of client.workflow.list({ query })) list.push(workflowId)
+    return list
+  }
+  return await until(
+    `the list of ${query}`,
+    async () => {
+      const list = await ids()
+      return wanted.every((id) => list.includes(id)) && list
+    },
+    20
+  )
+}
+
+describe("Architecture, What must hold 4: operators see everything in the Temporal UI", () => {
+  test("summary, search attributes and current details of a delivery that waits", async () => {
+    const { delivery, handle, webhook } = await after(0, "waits", 503, 2)
+    const description = await until("its status", async () => {
+      const now = await handle.describe()
+      return now.typedSearchAttributes.getAll().some(({ value }) => value === "RETRYING") && now
+    })
+    expect(await description.staticSummary()).toBe("transaction.confirmed → localhost")
+    expect(Object.fromEntries(description.typedSearchAttributes.getAll().map(({ key: { name }, value }) => [name, value]))).toMatchObject({
+      WebhookId: webhook.id,
+      EventId: delivery.eventId,
+      EventKind: "transaction.confirmed",
+      EntityId: "entity_0",
+      DeliveryStatus: "RETRYING"
+    })
+    const { currentDetails, definition } = await handle.query<{
+      currentDetails: string
+      definition: { signalDefinitions: ReadonlyArray<{ name: string; description: string }> }
+    }>("__temporal_workflow_metadata")
+    expect(currentDetails).toMatch(/^attempt 2 of 3: 5xx; next at \d{4}-\d\d-\d\dT/)
+    expect(definition.signalDefinitions.map(({ name }) => name).sort()).toEqual(["cancel", "retryNow", "wake"])
+    for (const { description: text } of definition.signalDefinitions) expect(text.length).toBeGreaterThan(20)
+  }, 60_000)
+
+  test("the log of a failed delivery links to its workflow", async () => {
+    const { delivery, handle } = await after(1, "fails", 500, 2)
+    await handle.signal("retryNow")
+    await ends(delivery.id, "FAILED")
+    const line = await until("the log line", () =>
+      app.main
+        ?.output()
+        .split("\n")
+        .find((one) => one.includes("failed for good") && one.includes(delivery.id))
+    )
+    expect(line).toContain(`/namespaces/default/workflows/${delivery.id}`)
+  }, 60_000)
+
+  test("DELIVERED is Completed, FAILED is Failed, CANCELED is Canceled", async () => {
+    const delivered = await after(2, "delivered", 200, 1)
+    expect(await delivered.handle.result()).toEqual({ attempts: 1, result: "2xx" })
+    await ends(delivered.delivery.id, "COMPLETED")
+    const canceled = await after(3, "canceled", 500, 2)
+    await app.request("PATCH", `/v1/webhooks/${canceled.webhook.id}`, { key, body: { status: "DISABLED" } })
+    await ends(canceled.delivery.id, "CANCELLED")
+    expect((await deliveryWhen(app, key, canceled.webhook.id, () => true)).failureReason).toBe("WEBHOOK_DISABLED")
+  }, 60_000)
+})
+
+describe("docs/temporal.md: what operators can do", () => {
+  test("retryNow makes the next attempt now, and the schedule goes on from there", async () => {
+    const { delivery, handle, webhook } = await after(4, "now", 500, 2)
+    expect(Date.parse(delivery.nextAttemptAt) - Date.now()).toBeGreaterThan(40 * 60_000)
+    statuses.set("now", 200)
+    await handle.signal("retryNow")
+    const { attempts } = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
+    expect(attempts).toHaveLength(3)
+    await ends(delivery.id, "COMPLETED")
+  }, 60_000)
+
+  for (const [entity, way] of [
+    [5, "signal"],
+    [6, "cancellation"]
+  ] as const)
+    test(`a ${way} cancels what waits: CANCELED by MANUAL, and nothing is sent any more`, async () => {
+      const { delivery, handle, webhook } = await after(entity, way, 500, 2)
+      await (way === "signal" ? handle.signal("cancel") : handle.cancel())
+      const ended = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "CANCELED")
+      expect(ended).toMatchObject({ failureReason: "MANUAL", nextAttemptAt: null })
+      await ends(delivery.id, "CANCELLED")
+      await Bun.sleep(500)
+      expect(receiver.to(`/${way}`)).toHaveLength(2)
+    }, 60_000)
+
+  test("a cancel during an attempt that is taken delivers, and is forgotten", async () => {
+    receiver.on("/slow", async () => {
+      await Bun.sleep(1_500)
+      return new Response("ok")
+    })
+    const webhook = await webhookOf(app, key, 7, receiver.url("/slow"))
+    await happen(app, [7])
+    const request = await until("the request", () => receiver.to("/slow")[0])
+    await client.workflow.getHandle(request.headers["x-service-delivery-id"] ?? "").signal("cancel")
+    await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
+    await ends(request.headers["x-service-delivery-id"] ?? "", "COMPLETED")
+    expect(receiver.to("/slow")).toHaveLength(1)
+  }, 60_000)
+
+  test("every filter of the page is one that the server takes, and finds what it says", async () => {
+    const page = await Bun.file(path.resolve(import.meta.dir, "../../docs/temporal.md")).text()
+    const filters = [...page.matchAll(/^\| [^|]+ \| `(.+)` \|$/gm)].map(([, filter = ""]) => filter)
+    expect(filters.length).toBeGreaterThanOrEqual(12)
+    for (const query of filters) await found(query, [])
+    const rows = await app.sql("SELECT id, webhook_id, event_id, status FROM deliveries ORDER BY id")
+    const idsOf = (status: string) => rows.filter((row) => row["status"] === status).map(({ id }) => String(id))
+    const filterOf = (question: string) => /\| `(.+)` \|$/m.exec(page.slice(page.indexOf(`| ${question}`)))?.[1] ?? ""
+    const [failed] = rows.filter(({ status }) => status === "FAILED")
+    for (const [question, wanted] of [
+      ["What has failed for good?", idsOf("FAILED")],
+      ["What fails now and is tried again?", idsOf("RETRYING")],
+      ["What has been canceled?", idsOf("CANCELED")]
+    ] as const) {
+      expect([question, wanted.length]).not.toEqual([question, 0])
+      const list = await found(filterOf(question), wanted)
+      // Other tests' workflows may be there; of this one's, none that is in another state.
+      for (const { id } of rows) expect([question, id, list.includes(String(id))]).toEqual([question, id, wanted.includes(String(id))])
+    }
+    const mine = { webhook: String(failed?.["webhook_id"]), event: String(failed?.["event_id"]) }
+    expect(await found(filterOf("Everything of one webhook").replace(/whs_\w+/, mine.webhook), [String(failed?.["id"])])).toHaveLength(1)
+    expect(await found(filterOf("Everything of one event").replace(/evt_\w+/, mine.event), [String(failed?.["id"])])).toHaveLength(1)
+  }, 60_000)
+})

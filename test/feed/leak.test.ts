@@ -1,0 +1,78 @@
+/** What the feed says of events that a key may not see: that there were some, and never how many. C-1. */
+import { beforeAll, expect, test } from "bun:test"
+import { useApp } from "../support/app.ts"
+import { asset, entity, network, organization, transaction, user, vault } from "../support/records.ts"
+
+const app = useApp()
+const FEED = "/v1/event-feed"
+
+/** Two organizations that differ in what happens in a vault that the key does not see, and in nothing else. */
+const worlds = { quiet: 0, busy: 40 }
+const keys = { quiet: "", busy: "" }
+type World = keyof typeof worlds
+const names = ["quiet", "busy"] as const
+const VISIBLE = 7
+
+let counter = 0
+const record = async (world: World, seen: number) => {
+  const hidden = Array.from({ length: worlds[world] }, () => transaction(`vault_hidden_${world.slice(0, 4)}`, ++counter))
+  const own = Array.from({ length: seen }, () => transaction(`vault_seen_${world.slice(0, 4)}`, ++counter))
+  await app.feed([...hidden, ...own, ...hidden.map((one) => ({ ...one, hash: `0x${(++counter).toString(16).padStart(64, "0")}` }))])
+}
+
+beforeAll(async () => {
+  await app.feed([network("ethereum"), asset("ethereum/native")])
+  for (const world of names) {
+    const id = world.slice(0, 4)
+    await app.feed(
+      [
+        organization(`org_${id}`, ["ethereum"]),
+        entity(`entity_${id}`, `org_${id}`),
+        vault(`vault_seen_${id}`, `entity_${id}`),
+        vault(`vault_hidden_${id}`, `entity_${id}`),
+        user(`user_${id}`, `org_${id}`, [`vault_seen_${id}`])
+      ],
+      { "x-record-events": "none" }
+    )
+    keys[world] = (await app.key(`user_${id}`)).secret
+  }
+})
+
+/** What a reader that follows the feed sees of answers beside their contents: statuses, lengths, and whether there is more. */
+const outside = async (world: World, query: string) => {
+  const seen: Array<unknown> = []
+  const read = async (more: string) => {
+    const answer = await app.get(`${FEED}?${query}${more}`, keys[world])
+    seen.push([answer.status, answer.text.length, answer.json.data.length, answer.json.pagination.nextCursor === null])
+    return answer.json
+  }
+  let { resumeCursor } = await read("&from=now")
+  for (let round = 0; round < 3; round++) {
+    await record(world, round === 1 ? 0 : VISIBLE)
+    for (let more = true; more; ) {
+      const page = await read(`&after=${resumeCursor}`)
+      resumeCursor = page.resumeCursor
+      more = page.pagination.nextCursor !== null
+    }
+  }
+  return seen
+}
+
+test("C-1: pages, their number, their bytes and where they end are the same whatever others do", async () => {
+  for (const query of ["limit=3", "limit=7", "limit=100", "limit=2&kind=transaction.confirmed", "limit=2&kind=vault.created", "limit=1"]) {
+    expect([query, await outside("busy", query)]).toEqual([query, await outside("quiet", query)])
+  }
+})
+
+test("C-1: the whole log from its beginning is the same number of pages", async () => {
+  const walk = async (world: World) => {
+    const lengths: Array<number> = []
+    for (let after = ""; ; ) {
+      const { json, text } = await app.get(`${FEED}?limit=4${after}`, keys[world])
+      lengths.push(text.length)
+      if (json.pagination.nextCursor === null) return lengths
+      after = `&after=${json.pagination.nextCursor}`
+    }
+  }
+  expect(await walk("busy")).toEqual(await walk("quiet"))
+})

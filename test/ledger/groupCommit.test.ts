@@ -1,0 +1,111 @@
+/** Batches that wait for one organization share a transaction, each with its own answer. Source: custody records, rules 1 to 3. */
+import { describe, expect, test } from "bun:test"
+import pg from "pg"
+import { useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
+import { balance, entity, organization, smallest, transaction, user, vault } from "../support/records.ts"
+
+const app = useApp()
+
+const world = [
+  ...smallest(),
+  organization("org_b", ["ethereum"]),
+  entity("entity_b", "org_b"),
+  vault("vault_b", "entity_b"),
+  user("user_b", "org_b", ["vault_b"], { organizationRole: "owner" })
+]
+
+/** Runs work while a client of its own holds the event stream of an organization. */
+const holding = async <A>(organizationId: string, work: (release: () => Promise<void>) => Promise<A>): Promise<A> => {
+  const client = new pg.Client({ connectionString: app.databaseUrl })
+  await client.connect()
+  await client.query("BEGIN")
+  await client.query("SELECT 1 FROM event_streams WHERE organization_id = $1 FOR UPDATE", [organizationId])
+  try {
+    return await work(async () => {
+      await client.query("COMMIT")
+    })
+  } finally {
+    await client.end()
+  }
+}
+const waiting = () =>
+  app.sql(
+    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'custody-ledger' AND wait_event_type = 'Lock'"
+  )
+const eventsOf = (organizationId: string) =>
+  app.sql(
+    "SELECT position::int AS position, id, payload FROM events WHERE organization_id = $1 AND position IS NOT NULL ORDER BY position",
+    [organizationId]
+  )
+
+describe("records that are posted at the same time", () => {
+  test("share a transaction; one that does not fit is refused alone, and each answer is its own", async () => {
+    await app.feed(world, { "x-record-events": "none" })
+    const answers = await holding("org_a", async (release) => {
+      const first = app.records([transaction("vault_a", 1)])
+      await until("the first batch to wait", async () => (await waiting()).length > 0)
+      // These come while the first waits, so they are applied together.
+      const others = [
+        app.records([transaction("vault_a", 2)]),
+        app.records([transaction("vault_a", 3), transaction("vault_a", 4, { amount: "1.0000000000000000001" })]),
+        app.records([transaction("vault_a", 2)], { "idempotency-key": "same" }),
+        app.records([transaction("vault_a", 2)], { "idempotency-key": "same" }),
+        app.records([balance("vault_a", "ethereum/native", "7")])
+      ]
+      await Bun.sleep(200)
+      await release()
+      return Promise.all([first, ...others])
+    })
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 400, 200, 200, 200])
+    expect(answers[0]?.json).toEqual({ received: 1, changed: 1, unchanged: 0, events: 1 })
+    expect(answers[2]?.json.errors).toEqual([expect.objectContaining({ line: 2, field: "amount" })])
+    expect(answers[4]?.text).toBe(answers[3]?.text ?? "")
+    const [row] = await app.sql(
+      "SELECT count(*)::int AS rows, count(DISTINCT xmin::text)::int AS transactions FROM transactions WHERE vault_id = 'vault_a'"
+    )
+    expect(row).toEqual({ rows: 2, transactions: 2 })
+    const events = await eventsOf("org_a")
+    expect(events.map(({ position }) => position)).toEqual(events.map((_, index) => index + 1))
+    const ids = events.map(({ id }) => String(id))
+    expect(ids).toEqual(ids.toSorted())
+  }, 60_000)
+
+  test("do not wait for another organization's", async () => {
+    await holding("org_a", async (release) => {
+      const held = app.records([transaction("vault_a", 10)])
+      await until("the batch of the other organization to wait", async () => (await waiting()).length > 0)
+      expect((await app.records([transaction("vault_b", 11)])).json).toMatchObject({ changed: 1, events: 1 })
+      await release()
+      expect((await held).json).toMatchObject({ changed: 1, events: 1 })
+    })
+    expect((await eventsOf("org_b")).map(({ position }) => position)).toEqual([1])
+  }, 60_000)
+
+  test("wait for a batch of the catalog, and it for them", async () => {
+    await holding("org_a", async (release) => {
+      const catalog = app.records([vault("vault_c", "entity_b")])
+      await until("the catalog's batch to wait", async () => (await waiting()).length > 0)
+      const other = app.records([transaction("vault_c", 12)])
+      await release()
+      expect([(await catalog).json.changed, (await other).status]).toEqual([1, expect.any(Number)])
+    })
+    expect((await app.records([transaction("vault_c", 12)])).status).toBe(200)
+  }, 60_000)
+
+  test("have dates that ascend with each change of an object, from batch to batch and beyond a clock that is set back", async () => {
+    await app.feed(Array.from({ length: 300 }, (_, index) => balance("vault_b", "ethereum/native", String(index + 1))))
+    await app.feed([balance("vault_b", "ethereum/native", "1000")])
+    const dates = (await eventsOf("org_b"))
+      .map(({ payload }) => JSON.parse(String(payload)))
+      .filter(({ kind }) => kind === "balance.updated")
+      .map(({ date }) => Date.parse(date))
+    expect(dates).toHaveLength(301)
+    expect(dates.every((date, index) => index === 0 || date > (dates[index - 1] ?? 0))).toBe(true)
+    // The newest event has a time that is still to come, as after a clock that was set back.
+    await app.sql("UPDATE event_streams SET clock = now() + interval '1 hour' WHERE organization_id = 'org_b'")
+    await app.feed([balance("vault_b", "ethereum/native", "1001")])
+    const last = (await eventsOf("org_b")).map(({ id }) => String(id))
+    expect(last).toEqual(last.toSorted())
+  }, 60_000)
+})

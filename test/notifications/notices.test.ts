@@ -1,0 +1,371 @@
+/**
+ * Automatic disable and operational notices, with a real SMTP server: what sends a notice, that each cause sends one,
+ * and what a disable does. The times of a streak are hours, so tests set back when it began.
+ * Spec: Delivery contract; automatic disable. Decision D-23.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
+import { SMTPServer } from "smtp-server"
+import { type Answer, App, useApp } from "../support/app.ts"
+import { deliveriesOf, deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { Receiver, receiverEnv, until } from "../support/receiver.ts"
+
+interface Mail {
+  readonly from: string
+  readonly to: ReadonlyArray<string>
+  readonly text: string
+}
+
+const mails: Array<Mail> = []
+/** How many messages the mail server refuses for now. */
+let refused = 0
+const smtp = new SMTPServer({
+  authOptional: true,
+  disabledCommands: ["STARTTLS"],
+  onData: async (stream, session, done) => {
+    const message = await text(stream)
+    if (refused > 0) {
+      refused--
+      return done(Object.assign(new Error("try again later"), { responseCode: 451 }))
+    }
+    const { mailFrom, rcptTo } = session.envelope
+    mails.push({
+      from: mailFrom === false ? "" : mailFrom.address,
+      to: rcptTo.map(({ address }) => address),
+      text: message.replaceAll("=\r\n", "")
+    })
+    return done()
+  }
+})
+
+const receiver = new Receiver()
+const app = new App()
+let key = ""
+
+beforeAll(async () => {
+  await receiver.open()
+  await new Promise<void>((resolve) => smtp.listen(0, "127.0.0.1", resolve))
+  await app.open(["api", "worker", "dispatcher"], {
+    ...receiverEnv(receiver),
+    WEBHOOK_RETRY_SCHEDULE: "0s,1s",
+    SMTP_URL: `smtp://127.0.0.1:${(smtp.server.address() as AddressInfo).port}`,
+    NOTICE_FROM: "custody@example.com"
+  })
+  key = await settle(app, 10)
+}, 60_000)
+afterAll(async () => {
+  await app.close()
+  await receiver.close()
+  smtp.close(() => {})
+})
+
+const answering = (path: string, status: () => number) => {
+  receiver.on(path, () => new Response("", { status: status() }))
+  return receiver.url(path)
+}
+
+/** Mails about a webhook, by their subjects. */
+const about = (id: string) => mails.filter(({ text }) => text.includes(id))
+const subject = ({ text }: Mail) => /^Subject: (.*(?:\r\n .*)*)/m.exec(text)?.[1]?.replaceAll("\r\n", "") ?? ""
+
+/** Makes a webhook's streak of failures so many hours older, and longer by so many failures. */
+const setBack = (id: string, hours: number, failures = 0) =>
+  app.sql(
+    "UPDATE webhook_health SET failing_since = failing_since - make_interval(hours => $2), gone_at = gone_at - make_interval(hours => $2), consecutive_failures = consecutive_failures + $3 WHERE webhook_id = $1",
+    [id, hours, failures]
+  )
+
+const failedOnce = (webhook: Answer["json"]) => deliveryWhen(app, key, webhook.id, ({ status }) => status === "FAILED", 30)
+/** One more event, and its delivery once it has FAILED. */
+const next = async (entity: number, webhook: Answer["json"]) => {
+  const known = new Set((await deliveriesOf(app, key, webhook.id)).map(({ id }) => id))
+  await happen(app, [entity])
+  return deliveryWhen(app, key, webhook.id, ({ id, status }) => !known.has(id) && status === "FAILED", 30)
+}
+const mailsWhen = (id: string, count: number) => until(`${count} mails`, () => about(id).length >= count && about(id), 30)
+
+describe("Decision D-23: notices by e-mail to the notification address", () => {
+  test("nothing is sent while Postgres cannot write, and what was sent is not sent again for that", async () => {
+    const address = answering("/full", () => 500)
+    const webhook = await webhookOf(app, key, 0, address, { notificationEmail: "full@example.com" })
+    // As a full disk refuses: the first time every change of a notice, the second time the record that it was sent.
+    const refuse = (change: string) =>
+      app.sql(`CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF ${change} THEN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END IF; RETURN NEW; END $$`)
+    await refuse("true")
+    await app.sql("CREATE TRIGGER full_disk BEFORE UPDATE ON notices FOR EACH ROW EXECUTE FUNCTION full_disk()")
+    await next(0, webhook)
+    await Bun.sleep(3_000)
+    expect(about(webhook.id)).toHaveLength(0)
+    await refuse("NEW.sent_at IS NOT NULL")
+    await mailsWhen(webhook.id, 1)
+    await Bun.sleep(6_000)
+    expect(about(webhook.id)).toHaveLength(1)
+    await app.sql("DROP FUNCTION full_disk CASCADE")
+    await until(
+      "the record",
+      async () => (await app.sql("SELECT 1 FROM notices WHERE webhook_id = $1 AND sent_at IS NOT NULL", [webhook.id]))[0],
+      30
+    )
+    await Bun.sleep(1_000)
+    expect(about(webhook.id)).toHaveLength(1)
+  }, 60_000)
+
+  test("the first FAILED delivery of a day sends one, and no second until the next day", async () => {
+    const webhook = await webhookOf(
+      app,
+      key,
+      0,
+      answering("/failed", () => 500),
+      { notificationEmail: "first@example.com" }
+    )
+    const delivery = await next(0, webhook)
+    const [mail] = await mailsWhen(webhook.id, 1)
+    expect(mail).toMatchObject({ from: "custody@example.com", to: ["first@example.com"] })
+    expect(subject(mail ?? { from: "", to: [], text: "" })).toContain("failed permanently")
+    for (const part of [webhook.id, "localhost", delivery.id, "5xx (500)", "/redeliver"]) expect(mail?.text).toContain(part)
+    // The path of a URL may hold a secret.
+    expect(mail?.text).not.toContain("/failed")
+    await next(0, webhook)
+    await Bun.sleep(1_000)
+    expect(about(webhook.id)).toHaveLength(1)
+    const rows = await app.sql("SELECT channel, sent_at IS NOT NULL AS sent FROM notices WHERE webhook_id = $1", [webhook.id])
+    expect(rows).toEqual([{ channel: "smtp", sent: true }])
+    // A day later it is worth another one.
+    await app.sql("UPDATE notices SET created_at = created_at - interval '25 hours' WHERE webhook_id = $1", [webhook.id])
+    await next(0, webhook)
+    await mailsWhen(webhook.id, 2)
+  }, 60_000)
+
+  test("a streak of 10 failed attempts over an hour sends one, once a streak", async () => {
+    const webhook = await webhookOf(
+      app,
+      key,
+      1,
+      answering("/streak", () => 503)
+    )
+    for (let round = 0; round < 4; round++) {
+      await happen(app, [1])
+      await until(
+        "two more failures",
+        async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health.consecutiveFailures === (round + 1) * 2,
+        30
+      )
+    }
+    await setBack(webhook.id, 2)
+    await happen(app, [1])
+    await until("ten failures", async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health.consecutiveFailures === 10, 30)
+    const streaks = () => about(webhook.id).filter((mail) => subject(mail).includes("is failing"))
+    await until("the notice of the streak", () => streaks().length === 1, 30)
+    expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json).toMatchObject({ status: "ACTIVE", health: { state: "FAILING" } })
+    await next(1, webhook)
+    await Bun.sleep(1_000)
+    expect(streaks()).toHaveLength(1)
+  }, 120_000)
+
+  test("a mail server that refuses for now is asked again, and the notice sent once", async () => {
+    refused = 2
+    const webhook = await webhookOf(
+      app,
+      key,
+      2,
+      answering("/patient", () => 500)
+    )
+    await next(2, webhook)
+    await mailsWhen(webhook.id, 1)
+    expect(refused).toBe(0)
+    await Bun.sleep(1_000)
+    expect(about(webhook.id)).toHaveLength(1)
+  }, 60_000)
+})
+
+describe("Decision D-23: automatic disable", () => {
+  test("no 2xx for 120 hours over two deliveries: DISABLED as FAILING, what waits CANCELED, one mail and one event", async () => {
+    const log = await webhookOf(
+      app,
+      key,
+      3,
+      answering("/log", () => 200),
+      { eventKinds: ["webhook.disabled"] }
+    )
+    const webhook = await webhookOf(
+      app,
+      key,
+      3,
+      answering("/failing", () => 500)
+    )
+    await next(3, webhook)
+    await setBack(webhook.id, 121, 7)
+    // The same delivery alone does not disable; another one does.
+    await happen(app, [3])
+    const disabled = await until(
+      "the disable",
+      async () => {
+        const { json } = await app.get(`/v1/webhooks/${webhook.id}`, key)
+        return json.status === "DISABLED" && json
+      },
+      30
+    )
+    expect(disabled).toMatchObject({ disabledReason: "FAILING", disabledAt: expect.any(String), health: { pendingDeliveries: 0 } })
+    const [latest] = await deliveriesOf(app, key, webhook.id)
+    expect(latest).toMatchObject({ status: "CANCELED", failureReason: "WEBHOOK_DISABLED", nextAttemptAt: null })
+    expect(latest.attempts).toHaveLength(1)
+    const disables = () => about(webhook.id).filter((mail) => subject(mail).includes("was disabled"))
+    await until("the mail", () => disables().length === 1, 30)
+    for (const part of [webhook.id, "localhost", "5 days", '"status": "ACTIVE"', "redeliver"])
+      expect(disables()[0]?.text.replaceAll("=22", '"')).toContain(part)
+    const event = JSON.parse((await until("the event", () => receiver.to("/log")[0], 30)).body)
+    expect(event).toMatchObject({
+      kind: "webhook.disabled",
+      entityId: "entity_3",
+      vaultIds: null,
+      data: { webhookId: webhook.id, webhook: { status: "DISABLED", disabledReason: "FAILING", disabledAt: disabled.disabledAt } }
+    })
+    expect(log.status).toBe("ACTIVE")
+    // Nothing more is matched or sent.
+    const sent = receiver.to("/failing").length
+    await happen(app, [3])
+    await Bun.sleep(1_500)
+    expect(receiver.to("/failing")).toHaveLength(sent)
+    expect(disables()).toHaveLength(1)
+  }, 60_000)
+
+  test("enabling begins a new streak: one more failure does not disable again", async () => {
+    const [{ id } = { id: "" }] = (await app.get("/v1/webhooks?status=DISABLED", key)).json.data
+    const enabled = await app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { status: "ACTIVE" } })
+    expect(enabled.json).toMatchObject({ status: "ACTIVE", disabledReason: null, disabledAt: null })
+    await happen(app, [3])
+    await deliveryWhen(app, key, id, ({ attempts, status }) => attempts.length === 2 && status === "FAILED", 30)
+    expect((await app.get(`/v1/webhooks/${id}`, key)).json).toMatchObject({ status: "ACTIVE", health: { consecutiveFailures: 2 } })
+  }, 60_000)
+
+  test("one delivery alone, however long it fails, disables nothing; a 2xx ends the streak", async () => {
+    let status = 500,
+      held = true
+    receiver.on("/alone", async (_, count) => {
+      // However busy the machine is, the second attempt fails after the streak was set back.
+      for (let waited = 0; held && count === 2 && waited < 180; waited++) await Bun.sleep(50)
+      return new Response("", { status })
+    })
+    const webhook = await webhookOf(app, key, 4, receiver.url("/alone"))
+    await happen(app, [4])
+    await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts[0]?.result === "5xx")
+    await setBack(webhook.id, 200, 20)
+    held = false
+    await failedOnce(webhook)
+    expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.status).toBe("ACTIVE")
+    status = 200
+    await happen(app, [4])
+    await deliveryWhen(app, key, webhook.id, (one) => one.status === "DELIVERED")
+    status = 500
+    await next(4, webhook)
+    const { health, status: now } = (await app.get(`/v1/webhooks/${webhook.id}`, key)).json
+    expect([now, health.consecutiveFailures, health.state]).toEqual(["ACTIVE", 2, "DEGRADED"])
+  }, 60_000)
+
+  test("nine failed attempts in 120 hours disable nothing, the tenth does", async () => {
+    const webhook = await webhookOf(
+      app,
+      key,
+      7,
+      answering("/nine", () => 500)
+    )
+    await next(7, webhook)
+    await setBack(webhook.id, 121, 5)
+    await next(7, webhook)
+    expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json).toMatchObject({ status: "ACTIVE", health: { consecutiveFailures: 9 } })
+    await happen(app, [7])
+    await until("the disable", async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.disabledReason === "FAILING", 30)
+  }, 60_000)
+
+  test("a failure more than 48 hours after the one before begins a new streak: an idle week disables nothing, nor do two lone 410", async () => {
+    const webhook = await webhookOf(
+      app,
+      key,
+      8,
+      answering("/idle", () => 410)
+    )
+    await next(8, webhook)
+    await setBack(webhook.id, 8 * 24, 20)
+    const before = (hours: number) =>
+      app.sql("UPDATE webhook_health SET last_failure_at = last_failure_at - make_interval(hours => $2) WHERE webhook_id = $1", [
+        webhook.id,
+        hours
+      ])
+    await before(49)
+    await next(8, webhook)
+    const { health, status } = (await app.get(`/v1/webhooks/${webhook.id}`, key)).json
+    expect([status, health.consecutiveFailures, health.state]).toEqual(["ACTIVE", 2, "DEGRADED"])
+    expect(Date.now() - Date.parse(health.failingSince)).toBeLessThan(60_000)
+    // One that comes within 48 hours belongs to it.
+    await before(47)
+    await next(8, webhook)
+    expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health.consecutiveFailures).toBe(4)
+  }, 60_000)
+
+  test("two 410 at least five minutes apart: DISABLED as GONE; two at once are not enough", async () => {
+    const webhook = await webhookOf(
+      app,
+      key,
+      5,
+      answering("/gone", () => 410)
+    )
+    await next(5, webhook)
+    expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.status).toBe("ACTIVE")
+    await setBack(webhook.id, 1)
+    await happen(app, [5])
+    await until("the disable", async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.disabledReason === "GONE", 30)
+    const mail = await until("the mail", () => about(webhook.id).find((one) => subject(one).includes("was disabled")), 30)
+    expect(mail.text).toContain("410 Gone")
+  }, 60_000)
+
+  test("many deliveries that fail at once disable once, with one mail and one event, and block nothing", async () => {
+    let hold = true
+    receiver.on("/burst", async () => {
+      for (let waited = 0; hold && waited < 100; waited++) await Bun.sleep(50)
+      return new Response("", { status: 500 })
+    })
+    const webhook = await webhookOf(app, key, 6, receiver.url("/burst"))
+    hold = false
+    await next(6, webhook)
+    hold = true
+    await setBack(webhook.id, 121, 8)
+    for (let event = 0; event < 20; event++) await happen(app, [6])
+    await until("attempts in flight", () => receiver.to("/burst").length >= 2 + 8, 30)
+    hold = false
+    await until("the disable", async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.status === "DISABLED", 30)
+    await until("the mail", () => about(webhook.id).some((one) => subject(one).includes("was disabled")), 30)
+    await until(
+      "every delivery's end",
+      async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health.pendingDeliveries === 0,
+      30
+    )
+    await Bun.sleep(500)
+    expect(about(webhook.id).filter((one) => subject(one).includes("was disabled"))).toHaveLength(1)
+    const events = (await app.walk("/v1/webhook-events?kind=webhook.disabled", key)).filter(
+      ({ payload }) => payload.data.webhookId === webhook.id
+    )
+    expect(events).toHaveLength(1)
+  }, 90_000)
+})
+
+describe("Decision D-23: without SMTP_URL", () => {
+  const silent = useApp(["api", "worker", "dispatcher"], {
+    WEBHOOK_RETRY_SCHEDULE: "0s",
+    WEBHOOK_ALLOW_CIDRS: "127.0.0.0/8",
+    WEBHOOK_ALLOW_PORTS: "9"
+  })
+  test("a notice is recorded and logged", async () => {
+    const own = await settle(silent, 1)
+    const webhook = await webhookOf(silent, own, 0, "https://localhost:9/")
+    await happen(silent, [0])
+    const row = await until(
+      "the notice",
+      async () => (await silent.sql("SELECT subject, channel FROM notices WHERE sent_at IS NOT NULL"))[0],
+      30
+    )
+    expect(row).toEqual({ subject: `A delivery to webhook ${webhook.id} failed permanently (localhost)`, channel: "log" })
+    await until("the log line", () => silent.main?.output().includes(`A delivery to webhook ${webhook.id} failed permanently`), 10)
+  }, 60_000)
+})

@@ -1,0 +1,53 @@
+/** Acts on webhooks by which data could leave ask a session for its second factor, and a key for nothing. Decision D-49. */
+import { beforeAll, expect, test } from "bun:test"
+import { useApp } from "../support/app.ts"
+import { smallest } from "../support/records.ts"
+import { create, patch, short } from "../support/webhookFixtures.ts"
+import { signedIn, type Visitor } from "./client.ts"
+
+const app = useApp()
+let owner: Visitor,
+  key = "",
+  id = ""
+
+beforeAll(async () => {
+  await app.feed(smallest())
+  key = (await app.key("user_a")).secret
+  id = (await create(app, key)).id
+  owner = await signedIn(app, "user_a")
+}, 60_000)
+
+const confirmed = (confirmation: unknown) => ({ "x-portal-confirmation": JSON.stringify(confirmation) })
+const change = (body: unknown, headers = {}) => owner.request("PATCH", `/api/v1/webhooks/${id}`, body, headers)
+
+test("another URL is taken with a code in the same request, once, and refused without", async () => {
+  const url = "https://hooks.example.com/elsewhere"
+  for (const headers of [{}, confirmed({}), confirmed({ code: "" }), { "x-portal-confirmation": "nonsense" }]) {
+    expect(short(await change({ url }, headers))).toBe("403 second_factor_required")
+  }
+  expect(short(await change({ url }, confirmed({ code: "000000" })))).toBe("403 second_factor_failed")
+  expect((await app.get(`/v1/webhooks/${id}`, key)).json.url).toBe("https://hooks.example.com/custody")
+  const code = await owner.code()
+  expect(short(await change({ url }, confirmed({ code })))).toBe("200")
+  expect(short(await change({ url: "https://hooks.example.com/again" }, confirmed({ code })))).toBe("403 second_factor_failed")
+  // The same URL, and everything else, needs none.
+  expect(short(await change({ url, description: "ledger" }))).toBe("200")
+}, 120_000)
+
+test("a new secret is given with a code, by whatever spelling of the path", async () => {
+  for (const path of [
+    `/api/v1/webhooks/${id}/rotate-secret`,
+    `/api/v1/webhooks/${id}/rotate%2Dsecret`,
+    `/api/v1/%77ebhooks/${id}/rotate-secret`
+  ]) {
+    const refused = await owner.request("POST", path, {})
+    expect([path, refused.status >= 400, refused.text.includes("whsec_")]).toEqual([path, true, false])
+  }
+  const answer = await owner.request("POST", `/api/v1/webhooks/${id}/rotate-secret`, {}, confirmed({ code: await owner.code() }))
+  expect([short(answer), answer.json.secret.startsWith("whsec_")]).toEqual(["200", true])
+}, 120_000)
+
+test("a key does both without", async () => {
+  expect(short(await patch(app, key, id, { url: "https://hooks.example.com/by-key" }))).toBe("200")
+  expect(short(await app.request("POST", `/v1/webhooks/${id}/rotate-secret`, { key, headers: confirmed({ code: "0" }) }))).toBe("200")
+})

@@ -1,0 +1,191 @@
+/**
+ * Connections to endpoints are kept between attempts, and a kept connection that turned out to be closed costs a delivery
+ * nothing of its schedule. Decision D-21; reliability, pitfalls of Bun.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import type { Answer } from "../../src/sending/Answer.ts"
+import { trustIn } from "../../src/sending/ClientIdentity.ts"
+import { ConnectionPool } from "../../src/sending/ConnectionPool.ts"
+import { post } from "../../src/sending/webhookRequest.ts"
+import { KeepAliveEndpoint, ok } from "../support/KeepAliveEndpoint.ts"
+import { until } from "../support/receiver.ts"
+
+const endpoint = new KeepAliveEndpoint()
+beforeAll(() => endpoint.open(["localhost", "other.test"]))
+afterAll(() => endpoint.close())
+
+const pools: Array<ConnectionPool> = []
+afterAll(() => {
+  for (const pool of pools) pool.destroy()
+})
+
+interface More {
+  readonly webhookId?: string
+  readonly host?: string
+  readonly certificate?: string
+  readonly fresh?: boolean
+  readonly wanted?: Effect.Effect<boolean>
+}
+
+/** A client with connections of its own. */
+const client = (most?: number) => {
+  const pool = new ConnectionPool(most === undefined ? {} : { most })
+  pools.push(pool)
+  const trust = trustIn(endpoint.ca)
+  const send = (
+    path: string,
+    { certificate = "", fresh = false, host = "localhost", wanted, webhookId = "whs_a" }: More = {}
+  ): Promise<Answer> =>
+    Effect.runPromise(
+      post({
+        url: new URL(endpoint.url(path, host)),
+        route: { webhookId, address: "127.0.0.1", port: endpoint.port, host, certificate },
+        pool,
+        fresh,
+        headers: { "content-type": "application/json" },
+        body: "{}",
+        startedAt: performance.now(),
+        wanted: wanted ?? Effect.succeed(true),
+        trust
+      })
+    )
+  return { pool, send }
+}
+
+const last = () => endpoint.exchanges.at(-1)
+const closes = (connection = 0, seconds = 10) => until("the end of the connection", () => endpoint.closed.get(connection), seconds)
+
+describe("Decision D-21: a connection is kept when its answer was read to its end, and shared by what it was made for", () => {
+  test("attempts of one webhook share a connection; another webhook, server name or client certificate has its own", async () => {
+    const { send } = client()
+    const before = endpoint.connections
+    for (let count = 0; count < 3; count++) expect(await send("/hook")).toMatchObject({ result: "2xx", stale: false })
+    expect(endpoint.connections - before).toBe(1)
+    await send("/hook", { webhookId: "whs_b" })
+    await send("/hook", { host: "other.test" })
+    await send("/hook", { certificate: "rotated" })
+    await send("/hook", { fresh: true })
+    expect(endpoint.connections - before).toBe(5)
+  })
+
+  test("an idle connection is closed after 4 seconds, and sooner where the endpoint says so", async () => {
+    const { send } = client()
+    await send("/hook")
+    const mine = last()
+    const closedAt = await closes(mine?.connection)
+    expect(closedAt - (mine?.at ?? 0)).toBeGreaterThan(3_500)
+    expect(closedAt - (mine?.at ?? 0)).toBeLessThan(6_000)
+    endpoint.on("/last", ({ socket }) => socket.write(ok("Connection: close\r\n")))
+    await send("/last")
+    await closes(last()?.connection, 2)
+  }, 20_000)
+
+  test("a connection whose answer was cut off is destroyed", async () => {
+    const { send } = client()
+    endpoint.on("/long", ({ socket }) => socket.write(ok("", "x".repeat(20_000))))
+    expect(await send("/long")).toMatchObject({ result: "2xx" })
+    await closes(last()?.connection, 2)
+    endpoint.on("/drip", ({ socket }) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfour"))
+    expect(await send("/drip")).toMatchObject({ result: "2xx", bodySnippet: "four" })
+    await closes(last()?.connection, 3)
+  })
+
+  test("what the guard does not allow any more is closed at once", async () => {
+    const { pool, send } = client()
+    await send("/hook")
+    const mine = last()
+    pool.retain("whs_b")
+    pool.retain("whs_a", ({ address }) => address === "127.0.0.1")
+    await send("/hook")
+    expect(last()?.connection).toBe(mine?.connection ?? 0)
+    pool.retain("whs_a", ({ address }) => address === "127.0.0.2")
+    await closes(mine?.connection, 2)
+  })
+
+  test("past the bound on idle connections the one that is idle for longest is closed", async () => {
+    const { send } = client(4)
+    const first = endpoint.connections + 1
+    for (let number = 0; number < 6; number++) await send("/hook", { webhookId: `whs_${number}` })
+    await closes(first, 2)
+    await closes(first + 1, 2)
+    expect([2, 3, 4, 5].filter((number) => endpoint.closed.has(first + number))).toEqual([])
+  })
+})
+
+describe("Reliability, pitfalls of Bun: no kept connection passes something old off as an answer", () => {
+  test("one that the endpoint closed, wholly or its half, while it was idle is not used again", async () => {
+    for (const how of ["end", "destroy"] as const) {
+      const { send } = client()
+      endpoint.on(`/${how}`, ({ socket }) => {
+        socket.write(ok())
+        setTimeout(() => socket[how](), 20)
+      })
+      await send(`/${how}`)
+      const mine = last()
+      await Bun.sleep(100)
+      expect(await send("/hook")).toMatchObject({ result: "2xx", stale: false })
+      expect(last()?.connection).not.toBe(mine?.connection ?? 0)
+    }
+  })
+
+  test("a 408, or any answer, that comes while it is idle is taken for no request's answer", async () => {
+    for (const text of ["HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", ok(), "HTTP/1.1"]) {
+      const { send } = client()
+      endpoint.on("/talks", ({ socket }) => {
+        socket.write(ok())
+        setTimeout(() => socket.write(text), 20)
+      })
+      await send("/talks")
+      const mine = last()
+      await Bun.sleep(100)
+      expect(await send("/hook")).toMatchObject({ result: "2xx", httpStatus: 200, bodySnippet: "ok", stale: false })
+      expect(last()?.connection).not.toBe(mine?.connection ?? 0)
+    }
+  })
+
+  test("one that closes or talks after it was chosen and before the request was written is replaced, and nothing was sent on it", async () => {
+    for (const [path, spoil] of [
+      ["/spoilt-by-408", (exchange) => exchange.socket.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")],
+      ["/spoilt-by-end", (exchange) => exchange.socket.destroy()]
+    ] as ReadonlyArray<readonly [string, (exchange: NonNullable<ReturnType<typeof last>>) => void]>) {
+      const { send } = client()
+      await send(path)
+      const mine = last()
+      // What is asked before the request is written takes long enough for it.
+      const wanted = Effect.as(
+        Effect.zipRight(
+          Effect.sync(() => mine !== undefined && spoil(mine)),
+          Effect.sleep("100 millis")
+        ),
+        true
+      )
+      expect(await send("/hook", { wanted })).toMatchObject({ result: "2xx", httpStatus: 200, bodySnippet: "ok", stale: false })
+      expect(endpoint.exchanges.filter(({ connection }) => connection === mine?.connection)).toHaveLength(1)
+    }
+  })
+
+  test("what follows an answer unasked destroys the connection", async () => {
+    const { send } = client()
+    endpoint.on("/two", ({ socket }) => socket.write(`${ok()}HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n`))
+    expect(await send("/two")).toMatchObject({ result: "2xx", httpStatus: 200 })
+    const mine = last()
+    expect(await send("/hook")).toMatchObject({ httpStatus: 200 })
+    expect(last()?.connection).not.toBe(mine?.connection ?? 0)
+  })
+
+  test("one that dies under the request, or answers 408, is stale; a new one that does the same is the endpoint's failure", async () => {
+    const { send } = client()
+    endpoint.on("/dies", ({ socket }) => socket.destroy())
+    endpoint.on("/408", ({ socket }) => socket.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"))
+    endpoint.on("/half-an-answer", ({ socket }) => socket.write("HTTP/1.1 2", () => setTimeout(() => socket.destroy(), 20)))
+    await send("/hook")
+    expect(await send("/dies")).toMatchObject({ result: "connection_reset", stale: true })
+    expect(await send("/dies")).toMatchObject({ result: "connection_reset", stale: false })
+    await send("/hook")
+    expect(await send("/408")).toMatchObject({ result: "4xx", httpStatus: 408, stale: true })
+    expect(await send("/408", { fresh: true })).toMatchObject({ result: "4xx", httpStatus: 408, stale: false })
+    await send("/hook")
+    expect(await send("/half-an-answer")).toMatchObject({ result: "connection_reset", stale: false })
+  })
+})

@@ -1,0 +1,164 @@
+/**
+ * First attempts that share a workflow: what is done is done, everything else goes on as a workflow of its own, and each
+ * request has its attempt. Architecture, What must hold 1 and 7.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { Client } from "@temporalio/client"
+import { useApp } from "../support/app.ts"
+import { deliveriesOf, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
+import { transaction } from "../support/records.ts"
+import { operator } from "../support/temporal.ts"
+
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => ({
+  ...receiverEnv(receiver),
+  WEBHOOK_RETRY_SCHEDULE: "0s,1s,1h",
+  WEBHOOK_FIRST_ATTEMPTS: "grouped"
+}))
+let key = "",
+  client: Client,
+  close: () => Promise<void>
+
+beforeAll(async () => {
+  ;({ client, close } = await operator())
+  key = await settle(app, 6)
+}, 60_000)
+afterAll(() => close())
+
+const ended = async (webhookId: string, count: number, status: string) =>
+  until(
+    `${count} deliveries as ${status}`,
+    async () => {
+      const all = await deliveriesOf(app, key, webhookId)
+      return all.length === count && all.every((one) => one.status === status) && all
+    },
+    60
+  )
+let hashes = 10_000
+const feed = (entity: number, count: number) => app.feed(Array.from({ length: count }, () => transaction(`vault_${entity}`, ++hashes)))
+const groups = async () => {
+  const found: Array<{ readonly id: string; readonly status: string }> = []
+  for await (const { status, workflowId } of client.workflow.list({
+    query: `WorkflowType = "firstAttempts" AND TaskQueue = "${app.env["TEMPORAL_TASK_QUEUE"]}"`
+  }))
+    found.push({ id: workflowId, status: status.name })
+  return found
+}
+
+describe("a group of first attempts", () => {
+  test("delivers each event once, with one attempt and one request, in one workflow for many, which operators find by delivery", async () => {
+    receiver.on("/fast", () => new Response("ok"))
+    const webhook = await webhookOf(app, key, 0, receiver.url("/fast"))
+    await feed(0, 60)
+    const deliveries = await ended(webhook.id, 60, "DELIVERED")
+    expect(receiver.to("/fast")).toHaveLength(60)
+    expect(deliveries.map(({ attempts }) => attempts.length)).toEqual(Array.from({ length: 60 }, () => 1))
+    let inGroups = 0
+    for (const { id } of deliveries) {
+      const query = `DeliveryIds = "${id}" OR WorkflowId = "${id}"`
+      const carriers = await until("its workflow in the list", async () => {
+        const found: Array<string> = []
+        for await (const { workflowId } of client.workflow.list({ query })) found.push(workflowId)
+        return found.length > 0 && found
+      })
+      const [group] = carriers.filter((workflowId) => workflowId.startsWith("first-attempts/"))
+      const results: Readonly<Record<string, string>> = await client.workflow.getHandle(group ?? "").result()
+      expect(results[id]).toBe(carriers.includes(id) ? "goes on" : "2xx")
+      if (results[id] === "2xx") inGroups++
+    }
+    // A machine that is busy may take over a second for some of them.
+    expect(inGroups).toBeGreaterThan(0)
+    expect((await groups()).length).toBeLessThanOrEqual(inGroups)
+  }, 90_000)
+
+  test("hands on a delivery that fails: retried on its schedule by its own workflow, which ends as the delivery does", async () => {
+    receiver.on("/once", ({ headers }) => new Response("", { status: headers["x-service-attempt"] === "1" ? 500 : 200 }))
+    const webhook = await webhookOf(app, key, 1, receiver.url("/once"))
+    await feed(1, 20)
+    const deliveries = await ended(webhook.id, 20, "DELIVERED")
+    for (const { attempts, id } of deliveries) {
+      expect(attempts.map(({ result }: { result: string }) => result)).toEqual(["5xx", "2xx"])
+      await until("a completed workflow", async () => (await client.workflow.getHandle(id).describe()).status.name === "COMPLETED", 30)
+    }
+    expect(receiver.to("/once")).toHaveLength(40)
+  }, 90_000)
+
+  test("is not held up by a slow endpoint: its attempts go on by themselves, each sent once, and the others are done before", async () => {
+    let answer = () => {}
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    receiver.on("/slow", async () => {
+      await answered
+      return new Response("ok")
+    })
+    receiver.on("/beside", () => new Response("ok"))
+    const slow = await webhookOf(app, key, 2, receiver.url("/slow"))
+    const beside = await webhookOf(app, key, 3, receiver.url("/beside"))
+    await app.feed(Array.from({ length: 20 }, (_, index) => transaction(`vault_${index % 2 === 0 ? 2 : 3}`, ++hashes)))
+    await ended(beside.id, 10, "DELIVERED")
+    expect((await deliveriesOf(app, key, slow.id)).some(({ status }) => status === "DELIVERED")).toBe(false)
+    await until("its groups to end", async () => (await groups()).every(({ status }) => status !== "RUNNING"), 30)
+    answer()
+    const deliveries = await ended(slow.id, 10, "DELIVERED")
+    expect(deliveries.map(({ attempts }) => attempts.length)).toEqual(Array.from({ length: 10 }, () => 1))
+    expect(receiver.to("/slow")).toHaveLength(10)
+  }, 90_000)
+
+  test("leaves a canceled delivery canceled, and one that failed for good failed, each with a workflow that says so", async () => {
+    receiver.on("/gone", () => new Response("", { status: 500 }))
+    const webhook = await webhookOf(app, key, 4, receiver.url("/gone"))
+    await feed(4, 5)
+    const retried = async () => (await deliveriesOf(app, key, webhook.id)).filter(({ attempts }) => attempts.length === 2).length
+    await until("their retries", async () => (await retried()) === 5, 30)
+    await app.request("PATCH", `/v1/webhooks/${webhook.id}`, { key, body: { status: "DISABLED" } })
+    const canceled = await ended(webhook.id, 5, "CANCELED")
+    for (const { id } of canceled)
+      await until("a canceled workflow", async () => (await client.workflow.getHandle(id).describe()).status.name === "CANCELLED", 30)
+  }, 90_000)
+})
+
+describe("a group whose worker is away", () => {
+  test("keeps its deliveries: a dispatcher that starts meanwhile gives none of them a second workflow", async () => {
+    receiver.on("/away", () => new Response("ok"))
+    const webhook = await webhookOf(app, key, 5, receiver.url("/away"))
+    await app.main?.end()
+    const [api, first] = await Promise.all([app.start(["api"]), app.start(["dispatcher"])])
+    await fetch(`${api.platformUrl}/platform/v1/records`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${app.env.PLATFORM_TOKEN}`, "content-type": "application/x-ndjson" },
+      body: Array.from({ length: 20 }, () => JSON.stringify(transaction("vault_5", ++hashes))).join("\n")
+    })
+    await until("its groups", async () => (await groups()).filter(({ status }) => status === "RUNNING").length > 0, 30)
+    await until(
+      "its deliveries",
+      async () => (await app.sql("SELECT 1 FROM deliveries WHERE webhook_id = $1", [webhook.id])).length === 20,
+      30
+    )
+    await first.end()
+    await app.sql("UPDATE deliveries SET next_attempt_at = now() - interval '2 minutes' WHERE webhook_id = $1", [webhook.id])
+    const second = await app.start(["dispatcher"])
+    // Its first sweep looks at what is overdue for more than two seconds, and again after four.
+    await Bun.sleep(8_000)
+    const ids = (await app.sql("SELECT id FROM deliveries WHERE webhook_id = $1", [webhook.id])).map(({ id }) => String(id))
+    const states = await Promise.all(
+      ids.map((id) =>
+        client.workflow
+          .getHandle(id)
+          .describe()
+          .then(() => "there")
+          .catch(() => "none")
+      )
+    )
+    expect(new Set(states)).toEqual(new Set(["none"]))
+    const worker = await app.start(["worker"])
+    await until(
+      "its deliveries as DELIVERED",
+      async () => (await app.sql("SELECT 1 FROM deliveries WHERE webhook_id = $1 AND status = 'DELIVERED'", [webhook.id])).length === 20,
+      60
+    )
+    expect(receiver.to("/away")).toHaveLength(20)
+    await Promise.all([api.end(), second.end(), worker.end()])
+  }, 180_000)
+})

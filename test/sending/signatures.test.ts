@@ -1,0 +1,148 @@
+/**
+ * Signatures as consumers verify them, with the libraries that they use: Stripe's for `X-Service-Signature`, those of
+ * Standard Webhooks and Svix for the `webhook-*` headers. Spec: Delivery contract 3; Limits, rotation grace.
+ * Decisions D-24, D-25; reliability T8.
+ */
+import { beforeAll, describe, expect, test } from "bun:test"
+import { Webhook as Standard } from "standardwebhooks"
+import Stripe from "stripe"
+import { Webhook as Svix } from "svix"
+import { useApp } from "../support/app.ts"
+import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { type Received, receiverEnv, until, useReceiver } from "../support/receiver.ts"
+
+const GRACE_MS = 8_000
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => ({
+  ...receiverEnv(receiver),
+  WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s",
+  WEBHOOK_ROTATION_GRACE: `${GRACE_MS}ms`
+}))
+let key = ""
+beforeAll(async () => {
+  key = await settle(app, 5)
+}, 60_000)
+
+const stripe = new Stripe("sk_test_unused")
+type Request = Pick<Received, "headers" | "body">
+
+/** Each library with whether it takes the request as signed by the secret. */
+const libraries: { readonly [name: string]: (request: Request, secret: string) => unknown } = {
+  stripe: ({ body, headers }, secret) => stripe.webhooks.constructEventAsync(body, headers["x-service-signature"] ?? "", secret),
+  standardwebhooks: ({ body, headers }, secret) => new Standard(secret).verify(body, headers),
+  svix: ({ body, headers }, secret) => new Svix(secret).verify(body, { ...headers })
+}
+
+const verifies = async (name: string, request: Request, secret: string): Promise<boolean> => {
+  try {
+    await libraries[name]?.(request, secret)
+    return true
+  } catch {
+    return false
+  }
+}
+const verified = async (request: Request, secret: string): Promise<ReadonlyArray<string>> => {
+  const taken: Array<string> = []
+  for (const name of Object.keys(libraries)) if (await verifies(name, request, secret)) taken.push(name)
+  return taken
+}
+const all = Object.keys(libraries)
+
+const requestTo = (path: string, number = 0, seconds = 15) =>
+  until(`request ${number} to ${path}`, () => receiver.to(path)[number], seconds)
+
+describe("Spec: Delivery contract 3: the payload is signed and consumers verify the signature on the raw body", () => {
+  test("the libraries take a delivery as it is, and a ping", async () => {
+    const { id, secret } = await webhookOf(app, key, 0, receiver.url("/plain"))
+    await happen(app, [0])
+    const request = await requestTo("/plain")
+    expect(await verified(request, secret)).toEqual(all)
+    await app.request("POST", `/v1/webhooks/${id}/ping`, { key })
+    const ping = await requestTo("/plain", 1)
+    expect(JSON.parse(ping.body)).toMatchObject({ kind: "webhook.ping", data: { webhookId: id } })
+    expect(await verified(ping, secret)).toEqual(all)
+  })
+
+  test("they refuse it with another secret, another id, an old time, and any other byte in the body", async () => {
+    const { secret } = await webhookOf(app, key, 1, receiver.url("/forged"))
+    const { secret: other } = await webhookOf(app, key, 2, receiver.url("/unused"))
+    await happen(app, [1])
+    const request = await requestTo("/forged")
+    expect(await verified(request, secret)).toEqual(all)
+    expect(await verified(request, other)).toEqual([])
+    const { headers } = request
+    expect(await verified({ ...request, headers: { ...headers, "webhook-id": "evt_other" } }, secret)).toEqual(["stripe"])
+    const old = String(Math.floor(Date.now() / 1_000) - 301)
+    const signature = (headers["x-service-signature"] ?? "").replace(/t=\d+/, `t=${old}`)
+    expect(
+      await verified({ ...request, headers: { ...headers, "webhook-timestamp": old, "x-service-signature": signature } }, secret)
+    ).toEqual([])
+    for (let at = 0; at < request.body.length; at++) {
+      const body = `${request.body.slice(0, at)}${request.body[at] === "x" ? "y" : "x"}${request.body.slice(at + 1)}`
+      expect([at, await verified({ ...request, body }, secret)]).toEqual([at, []])
+    }
+  })
+
+  test("each attempt has its own time and number, over the same id and bytes", async () => {
+    receiver.on("/again", (_, count) => new Response("", { status: count < 3 ? 500 : 200 }))
+    const { secret } = await webhookOf(app, key, 3, receiver.url("/again"))
+    await happen(app, [3])
+    await requestTo("/again", 2)
+    const requests = receiver.to("/again")
+    expect(new Set(requests.map(({ body, headers }) => `${headers["webhook-id"]} ${body}`)).size).toBe(1)
+    expect(requests.map(({ headers }) => headers["x-service-attempt"])).toEqual(["1", "2", "3"])
+    for (const request of requests) {
+      expect(await verified(request, secret)).toEqual(all)
+      expect(Math.abs(Number(request.headers["webhook-timestamp"]) * 1_000 - request.at)).toBeLessThan(5_000)
+    }
+    expect(new Set(requests.map(({ headers }) => headers["webhook-signature"])).size).toBe(3)
+  })
+
+  test("nothing is sent that a receiver need not know: no trace, no cookie, no authorization", async () => {
+    const request = await requestTo("/plain")
+    expect(Object.keys(request.headers).sort()).toEqual([
+      "connection",
+      "content-length",
+      "content-type",
+      "host",
+      "user-agent",
+      "webhook-id",
+      "webhook-sequence",
+      "webhook-signature",
+      "webhook-timestamp",
+      "x-service-attempt",
+      "x-service-delivery-id",
+      "x-service-event-kind",
+      "x-service-signature"
+    ])
+  })
+})
+
+describe("Spec: rotate-secret: a grace window applies", () => {
+  test("both secrets verify in the window, the newest first, and only the new one afterwards", async () => {
+    const { id, secret: first } = await webhookOf(app, key, 4, receiver.url("/rotated"))
+    const rotated = await app.request("POST", `/v1/webhooks/${id}/rotate-secret`, { key })
+    const rotatedAt = Date.now()
+    const { previousSecretExpiresAt, secret: second } = rotated.json
+    expect(Math.abs(Date.parse(previousSecretExpiresAt) - rotatedAt - GRACE_MS)).toBeLessThan(3_000)
+    await happen(app, [4])
+    const within = await requestTo("/rotated")
+    // Says only something when it was sent in the window, which is generous for the slowest machine.
+    expect(Number(within.headers["webhook-timestamp"]) * 1_000).toBeLessThan(Date.parse(previousSecretExpiresAt))
+    expect(await verified(within, first)).toEqual(all)
+    expect(await verified(within, second)).toEqual(all)
+    expect(within.headers["x-service-signature"]).toMatch(/^t=\d+,v1=[0-9a-f]{64},v1=[0-9a-f]{64}$/)
+    const [newest] = (within.headers["webhook-signature"] ?? "").split(" ")
+    expect(
+      await verifies("standardwebhooks", { ...within, headers: { ...within.headers, "webhook-signature": newest ?? "" } }, second)
+    ).toBe(true)
+
+    await Bun.sleep(Math.max(0, Date.parse(previousSecretExpiresAt) + 250 - Date.now()))
+    await happen(app, [4])
+    const after = await requestTo("/rotated", 1)
+    expect(await verified(after, first)).toEqual([])
+    expect(await verified(after, second)).toEqual(all)
+    expect((await app.get(`/v1/webhooks/${id}`, key)).json.previousSecretExpiresAt).toBeNull()
+    await deliveryWhen(app, key, id, ({ status }) => status === "DELIVERED")
+  }, 60_000)
+})

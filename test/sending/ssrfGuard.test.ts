@@ -1,0 +1,169 @@
+/**
+ * The address guard, over the whole corpus of addresses inside: nobody inside is ever connected to, whether by
+ * creation, update, ping or delivery, and whatever a name server answers from one question to the next.
+ * Decision D-30; reliability T1, T2, T5, F21.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as net from "node:net"
+import { long } from "../faults/Rig.ts"
+import { App } from "../support/app.ts"
+import { deliveriesOf, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { Dns } from "../support/dns.ts"
+import { Receiver, until } from "../support/receiver.ts"
+import { names, vectors } from "../support/ssrf.ts"
+
+const app = new App()
+const dns = new Dns()
+/** The only place that may be reached, and a listener at every other address of the machine on the same port. */
+const outside = new Receiver()
+const OUTSIDE = "127.0.9.1"
+const traps: Array<net.Server> = []
+let connections = 0
+let key = ""
+
+/** Does it for each item, some at once. */
+const each = async <A>(items: ReadonlyArray<A>, run: (item: A, index: number) => Promise<void>, atOnce = 16) => {
+  const queue = items.map((item, index) => [item, index] as const)
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) await run(...next)
+    })
+  )
+}
+
+const trap = (host: string, port: number) =>
+  new Promise<void>((resolve) => {
+    const server = net.createServer((socket) => {
+      connections++
+      socket.destroy()
+    })
+    server.once("error", () => resolve())
+    server.listen(port, host, () => {
+      traps.push(server)
+      resolve()
+    })
+  })
+
+beforeAll(async () => {
+  await Promise.all([outside.open(OUTSIDE, ["*.guard.test"]), dns.open()])
+  for (const port of [outside.port, 443, 8443])
+    for (const host of ["127.0.0.1", "127.0.1.1", "127.255.255.254", "::1"]) await trap(host, port)
+  for (const { answers, host } of names)
+    dns.on(host, { a: answers.filter((text) => !text.includes(":")), aaaa: answers.filter((text) => text.includes(":")) })
+  dns.on("out.guard.test", { a: [OUTSIDE] })
+  dns.on("alias.guard.test", { cname: "inside.guard.test", a: ["127.0.0.1"] })
+  dns.on("flips.guard.test", (count) => ({ a: [count % 2 === 0 ? OUTSIDE : "127.0.0.1"] }))
+  dns.on("turns.guard.test", (_, type) => (type === "a" ? { a: [OUTSIDE] } : Math.random() < 0.5 ? { aaaa: ["::1"] } : {}))
+  await app.open(["api", "worker", "dispatcher"], {
+    WEBHOOK_ALLOW_CIDRS: "127.0.9.0/24",
+    WEBHOOK_ALLOW_PORTS: `${outside.port},9`,
+    WEBHOOK_EXTRA_CA: outside.caFile,
+    WEBHOOK_DNS_SERVERS: dns.address,
+    WEBHOOK_RETRY_SCHEDULE: "0s"
+  })
+  key = await settle(app, 4)
+}, 60_000)
+afterAll(async () => {
+  await app.close()
+  await outside.close()
+  for (const server of traps) server.close()
+  dns.close()
+})
+
+const url = (name: string) => `https://${name}.guard.test:${outside.port}/inside`
+
+/** Webhooks of an entity whose URLs were set past the rules, as those that are older than a rule are. */
+const plant = async (entity: number, urls: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
+  const ids: Array<string> = []
+  await each(urls, async (target, index) => {
+    ids[index] = (await webhookOf(app, key, entity, url("out"), { status: "DISABLED" })).id
+    await app.sql("UPDATE webhooks SET url = $2, status = 'ACTIVE', disabled_reason = NULL, disabled_at = NULL WHERE id = $1", [
+      ids[index],
+      target
+    ])
+  })
+  return ids
+}
+
+/** Everything in a long run (`bun run faults`), otherwise one in so many. */
+const some = <A>(items: ReadonlyArray<A>, oneIn: number): ReadonlyArray<A> =>
+  long ? items : items.filter((_, index) => index % oneIn === 0)
+
+const blocked = { result: "blocked_address", httpStatus: 0, bodySnippet: null, latencyMs: 0 }
+
+/** Pings each, sends each an event, and expects all of it to be refused in the same words. */
+const expectBlocked = async (entity: number, urls: ReadonlyArray<string>) => {
+  const ids = await plant(entity, urls)
+  await each(some(ids, 5), async (id) => {
+    const index = ids.indexOf(id)
+    const answer = await app.request("POST", `/v1/webhooks/${id}/ping`, { key })
+    expect([urls[index], answer.status, answer.json]).toMatchObject([urls[index] ?? "", 200, { success: false, ...blocked }])
+  })
+  await happen(app, [entity])
+  await until(
+    "every delivery's end",
+    async () => {
+      const [row] = await app.sql("SELECT count(*)::int AS count FROM deliveries d WHERE d.webhook_id = ANY($1) AND status = 'FAILED'", [
+        ids
+      ])
+      return row?.["count"] === ids.length
+    },
+    200
+  )
+  await each(ids, async (id, index) => {
+    const [delivery] = await deliveriesOf(app, key, id)
+    expect([urls[index], delivery.attempts]).toMatchObject([urls[index] ?? "", [blocked]])
+  })
+}
+
+describe("Decision D-30: nobody inside is reached, by ping or by delivery", () => {
+  test(
+    `through ${vectors.length} URLs that are refused at creation, where a webhook has one`,
+    () =>
+      expectBlocked(
+        1,
+        some(
+          vectors.map(({ url: text }) => text),
+          4
+        ).filter((text) => !text.includes("\u0000"))
+      ),
+    300_000
+  )
+
+  test(`through ${names.length} names that resolve to the inside, wholly or partly, or by an alias`, async () => {
+    const urls = names.map(({ host }) => `https://${host}:${outside.port}/inside`)
+    await expectBlocked(2, [...urls, url("alias")])
+  }, 300_000)
+
+  test("the place that may be reached is reached: the guard refuses, and does not merely fail", async () => {
+    const { id } = await webhookOf(app, key, 3, url("out"), { status: "DISABLED" })
+    expect((await app.request("POST", `/v1/webhooks/${id}/ping`, { key })).json).toMatchObject({ success: true, result: "2xx" })
+  })
+
+  test("a name server that answers otherwise from one question to the next gains nothing (reliability F21)", async () => {
+    const ids = await plant(3, [url("flips"), url("turns")])
+    const results = new Map<string, number>()
+    await each(
+      Array.from({ length: long ? 1_000 : 80 }, (_, index) => ids[index % 2]),
+      async (id) => {
+        const { result } = (await app.request("POST", `/v1/webhooks/${id}/ping`, { key })).json
+        results.set(result, (results.get(result) ?? 0) + 1)
+      }
+    )
+    // Both happen, and nothing else: what was judged is what was connected to.
+    expect([...results.keys()].sort()).toEqual(["2xx", "blocked_address"])
+    for (const count of results.values()) expect(count).toBeGreaterThan(8)
+  }, 300_000)
+
+  test("an open port and a closed one inside are told apart by nothing in the answer (reliability T5)", async () => {
+    const [open, closed] = await plant(3, [`https://127.0.0.1.nip.example:${outside.port}/`, "https://127.0.0.1.nip.example:9/"])
+    const answers = await Promise.all([open, closed].map((id) => app.request("POST", `/v1/webhooks/${id}/ping`, { key })))
+    const [first, second] = answers.map(({ json: { at, eventId, webhookId, ...told } }) => told)
+    expect(first).toEqual(second)
+  })
+
+  test("no connection was made to any listener inside", () => {
+    expect(traps.length).toBeGreaterThan(0)
+    expect(connections).toBe(0)
+  })
+})

@@ -1,0 +1,330 @@
+/**
+ * How deliveries leave: with a client certificate, through a proxy, signed for receivers that share no secret. C-8.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import type { TLSSocket } from "node:tls"
+import { long } from "../faults/Rig.ts"
+import { type Answer, App, cli } from "../support/app.ts"
+import { hasTinyproxy, passOn, Tinyproxy, type Trick, TrickyProxy } from "../support/ConnectProxy.ts"
+import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { Dns } from "../support/dns.ts"
+import { temporaryFiles } from "../support/files.ts"
+import { KeepAliveEndpoint, ok } from "../support/KeepAliveEndpoint.ts"
+import { type Authority, authority, Receiver, receiverEnv, until } from "../support/receiver.ts"
+import { names, vectors } from "../support/ssrf.ts"
+
+const files = temporaryFiles()
+afterAll(() => files.remove())
+const ROLES = ["api", "worker", "dispatcher"]
+const pingOf = async (app: App, key: string, id: string): Promise<Answer["json"]> =>
+  (await app.request("POST", `/v1/webhooks/${id}/ping`, { key })).json
+
+describe("C-8: a client certificate that endpoints may demand", () => {
+  const app = new App()
+  const endpoint = new KeepAliveEndpoint()
+  let clients: Authority
+  let key = ""
+  let id = ""
+  const [certFile, keyFile] = [files.write("client.pem", ""), files.write("client.key", "")]
+  const present = async (name: string, by: Authority = clients) => {
+    const made = await by.sign({ names: [name] })
+    fs.writeFileSync(keyFile, made.key)
+    fs.writeFileSync(certFile, made.cert)
+  }
+  const peer = (socket: TLSSocket) => String(socket.getPeerCertificate().subject?.CN)
+
+  beforeAll(async () => {
+    clients = await authority()
+    await present("first.client")
+    await endpoint.open(["localhost"], { ca: clients.ca, requestCert: true, rejectUnauthorized: true })
+    endpoint.on("/mtls", ({ socket }) => socket.write(ok("", peer(socket))))
+    await app.open(ROLES, {
+      WEBHOOK_ALLOW_CIDRS: "127.0.0.0/8",
+      WEBHOOK_ALLOW_PORTS: String(endpoint.port),
+      WEBHOOK_EXTRA_CA: files.write("endpoint.pem", endpoint.ca),
+      WEBHOOK_CLIENT_CERT_FILE: certFile,
+      WEBHOOK_CLIENT_KEY_FILE: keyFile,
+      WEBHOOK_RETRY_SCHEDULE: "0s,1h"
+    })
+    key = await settle(app, 1)
+    id = (await webhookOf(app, key, 0, endpoint.url("/mtls"))).id
+  }, 60_000)
+  afterAll(async () => {
+    await app.close()
+    endpoint.close()
+  })
+
+  test("an endpoint that demands one takes deliveries and pings", async () => {
+    await happen(app, [0])
+    expect((await deliveryWhen(app, key, id, ({ status }) => status === "DELIVERED")).attempts).toMatchObject([
+      { bodySnippet: "first.client" }
+    ])
+    expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "first.client" })
+  })
+
+  test("a rotated one is presented within 5 seconds, without a restart, and never over a connection of the old one", async () => {
+    const rotatedAt = Date.now()
+    await present("second.client")
+    await until("the second certificate", async () => (await pingOf(app, key, id)).bodySnippet === "second.client", 20)
+    report(Date.now() - rotatedAt)
+    await happen(app, [0])
+    const delivery = await deliveryWhen(app, key, id, ({ attempts }) => attempts[0]?.bodySnippet === "second.client")
+    expect(delivery.status).toBe("DELIVERED")
+  }, 40_000)
+
+  test("a pair that does not fit leaves the last good one, and the log says so once", async () => {
+    fs.writeFileSync(keyFile, (await clients.sign({ names: ["other"] })).key)
+    await until("the log line", () => app.main?.output().includes("the last good pair stays"), 20)
+    expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "second.client" })
+    fs.writeFileSync(certFile, "no certificate")
+    await Bun.sleep(2_500)
+    expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "second.client" })
+    await present("third.client")
+    await until("the third certificate", async () => (await pingOf(app, key, id)).bodySnippet === "third.client", 20)
+  }, 60_000)
+
+  test("one of another authority is refused by the endpoint, which is no success", async () => {
+    await present("stranger", await authority())
+    const answer = await until(
+      "the refusal",
+      async () => {
+        const json = await pingOf(app, key, id)
+        return json.success === false && json
+      },
+      20
+    )
+    expect(["tls_error", "connection_reset"]).toContain(answer.result)
+    await present("fourth.client")
+  }, 40_000)
+
+  test("a certificate without its key stops the start, and a broken one too", async () => {
+    const { WEBHOOK_CLIENT_KEY_FILE, ...without } = app.env
+    const { code, stderr } = await cli(["start"], without)
+    expect([code, stderr]).toEqual([3, expect.stringContaining("WEBHOOK_CLIENT_KEY_FILE")])
+    expect(WEBHOOK_CLIENT_KEY_FILE).toBe(keyFile)
+    const broken = await cli(["start"], { ...app.env, WEBHOOK_CLIENT_CERT_FILE: files.write("broken.pem", "broken") })
+    expect([broken.code === 0, `${broken.stderr}${broken.stdout}`]).toEqual([false, expect.stringContaining("WEBHOOK_CLIENT_CERT_FILE")])
+  }, 60_000)
+})
+
+const report = (millis: number) => expect(millis).toBeLessThan(15_000)
+
+/** An app whose deliveries leave through a proxy. */
+const proxied = async (app: App, receiver: Receiver, url: string, more: { readonly [name: string]: string } = {}) => {
+  await app.open(ROLES, { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s", WEBHOOK_PROXY_URL: url, ...more })
+  return settle(app, 3)
+}
+
+describe.skipIf(!hasTinyproxy)("C-8: through a real proxy, tinyproxy", () => {
+  const app = new App()
+  const receiver = new Receiver()
+  const tinyproxy = new Tinyproxy()
+  const dns = new Dns()
+  /** The only address that may be reached. */
+  const OUTSIDE = "127.0.9.1"
+  const at = (target: string, name = "in") => `https://${name}.proxied.test:${receiver.port}${target}`
+  let key = ""
+  beforeAll(async () => {
+    await receiver.open(OUTSIDE, ["in.proxied.test"])
+    await Promise.all([tinyproxy.open([receiver.port], "custody s3cret"), dns.open()])
+    dns.on("in.proxied.test", { a: [OUTSIDE] })
+    dns.on("unnamed.proxied.test", { a: [OUTSIDE] })
+    for (const { answers, host } of names)
+      dns.on(host, { a: answers.filter((text) => !text.includes(":")), aaaa: answers.filter((text) => text.includes(":")) })
+    key = await proxied(app, receiver, `http://custody:s3cret@127.0.0.1:${tinyproxy.port}`, {
+      WEBHOOK_ALLOW_CIDRS: "127.0.9.0/24",
+      WEBHOOK_DNS_SERVERS: dns.address
+    })
+  }, 60_000)
+  afterAll(async () => {
+    await app.close()
+    dns.close()
+    await tinyproxy.close()
+    await receiver.close()
+  })
+
+  test("deliveries and pings leave through it, with user and password, and CONNECT names the judged address", async () => {
+    const webhook = await webhookOf(app, key, 0, at("/through"))
+    await happen(app, [0])
+    expect(await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")).toMatchObject({
+      attempts: [{ result: "2xx" }]
+    })
+    expect(await pingOf(app, key, webhook.id)).toMatchObject({ result: "2xx" })
+    expect(new Set(tinyproxy.targets)).toEqual(new Set([`${OUTSIDE}:${receiver.port}`]))
+    // The password is in no log.
+    expect(app.main?.output()).not.toContain("s3cret")
+  }, 40_000)
+
+  test("the host's name is verified through it", async () => {
+    const webhook = await webhookOf(app, key, 1, at("/unnamed", "unnamed"))
+    expect(await pingOf(app, key, webhook.id)).toMatchObject({ success: false, result: "tls_error" })
+    expect(receiver.to("/unnamed")).toHaveLength(0)
+  }, 40_000)
+
+  test("the guard's corpus is refused before the proxy is asked for anything", async () => {
+    const before = tinyproxy.targets.length
+    // Of the corpus every sixth, all in a long run.
+    const urls = [
+      ...vectors.map(({ url }) => url).filter((url) => !url.includes("\u0000")),
+      ...names.map(({ host }) => `https://${host}:${receiver.port}/inside`)
+    ].filter((_, index) => long || index % 6 === 0)
+    const queue = [...urls]
+    const answers: Array<readonly [string, string]> = []
+    await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const { id } = await webhookOf(app, key, 2, at("/corpus"), { status: "DISABLED" })
+        for (let url = queue.pop(); url !== undefined; url = queue.pop()) {
+          await app.sql("UPDATE webhooks SET url = $2 WHERE id = $1", [id, url])
+          answers.push([url, (await pingOf(app, key, id)).result])
+        }
+      })
+    )
+    expect(answers).toHaveLength(urls.length)
+    expect(answers.filter(([, result]) => result !== "blocked_address" && result !== "dns_error")).toEqual([])
+    expect(tinyproxy.targets.slice(before)).toEqual([])
+    expect(receiver.to("/inside")).toHaveLength(0)
+  }, 300_000)
+})
+
+describe("C-8: what a proxy does to an attempt", () => {
+  const app = new App()
+  const receiver = new Receiver()
+  const proxy = new TrickyProxy()
+  let key = ""
+  let id = ""
+  beforeAll(async () => {
+    await receiver.open()
+    await proxy.open(await receiver.authority?.sign({ names: ["localhost"] }))
+    key = await proxied(app, receiver, `https://localhost:${proxy.port}`)
+    id = (await webhookOf(app, key, 0, receiver.url("/pinged"))).id
+  }, 60_000)
+  afterAll(async () => {
+    await app.close()
+    await proxy.close()
+    await receiver.close()
+  })
+
+  const says =
+    (text: string): Trick =>
+    (near) => {
+      near.end(text)
+    }
+  const scenarios: { readonly [name: string]: readonly [Trick, string] } = {
+    "passes on": [passOn(), "2xx"],
+    "answers 502": [says("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "network_error"],
+    "answers 503": [says("HTTP/1.1 503 Unavailable\r\n\r\n"), "network_error"],
+    "answers 504": [says("HTTP/1.0 504 Gateway Timeout\r\n\r\n"), "network_error"],
+    "answers 403": [says("HTTP/1.1 403 Forbidden\r\n\r\n"), "proxy_error"],
+    "answers 407": [says("HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n"), "proxy_error"],
+    "answers 301": [says("HTTP/1.1 301 Moved\r\nLocation: https://localhost/\r\n\r\n"), "proxy_error"],
+    "answers with garbage": [says("\u0000\u0001 no HTTP\r\n\r\n"), "proxy_error"],
+    "answers without end": [(near) => near.write("HTTP/1.1 200 OK\r\nX-Long: ".padEnd(100_000, "x")), "proxy_error"],
+    "closes at once": [(near) => near.destroy(), "proxy_error"],
+    "is silent": [() => {}, "proxy_error"],
+    "speaks for the endpoint": [says("HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), "proxy_error"],
+    "says 200 and closes": [(near) => near.end("HTTP/1.1 200 OK\r\n\r\n"), "tls_error"],
+    "says 200 and then what is no TLS": [
+      (near) => {
+        near.write("HTTP/1.1 200 OK\r\n\r\n")
+        setTimeout(() => near.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), 100)
+      },
+      "tls_error"
+    ]
+  }
+  for (const [name, [trick, result]] of Object.entries(scenarios))
+    test(`one that ${name}: ${result}`, async () => {
+      proxy.trick = trick
+      const seen = receiver.to("/pinged").length
+      expect(await pingOf(app, key, id)).toMatchObject({ result, httpStatus: result === "2xx" ? 200 : 0 })
+      expect(receiver.to("/pinged").length - seen).toBe(result === "2xx" ? 1 : 0)
+    }, 30_000)
+
+  test("one that leads to another endpoint: its certificate is of another host, and nothing is sent", async () => {
+    const other = new KeepAliveEndpoint()
+    await other.open(["other.example.com"])
+    proxy.trick = passOn(other.port)
+    expect(await pingOf(app, key, id)).toMatchObject({ success: false, result: "tls_error" })
+    expect(other.exchanges).toHaveLength(0)
+    other.close()
+  }, 30_000)
+
+  test("one that is away uses up nothing of the schedule: the delivery goes on within 30 seconds, and no health counts it", async () => {
+    await proxy.close()
+    const webhook = await webhookOf(app, key, 1, receiver.url("/away"))
+    await happen(app, [1])
+    const waiting = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts[0]?.result === "proxy_error")
+    expect(waiting).toMatchObject({ status: "RETRYING", attempts: [{ httpStatus: 0, bodySnippet: null }] })
+    expect(Date.parse(waiting.nextAttemptAt) - Date.now()).toBeLessThan(30_000)
+    expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health).toMatchObject({ consecutiveFailures: 0, lastFailureAt: null })
+    proxy.trick = passOn()
+    await proxy.open(await receiver.authority?.sign({ names: ["localhost"] }))
+    const delivered = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED", 60)
+    expect(delivered.attempts.at(-1)).toMatchObject({ result: "2xx" })
+    expect(receiver.to("/away")).toHaveLength(1)
+  }, 90_000)
+
+  test("one whose certificate is of another host is not spoken to", async () => {
+    await proxy.close()
+    const before = proxy.heads.length
+    await proxy.open(await receiver.authority?.sign({ names: ["proxy.example.com"] }))
+    expect(await pingOf(app, key, id)).toMatchObject({ result: "proxy_error" })
+    expect(proxy.heads).toHaveLength(before)
+  }, 30_000)
+})
+
+describe("C-8: v1a, a signature that needs no shared secret", () => {
+  const app = new App()
+  const receiver = new Receiver()
+  let key = ""
+  beforeAll(async () => {
+    await receiver.open()
+    await app.open(ROLES, receiverEnv(receiver))
+    key = await settle(app, 1)
+  }, 60_000)
+  afterAll(async () => {
+    await app.close()
+    await receiver.close()
+  })
+
+  test("Node, Python and Go verify a delivery with the published key, and refuse another body", async () => {
+    const webhook = await webhookOf(app, key, 0, receiver.url("/signed"))
+    await happen(app, [0])
+    await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
+    const { body, headers } = receiver.to("/signed")[0] ?? { body: "", headers: {} as { [name: string]: string } }
+    const signatures = (headers["webhook-signature"] ?? "").split(" ")
+    expect(signatures.map((one) => one.split(",")[0])).toEqual(["v1", "v1a"])
+    const { keys } = (await app.get("/v1/jwks.json")).json
+    const folder = path.join(import.meta.dir, "verifiers")
+    const commands = {
+      node: ["node", path.join(folder, "verify.mjs")],
+      python: ["python3", path.join(folder, "verify.py")],
+      go: ["go", "run", path.join(folder, "verify.go")]
+    }
+    for (const [language, command] of Object.entries(commands)) {
+      if (Bun.which(command[0] ?? "") === null) {
+        console.log(`not tried: ${language} is not installed`)
+        continue
+      }
+      for (const [text, expected] of [
+        [body, "valid"],
+        [`${body} `, "invalid"]
+      ]) {
+        const input = JSON.stringify({
+          x: keys[0].x,
+          id: headers["webhook-id"],
+          timestamp: headers["webhook-timestamp"],
+          signature: signatures[1],
+          body: text
+        })
+        const child = Bun.spawn(command, { stdin: new Blob([input]), stdout: "pipe", stderr: "pipe" })
+        expect([language, (await new Response(child.stdout).text()).trim(), await new Response(child.stderr).text()]).toEqual([
+          language,
+          expected ?? "",
+          ""
+        ])
+      }
+    }
+  }, 120_000)
+})

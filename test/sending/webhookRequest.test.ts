@@ -1,0 +1,52 @@
+/** Whose time it is while a request waits to be sent. Decision D-21; reliability F7. */
+import { expect, test } from "bun:test"
+import * as fs from "node:fs"
+import { Effect, Exit } from "effect"
+import { trustIn } from "../../src/sending/ClientIdentity.ts"
+import { ConnectionPool } from "../../src/sending/ConnectionPool.ts"
+import { post } from "../../src/sending/webhookRequest.ts"
+import { useReceiver } from "../support/receiver.ts"
+
+const receiver = useReceiver()
+
+/** Posts to a path after nine of the ten seconds, with what asking whether it is still wanted takes. */
+const attempt = (path: string, wanted: Effect.Effect<boolean>) =>
+  Effect.runPromiseExit(
+    post({
+      url: new URL(receiver.url(path)),
+      route: { webhookId: "whs_a", address: "127.0.0.1", port: receiver.port, host: "localhost", certificate: "" },
+      pool: new ConnectionPool(),
+      fresh: false,
+      headers: { "content-type": "application/json" },
+      body: "{}",
+      startedAt: performance.now() - 9_000,
+      wanted,
+      trust: trustIn(fs.readFileSync(receiver.caFile, "utf8"))
+    })
+  )
+
+test("a Postgres that takes long to say whether the request is wanted is charged to no endpoint: nothing is sent, and it is no timeout", async () => {
+  let ended = false
+  const asking = Effect.as(Effect.never, true).pipe(
+    Effect.onInterrupt(() =>
+      Effect.sync(() => {
+        ended = true
+      })
+    )
+  )
+  const exit = await attempt("/slow-database", asking)
+  expect(Exit.isFailure(exit) && exit.cause).toMatchObject({ _tag: "Fail", error: { _tag: "Withdrawn" } })
+  expect(receiver.to("/slow-database")).toHaveLength(0)
+  await Bun.sleep(100)
+  expect(ended).toBe(true)
+}, 10_000)
+
+test("an endpoint that does not answer within the rest of the time is a timeout", async () => {
+  receiver.on("/silent", async () => {
+    await Bun.sleep(3_000)
+    return new Response("")
+  })
+  const exit = await attempt("/silent", Effect.succeed(true))
+  expect(exit).toMatchObject({ _tag: "Success", value: { result: "timeout", httpStatus: 0 } })
+  expect(receiver.to("/silent")).toHaveLength(1)
+}, 10_000)

@@ -1,0 +1,53 @@
+/** What the JUnit reports of a run's processes say together. */
+import * as fs from "node:fs"
+
+/** A test file, how long it took, and how much CPU its process and the programs that it started used. */
+export interface FileTime {
+  readonly file: string
+  readonly seconds: number
+  /** Of the process, which may have run other files as well. */
+  readonly cpuSeconds: number
+}
+
+/** Counts of a process's tests, the names of those that failed, and the time of each file. */
+export interface Report {
+  readonly tests: number
+  readonly failures: number
+  readonly skipped: number
+  readonly failed: ReadonlyArray<string>
+  readonly files: ReadonlyArray<FileTime>
+}
+
+const unescape = (text: string): string =>
+  text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"').replaceAll("&apos;", "'").replaceAll("&amp;", "&")
+
+const attribute = (element: string, name: string): string => unescape(new RegExp(` ${name}="([^"]*)"`).exec(element)?.[1] ?? "")
+
+/** Reads a report; zeros where there is none, as when the process broke before it could write it. */
+export const readReport = (file: string, cpuSeconds: number): Report => {
+  const text = fs.existsSync(file) ? fs.readFileSync(file, "utf8") : ""
+  const total = /<testsuites[^>]*>/.exec(text)?.[0] ?? ""
+  const count = (name: string) => Number(attribute(total, name))
+  const failed = [...text.matchAll(/(<testcase [^>]*[^/])>\s*<failure/g)].map(([, element = ""]) => {
+    const groups = attribute(element, "classname").split(" > ").reverse()
+    return `${attribute(element, "file")}: ${[...groups, attribute(element, "name")].join(" > ")}`
+  })
+  const files = [...text.matchAll(/^ {2}<testsuite [^>]*>/gm)].map(([element]) => ({
+    file: attribute(element, "file"),
+    seconds: Number(attribute(element, "time")),
+    cpuSeconds
+  }))
+  return { tests: count("tests"), failures: count("failures"), skipped: count("skipped"), failed, files }
+}
+
+/** The reports of all processes as one. */
+export const sumOf = (reports: ReadonlyArray<Report>): Report => {
+  const sum = (of: (one: Report) => number) => reports.reduce((total, one) => total + of(one), 0)
+  return {
+    tests: sum(({ tests }) => tests),
+    failures: sum(({ failures }) => failures),
+    skipped: sum(({ skipped }) => skipped),
+    failed: reports.flatMap(({ failed }) => failed),
+    files: reports.flatMap(({ files }) => files).sort((a, b) => b.seconds - a.seconds)
+  }
+}

@@ -1,0 +1,178 @@
+/** Exports: every row once, of one moment, in bounded memory, whatever the client does. C-6. */
+import { beforeAll, describe, expect, test } from "bun:test"
+import * as net from "node:net"
+import { createClient } from "../../src/client/index.ts"
+import { csvCell } from "../../src/vaults/transactionCsv.ts"
+import { useApp } from "../support/app.ts"
+import { hash, smallest, transaction, user, vault } from "../support/records.ts"
+
+const ROWS = 5_000
+const app = useApp(["api"], { EXPORT_MAX_ROWS: String(60_000) })
+let key = ""
+
+beforeAll(async () => {
+  await app.feed(
+    [
+      ...smallest(),
+      vault("vault_big", "entity_a"),
+      user("user_a", "org_a", ["vault_a", "vault_big"], { organizationRole: "owner" }),
+      ...Array.from({ length: ROWS }, (_, index) =>
+        transaction("vault_a", index, {
+          amount: index === 0 ? `${"9".repeat(60)}.123456789012345678` : String(index),
+          direction: index % 2 === 0 ? "inbound" : "outbound",
+          timestamp: new Date(Date.UTC(2024, 0, 1) + Math.floor(index / 3) * 1_000).toISOString()
+        })
+      )
+    ],
+    { "x-record-events": "none" }
+  )
+  // As the ledger writes them, in one statement: more than fits into the buffers of a connection.
+  await app.sql(
+    `INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+     SELECT 'vault_big', 'ethereum', n::text, 0, 'inbound', 'confirmed', 'ethereum/native', 1, 'a', 'b', '2024-01-01', '{"hash":"' || repeat('x', 600) || '"}'
+     FROM generate_series(1, 60000) n`
+  )
+  key = (await app.key("user_a")).secret
+}, 120_000)
+
+const fetchFile = async (query: string, secret = key, id = "vault_a", headers: { readonly [name: string]: string } = {}) =>
+  fetch(`${app.main?.baseUrl}/v1/vaults/${id}/transactions/export?${query}`, { headers: { authorization: `Bearer ${secret}`, ...headers } })
+const file = async (query: string) => (await fetchFile(query)).text()
+/** Connections of the exports' pool that hold a transaction. */
+const held = async () =>
+  Number(
+    (
+      await app.sql(
+        "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = 'custody-export' AND datname = current_database() AND state <> 'idle'"
+      )
+    )[0]?.["n"]
+  )
+const until = async (condition: () => Promise<boolean>, millis: number): Promise<number> => {
+  const start = performance.now()
+  while (!(await condition())) {
+    if (performance.now() - start > millis) throw new Error(`it did not happen within ${millis} ms`)
+    await Bun.sleep(20)
+  }
+  return performance.now() - start
+}
+/** A client that reads the head of a file and then nothing. */
+const stalled = (secret: string) =>
+  new Promise<{ readonly socket: net.Socket; readonly head: string }>((resolve, reject) => {
+    const { hostname, port } = new URL(app.main?.baseUrl ?? "")
+    const socket = net.connect(Number(port), hostname, () =>
+      socket.write(
+        `GET /v1/vaults/vault_big/transactions/export?format=ndjson HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${secret}\r\n\r\n`
+      )
+    )
+    socket.once("error", reject)
+    socket.once("data", (data) => {
+      socket.pause()
+      if (String(data).startsWith("HTTP/1.1 200")) resolve({ socket, head: data.toString("latin1") })
+      else reject(new Error(String(data)))
+    })
+  })
+
+describe("C-6: an export", () => {
+  test("as NDJSON is the list's rows, each once and in its order, with the list's filters", async () => {
+    for (const filter of [
+      "",
+      "&direction=inbound",
+      "&occurredAfter=2024-01-01T00:10:00Z&occurredBefore=2024-01-01T00:20:00Z",
+      "&status=pending"
+    ]) {
+      const rows = (await file(`format=ndjson${filter}`)).split("\n").slice(0, -1)
+      const listed = await app.walk(`/v1/vaults/vault_a/transactions?${filter.slice(1)}`, key, 500)
+      expect(rows.map((row) => JSON.parse(row))).toEqual([...listed])
+    }
+  })
+
+  test("as CSV has a header line, the fields in the API's order, CRLF, and an apostrophe before each amount", async () => {
+    const answer = await fetchFile("format=csv", key, "vault_a", { accept: "text/csv" })
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/csv; charset=utf-8"])
+    const lines = (await answer.text()).split("\r\n")
+    expect(lines[0]).toBe("hash,network,status,direction,asset,amount,from,to,timestamp")
+    expect([lines.length, lines.at(-1)]).toEqual([ROWS + 2, ""])
+    const listed = await app.walk("/v1/vaults/vault_a/transactions", key, 500)
+    expect(lines.slice(1, -1).map((line) => line.split(","))).toEqual(
+      listed.map((row) => [row.hash, row.network, row.status, row.direction, row.asset, `'${row.amount}`, row.from, row.to, row.timestamp])
+    )
+    expect(lines.at(-2)).toContain(`${hash(0)},`)
+  })
+
+  test("guards a cell that begins like a formula, and quotes what RFC 4180 asks for", () => {
+    const cells = ["=1+1", "+1", "-1", "@a", "'a", "\ta", "\ra", 'a"b', "a,b", "a\nb", "plain", ""].map((cell) => csvCell(cell))
+    expect(cells).toEqual(["'=1+1", "'+1", "'-1", "'@a", "''a", "'\ta", '"\'\ra"', '"a""b"', '"a,b"', '"a\nb"', "plain", ""])
+    expect(csvCell("1.5", true)).toBe("'1.5")
+  })
+
+  test("is of one moment: what is recorded while it runs is not in it", async () => {
+    const { secret } = await app.key("user_a")
+    const { head, socket } = await stalled(secret)
+    await app.sql("DELETE FROM transactions WHERE vault_id = 'vault_big' AND hash = '1'")
+    let text = head
+    socket.on("data", (data) => (text += data.toString("latin1")))
+    const whole = new Promise((resolve) => socket.once("close", resolve))
+    socket.resume()
+    await until(async () => text.endsWith("0\r\n\r\n"), 30_000)
+    socket.destroy()
+    await whole
+    expect(text.split('{"hash"').length - 1).toBe(60_000)
+    expect((await file("format=ndjson")).split("\n")).toHaveLength(ROWS + 1)
+  })
+
+  test("of more rows than EXPORT_MAX_ROWS is 422 too_many_rows before the first byte", async () => {
+    await app.sql(
+      `INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+       SELECT 'vault_big', 'ethereum', 'more' || n, 0, 'inbound', 'pending', 'ethereum/native', 1, 'a', 'b', '2024-01-02', '{"hash":""}' FROM generate_series(1, 5) n`
+    )
+    const answer = await fetchFile("format=csv", key, "vault_big")
+    const { code, detail } = (await answer.json()) as { readonly code: string; readonly detail: string }
+    expect([answer.status, code, detail.includes("60000")]).toEqual([422, "too_many_rows", true])
+    expect((await fetchFile("format=csv&status=pending", key, "vault_big")).status).toBe(200)
+    await app.sql("DELETE FROM transactions WHERE hash LIKE 'more%'")
+    await until(async () => (await held()) === 0, 2_000)
+  })
+
+  test("runs at most twice at a time for a key: 429 too_many_exports, and another key is not held up", async () => {
+    const { secret } = await app.key("user_a")
+    const sockets = [await stalled(secret), await stalled(secret)]
+    const refused = await fetchFile("format=csv", secret)
+    expect([refused.status, ((await refused.json()) as { readonly code: string }).code, refused.headers.get("retry-after")]).toEqual([
+      429,
+      "too_many_exports",
+      "5"
+    ])
+    expect((await fetchFile("format=csv", key)).status).toBe(200)
+    // A client that goes away frees its connection, and its place, within two seconds.
+    for (const { socket } of sockets) socket.destroy()
+    expect(await until(async () => (await held()) === 0, 5_000)).toBeLessThan(2_000)
+    expect((await fetchFile("format=csv", secret)).status).toBe(200)
+  })
+
+  test("answers HEAD without a file, 404 for a vault that the key cannot see, 406 for another type, and holds nothing", async () => {
+    const head = await fetch(`${app.main?.baseUrl}/v1/vaults/vault_a/transactions/export?format=csv`, {
+      method: "HEAD",
+      headers: { authorization: `Bearer ${key}` }
+    })
+    expect([head.status, head.headers.get("content-type")]).toEqual([200, "text/csv; charset=utf-8"])
+    expect((await fetchFile("format=csv", key, "vault_absent")).status).toBe(404)
+    expect((await fetchFile("format=csv", key, "vault_a", { accept: "text/html" })).status).toBe(406)
+    for (const query of ["", "format=xml", "format=csv&limit=1", "format=csv&nonsense=1"]) expect((await fetchFile(query)).status).toBe(400)
+    await until(async () => (await held()) === 0, 2_000)
+  })
+
+  test("is a stream of bytes in the client", async () => {
+    const client = createClient({ baseUrl: app.main?.baseUrl ?? "", apiKey: key })
+    const text = await new Response(await client.exportTransactions("vault_a", { format: "ndjson", status: "confirmed" })).text()
+    expect(text.split("\n")).toHaveLength(ROWS + 1)
+  })
+
+  test("of a client that takes nothing is cut off after a minute, and its connection freed", async () => {
+    const { secret } = await app.key("user_a")
+    const { socket } = await stalled(secret)
+    expect(await held()).toBe(1)
+    const waited = await until(async () => (await held()) === 0, 90_000)
+    expect(waited).toBeGreaterThan(50_000)
+    socket.destroy()
+  }, 100_000)
+})

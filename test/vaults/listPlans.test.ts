@@ -1,0 +1,192 @@
+/**
+ * What a page of each list costs, by the plans of the statements that made it: rows that were looked at and pages of
+ * memory that were touched are bounded by the page, however many rows there are and whatever is asked for. The data is
+ * such that two filters which each match half of the rows match none together. Decisions D-1, D-2.
+ */
+import { beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { Direction, TransactionStatus } from "../../src/vaults/Vault.ts"
+import { useApp } from "../support/app.ts"
+import { network, smallest, user, vault } from "../support/records.ts"
+import { create } from "../support/webhookFixtures.ts"
+
+const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "custody-explain-")), "plans")
+const app = useApp(["api"], { EXPLAIN_TO: file })
+let key = "",
+  limitedKey = ""
+
+const LIMIT = 20
+/** Rows of the largest lists. */
+const MANY = 100_000
+const HALF_TIME = "2024-06-01T00:00:00.000Z"
+
+/** Rows as the ledger writes them. Of every list one half is unlike the other in all that can be asked for. */
+const seed = async () => {
+  await app.sql("SET timezone = 'UTC'")
+  await app.sql(
+    `INSERT INTO assets (id, network, symbol, name, decimals)
+     SELECT net || '/erc20:' || n, net, 'S' || n % 500, 'Asset', 18
+     FROM generate_series(1, 10000) n, LATERAL (SELECT CASE WHEN n % 2 = 0 THEN 'ethereum' ELSE 'solana' END AS net) x`
+  )
+  await app.sql(
+    `INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+     SELECT 'vault_a', net, 'hash' || n, 0, CASE WHEN half = 0 THEN 'inbound' ELSE 'outbound' END, CASE WHEN half = 0 THEN 'confirmed' ELSE 'pending' END,
+       net || '/native', 1, 'a', 'b', timestamptz '${HALF_TIME}' + (CASE WHEN half = 0 THEN -1 ELSE 1 END) * n * interval '1 second',
+       format('{"n":%s}', n)
+     FROM generate_series(1, ${MANY}) n, LATERAL (SELECT n % 2 AS half, CASE WHEN n % 2 = 0 THEN 'ethereum' ELSE 'solana' END AS net) x`
+  )
+  await app.sql(
+    `INSERT INTO deposit_addresses (vault_id, network, address, asset_type, created_at)
+     SELECT 'vault_a', CASE WHEN n % 2 = 0 THEN 'ethereum' ELSE 'solana' END, 'address' || n, 'native', timestamptz '${HALF_TIME}' + n * interval '1 second'
+     FROM generate_series(1, ${MANY / 2}) n`
+  )
+  await app.sql(
+    "INSERT INTO balances (vault_id, asset_id, network, symbol, amount, as_of, recorded_at) SELECT 'vault_a', id, network, symbol, 1, now(), now() FROM assets"
+  )
+  await app.sql(
+    `WITH made AS (
+       INSERT INTO vaults (id, entity_id, organization_id, label, networks, created_at)
+       SELECT 'many_' || n, 'entity_a', 'org_a', 'many', '{ethereum}', timestamptz '${HALF_TIME}' + n * interval '1 second'
+       FROM generate_series(1, ${MANY / 10}) n RETURNING id, created_at)
+     INSERT INTO vault_roles (user_id, vault_id, organization_id, role, vault_created_at)
+     SELECT u, id, 'org_a', 'developer', created_at FROM made, unnest(ARRAY['user_a', 'user_many']) u
+     WHERE u = 'user_a' OR id LIKE 'many_1%'`
+  )
+}
+
+const seedWebhooks = async () => {
+  await app.sql(
+    `WITH made AS (
+       INSERT INTO webhooks (id, organization_id, url, description, status, disabled_reason, disabled_at, event_kinds, notification_email, created_at)
+       SELECT 'whs_many' || n, 'org_a', 'https://hooks.example.com/', '', CASE WHEN n % 2 = 0 THEN 'ACTIVE' ELSE 'DISABLED' END,
+         CASE WHEN n % 2 = 1 THEN 'MANUAL' END, CASE WHEN n % 2 = 1 THEN now() END, '{vault.updated}', 'a@example.com', timestamptz '${HALF_TIME}' + n * interval '1 second'
+       FROM generate_series(1, ${MANY / 10}) n RETURNING id, status, created_at)
+     INSERT INTO webhook_entities (webhook_id, entity_id, organization_id, created_at, status)
+     SELECT id, CASE WHEN status = 'ACTIVE' THEN 'entity_a' ELSE 'entity_b' END, 'org_a', created_at, status FROM made`
+  )
+}
+
+beforeAll(async () => {
+  await app.feed([
+    ...smallest(),
+    network("solana"),
+    { type: "asset", id: "solana/native", network: "solana", symbol: "SOL", name: "Solana", decimals: 9 },
+    { type: "organization", id: "org_a", name: "A", networks: ["ethereum", "solana"] },
+    { type: "entity", id: "entity_b", organizationId: "org_a", name: "B" },
+    vault("vault_a", "entity_a", { networks: ["ethereum", "solana"] }),
+    vault("vault_b", "entity_b"),
+    user("user_a", "org_a", ["vault_a", "vault_b"], { organizationRole: "owner" }),
+    user("user_many", "org_a", ["vault_a"])
+  ])
+  key = (await app.key("user_a")).secret
+  limitedKey = (await app.key("user_a", { vaultIds: ["vault_a", "vault_b"] })).secret
+  // The plans are made for what is there at first, next to nothing, and kept.
+  await pageOf("/v1/vaults/vault_a/transactions", {}, key)
+  // A creation looks at every vault that it covers; there are few yet.
+  await create(app, key, { status: "DISABLED", entityIds: ["entity_a"] })
+  await seed()
+  await seedWebhooks()
+}, 120_000)
+
+interface Cost {
+  readonly asked: number
+  readonly answered: number
+  readonly text: string
+  readonly plan: string
+  readonly rows: number
+  readonly buffers: number
+  readonly error?: string
+}
+
+let read = 0
+
+/** A page, and what its statements cost once all of them were explained. */
+const pageOf = async (list: string, query: { readonly [name: string]: string }, secret: string) => {
+  const answer = await app.get(`${list}?${new URLSearchParams({ limit: String(LIMIT), ...query })}`, secret)
+  expect([list, query, answer.status, answer.text.slice(0, 200)]).toEqual([list, query, 200, expect.any(String)])
+  for (;;) {
+    const lines: ReadonlyArray<Cost> = fs
+      .readFileSync(file, "utf8")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line))
+    const last = lines.at(-1)
+    if (last !== undefined && last.answered === last.asked) {
+      const costs = lines.slice(read)
+      read = lines.length
+      return { rows: answer.json.data.length, cursor: answer.json.pagination.nextCursor, costs }
+    }
+    await Bun.sleep(5)
+  }
+}
+
+/** Every choice of at most two of the filters, with none, one or two values each. */
+const choices = (filters: { readonly [name: string]: ReadonlyArray<string> }) => {
+  const single = Object.entries(filters).flatMap(([name, values]) => values.map((value) => ({ [name]: value })))
+  const pairs = single.flatMap((one, index) =>
+    single.slice(index + 1).flatMap((other) => (Object.keys(one)[0] === Object.keys(other)[0] ? [] : [{ ...one, ...other }]))
+  )
+  return [{}, ...single, ...pairs]
+}
+
+const lists: ReadonlyArray<readonly [name: string, list: string, filters: { readonly [name: string]: ReadonlyArray<string> }]> = [
+  [
+    "transactions",
+    "/v1/vaults/vault_a/transactions",
+    {
+      status: ["confirmed", "pending", "dropped"],
+      direction: ["inbound", "outbound"],
+      asset: ["ethereum/native", "solana/native", "ethereum/erc20:0xdac17f958d2ee523a2206206994597c13d831ec7"],
+      network: ["ethereum", "solana", "bitcoin"],
+      hash: ["hash7", "hash8", "none"],
+      occurredAfter: ["2024-05-01T00:00:00Z", HALF_TIME, "2030-01-01T00:00:00Z"],
+      occurredBefore: ["2024-05-31T23:50:00Z", "2020-01-01T00:00:00Z"]
+    }
+  ],
+  ["balances", "/v1/vaults/vault_a/balances", { network: ["ethereum", "solana", "bitcoin"] }],
+  ["addresses", "/v1/vaults/vault_a/addresses", { network: ["ethereum", "solana", "bitcoin"] }],
+  ["vaults", "/v1/vaults", {}],
+  ["assets", "/v1/assets", { network: ["ethereum", "solana", "bitcoin"], symbol: ["S1", "S2", "NONE"] }],
+  ["networks", "/v1/networks", {}],
+  ["webhooks", "/v1/webhooks", { status: ["ACTIVE", "DISABLED"], entityId: ["entity_a", "entity_b", "none"] }]
+]
+
+/** At most so many rows are looked at for a page of 20 and its first row of the next, by up to ten runs, each with what shows that it is visible. */
+const ROWS = 12 * (LIMIT + 1),
+  BUFFERS = 600
+
+/** Fails when a statement of any page of the list looked at more. */
+const expectBounded = async (list: string, filters: { readonly [name: string]: ReadonlyArray<string> }, secret: string) => {
+  for (const query of choices(filters)) {
+    const first = await pageOf(list, query, secret)
+    const second = first.cursor === null ? [] : (await pageOf(list, { ...query, cursor: first.cursor }, secret)).costs
+    for (const { buffers, error, plan, rows, text } of [...first.costs, ...second]) {
+      expect([query, error]).toEqual([query, undefined])
+      if (rows > ROWS || buffers > BUFFERS) {
+        throw new Error(`${JSON.stringify(query)} looked at ${rows} rows and ${buffers} buffers by ${plan}: ${text}`)
+      }
+    }
+  }
+}
+
+for (const analyzed of ["by plans that were made for empty tables", "once the tables are analyzed"]) {
+  describe(`a page costs the same however many rows there are, with each filter, each pair of them, and values that match nothing, ${analyzed}`, () => {
+    if (analyzed.startsWith("once")) beforeAll(() => app.sql("ANALYZE"))
+    for (const [name, list, filters] of lists) {
+      test(name, () => expectBounded(list, filters, key), 120_000)
+    }
+    test("vaults that a key is limited to", () => expectBounded("/v1/vaults", {}, limitedKey))
+  })
+}
+
+test("the runs of a transaction's index are all that there are: every status and direction that the table takes", async () => {
+  const [row] = await app.sql(
+    "SELECT string_agg(pg_get_constraintdef(oid), ' ') AS checks FROM pg_constraint WHERE conrelid = 'transactions'::regclass AND contype = 'c'"
+  )
+  const words = [...String(row?.checks).matchAll(/'([a-z]+)'::text/g)].map(([, word]) => word)
+  expect(words.sort()).toEqual([...TransactionStatus.literals, ...Direction.literals].sort())
+  // The indexes hold first letters.
+  for (const { literals } of [TransactionStatus, Direction]) expect(new Set(literals.map(([first]) => first)).size).toBe(literals.length)
+})

@@ -1,0 +1,304 @@
+/**
+ * Writes the client's types and its table of operations from the OpenAPI document, which is made from the contract that
+ * serves the requests. What comes out is plain TypeScript with the contract's descriptions, without any library.
+ */
+import { document } from "../src/OpenApi.ts"
+import { isNode, list, type Node, node, referent } from "../test/support/jsonSchema.ts"
+
+const schemas = node(node(document["components"])["schemas"])
+
+const nameOfRef = (ref: unknown) => String(ref).split("/").at(-1) ?? ""
+const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
+const isProblem = (schema: Node) => isNode(node(schema["properties"])["requestId"])
+const resolved = (schema: Node): Node => {
+  if (Array.isArray(schema["allOf"])) return resolved(node(schema["allOf"][0]))
+  return schema["$ref"] === undefined ? schema : node(schemas[nameOfRef(schema["$ref"])])
+}
+
+/** Strings that answers are made of get no name of their own, but for their closed sets of values. */
+const isNamed = (name: string) => {
+  const schema = node(schemas[name])
+  return (schema["type"] === "object" && !isProblem(schema)) || schema["enum"] !== undefined
+}
+
+/** An inlined set of values that has a name. */
+const namedEnum = (values: ReadonlyArray<unknown>) =>
+  Object.keys(schemas).find((name) => {
+    const known = node(schemas[name])["enum"]
+    return Array.isArray(known) && known.length > 1 && JSON.stringify(known) === JSON.stringify(values)
+  })
+
+const doc = (schema: Node, indent = ""): string => {
+  const own = schema["description"] ?? resolved(schema)["description"]
+  const text = typeof own === "string" && own !== "an integer" ? own : ""
+  return text === "" ? "" : `${indent}/** ${text.replaceAll("*/", "*\\/")} */\n`
+}
+
+const typeOf = (schema: Node, indent = "  ", self = ""): string => {
+  if (schema["$ref"] !== undefined) {
+    const name = nameOfRef(schema["$ref"])
+    return isNamed(name) ? name : typeOf(node(schemas[name]), indent)
+  }
+  const { anyOf, allOf, enum: values, items, properties, type } = schema
+  if (Array.isArray(allOf)) return typeOf(node(allOf[0]), indent)
+  if (Array.isArray(values)) {
+    const name = namedEnum(values)
+    return name !== undefined && name !== self ? name : values.map((value) => JSON.stringify(value)).join(" | ")
+  }
+  if (Array.isArray(anyOf)) return anyOf.map((one) => typeOf(node(one), indent)).join(" | ")
+  if (type === "array") return `ReadonlyArray<${typeOf(node(items), indent)}>`
+  if (type === "object") {
+    const fields = Object.entries(node(properties))
+    if (fields.length === 0) return "Readonly<Record<string, unknown>>"
+    const required = list(schema["required"])
+    return `{\n${fields
+      .map(
+        ([name, one]) =>
+          `${doc(node(one), `${indent}  `)}${indent}  readonly ${name}${required.includes(name) ? "" : "?"}: ${typeOf(node(one), `${indent}  `)}${required.includes(name) ? "" : " | undefined"}`
+      )
+      .join("\n")}\n${indent}}`
+  }
+  if (type === "integer" || type === "number") return "number"
+  if (type === "null" || type === "boolean") return String(type)
+  return "string"
+}
+
+const declaration = (name: string, schema: Node): string => {
+  const text = typeOf(schema, "", name)
+  return `${doc(schema)}export ${schema["type"] === "object" ? `interface ${name} ${text}` : `type ${name} = ${text}`}\n`
+}
+
+/** The envelope of a kind, without the kinds' common fields written out again for each. */
+const events = () => {
+  const webhooks = Object.entries(node(document["webhooks"])).map(([kind, one]) => [kind, node(one)] as const)
+  const bodyOf = (one: Node) =>
+    node(node(node(node(node(node(one["post"])["requestBody"])["content"])["application/json"])["schema"])["properties"])
+  const data = webhooks.map(([kind, one]) => {
+    const summary = String(node(one["post"])["summary"])
+    return `  /** ${summary} */\n  readonly "${kind}": ${typeOf(node(bodyOf(one)["data"]), "  ")}`
+  })
+  const scoped = webhooks.filter(([, one]) => node(bodyOf(one)["vaultIds"])["type"] === "array").map(([kind]) => `"${kind}"`)
+  return `/** What the event of each kind carries in its \`data\`. */
+export interface EventData {
+${data.join("\n")}
+  /** A test, sent by a ping and not in the log */
+  readonly "webhook.ping": { readonly webhookId: string }
+}
+
+/** Kinds whose events name the vault that they happened in. */
+export type VaultEventKind = ${scoped.join(" | ")}
+
+/** What a webhook receives: the body of a delivery, by its kind. */
+export type ReceivedEvent<K extends keyof EventData = keyof EventData> = {
+  readonly [Kind in K]: {
+    /** The event's id: deduplicate on it */
+    readonly id: string
+    readonly kind: Kind
+    readonly schemaVersion: 1
+    /** When it occurred: order by it */
+    readonly date: string
+    readonly entityId: string
+    readonly vaultIds: Kind extends VaultEventKind ? ReadonlyArray<string> : null
+    readonly data: EventData[Kind]
+  }
+}[K]
+`
+}
+
+const HEAD = "// Made from the contract by `bun run golden`; not to be edited.\n"
+
+/** Names of the schemas that stand in a text of types. */
+const namesIn = (text: string, among: ReadonlyArray<string>) => {
+  const code = text.replaceAll(/\/\*\*.*\*\//g, "").replaceAll(/"[^"]*"/g, "")
+  return among.filter((name) => new RegExp(`\\b${name}\\b`).test(code))
+}
+const imports = (names: ReadonlyArray<string>, from: string) =>
+  names.length === 0 ? "" : `import type { ${names.join(", ")} } from "./${from}.ts"\n`
+
+const named = Object.keys(schemas).filter((name) => isNamed(name) && (!name.endsWith("Page") || name === "EventFeedPage"))
+const custodyNames = named.slice(0, named.indexOf("CreateWebhook"))
+const webhookNames = [...named.slice(named.indexOf("CreateWebhook")), "CreatedWebhook"]
+
+/** `src/client/custody.ts`: custody data as it goes over the wire, and what all lists and errors have in common. */
+export const custody = (): string =>
+  [
+    HEAD,
+    "/** A page of a list. */\nexport interface Page<A> {\n  readonly data: ReadonlyArray<A>\n  readonly pagination: Pagination\n}\n",
+    ...custodyNames.map((name) => declaration(name, node(schemas[name])))
+  ].join("\n")
+
+/** `src/client/webhooks.ts`: webhooks, the event log and deliveries as they go over the wire. */
+export const webhooks = (): string => {
+  const created = node(node(node(operationOf("createWebhook").success["content"])["application/json"])["schema"])
+  const text = [
+    ...webhookNames.filter((name) => name !== "CreatedWebhook").map((name) => declaration(name, node(schemas[name]))),
+    `/** A webhook as its creation answers it: with its signing secret, this once */\nexport interface CreatedWebhook ${typeOf(created, "")}\n`
+  ].join("\n")
+  return `${HEAD}\n${imports(namesIn(text, custodyNames), "custody")}\n${text}`
+}
+
+/** `src/client/events.ts`: what webhooks receive. */
+export const eventsFile = (): string => {
+  const text = events()
+  return `${HEAD}\n${imports(namesIn(text, custodyNames), "custody")}${imports(namesIn(text, webhookNames), "webhooks")}\n${text}`
+}
+
+interface Operation {
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly value: Node
+  readonly success: Node
+}
+
+const operations = (): ReadonlyArray<Operation> =>
+  Object.entries(node(document["paths"]))
+    .flatMap(
+      ([path, item]) =>
+        Object.entries(node(item)).map(([method, given]) => {
+          const value = node(given)
+          const [, success] = Object.entries(node(value["responses"])).find(([status]) => status.startsWith("2")) ?? []
+          return { name: String(value["operationId"]), method: method.toUpperCase(), path, value, success: node(success) }
+        })
+      // A stream is no answer that can be awaited: what reads it is written by hand.
+    )
+    .filter(({ success }) => node(success["content"])["text/event-stream"] === undefined)
+const operationOf = (name: string): Operation => {
+  const found = operations().find((one) => one.name === name)
+  if (found === undefined) throw new Error(`there is no operation ${name}`)
+  return found
+}
+
+const parametersOf = ({ value }: Operation, place: string) =>
+  list(value["parameters"])
+    .map(node)
+    .filter((one) => one["in"] === place)
+
+/** What an operation answers, and of lists the type of their items. */
+const answerOf = (operation: Operation): { readonly type: string; readonly item?: string; readonly file?: true } => {
+  const { name, success } = operation
+  const content = node(success["content"])
+  if (Object.keys(content).length > 0 && content["application/json"] === undefined)
+    return { type: "ReadableStream<Uint8Array>", file: true }
+  const schema = node(node(node(success["content"])["application/json"])["schema"])
+  if (Object.keys(schema).length === 0) return { type: "void" }
+  const { data, pagination } = node(resolved(schema)["properties"])
+  if (pagination !== undefined && parametersOf(operation, "query").some((_) => _["name"] === "cursor"))
+    return { type: "Page", item: typeOf(node(node(data)["items"])) }
+  // An answer with a status of its own stands inlined in the document.
+  const same = Object.keys(schemas).find((one) => JSON.stringify(node(schemas[one])["properties"]) === JSON.stringify(schema["properties"]))
+  return { type: name === "createWebhook" ? "CreatedWebhook" : ((schema["$ref"] === undefined ? same : undefined) ?? typeOf(schema)) }
+}
+
+const codesOf = ({ value }: Operation): ReadonlyArray<string> => {
+  const codes = Object.entries(node(value["responses"]))
+    .filter(([status]) => !status.startsWith("2"))
+    .flatMap(([, answer]) => {
+      const schema = node(node(node(referent(answer, document)["content"])["application/problem+json"])["schema"])
+      const options = list(schema["anyOf"]).map(node)
+      return (options.length === 0 ? [schema] : options).flatMap((one) => list(node(node(resolved(one)["properties"])["code"])["enum"]))
+    })
+  return [...new Set(codes.map(String))]
+}
+
+/** `src/client/operations.ts`: what can be asked, with which filters, and how each can fail. */
+export const operationsFile = (): string => {
+  const all = operations()
+  const query = (one: Operation) => parametersOf(one, "query").filter((_) => _["name"] !== "cursor")
+  const isList = (one: Operation) => answerOf(one).item !== undefined
+  const hasBody = ({ value }: Operation) => value["requestBody"] !== undefined
+  const bodyOf = ({ value }: Operation) => {
+    const content = node(node(value["requestBody"])["content"])
+    return typeOf(node(node(Object.values(content)[0])["schema"]))
+  }
+  const once = (one: Operation) => parametersOf(one, "header").some((_) => _["name"] === "idempotency-key")
+
+  /** Whether an operation has parameters beside a list's cursor. */
+  const takesQuery = (one: Operation) => query(one).length > 0
+  const interfaces = all
+    .filter(takesQuery)
+    .map((one) => {
+      const fields = query(one).map(
+        (parameter) =>
+          `${doc(parameter, "  ")}  readonly ${String(parameter["name"])}${parameter["required"] === true ? "" : "?"}: ${typeOf(node(parameter["schema"]))}${parameter["required"] === true ? "" : " | undefined"}`
+      )
+      if (isList(one)) {
+        fields.push("  /** Where to begin: `nextCursor` of a page with the same filters */\n  readonly cursor?: string | undefined")
+      }
+      return `/** Filters of {@link Operations.${one.name}}. */\nexport interface ${upper(one.name)}Query {\n${fields.join("\n")}\n}\n`
+    })
+    .join("\n")
+
+  const signatures = all
+    .map((one) => {
+      const { item, type } = answerOf(one)
+      const given = [
+        ...parametersOf(one, "path").map((parameter) => `${String(parameter["name"])}: string`),
+        ...(takesQuery(one)
+          ? [`query${query(one).some((parameter) => parameter["required"] === true) ? "" : "?"}: ${upper(one.name)}Query`]
+          : []),
+        ...(hasBody(one) ? [`body: ${bodyOf(one)}`] : []),
+        `options?: ${once(one) ? "OnceOptions" : "RequestOptions"}`
+      ].join(", ")
+      const { description, summary } = one.value
+      return `  /** ${String(summary)}. ${String(description)} \`${one.method} ${one.path}\` */\n  ${one.name}(${given}): ${item === undefined ? `Promise<${type}>` : `Pages<${item}>`}`
+    })
+    .join("\n")
+
+  const table = all.map(
+    (one) =>
+      `  ${one.name}: { method: "${one.method}", path: "${one.path}", pages: ${isList(one)}, query: ${takesQuery(one)}, file: ${answerOf(one).file === true}, body: ${hasBody(one)}, once: ${once(one)} }`
+  )
+
+  const quoted = (some: ReadonlyArray<string>) => some.map((code) => `"${code}"`).join(" | ")
+  const everywhere = all
+    .filter(({ value }) => list(value["security"]).length > 0)
+    .map(codesOf)
+    .reduce((common, some) => common.filter((code) => some.includes(code)))
+  const codes = all.map((one) => {
+    const own = codesOf(one).filter((code) => !everywhere.includes(code))
+    return `  readonly ${one.name}: ${["CommonErrorCode", ...(own.length === 0 ? [] : [quoted(own)])].join(" | ")}`
+  })
+  const text = `${interfaces}\n${signatures}`
+  return `${HEAD}
+import type { OnceOptions, Pages, RequestOptions } from "./request.ts"
+${imports(namesIn(text, custodyNames), "custody")}${imports(namesIn(text, webhookNames), "webhooks")}
+${interfaces}
+/** Every operation of the API. */
+export interface Operations {
+${signatures}
+}
+
+/** Codes that every operation can fail with. */
+export type CommonErrorCode = ${quoted(everywhere)}
+
+/** The codes that each operation can fail with. */
+export interface OperationErrors {
+${codes.join("\n")}
+}
+
+/** Every code that the API fails with. */
+export type ErrorCode = OperationErrors[keyof OperationErrors]
+
+/** How an operation goes over the wire. */
+export interface Route {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE"
+  readonly path: string
+  /** Whether it answers a page of a list. */
+  readonly pages: boolean
+  /** Whether an argument is its query. */
+  readonly query: boolean
+  /** Whether it answers a file, as a stream of its bytes. */
+  readonly file: boolean
+  /** Whether an argument is its body. */
+  readonly body: boolean
+  /** Whether it takes an \`Idempotency-Key\`. */
+  readonly once: boolean
+}
+
+/** Every operation's route. */
+export const routes: { readonly [Name in keyof Operations]: Route } = {
+${table.join(",\n")}
+}
+`
+}

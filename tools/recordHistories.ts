@@ -1,0 +1,118 @@
+/**
+ * `bun run histories`: records histories of deliveries of every kind into test/deliveries/histories, where replay.test.ts
+ * replays them. To be run when a change of the workflows is meant to be incompatible with deliveries under way, and the
+ * old histories are kept for as long as deliveries of that time may run.
+ */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { historyToJSON } from "@temporalio/common/lib/proto-utils"
+import { type Answer, App } from "../test/support/app.ts"
+import { deliveryWhen, happen, settle, webhookOf } from "../test/support/deliveryFixtures.ts"
+import { Receiver, receiverEnv, until } from "../test/support/receiver.ts"
+import { closeAll } from "../test/support/servers.ts"
+import { operator } from "../test/support/temporal.ts"
+
+const folder = path.join(import.meta.dir, "../test/workflows/histories")
+const QUEUE = "webhook-deliveries-recorded"
+
+const receiver = new Receiver()
+const app = new App()
+await receiver.open()
+await app.open(["api", "worker", "dispatcher"], {
+  ...receiverEnv(receiver),
+  WEBHOOK_RETRY_SCHEDULE: "0s,1s,20s",
+  TEMPORAL_TASK_QUEUE: QUEUE
+})
+const { client, close } = await operator()
+const key = await settle(app, 10)
+
+/** Names of machines, processes and folders are nobody's business. */
+const anonymous = (text: string): string =>
+  text.replaceAll(/"identity": "[^"]*"/g, '"identity": "worker"').replaceAll(`${path.resolve(import.meta.dir, "..")}/`, "")
+
+const record = async (name: string, workflowId: string) => {
+  const handle = client.workflow.getHandle(workflowId)
+  await handle.result().catch(() => {})
+  fs.writeFileSync(
+    path.join(folder, `${name}.json`),
+    `${anonymous(JSON.stringify(JSON.parse(historyToJSON(await handle.fetchHistory())), null, 1))}\n`
+  )
+  console.log(name)
+}
+
+const statusesOf =
+  (...statuses: ReadonlyArray<number>) =>
+  (_: unknown, count: number) =>
+    new Response("", { status: statuses[Math.min(count, statuses.length) - 1] ?? 200 })
+
+/** A webhook of its own whose endpoint answers so, and its delivery once it is as wanted. */
+const deliver = async (entity: number, statuses: ReadonlyArray<number>, wanted: (delivery: Answer["json"]) => boolean) => {
+  receiver.on(`/${entity}`, statusesOf(...statuses))
+  const webhook = await webhookOf(app, key, entity, receiver.url(`/${entity}`))
+  await happen(app, [entity])
+  const delivery = await deliveryWhen(app, key, webhook.id, wanted, 40)
+  return { webhook, id: String(delivery.id) }
+}
+const attempts = (count: number) => (delivery: Answer["json"]) => delivery.attempts.length === count
+
+fs.mkdirSync(folder, { recursive: true })
+await record("delivered", (await deliver(0, [200], attempts(1))).id)
+await record("delivered-after-a-retry", (await deliver(1, [500, 200], attempts(2))).id)
+
+const exhausted = await deliver(2, [500], attempts(2))
+await client.workflow.getHandle(exhausted.id).signal("retryNow")
+await record("failed-after-retry-now", exhausted.id)
+const [notice] = await app.sql("SELECT id FROM notices LIMIT 1")
+await record("notice", String(notice?.["id"]))
+
+const disabled = await deliver(3, [500], attempts(2))
+await app.request("PATCH", `/v1/webhooks/${disabled.webhook.id}`, { key, body: { status: "DISABLED" } })
+await record("canceled-by-a-disable", disabled.id)
+
+const signaled = await deliver(4, [500], attempts(2))
+await client.workflow.getHandle(signaled.id).signal("cancel")
+await record("canceled-by-a-signal", signaled.id)
+
+const requested = await deliver(5, [500], attempts(2))
+await client.workflow.getHandle(requested.id).cancel()
+await record("canceled-by-request", requested.id)
+
+// A wake before the next attempt is due leads back to the wait.
+const woken = await deliver(8, [500], attempts(2))
+await client.workflow.getHandle(woken.id).signal("wake")
+await record("failed-after-a-wake", woken.id)
+
+// An endpoint that hangs: first attempts on the slow queue, and waits for room.
+receiver.on("/slow", async () => {
+  await Bun.sleep(2_500)
+  return new Response("")
+})
+const slow = await webhookOf(app, key, 6, receiver.url("/slow"))
+for (let event = 0; event < 14; event++) await happen(app, [6])
+await until("every slow delivery", async () => (await app.get(`/v1/webhooks/${slow.id}`, key)).json.health.pendingDeliveries === 0, 60)
+const slowOnes = await app.sql("SELECT id FROM deliveries WHERE webhook_id = $1 ORDER BY delivered_at", [slow.id])
+await record("delivered-elsewhere", String(slowOnes[1]?.["id"]))
+await record("delivered-after-waiting-for-room", String(slowOnes.at(-1)?.["id"]))
+
+// A process that is killed during an attempt.
+receiver.on("/killed", async (_, count) => {
+  if (count === 1) await Bun.sleep(5_000)
+  return new Response("")
+})
+const killed = await webhookOf(app, key, 7, receiver.url("/killed"))
+await happen(app, [7])
+await until("the request", () => receiver.to("/killed")[0])
+await app.main?.end("SIGKILL")
+app.main = await app.start(["api", "worker", "dispatcher"])
+await record("delivered-after-a-kill", String((await deliveryWhen(app, key, killed.id, attempts(2), 60)).id))
+
+const { eventId } = (await app.request("POST", `/v1/webhooks/${killed.id}/ping`, { key })).json
+await record("ping-on-its-queue", `ping/${eventId}`)
+await (await client.workflow.start("retain", { workflowId: `retain-${eventId}`, taskQueue: QUEUE, args: [] })).result()
+await record("retention", `retain-${eventId}`)
+
+await close()
+await app.close()
+await receiver.close()
+await closeAll()
+process.exit(0)

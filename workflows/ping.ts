@@ -1,0 +1,16 @@
+/**
+ * A ping: one signed test request, sent on a task queue of its own, where pings of endpoints that hang take no room of
+ * deliveries. Spec: ping. Decision D-26.
+ */
+import { patched, proxyActivities, proxyLocalActivities, workflowInfo } from "@temporalio/workflow"
+import { type Activities, type PingInput, type PingOutcome, pingQueueOf } from "./contract.ts"
+
+const once = { startToCloseTimeout: "15 seconds", scheduleToCloseTimeout: "15 seconds", retry: { maximumAttempts: 1 } } as const
+const local = proxyLocalActivities<Activities>(once)
+const regular = proxyActivities<Activities>(once)
+
+export async function ping(input: PingInput): Promise<PingOutcome> {
+  if (patched("ping-on-its-queue"))
+    return await proxyActivities<Activities>({ ...once, taskQueue: pingQueueOf(workflowInfo().taskQueue) }).ping(input)
+  return await (patched("ping-inside-the-task") ? local : regular).ping(input)
+}
