@@ -11,11 +11,19 @@ import { LIFETIME } from "./Database.ts"
 const AGAIN = Duration.seconds(1),
   CONNECT = Duration.seconds(5)
 
+/** One that listens to a channel. */
+export interface Listener {
+  /** Waits for the next notification; several at once count as one, and so does a connection that was made anew. */
+  readonly next: Effect.Effect<void>
+  /** Lets the wait end now. */
+  readonly now: () => void
+}
+
 export class Notifications extends Context.Tag("custody/Notifications")<
   Notifications,
   {
-    /** Listens to a channel from now on. The effect that it gives waits for the next notification; several at once count as one. */
-    readonly on: (channel: string) => Effect.Effect<Effect.Effect<void>>
+    /** Listens to a channel from now on. */
+    readonly on: (channel: string) => Effect.Effect<Listener>
   }
 >() {}
 
@@ -44,6 +52,8 @@ export const layer = (url: Redacted.Redacted) =>
           .then(async () => {
             for (const channel of waiting.keys()) await client.query(`LISTEN ${client.escapeIdentifier(channel)}`)
             connected = client
+            // What was announced before reached nobody.
+            for (const queue of [...waiting.values()].flat()) Queue.unsafeOffer(queue, undefined)
           })
           .catch((error) => resume(Effect.fail(error)))
         return Effect.sync(() => {
@@ -60,7 +70,7 @@ export const layer = (url: Redacted.Redacted) =>
           Effect.map(Queue.sliding<void>(1), (queue) => {
             waiting.set(channel, [...(waiting.get(channel) ?? []), queue])
             connected?.query(`LISTEN ${connected.escapeIdentifier(channel)}`).catch(() => {})
-            return Queue.take(queue)
+            return { next: Queue.take(queue), now: () => void Queue.unsafeOffer(queue, undefined) }
           })
       }
     })

@@ -1,8 +1,8 @@
 /**
  * The live end of the feed: what waits for events, and how it gets them. All that waits in a process shares one poll of
  * the database and one reading of what is new; whether a waiting reader sees an event is asked for all of them together.
- * A notification of Postgres makes the poll come at once; where one is lost the poll comes a little later. Access is
- * evaluated with every event and every {@link RECHECK}. C-1.
+ * A notification of Postgres makes the poll come at once; where one is lost the poll comes a little later. While nobody
+ * waits, nothing is asked. Access is evaluated with every event and every {@link RECHECK}. C-1.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Runtime, Schedule } from "effect"
@@ -14,8 +14,8 @@ import { eventColumns, withDispatch } from "../events/EventsRepo.ts"
 import type { Place } from "./cursor.ts"
 import { type FeedFilter, type FeedRow, LONGEST_WRITE } from "./FeedRepo.ts"
 
-/** Longest time between two polls, and shortest, in ms. */
-const POLL = 500,
+/** Longest time between two polls while somebody waits, and shortest, in ms. */
+const POLL = 1_000,
   PAUSE = 5
 /** How often the keys of all that waits are checked, in ms. */
 const RECHECK = 4_000
@@ -64,12 +64,16 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
 
     const ends = new Set<() => void>()
     let stopping = false
+    /** Open while somebody waits. */
+    const somebody = Effect.unsafeMakeLatch(false)
+    const wake = yield* notifications.on(CHANNEL)
 
     const leave = (one: Waiting) => {
       const { organizationId } = one.principal
       const followed = streams.get(organizationId)
       followed?.waiting.delete(one)
       if (followed?.waiting.size === 0) streams.delete(organizationId)
+      if (streams.size === 0) somebody.unsafeClose()
     }
 
     /** Evaluates the access of some again; those that have none any more are refused. */
@@ -138,7 +142,6 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
     let failing = false
     const poll = Effect.gen(function* () {
       const ids = [...streams.keys()]
-      if (ids.length === 0) return
       const ends = yield* sql<{ id: string; position: number; now: number }>`
         SELECT organization_id AS id, position, floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
         FROM event_streams WHERE organization_id = ANY(${ids}::text[])`
@@ -158,11 +161,17 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       })
     )
 
-    const wake = yield* notifications.on(CHANNEL)
-    const loop = Effect.zipRight(poll, Effect.zipRight(Effect.sleep(PAUSE), Effect.timeoutOption(wake, POLL)))
-    yield* Effect.forkScoped(Effect.forever(loop))
     yield* Effect.forkScoped(
-      Effect.suspend(() => recheck([...streams.values()].flatMap(({ waiting }) => [...waiting]))).pipe(
+      somebody.await.pipe(
+        Effect.zipRight(poll),
+        Effect.zipRight(Effect.sleep(PAUSE)),
+        Effect.zipRight(Effect.timeoutOption(wake.next, POLL)),
+        Effect.forever
+      )
+    )
+    yield* Effect.forkScoped(
+      somebody.await.pipe(
+        Effect.zipRight(Effect.suspend(() => recheck([...streams.values()].flatMap(({ waiting }) => [...waiting])))),
         Effect.catchAllCause((cause) => Effect.logWarning("the keys of open streams cannot be checked now", cause)),
         Effect.schedule(Schedule.spaced(RECHECK))
       )
@@ -179,10 +188,16 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
        */
       join: (one: Waiting): boolean => {
         const { organizationId } = one.principal
-        const followed = streams.get(organizationId) ?? { position: one.place.position, waiting: new Set<Waiting>() }
+        const known = streams.get(organizationId)
+        const followed = known ?? { position: one.place.position, waiting: new Set<Waiting>() }
         if (followed.position > one.place.position) return false
         followed.waiting.add(one)
-        streams.set(organizationId, followed)
+        if (known === undefined) {
+          streams.set(organizationId, followed)
+          // What was recorded since the reader looked was announced to nobody.
+          wake.now()
+        }
+        somebody.unsafeOpen()
         return true
       },
       leave,
