@@ -178,6 +178,8 @@ export interface ListEventsQuery {
   readonly kind?: EventKind | undefined
   /** Only vault-scoped events that touch this vault */
   readonly vaultId?: string | undefined
+  /** Only events of this entity */
+  readonly entityId?: string | undefined
   /** Only at or after this */
   readonly occurredAfter?: string | undefined
   /** Only at or before this */

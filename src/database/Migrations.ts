@@ -20,6 +20,7 @@ import sending from "./migrations/0013_sending.ts"
 import balanceHistory from "./migrations/0014_balance_history.ts"
 import feed from "./migrations/0015_feed.ts"
 import outboxOrder from "./migrations/0018_outbox_order.ts"
+import eventsOfEntity from "./migrations/0021_events_of_entity.ts"
 
 /** The steps by number and name; a new one is added at the end, an old one is never edited. */
 export const steps = {
@@ -38,7 +39,8 @@ export const steps = {
   "0013_sending": sending,
   "0014_balance_history": balanceHistory,
   "0015_feed": feed,
-  "0018_outbox_order": outboxOrder
+  "0018_outbox_order": outboxOrder,
+  "0021_events_of_entity": eventsOfEntity
 }
 
 const LOCK = 7_249_011

@@ -20,6 +20,7 @@ export class EventsApi extends HttpApiGroup.make("events")
           ...PageParams,
           kind: Schema.optional(KindName.annotations({ description: "Only this kind" })),
           vaultId: Schema.optional(Schema.String.annotations({ description: "Only vault-scoped events that touch this vault" })),
+          entityId: Schema.optional(Schema.String.annotations({ description: "Only events of this entity" })),
           occurredAfter: Schema.optional(TimestampFrom.annotations({ description: "Only at or after this" })),
           occurredBefore: Schema.optional(TimestampParam.annotations({ description: "Only at or before this" }))
         })

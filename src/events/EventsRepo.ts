@@ -18,6 +18,7 @@ import { RETENTION_DAYS } from "./Event.ts"
 export interface EventFilter {
   readonly kind?: string | undefined
   readonly vaultId?: string | undefined
+  readonly entityId?: string | undefined
   readonly occurredAfter?: string | undefined
   readonly occurredBefore?: string | undefined
 }
@@ -47,7 +48,6 @@ export const eventColumns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vau
   e.occurred_at AS "occurredAt", coalesce(e.dispatched_at, x.dispatched_at) AS "dispatchedAt", e.created_at AS "createdAt",
   coalesce(x.matched_count, e.matched_count) AS "matchedCount"`
 
-/** What became of an event that waited in the outbox, beside the event. */
 /** What {@link eventColumns} needs beside `events e`: when and how an event was dispatched. */
 export const withDispatch = "LEFT JOIN event_dispatches x ON x.event_id = e.id"
 
@@ -65,10 +65,11 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     const sql = yield* SqlClient.SqlClient
 
     /** What is still shown of the log, in the times that are asked for, behind the last page. */
-    const within = ({ occurredAfter, occurredBefore }: EventFilter, after: Key | null) =>
+    const within = ({ entityId, occurredAfter, occurredBefore }: EventFilter, after: Key | null) =>
       and(
         sql,
         sql`e.id >= ${oldestId("evt")}`,
+        entityId !== undefined && sql`e.entity_id = ${entityId}`,
         occurredAfter !== undefined && sql`e.occurred_at >= ${occurredAfter}::timestamptz`,
         occurredBefore !== undefined && sql`e.occurred_at <= ${occurredBefore}::timestamptz`,
         after !== null && sql`(e.occurred_at, e.id) < (${after[0]}::timestamptz, ${after[1]})`
@@ -117,21 +118,24 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         ) newest JOIN events e ON e.id = newest.id ${sql.literal(withDispatch)} ORDER BY e.occurred_at DESC, e.id DESC`
     }
 
-    /** What the caller sees of the organization's newest events; undefined when there are more events than were looked at. */
-    const alongOrganization = Effect.fnUntraced(function* (
+    /** What the caller sees of the newest events of the organization or of an entity; undefined when there are more events than were looked at. */
+    const alongNewest = Effect.fnUntraced(function* (
       principal: PrincipalState,
-      kind: string | undefined,
+      { entityId, kind }: EventFilter,
       common: Statement.Fragment,
       take: number
     ) {
       const [look, limited] = (yield* seesMany(principal))
         ? [LOOK, sql.literal(`LIMIT ${LOOK}`)]
         : [LOOK_FEW * take, limit(sql, take, LOOK_FEW)]
+      // An entity has no index of its kinds: its events of every kind are looked through.
       const newest = sql`
-        SELECT * FROM events e WHERE ${lane("organization_id", sql`${principal.organizationId}::text`, kind)} ${common}
+        SELECT * FROM events e WHERE ${entityId === undefined ? lane("organization_id", sql`${principal.organizationId}::text`, kind) : sql.literal("true")} ${common}
         ORDER BY e.occurred_at DESC, e.id DESC ${limited}`
       const found = yield* sql<EventRow>`
-        SELECT ${sql.literal(eventColumns)} FROM (${newest}) e ${sql.literal(withDispatch)} WHERE ${seesEvent(sql, principal)} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
+        SELECT ${sql.literal(eventColumns)} FROM (${newest}) e ${sql.literal(withDispatch)}
+        WHERE ${seesEvent(sql, principal)} ${and(sql, kind !== undefined && sql`e.kind = ${kind}`)}
+        ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
       if (found.length === take) return found
       const [looked] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM (${newest}) e`
       return looked !== undefined && looked.count < look ? found : undefined
@@ -141,12 +145,12 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       /** A page of what the caller sees, newest first. */
       list: (principal: PrincipalState, filter: EventFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<EventRow>> =>
         Effect.gen(function* () {
-          const { kind, vaultId } = filter,
+          const { entityId, kind, vaultId } = filter,
             common = within(filter, after)
-          // Postgres takes no NUL in a text, and no vault's id has one.
-          if (vaultId?.includes("\u0000") === true) return []
+          // Postgres takes no NUL in a text, and no id has one.
+          if (vaultId?.includes("\u0000") === true || entityId?.includes("\u0000") === true) return []
           if (vaultId !== undefined) return yield* alongVault(principal, vaultId, kind, common, take)
-          return (yield* alongOrganization(principal, kind, common, take)) ?? (yield* alongVaults(principal, kind, common, take))
+          return (yield* alongNewest(principal, filter, common, take)) ?? (yield* alongVaults(principal, kind, common, take))
         }).pipe(Effect.orDie),
 
       /** One event that the caller sees. */

@@ -93,6 +93,13 @@ const filters: ReadonlyArray<readonly [string, (row: EventRow) => boolean]> = [
   [`occurredBefore=${at(999)}`, (row) => row.occurredAt <= at(999)],
   [`occurredAfter=${at(50)}&occurredBefore=${at(60)}`, (row) => row.occurredAt >= at(50) && row.occurredAt <= at(60)],
   [`kind=transaction.confirmed&occurredBefore=${at(100)}`, (row) => row.kind === "transaction.confirmed" && row.occurredAt <= at(100)],
+  ["entityId=entity_a", (row) => row.entityId === "entity_a"],
+  ["entityId=entity_c", (row) => row.entityId === "entity_c"],
+  ["entityId=entity_absent", () => false],
+  ["entityId=entity_b&kind=vault.updated", (row) => row.entityId === "entity_b" && row.kind === "vault.updated"],
+  ["entityId=entity_c&kind=webhook.disabled", (row) => row.entityId === "entity_c" && row.kind === "webhook.disabled"],
+  ["entityId=entity_c&vaultId=vault_01", (row) => row.entityId === "entity_c" && row.vaultId === "vault_01"],
+  [`entityId=entity_a&occurredBefore=${at(60)}`, (row) => row.entityId === "entity_a" && row.occurredAt <= at(60)],
   ["vaultId=vault_01", (row) => row.vaultId === "vault_01"],
   [`vaultId=${LOUD}&kind=balance.updated`, () => false]
 ]
