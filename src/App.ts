@@ -79,6 +79,7 @@ const work = Effect.gen(function* () {
   const { hostQueue, namespace, noticeQueue, retryQueue, slowQueue, taskQueue } = connection
   yield* runWorkers({
     connection: connected.connection,
+    dataConverter: connected.dataConverter,
     namespace,
     taskQueue,
     slowQueue,

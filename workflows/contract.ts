@@ -1,7 +1,7 @@
 /**
  * What the deterministic side and the rest of the program agree on: names, ids, inputs, results, search keys. Inputs
  * and results hold ids, numbers and results only: a history can be read by anyone who may open the Temporal UI, so no
- * payload, URL or secret ever enters one. Architecture, What must hold 2.
+ * payload, URL or secret ever enters one. Architecture, What must hold 2. Decision D-35.
  */
 import { defineSearchAttributeKey } from "@temporalio/common"
 

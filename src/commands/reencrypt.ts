@@ -12,6 +12,7 @@ import { MasterKey, masterKeyLayer } from "../crypto/MasterKey.ts"
 import { type Reencrypted, reencrypt as reencryptColumn } from "../crypto/reencrypt.ts"
 import { sealedAnswers } from "../http/Idempotency.ts"
 import { sealedSecondFactors } from "../portal/SecondFactor.ts"
+import { Settings } from "../settings/Settings.ts"
 import { sealedSecrets } from "../webhooks/signingSecret.ts"
 import { NotReencrypted } from "./exit.ts"
 
@@ -79,6 +80,12 @@ const reencryptAll = Effect.gen(function* () {
         `${late} values were encrypted under the previous key while this command ran: a process still uses it as MASTER_KEY. ` +
         "Restart every process with the new key as MASTER_KEY and the previous one as MASTER_KEY_PREVIOUS, then run this command again."
     })
+  }
+  if ((yield* Settings).temporalPayloadCodec !== "off") {
+    yield* Console.error(
+      "Temporal payloads are not moved: workflows that started under the previous key need MASTER_KEY_PREVIOUS until they end. " +
+        "docs/operations.md, Rotating keys, says how to find them."
+    )
   }
 })
 

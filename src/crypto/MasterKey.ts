@@ -11,7 +11,15 @@ import { InvalidSettings, Settings } from "../settings/Settings.ts"
 /** What the keys are for; each purpose has a key of its own. */
 export type Purpose = (typeof purposes)[number]
 
-const purposes = ["cursor", "webhook-secret", "idempotent-answer", "portal-cookie", "portal-second-factor", "signing"] as const
+const purposes = [
+  "cursor",
+  "webhook-secret",
+  "idempotent-answer",
+  "portal-cookie",
+  "portal-second-factor",
+  "signing",
+  "temporal-payload"
+] as const
 
 /** AES-256-GCM under keys derived from the master key. */
 export interface Sealing {

@@ -54,7 +54,7 @@ export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly cause:
 export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/WorkflowStarter", {
   effect: Effect.gen(function* () {
     const temporal = yield* TemporalConnection
-    const { webhookRetrySchedule } = yield* Settings
+    const { temporalShowHosts, webhookRetrySchedule } = yield* Settings
     const waitsMs = webhookRetrySchedule.map(Duration.toMillis)
     /** Whether the namespace takes the search attributes; a server that lost its state has to be told of them again. */
     const indexed = yield* Ref.make(true)
@@ -101,7 +101,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
             ...(Option.isSome(hostQueue) ? { hostQueue: hostQueue.value } : {})
           } satisfies DeliverInput
         ],
-        staticSummary: `${kind} → ${hostOf(url)}`,
+        staticSummary: `${kind} → ${temporalShowHosts === "on" ? hostOf(url) : webhookId}`,
         priority: { fairnessKey: webhookId },
         ...(asIndexed
           ? {

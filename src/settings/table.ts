@@ -99,10 +99,22 @@ export const table = {
     text
   ),
   temporalUiUrl: setting("TEMPORAL_UI_URL", "http://127.0.0.1:8233", "address of the Temporal UI, for links", url("http", "https")),
+  temporalShowHosts: setting(
+    "TEMPORAL_SHOW_HOSTS",
+    "on",
+    "`off` leaves the hosts of endpoints out of Temporal: summaries then name the webhook",
+    oneOf("on", "off")
+  ),
+  temporalPayloadCodec: setting(
+    "TEMPORAL_PAYLOAD_CODEC",
+    "off",
+    "`aes256gcm` encrypts what Temporal stores of workflows, by a key derived from `MASTER_KEY`; `off` still reads what is encrypted",
+    oneOf("off", "aes256gcm")
+  ),
   masterKey: secret(
     "MASTER_KEY",
     "generated into `DATA_DIR` with embedded Postgres, required otherwise",
-    "32 bytes in base64: encrypts webhook secrets, idempotent responses and authenticators at rest, encrypts cursors, signs the portal's cookies",
+    "32 bytes in base64: encrypts webhook secrets, idempotent responses and authenticators at rest, encrypts cursors and Temporal payloads, signs the portal's cookies",
     masterKey
   ),
   masterKeyPrevious: secret(
@@ -201,7 +213,7 @@ export const table = {
   webhookDnsServers: setting(
     "WEBHOOK_DNS_SERVERS",
     "",
-    "DNS DNS resolvers for deliveries, comma-separated",
+    "DNS resolvers for deliveries, comma-separated",
     (value) => Format.list(value, resolver),
     "the system's"
   ),

@@ -6,13 +6,16 @@
 
 import * as fs from "node:fs"
 import { Client } from "@temporalio/client"
+import type { DataConverter } from "@temporalio/common"
 import { DefaultLogger, NativeConnection, type NativeConnectionOptions, Runtime } from "@temporalio/worker"
 import { Context, Data, Deferred, Effect, type Layer, Option, Redacted, Schedule } from "effect"
 import { noticeQueueOf } from "../../workflows/contract.ts"
+import { MasterKey } from "../crypto/MasterKey.ts"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
 import { writeLine } from "../telemetry/Log.ts"
 import * as Id from "../values/Id.ts"
+import { payloadCodec } from "./payloadCodec.ts"
 import { logThreads } from "./threads.ts"
 
 /** Temporal cannot be reached now. */
@@ -22,6 +25,8 @@ export class TemporalAway extends Data.TaggedError("TemporalAway")<{ readonly me
 export interface Connected {
   readonly connection: NativeConnection
   readonly client: Client
+  /** How values become what Temporal stores: the client's, and every worker's. */
+  readonly dataConverter: DataConverter
 }
 
 /** Where the server is; the embedded one's address is known only after it was started. */
@@ -74,7 +79,7 @@ const quiet = () => {
 const describe = (meta: Readonly<Record<string, unknown>> | undefined) => (meta?.error instanceof Error ? { cause: meta.error.stack } : {})
 
 /** One connection to the server at this address, as the settings say; its failure's cause is what the SDK says. */
-export const connectTo = (settings: Values, address: string) =>
+export const connectTo = (settings: Values, address: string, dataConverter: DataConverter = {}) =>
   Effect.tryPromise(async (): Promise<Connected> => {
     quiet()
     const connection = await NativeConnection.connect({
@@ -82,17 +87,22 @@ export const connectTo = (settings: Values, address: string) =>
       ...tlsOf(settings),
       ...(settings.temporalApiKey === undefined ? {} : { apiKey: Redacted.value(settings.temporalApiKey) })
     })
-    return { connection, client: new Client({ connection, namespace: settings.temporalNamespace }) }
+    return { connection, client: new Client({ connection, namespace: settings.temporalNamespace, dataConverter }), dataConverter }
   })
 
 export class TemporalConnection extends Effect.Service<TemporalConnection>()("custody/TemporalConnection", {
   scoped: Effect.gen(function* () {
     const settings = yield* Settings
     const { address, ui } = yield* TemporalAddress
+    const sealing = settings.temporalPayloadCodec !== "off"
+    const dataConverter: DataConverter = {
+      payloadCodecs: [payloadCodec(yield* MasterKey, sealing)],
+      ...(sealing ? { failureConverterPath: Bun.resolveSync("./failureConverter.ts", import.meta.dir) } : {})
+    }
     const connected = yield* Deferred.make<Connected>()
 
     yield* Effect.forkScoped(
-      connectTo(settings, address).pipe(
+      connectTo(settings, address, dataConverter).pipe(
         Effect.tapError((error) => Effect.logWarning(`Temporal at ${address} cannot be reached yet: ${String(error.cause)}`)),
         Effect.retry(Schedule.exponential("200 millis", 1.5).pipe(Schedule.union(Schedule.spaced("3 seconds")))),
         Effect.flatMap((made) => Deferred.succeed(connected, made))
@@ -139,5 +149,5 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
     }
   })
 }) {
-  static readonly layer: Layer.Layer<TemporalConnection, never, Settings | TemporalAddress> = this.Default
+  static readonly layer: Layer.Layer<TemporalConnection, never, Settings | TemporalAddress | MasterKey> = this.Default
 }

@@ -4,6 +4,7 @@
  * server nor a flood of retries is in the way of a first attempt. They stop in order: they take nothing new, finish what
  * is under way, and let go.
  */
+import type { DataConverter } from "@temporalio/common"
 import { type NativeConnection, Worker, type WorkerOptions } from "@temporalio/worker"
 import { Duration, Effect, Schedule } from "effect"
 import { type Activities, pingQueueOf, quarantineQueueOf } from "../../workflows/contract.ts"
@@ -11,6 +12,7 @@ import { type Activities, pingQueueOf, quarantineQueueOf } from "../../workflows
 /** What a process's workers work with. */
 export interface Work {
   readonly connection: NativeConnection
+  readonly dataConverter: DataConverter
   readonly namespace: string
   readonly taskQueue: string
   readonly slowQueue: string
@@ -27,9 +29,14 @@ const GRACE = Duration.seconds(12),
 
 const common = ({
   connection,
+  dataConverter,
   namespace
-}: Work): Pick<WorkerOptions, "connection" | "namespace" | "shutdownGraceTime" | "shutdownForceTime" | "maxHeartbeatThrottleInterval"> => ({
+}: Work): Pick<
+  WorkerOptions,
+  "connection" | "dataConverter" | "namespace" | "shutdownGraceTime" | "shutdownForceTime" | "maxHeartbeatThrottleInterval"
+> => ({
   connection,
+  dataConverter,
   namespace,
   // By default a heartbeat goes out when four fifths of its timeout are over: one that is late by 0.8 s would end a live attempt.
   maxHeartbeatThrottleInterval: "1 second",

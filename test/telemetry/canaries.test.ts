@@ -189,7 +189,7 @@ test("no planted secret is found in a dump, a log, a trace, an answer, a deliver
     expect(canary.length).toBeGreaterThan(16)
     for (const [place, text] of Object.entries(places)) expect([name, place, text.includes(canary)]).toEqual([name, place, false])
   }
-  // Decision D-35: histories hold ids, numbers and results only. What they do not hold is in the database.
+  // Decision D-35: a history holds ids, numbers, results and the host. What it does not hold is in the database.
   for (const known of [receiver.url("/hook"), receiver.url("/refuses"), "https://", hash(1), hash(2), ALICE, BOB, "ops@example.com"])
     expect([known, stored.includes(known), temporal.text.includes(known)]).toEqual([known, true, false])
   // The search would find one.
