@@ -18,6 +18,15 @@ export type * from "./events.ts"
 export type * from "./operations.ts"
 export type { ClientOptions, OnceOptions, Pages, RequestOptions } from "./request.ts"
 export { SignatureError, type SignatureOptions, verifySignature } from "./signature.ts"
+export {
+  type ChainVerification,
+  type StatementsReader,
+  type StatementVerification,
+  statementHash,
+  verifyStatement,
+  verifyStatementChain,
+  verifyStatements
+} from "./statements.ts"
 export { chainHash, emptyChain, type KeptCheckpoint, NotVerifiable, type Verification, type Verifier, verifyEvents } from "./verify.ts"
 export type * from "./webhooks.ts"
 

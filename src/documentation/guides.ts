@@ -22,6 +22,7 @@ const shelves: ReadonlyArray<readonly [string, ReadonlyArray<readonly [name: str
       ["retries", "guides/retries.md", "Retries and success"],
       ["missed-events", "guides/missed-events.md", "Missed events"],
       ["paging", "guides/paging.md", "Paging and a complete copy"],
+      ["statements", "statements.md", "Statements and exports"],
       ["going-live", "guides/going-live.md", "Going live"],
       ["versioning", "guides/versioning.md", "Versioning"],
       ["client", "client.md", "TypeScript client"]

@@ -17,6 +17,11 @@ const run = async (command: ReadonlyArray<string>, cwd: string, env: { readonly 
   const [out, errors, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited])
   return { code, out, errors }
 }
+/** Pages whose code is compiled, each with what it takes as given. */
+const pages = [
+  ["client", "declare const vaultId: string, rawBody: string, request: Request, credit: (...given: ReadonlyArray<unknown>) => void"],
+  ["statements", ""]
+] as const
 const tsc = [process.execPath, path.join(root, "node_modules/typescript/bin/tsc")]
 
 beforeAll(async () => {
@@ -35,11 +40,12 @@ beforeAll(async () => {
   fs.symlinkSync(path.join(root, "node_modules/@types"), path.join(folder, "node_modules/@types"))
   fs.symlinkSync(path.join(root, "node_modules/undici-types"), path.join(folder, "node_modules/undici-types"))
   fs.copyFileSync(path.join(import.meta.dir, "consumer/consumer.ts"), path.join(folder, "consumer.ts"))
-  const page = fs.readFileSync(path.join(root, "docs/client.md"), "utf8")
-  const examples = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code)
-  expect(examples.length).toBeGreaterThanOrEqual(2)
-  const given = "declare const vaultId: string, rawBody: string, request: Request, credit: (...given: ReadonlyArray<unknown>) => void"
-  fs.writeFileSync(path.join(folder, "page.ts"), [given, ...examples].join("\n"))
+  for (const [name, given] of pages) {
+    const page = fs.readFileSync(path.join(root, `docs/${name}.md`), "utf8")
+    const examples = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code)
+    expect(examples.length).toBeGreaterThanOrEqual(2)
+    fs.writeFileSync(path.join(folder, `${name}.ts`), [given, ...examples].join("\n"))
+  }
   fs.writeFileSync(path.join(folder, "package.json"), JSON.stringify({ type: "module" }))
 }, 60_000)
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }))
@@ -48,7 +54,7 @@ for (const [name, options] of [
   ["NodeNext", { module: "NodeNext", moduleResolution: "NodeNext" }],
   ["a bundler", { module: "ESNext", moduleResolution: "bundler" }]
 ] as const) {
-  test(`what consumers write and what docs/client.md shows compiles strictly for ${name}, library files checked too, with the errors that it should have`, async () => {
+  test(`what consumers write and what docs/client.md and docs/statements.md show compiles strictly for ${name}, library files checked too, with the errors that it should have`, async () => {
     const compilerOptions = {
       ...options,
       target: "ES2022",
@@ -60,7 +66,10 @@ for (const [name, options] of [
       skipLibCheck: false,
       outDir: "out"
     }
-    fs.writeFileSync(path.join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["consumer.ts", "page.ts"] }))
+    fs.writeFileSync(
+      path.join(folder, "tsconfig.json"),
+      JSON.stringify({ compilerOptions, files: ["consumer.ts", ...pages.map(([name]) => `${name}.ts`)] })
+    )
     expect(await run([...tsc, "-p", "."], folder)).toEqual({ code: 0, out: "", errors: "" })
   }, 60_000)
 }

@@ -9,14 +9,14 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { useApp } from "../support/app.ts"
 import { codeBlocks, documentText } from "../support/document.ts"
+import { lacks, python, run, unless, unlessFetched } from "../support/languages.ts"
 import { type Received, receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { smallest } from "../support/records.ts"
-import { cache } from "../support/servers.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
 const section = documentText("README.md").split("\n## Verify a delivery\n")[1]?.split("\n## ")[0] ?? ""
 const [node = ""] = codeBlocks(section, "js")
-const [python = "", stripe = ""] = codeBlocks(section, "python")
+const [pythonCode = "", stripe = ""] = codeBlocks(section, "python")
 const [go = ""] = codeBlocks(section, "go")
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-verify-"))
@@ -28,62 +28,17 @@ let secret = "",
   newer = ""
 let delivery: Received, rotated: Received
 
-/** Runs a command to its end; fails the test with what it said. */
-const run = async (command: ReadonlyArray<string>, cwd: string, env: { readonly [name: string]: string } = {}) => {
-  const child = Bun.spawn([...command], { cwd, env: { ...process.env, ...env }, stdout: "pipe", stderr: "pipe" })
-  const [out, error] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
-  if ((await child.exited) !== 0) throw new Error(`${command.join(" ")}:\n${out}${error}`)
-}
-
-/** What a command says that cannot fetch anything now; what is not to be had at all is another matter, and a failure. */
-const offline =
-  /from versions: none|Max retries exceeded|ConnectionError|name resolution|no such host|server misbehaving|dial tcp|i\/o timeout|TLS handshake|GOPROXY=off/
-
-/** Why the tests of a language are skipped: a program or an index is not there. Empty where they run. */
-const unlessFetched = async (what: string, fetchAll: () => Promise<void>): Promise<string> => {
-  try {
-    await fetchAll()
-    return ""
-  } catch (error) {
-    if (!offline.test(String(error))) throw error
-    return ` (skipped: ${what} cannot be reached)`
-  }
-}
-const lacks = (program: string) => Bun.which(program) === null
-const unless = (program: string) => (lacks(program) ? ` (skipped: there is no ${program} on PATH)` : "")
-
-const libraries = ["standardwebhooks==1.1.0", "stripe==16.1.0"]
-/** A virtual environment with the libraries, kept between runs. It is made under another name, so that it is whole wherever it is. */
-const environment = path.join(cache, `verify-${libraries.join("-").replaceAll("==", "-")}`)
-const interpreter = path.join(environment, "bin", "python")
-const makeEnvironment = async () => {
-  if (fs.existsSync(environment)) return
-  const fresh = `${environment}.${process.pid}`
-  try {
-    await run(["python3", "-m", "venv", fresh], root)
-    await run([path.join(fresh, "bin", "python"), "-m", "pip", "install", "--quiet", ...libraries], root)
-    // Of two that make it at once the first one's is taken.
-    if (!fs.existsSync(environment)) fs.renameSync(fresh, environment)
-  } finally {
-    fs.rmSync(fresh, { recursive: true, force: true })
-  }
-}
-const makesEnvironments = () => Bun.spawnSync(["python3", "-c", "import venv, ensurepip"], { stderr: "ignore" }).exitCode === 0
+const { interpreter, without: withoutPython } = await python(["standardwebhooks==1.1.0", "stripe==16.1.0"])
 
 const goHome = path.join(folder, "go")
 const goEnvironment = { GOFLAGS: "-mod=mod", GOWORK: "off" }
 const makeModule = async () => {
   fs.mkdirSync(goHome)
   fs.writeFileSync(path.join(goHome, "main.go"), go)
-  await run(["go", "mod", "init", "consumer"], goHome, goEnvironment)
-  await run(["go", "get", "github.com/standard-webhooks/standard-webhooks/libraries@v0.0.1"], goHome, goEnvironment)
+  await run(["go", "mod", "init", "consumer"], { cwd: goHome, env: goEnvironment })
+  await run(["go", "get", "github.com/standard-webhooks/standard-webhooks/libraries@v0.0.1"], { cwd: goHome, env: goEnvironment })
 }
 
-const withoutPython = lacks("python3")
-  ? unless("python3")
-  : fs.existsSync(environment) || makesEnvironments()
-    ? await unlessFetched("the package index of Python", makeEnvironment)
-    : " (skipped: Python has no venv with ensurepip; on Debian: apt install python3-venv)"
 const withoutGo = lacks("go") ? unless("go") : await unlessFetched("the module proxy of Go", makeModule)
 
 const freePort = () =>
@@ -178,7 +133,7 @@ describe("the README's consumers verify real deliveries", () => {
   test.skipIf(withoutPython !== "")(
     `in Python${withoutPython}`,
     async () => {
-      fs.writeFileSync(path.join(folder, "consumer.py"), python)
+      fs.writeFileSync(path.join(folder, "consumer.py"), pythonCode)
       await holds((trusted) => consumer([interpreter, "consumer.py"], folder, trusted))
     },
     180_000
@@ -212,7 +167,7 @@ describe("the README's consumers verify real deliveries", () => {
   test.skipIf(withoutGo !== "")(
     `in Go${withoutGo}`,
     async () => {
-      await run(["go", "build", "-o", "consumer", "."], goHome, goEnvironment)
+      await run(["go", "build", "-o", "consumer", "."], { cwd: goHome, env: goEnvironment })
       await holds((trusted) => consumer([path.join(goHome, "consumer")], goHome, trusted))
     },
     180_000

@@ -1,47 +1,22 @@
 /** Statements: what they say, against an oracle in decimal.js; their chain and signatures; revisions. C-6. */
-import { beforeAll, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { createHash, createPublicKey, verify } from "node:crypto"
 import canonicalize from "canonicalize"
 import { Decimal } from "decimal.js"
 import fc from "fast-check"
-import { cli, useApp } from "../support/app.ts"
-import { asset, smallest, transaction, user, vault } from "../support/records.ts"
+import { useApp } from "../support/app.ts"
+import { transaction } from "../support/records.ts"
+import { BIG, dayOf, ETH, timeOf, today, useStatements } from "./statementFixtures.ts"
 
 Decimal.set({ precision: 400 })
 const DAY = 86_400_000
 const app = useApp(["api"], { STATEMENT_DELAY: "0s", STATEMENT_HISTORY: "5d" })
-let key = "",
-  count = 0
-const ETH = "ethereum/native",
-  BIG = "ethereum/erc20:0x0000000000000000000000000000000000000078"
-const today = Math.floor(Date.now() / DAY) * DAY
-const dayOf = (day: number) => new Date(today + day * DAY).toISOString().slice(0, 10)
-
-beforeAll(async () => {
-  await app.feed([...smallest(), asset(BIG, { decimals: 0, symbol: "BIG" })])
-  key = (await app.key("user_a")).secret
-})
-
-const fresh = async (): Promise<string> => {
-  const id = `vault_s${++count}`
-  const all = ["vault_a", ...Array.from({ length: count }, (_, index) => `vault_s${index + 1}`)]
-  await app.feed([vault(id, "entity_a"), user("user_a", "org_a", all, { organizationRole: "owner" })], { "x-record-events": "none" })
-  return id
-}
-const seal = async (env: { readonly [name: string]: string } = {}) => {
-  const { code, stderr, stdout } = await cli(["statements", "seal"], { ...app.env, ...env })
-  expect([code, code === 0 ? "" : stderr]).toEqual([0, ""])
-  return JSON.parse(stdout)
-}
-const list = (id: string) => app.walk(`/v1/vaults/${id}/statements`, key, 3)
+const { fresh, get, list, revisions, seal } = useStatements(app)
 
 /** Every revision of a vault, in the order of the chain, each verified. */
 const chain = async (id: string) => {
   const { keys } = (await app.get("/v1/jwks.json")).json
-  const all = []
-  for (const { date, revision } of await list(id)) {
-    for (let one = 1; one <= revision; one++) all.push((await app.get(`/v1/vaults/${id}/statements/${date}?revision=${one}`, key)).json)
-  }
+  const all = await revisions(id)
   const byPrevious = new Map(all.map((one) => [one.previousHash, one]))
   expect(byPrevious.size).toBe(all.length)
   const ordered = []
@@ -79,7 +54,7 @@ test("C-6: a chain begins STATEMENT_HISTORY before the vault was recorded, every
   expect(statements.map(({ date }: { date: string }) => date)).toEqual([-1, -2, -3, -4, -5].map(dayOf))
   for (const one of statements) expect([one.revision, one.assets]).toEqual([1, []])
   await chain(id)
-  const status = async (path: string) => (await app.get(`/v1/vaults/${id}/statements/${path}`, key)).status
+  const status = async (path: string) => (await get(id, `/${path}`)).status
   for (const path of [dayOf(0), dayOf(-6), "2024-02-30", "nonsense", "0000-01-01", `${dayOf(-1)}?revision=2`])
     expect([path, await status(path)]).toEqual([path, 404])
   for (const path of [`${dayOf(-1)}?revision=0`, `${dayOf(-1)}?revision=x`, `${dayOf(-1)}?nonsense=1`])
@@ -92,20 +67,19 @@ test("C-6: a chain begins STATEMENT_HISTORY before the vault was recorded, every
 
 test("C-6: midnight belongs to the day that begins, lines foot, and CSV has them", async () => {
   const id = await fresh()
-  const at = (day: number, time: string) => `${dayOf(day)}T${time}Z`
   await app.feed([
-    { type: "balance", vaultId: id, asset: ETH, amount: "10", occurredAt: at(-3, "00:00:00.000") },
-    { type: "balance", vaultId: id, asset: ETH, amount: "7.5", occurredAt: at(-2, "23:59:59.999") },
-    transaction(id, 900 + count, { amount: "2", direction: "outbound", timestamp: at(-2, "00:00:00.000") }),
-    transaction(id, 950 + count, { amount: "100", status: "pending", timestamp: at(-2, "00:00:00.000") })
+    { type: "balance", vaultId: id, asset: ETH, amount: "10", occurredAt: timeOf(-3, "00:00:00.000") },
+    { type: "balance", vaultId: id, asset: ETH, amount: "7.5", occurredAt: timeOf(-2, "23:59:59.999") },
+    transaction(id, 900, { amount: "2", direction: "outbound", timestamp: timeOf(-2, "00:00:00.000") }),
+    transaction(id, 950, { amount: "100", status: "pending", timestamp: timeOf(-2, "00:00:00.000") })
   ])
   await seal()
-  const lines = async (day: number) => (await app.get(`/v1/vaults/${id}/statements/${dayOf(day)}`, key)).json.assets
+  const lines = async (day: number) => (await get(id, `/${dayOf(day)}`)).json.assets
   expect(await lines(-4)).toEqual([])
   const line = { asset: ETH, symbol: "ETH", inbound: "0" }
   expect(await lines(-3)).toEqual([{ ...line, opening: "0", outbound: "0", other: "10", closing: "10", transactionCount: 0 }])
   expect(await lines(-2)).toEqual([{ ...line, opening: "10", outbound: "2", other: "-0.5", closing: "7.5", transactionCount: 1 }])
-  const csv = await app.get(`/v1/vaults/${id}/statements/${dayOf(-2)}`, key, { accept: "text/csv" })
+  const csv = await get(id, `/${dayOf(-2)}`, { accept: "text/csv" })
   expect([csv.headers.get("content-type"), csv.text]).toEqual([
     "text/csv; charset=utf-8",
     "asset,symbol,opening,inbound,outbound,other,closing,transactionCount\r\nethereum/native,ETH,'10,'0,'2,'-0.5,'7.5,1\r\n"

@@ -1,0 +1,142 @@
+/**
+ * Verifying statements with the published keys: that a statement's lines are those that were hashed, that the service
+ * signed that hash, and that a vault's statements are one unbroken chain. It uses Web Crypto and no module of Node, so it
+ * runs in browsers, too (Ed25519 and a secure context: Chrome 137, Firefox 129, Safari 17 or newer). C-6.
+ */
+import type { Statement } from "./custody.ts"
+import type { Operations } from "./operations.ts"
+import type { SigningKey, SigningKeySet } from "./webhooks.ts"
+
+/** What a verification of one statement found. */
+export type StatementVerification =
+  /** The lines are those that the key with this id signed. */
+  { readonly valid: true; readonly kid: string } | { readonly valid: false; readonly difference: string }
+
+/** What a verification of a chain found: how many statements there are, and the hash before the first and of the last. */
+export type ChainVerification =
+  | { readonly valid: true; readonly statements: number; readonly previousHash: string | null; readonly hash: string | null }
+  | { readonly valid: false; readonly difference: string }
+
+/** The operations that {@link verifyStatements} calls. */
+export type StatementsReader = Pick<Operations, "getSigningKeys" | "getStatement" | "listStatements">
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === "object" && value !== null
+const differs = (difference: string) => ({ valid: false, difference }) as const
+
+/** JSON by RFC 8785: no spaces, names in the order of their UTF-16 code units. */
+const canonicalJson = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
+  if (!isObject(value)) return JSON.stringify(value)
+  const fields = Object.keys(value)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name])}`)
+  return `{${fields.join(",")}}`
+}
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+
+const bytesOf = (base64url: string) => {
+  const text = atob(base64url.replaceAll("-", "+").replaceAll("_", "/"))
+  return Uint8Array.from(text, (character) => character.charCodeAt(0))
+}
+const jsonOf = (base64url: string): unknown => JSON.parse(new TextDecoder().decode(bytesOf(base64url)))
+
+/**
+ * The hash of a statement, in hex: SHA-256 of its RFC 8785 JSON without `hash` and `jws`. Fields that later versions add
+ * are part of it.
+ */
+export const statementHash = async ({ hash: _, jws: __, ...sealed }: Statement): Promise<string> => {
+  const digest = await crypto.subtle.digest("SHA-256", utf8(canonicalJson(sealed)))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")
+}
+
+/** What a compact JWS states, and the key that signed it; undefined where none of the keys did. */
+const stated = async (jws: string, keys: ReadonlyArray<SigningKey>) => {
+  const [head = "", body = "", signature = "", ...rest] = jws.split(".")
+  try {
+    const header = jsonOf(head)
+    if (!isObject(header) || header["alg"] !== "EdDSA" || rest.length > 0) return undefined
+    const found = keys.find(({ crv, kid, kty }) => kty === "OKP" && crv === "Ed25519" && kid === header["kid"])
+    if (found === undefined) return undefined
+    const { crv, kid, kty, x } = found
+    const key = await crypto.subtle.importKey("jwk", { kty, crv, x }, { name: "Ed25519" }, false, ["verify"])
+    const signed = await crypto.subtle.verify({ name: "Ed25519" }, key, bytesOf(signature), utf8(`${head}.${body}`))
+    return signed ? { kid, claims: jsonOf(body) } : undefined
+  } catch (error) {
+    // What does not parse was not signed; what the platform cannot do is no verdict on the statement.
+    if (error instanceof Error && error.name === "NotSupportedError") throw error
+    return undefined
+  }
+}
+
+/**
+ * Whether a statement is what the service sealed: its fields have its hash, and one of the published keys
+ * (`getSigningKeys`, `/v1/jwks.json`) signed that hash for this vault, day and revision. Fetch the keys over a connection
+ * that you trust, or keep them. With `issuer` the signature has to name it. Rejects where Web Crypto has no Ed25519.
+ */
+export const verifyStatement = async (
+  statement: Statement,
+  { keys }: SigningKeySet,
+  { issuer }: { readonly issuer?: string | undefined } = {}
+): Promise<StatementVerification> => {
+  const { date, hash, jws, revision, vaultId } = statement
+  const which = `the statement of ${date}, revision ${revision}`
+  if ((await statementHash(statement)) !== hash) return differs(`${which} has another hash than it says`)
+  const found = await stated(jws, keys)
+  if (found === undefined) return differs(`${which} is signed by no published key`)
+  const expected = { vaultId, date, revision, hash, ...(issuer === undefined ? {} : { iss: issuer }) }
+  const { claims, kid } = found
+  return isObject(claims) && Object.entries(expected).every(([name, value]) => claims[name] === value)
+    ? { valid: true, kid }
+    : differs(`the signature of ${which} states something else`)
+}
+
+/**
+ * Whether statements of a vault, with all their revisions and in any order, are each valid and together one unbroken
+ * chain. They may begin later than the vault's chain: `previousHash` of the result is null where they begin with it, and
+ * otherwise the hash of the statement that you should know already.
+ */
+export const verifyStatementChain = async (statements: ReadonlyArray<Statement>, keys: SigningKeySet): Promise<ChainVerification> => {
+  const byPrevious = new Map<string | null, Statement>()
+  for (const one of statements) {
+    const found = await verifyStatement(one, keys)
+    if (!found.valid) return found
+    if (one.vaultId !== statements[0]?.vaultId) return differs(`there are statements of ${one.vaultId} and of another vault`)
+    const other = byPrevious.get(one.previousHash)
+    if (other !== undefined && other.hash !== one.hash)
+      return differs(`the statements of ${other.date} and ${one.date} both follow one statement`)
+    byPrevious.set(one.previousHash, one)
+  }
+  const hashes = new Set(statements.map(({ hash }) => hash))
+  const [begins, ...others] = [...byPrevious.values()].filter(({ previousHash }) => previousHash === null || !hashes.has(previousHash))
+  const gap = others[0]
+  if (gap !== undefined) return differs(`the statement that the one of ${gap.date}, revision ${gap.revision}, follows is missing`)
+  let last = begins,
+    count = 0
+  for (let next = begins; next !== undefined; next = byPrevious.get(next.hash), count++) last = next
+  return { valid: true, statements: count, previousHash: begins?.previousHash ?? null, hash: last?.hash ?? null }
+}
+
+/** How often a vault's statements are read again where some were sealed meanwhile. */
+const READS = 3
+
+/**
+ * Verifies everything that was ever sealed of a vault: reads all its statements with all revisions, and the keys, and
+ * verifies each and their chain from its beginning. Nothing sealed was changed, left out or added.
+ */
+export const verifyStatements = async (custody: StatementsReader, vaultId: string): Promise<ChainVerification> => {
+  const keys = await custody.getSigningKeys()
+  for (let read = 1; ; read++) {
+    const all: Array<Statement> = []
+    for await (const newest of custody.listStatements(vaultId, { limit: 100 })) {
+      for (let revision = 1; revision < newest.revision; revision++)
+        all.push(await custody.getStatement(vaultId, newest.date, { revision }))
+      all.push(newest)
+    }
+    const found = await verifyStatementChain(all, keys)
+    if (found.valid && found.previousHash === null) return found
+    // A day or a revision that was sealed between two pages leaves a gap that another reading does not have.
+    if (read === READS)
+      return found.valid ? differs(`the statements begin after ${found.previousHash}, and the one of that hash is missing`) : found
+  }
+}

@@ -1,0 +1,69 @@
+/** Programs in other languages that tests run: consumers as documents show them. What is not installed or cannot be fetched is skipped, and said. */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { cache } from "./servers.ts"
+
+const root = path.resolve(import.meta.dir, "../..")
+
+export interface Run {
+  readonly cwd?: string
+  readonly env?: { readonly [name: string]: string }
+  readonly input?: string
+}
+
+/** Runs a command to its end. */
+export const outcome = async (command: ReadonlyArray<string>, { cwd = root, env = {}, input }: Run = {}) => {
+  const stdin = input === undefined ? "ignore" : new Blob([input])
+  const child = Bun.spawn([...command], { cwd, env: { ...process.env, ...env }, stdin, stdout: "pipe", stderr: "pipe" })
+  const [out, error] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  return { code: await child.exited, out, error }
+}
+
+/** What a command writes; fails the test with what it said where it fails. */
+export const run = async (command: ReadonlyArray<string>, options: Run = {}): Promise<string> => {
+  const { code, error, out } = await outcome(command, options)
+  if (code !== 0) throw new Error(`${command.join(" ")}:\n${out}${error}`)
+  return out
+}
+
+/** What a command says that cannot fetch anything now; what is not to be had at all is another matter, and a failure. */
+const offline =
+  /from versions: none|Max retries exceeded|ConnectionError|name resolution|no such host|server misbehaving|dial tcp|i\/o timeout|TLS handshake|GOPROXY=off/
+
+/** Why the tests of a language are skipped: a program or an index is not there. Empty where they run. */
+export const unlessFetched = async (what: string, fetchAll: () => Promise<unknown>): Promise<string> => {
+  try {
+    await fetchAll()
+    return ""
+  } catch (error) {
+    if (!offline.test(String(error))) throw error
+    return ` (skipped: ${what} cannot be reached)`
+  }
+}
+
+export const lacks = (program: string): boolean => Bun.which(program) === null
+/** Why tests that need a program are skipped; empty where it is there. */
+export const unless = (program: string): string => (lacks(program) ? ` (skipped: there is no ${program} on PATH)` : "")
+
+/** A virtual environment of Python with these libraries, kept between runs; and why there is none, where there is none. */
+export const python = async (libraries: ReadonlyArray<string>): Promise<{ readonly interpreter: string; readonly without: string }> => {
+  const environment = path.join(cache, `verify-${libraries.join("-").replaceAll("==", "-")}`)
+  const interpreter = path.join(environment, "bin", "python")
+  if (fs.existsSync(environment)) return { interpreter, without: "" }
+  if (lacks("python3")) return { interpreter, without: unless("python3") }
+  if ((await outcome(["python3", "-c", "import venv, ensurepip"])).code !== 0)
+    return { interpreter, without: " (skipped: Python has no venv with ensurepip; on Debian: apt install python3-venv)" }
+  const without = await unlessFetched("the package index of Python", async () => {
+    // It is made under another name, so that it is whole wherever it is.
+    const fresh = `${environment}.${process.pid}`
+    try {
+      await run(["python3", "-m", "venv", fresh])
+      await run([path.join(fresh, "bin", "python"), "-m", "pip", "install", "--quiet", ...libraries])
+      // Of two that make it at once the first one's is taken.
+      if (!fs.existsSync(environment)) fs.renameSync(fresh, environment)
+    } finally {
+      fs.rmSync(fresh, { recursive: true, force: true })
+    }
+  })
+  return { interpreter, without }
+}
