@@ -12,10 +12,6 @@ import { Settings } from "./settings/Settings.ts"
 import * as Log from "./telemetry/Log.ts"
 import * as Otel from "./telemetry/Otel.ts"
 
-/** What a process does. */
-export const roles = ["api", "worker", "dispatcher"] as const
-export type Role = (typeof roles)[number]
-
 /** Settings, data directory and logs. */
 export const base = Layer.mergeAll(DataDir.layer, Log.layer, Otel.layer).pipe(Layer.provideMerge(Settings.layer))
 

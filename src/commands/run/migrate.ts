@@ -1,0 +1,15 @@
+/** What `custody migrate` does. */
+import { Console, Effect } from "effect"
+import { databaseUrl } from "../../Base.ts"
+import * as Database from "../../database/Database.ts"
+import * as Migrations from "../../database/Migrations.ts"
+import * as Partitions from "../../database/Partitions.ts"
+
+/** Applies what is missing and prints what it was. */
+export const migrate = Effect.gen(function* () {
+  const url = yield* databaseUrl
+  const applied = yield* Effect.zipLeft(Migrations.migrate, Partitions.ensure).pipe(
+    Effect.provide(Database.layer(url, Database.pools.command))
+  )
+  yield* Console.log(JSON.stringify({ applied: applied.map(([id, name]) => `${String(id).padStart(4, "0")}_${name}`) }))
+}).pipe(Effect.scoped)

@@ -1,0 +1,92 @@
+/**
+ * `custody secrets reencrypt`: the last step of a rotation of the master key. First every process gets the new key as
+ * MASTER_KEY and the old one as MASTER_KEY_PREVIOUS; then this moves everything that is sealed at rest to the new key;
+ * then MASTER_KEY_PREVIOUS can go. Decision D-25.
+ */
+import { SqlClient } from "@effect/sql"
+import { Console, Effect, Layer } from "effect"
+import { OPERATOR, record } from "../../audit/AuditTrail.ts"
+import { commandDatabase } from "../../Base.ts"
+import { MasterKey, masterKeyLayer } from "../../crypto/MasterKey.ts"
+import { type Reencrypted, reencrypt as reencryptColumn } from "../../crypto/reencrypt.ts"
+import { sealedAnswers } from "../../http/Idempotency.ts"
+import { sealedSecondFactors } from "../../portal/SecondFactor.ts"
+import { Settings } from "../../settings/Settings.ts"
+import { sealedSecrets } from "../../webhooks/signingSecret.ts"
+import { NotReencrypted } from "../exit.ts"
+
+/** Everything that is sealed at rest, by the name under which the command tells of it. */
+export const sealedColumns = {
+  webhookSecrets: sealedSecrets,
+  idempotencyAnswers: sealedAnswers,
+  portalSecondFactors: sealedSecondFactors
+} as const
+
+const progress = (name: string) => (soFar: Reencrypted) =>
+  Effect.sync(() => {
+    if (process.stderr.isTTY) process.stderr.write(`\r${name}: ${soFar.checked} checked, ${soFar.reencrypted} moved\u001b[K`)
+  })
+
+/** Organizations of which one statement records the re-encryption. */
+const ORGANIZATIONS = 500
+
+/** Records in the log of every organization that what is sealed was moved to the current key. */
+const audit = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  for (let last = ""; ; ) {
+    const rows = yield* sql<{ id: string }>`SELECT id FROM organizations WHERE id > ${last} ORDER BY id LIMIT ${ORGANIZATIONS}`
+    yield* record(
+      sql,
+      rows.map(({ id }) => ({
+        organizationId: id,
+        actor: OPERATOR,
+        action: "master_key.reencrypted",
+        target: { type: "organization", id }
+      }))
+    )
+    if (rows.length < ORGANIZATIONS) return
+    last = rows.at(-1)?.id ?? ""
+  }
+})
+
+const reencryptAll = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const master = yield* MasterKey
+  const pass = Effect.all(
+    {
+      webhookSecrets: reencryptColumn(sql, master, sealedColumns.webhookSecrets, progress("webhook secrets")),
+      idempotencyAnswers: reencryptColumn(sql, master, sealedColumns.idempotencyAnswers, progress("kept answers")),
+      portalSecondFactors: reencryptColumn(sql, master, sealedColumns.portalSecondFactors, progress("second factors"))
+    },
+    { concurrency: 1 }
+  )
+  const done = yield* pass
+  yield* Effect.sync(() => process.stderr.isTTY && process.stderr.write("\r\u001b[K"))
+  yield* audit(sql)
+  yield* Console.log(JSON.stringify(done, null, 2))
+  const unreadable = Object.values(done).reduce((sum, one) => sum + one.unreadable, 0)
+  if (unreadable > 0) {
+    return yield* new NotReencrypted({
+      message:
+        `${unreadable} values are encrypted under a key that is neither MASTER_KEY nor MASTER_KEY_PREVIOUS, and were not changed. ` +
+        "Set MASTER_KEY_PREVIOUS to that key and run this command again."
+    })
+  }
+  // What appears sealed under the previous key behind the first pass was written by a process that does not know the new one.
+  const late = Object.values(yield* pass).reduce((sum, one) => sum + one.reencrypted + one.unreadable, 0)
+  if (late > 0) {
+    return yield* new NotReencrypted({
+      message:
+        `${late} values were encrypted under the previous key while this command ran: a process still uses it as MASTER_KEY. ` +
+        "Restart every process with the new key as MASTER_KEY and the previous one as MASTER_KEY_PREVIOUS, then run this command again."
+    })
+  }
+  if ((yield* Settings).temporalPayloadCodec !== "off") {
+    yield* Console.error(
+      "Temporal payloads are not moved: workflows that started under the previous key need MASTER_KEY_PREVIOUS until they end. " +
+        "docs/operations.md, Rotating keys, says how to find them."
+    )
+  }
+})
+
+/** Re-encrypts everything and prints counts. */
+export const reencrypt = reencryptAll.pipe(Effect.provide(Layer.merge(commandDatabase, masterKeyLayer)), Effect.scoped)

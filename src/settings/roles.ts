@@ -1,0 +1,3 @@
+/** What a process does. */
+export const roles = ["api", "worker", "dispatcher"] as const
+export type Role = (typeof roles)[number]

@@ -1,0 +1,20 @@
+/** The exporter to a collector; loaded when one is configured. */
+import * as Otlp from "@effect/opentelemetry/Otlp"
+import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "@effect/platform"
+import { Effect, Layer } from "effect"
+import { masked } from "./Log.ts"
+
+/** The request without what has the form of a secret. The exporter sends JSON as bytes; another body would not be looked into, so it is not sent. */
+const withoutSecrets = (request: HttpClientRequest.HttpClientRequest) =>
+  request.body._tag === "Uint8Array"
+    ? HttpClientRequest.setBody(request, HttpBody.text(masked(new TextDecoder().decode(request.body.body)), request.body.contentType))
+    : HttpClientRequest.setBody(request, HttpBody.empty)
+
+const exporter = Layer.provide(
+  Layer.effect(HttpClient.HttpClient, Effect.map(HttpClient.HttpClient, HttpClient.mapRequest(withoutSecrets))),
+  FetchHttpClient.layer
+)
+
+/** Exports traces, metrics and logs to the collector at this address. */
+export const exportTo = (baseUrl: string) =>
+  Otlp.layerJson({ baseUrl, resource: { serviceName: "custody-data-service" } }).pipe(Layer.provide(exporter))
