@@ -168,9 +168,9 @@ describe("docs/temporal.md: what operators can do", () => {
     const filterOf = (question: string) => /\| `(.+)` \|$/m.exec(page.slice(page.indexOf(`| ${question}`)))?.[1] ?? ""
     const [failed] = rows.filter(({ status }) => status === "FAILED")
     for (const [question, wanted] of [
-      ["What has failed for good?", idsOf("FAILED")],
-      ["What fails now and is tried again?", idsOf("RETRYING")],
-      ["What has been canceled?", idsOf("CANCELED")]
+      ["Which deliveries failed permanently?", idsOf("FAILED")],
+      ["Which deliveries are retrying?", idsOf("RETRYING")],
+      ["Which deliveries were canceled?", idsOf("CANCELED")]
     ] as const) {
       expect([question, wanted.length]).not.toEqual([question, 0])
       const list = await found(filterOf(question), wanted)
@@ -178,7 +178,7 @@ describe("docs/temporal.md: what operators can do", () => {
       for (const { id } of rows) expect([question, id, list.includes(String(id))]).toEqual([question, id, wanted.includes(String(id))])
     }
     const mine = { webhook: String(failed?.["webhook_id"]), event: String(failed?.["event_id"]) }
-    expect(await found(filterOf("Everything of one webhook").replace(/whs_\w+/, mine.webhook), [String(failed?.["id"])])).toHaveLength(1)
-    expect(await found(filterOf("Everything of one event").replace(/evt_\w+/, mine.event), [String(failed?.["id"])])).toHaveLength(1)
+    expect(await found(filterOf("What was started for one webhook?").replace(/whs_\w+/, mine.webhook), [String(failed?.["id"])])).toHaveLength(1)
+    expect(await found(filterOf("Which deliveries does one event have, redeliveries included?").replace(/evt_\w+/, mine.event), [String(failed?.["id"])])).toHaveLength(1)
   }, 60_000)
 })
