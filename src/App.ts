@@ -104,17 +104,11 @@ const dispatchLayer = Dispatcher.layer.pipe(
 )
 
 /** What the public API and the record feed stand on, each with connections of its own. */
-const apiLayer = (url: Redacted.Redacted, connection: Context.Context<TemporalConnection>) =>
+const apiLayer = (url: Redacted.Redacted, connection: Context.Context<TemporalConnection | Notifications.Notifications>) =>
   Layer.merge(
     Layer.provideMerge(
       Authentication.layer,
-      Layer.mergeAll(
-        Layer.succeedContext(connection),
-        Database.layer(url, Database.pools.api),
-        Snapshots.layer(url),
-        PortalPool.layer(url),
-        Notifications.layer(url)
-      )
+      Layer.mergeAll(Layer.succeedContext(connection), Database.layer(url, Database.pools.api), Snapshots.layer(url), PortalPool.layer(url))
     ),
     Layer.provide(Ledger.layer, Database.layer(url, Database.pools.ledger))
   )
@@ -166,7 +160,9 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     yield* patiently(prepare(url, options.migrate))
 
     // Built first, released last: what is built on them ends in the reverse order, the listeners first of all.
-    const connection = yield* Layer.build(Layer.provide(TemporalConnection.layer, Layer.succeed(TemporalAddress, servers)))
+    const connection = yield* Layer.build(
+      Layer.merge(Layer.provide(TemporalConnection.layer, Layer.succeed(TemporalAddress, servers)), Notifications.layer(url))
+    )
     const workerPool = yield* Layer.build(Database.layer(url, Database.pools.worker))
     const common = Layer.merge(Layer.succeedContext(connection), Layer.succeedContext(workerPool))
     yield* Effect.provide(Partitions.keep, workerPool)

@@ -143,7 +143,7 @@ const watch = (pool: pg.Pool, shape: PoolShape) => {
   const longest = Duration.toMillis(Duration.sum(shape.statement, SILENCE))
   const timer = setInterval(() => {
     for (const client of clients) client.breakWhenSilent(longest)
-  }, 250)
+  }, 1_000)
   timer.unref()
   return () => clearInterval(timer)
 }

@@ -1,7 +1,7 @@
 /**
  * Notifications of Postgres on a connection of their own. They are hints: one may be lost while the connection is made
  * anew, so whoever waits for them polls as well. The driver's own way of listening does not notice that its connection
- * broke; this one makes it anew.
+ * broke; this one connects again. The connection is made when somebody first listens.
  */
 import { Context, Duration, Effect, Layer, Queue, Redacted, Schedule } from "effect"
 import pg from "pg"
@@ -63,15 +63,19 @@ export const layer = (url: Redacted.Redacted) =>
       })
       // A connection that ended by itself is let go of as well as one that is given up.
       const session = Effect.raceFirst(listen, Effect.sleep(LIFETIME))
-      yield* Effect.forkScoped(session.pipe(Effect.ignore, Effect.repeat(Schedule.spaced(AGAIN))))
+      const asked = yield* Effect.makeLatch()
+      yield* Effect.forkScoped(asked.whenOpen(session.pipe(Effect.ignore, Effect.repeat(Schedule.spaced(AGAIN)))))
 
       return {
         on: (channel) =>
-          Effect.map(Queue.sliding<void>(1), (queue) => {
-            waiting.set(channel, [...(waiting.get(channel) ?? []), queue])
-            connected?.query(`LISTEN ${connected.escapeIdentifier(channel)}`).catch(() => {})
-            return { next: Queue.take(queue), now: () => void Queue.unsafeOffer(queue, undefined) }
-          })
+          Effect.tap(
+            Effect.map(Queue.sliding<void>(1), (queue) => {
+              waiting.set(channel, [...(waiting.get(channel) ?? []), queue])
+              connected?.query(`LISTEN ${connected.escapeIdentifier(channel)}`).catch(() => {})
+              return { next: Queue.take(queue), now: () => void Queue.unsafeOffer(queue, undefined) }
+            }),
+            asked.open
+          )
       }
     })
   )

@@ -9,6 +9,7 @@ import { actorOf, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { dieOnSql } from "../database/sql.ts"
 import { problem } from "../http/Problem.ts"
+import { COMMANDS_CHANNEL } from "../webhooks/cancelWaiting.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
 
 const ended = () => problem("delivery_ended", "The delivery has already ended.")
@@ -28,7 +29,10 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
       })
     // A row that a dispatcher has read and not removed yet is written anew, so that it is told once more.
     const signal = (deliveryId: string, name: "retryNow" | "cancel") => sql`
-      INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, ${name}) ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT`
+      WITH written AS (
+        INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, ${name}) ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT
+      )
+      SELECT pg_notify(${COMMANDS_CHANNEL}, ${name})`
 
     const audit = (principal: PrincipalState, action: "delivery.retried" | "delivery.canceled", deliveryId: string) =>
       record(sql, [

@@ -13,9 +13,12 @@ export class Canceler extends Effect.Service<Canceler>()("custody/Canceler", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     return {
-      /** Carries out every cancellation there is; what cannot be done now stays for the next time. */
+      /** Carries out every cancellation there is; what cannot be done now stays for the next time. Returns whether there was any. */
       run: Effect.flatMap(pendingCancellations(sql), (all) =>
-        Effect.forEach(all, (pending) => carryOut(sql, pending), { concurrency: AT_ONCE, discard: true })
+        Effect.as(
+          Effect.forEach(all, (pending) => carryOut(sql, pending), { concurrency: AT_ONCE, discard: true }),
+          all.length > 0
+        )
       )
     }
   })

@@ -6,13 +6,14 @@
  * Notifications only wake it; it polls all the same, because a notification can be lost. While Temporal is away it
  * leaves events undispatched. Spec: Emission and log. Architecture, What must hold 1, 6.
  */
-import { PgClient } from "@effect/sql-pg"
-import { Effect, Queue, Schedule, Stream } from "effect"
+import { Effect, Schedule } from "effect"
+import { Notifications } from "../database/Notifications.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { OUTBOX_CHANNEL } from "../events/EventLog.ts"
 import { Settings } from "../settings/Settings.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
+import { COMMANDS_CHANNEL } from "../webhooks/cancelWaiting.ts"
 import { Canceler } from "./Canceler.ts"
 import { OutboxRepo } from "./OutboxRepo.ts"
 import { SignalRelay } from "./SignalRelay.ts"
@@ -29,18 +30,17 @@ const GROUP_ENDS = "3 seconds"
 const STARTS = 24
 /** Deliveries that are remembered to be started once Temporal answers; the sweeper finds the rest. */
 const LEFT = 1_000
-/** Time between two looks when no notification wakes it. A listener that has gone deaf is replaced within a minute. */
-const POLL = "1 second"
-/** Time between two sweeps, between two looks for what workflows are to be told, and for what is to be canceled. */
+/** Time between two looks when no notification wakes it. */
+const POLL = "3 seconds"
+/** Time between two sweeps, and before what could not be dispatched, told or canceled is tried again. */
 const SWEEP = "30 seconds",
   FIRST_AGAIN = "4 seconds",
-  TELL = "1 second",
-  CANCEL = "1 second"
+  AGAIN = "1 second"
 
 export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher", {
   scoped: Effect.gen(function* () {
     const outbox = yield* OutboxRepo
-    const pg = yield* PgClient.PgClient
+    const notifications = yield* Notifications
     const temporal = yield* TemporalConnection
     const starter = yield* WorkflowStarter
     const sweeper = yield* Sweeper
@@ -119,16 +119,26 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
       })
     )
 
-    /** Dispatches until nothing is left, or Temporal is away: events then wait, undispatched and visible as such. */
-    const drain: Effect.Effect<void, unknown> = Effect.gen(function* () {
-      if (left.size === 0 && !(yield* outbox.waits)) return
-      if (!(yield* temporal.answers)) return
-      if (left.size > 0 && !(yield* startAll([...left.values()]))) return
+    /**
+     * Dispatches until nothing is left, or Temporal is away: events then wait, undispatched and visible as such. Returns
+     * whether something waits.
+     */
+    const drain: Effect.Effect<boolean, unknown> = Effect.gen(function* () {
+      if (left.size === 0 && !(yield* outbox.waits)) return false
+      if (!(yield* temporal.answers)) return true
+      if (left.size > 0 && !(yield* startAll([...left.values()]))) return true
       yield* Effect.repeat(next, { while: (more) => more })
+      return left.size > 0
     })
 
     const loggingFailure = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
       Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and is tried again`, cause))
+
+    /** Looks whenever something is announced on a channel; sooner than the next poll when the last look left something. */
+    const keepLooking = <E, R>(what: string, channel: string, look: Effect.Effect<boolean, E, R>) =>
+      Effect.flatMap(notifications.on(channel), (announced) =>
+        Effect.forever(Effect.flatMap(loggingFailure(what, look), (left) => Effect.timeoutOption(announced.next, left === false ? POLL : AGAIN)))
+      )
 
     const sweeps = Effect.zipRight(
       loggingFailure("sweeping deliveries", sweeper.sweep),
@@ -138,14 +148,9 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     return {
       /** Runs until interrupted. */
       run: Effect.gen(function* () {
-        const wake = yield* Queue.sliding<void>(1)
-        const listen = Stream.runForEach(pg.listen(OUTBOX_CHANNEL), () => Queue.offer(wake, undefined))
-        // A listener goes deaf when Postgres restarts, so it is made anew every minute; the poll covers the rest.
-        yield* Effect.forkScoped(listen.pipe(Effect.timeout("1 minute"), Effect.ignore, Effect.repeat(Schedule.spaced("100 millis"))))
-        const look = Effect.zipRight(loggingFailure("dispatching", drain), Effect.raceFirst(Queue.take(wake), Effect.sleep(POLL)))
-        yield* Effect.forkScoped(Effect.forever(look))
-        yield* Effect.forkScoped(Effect.schedule(loggingFailure("telling workflows", signalRelay.tell), Schedule.spaced(TELL)))
-        yield* Effect.forkScoped(Effect.schedule(loggingFailure("canceling deliveries", canceler.run), Schedule.spaced(CANCEL)))
+        yield* Effect.forkScoped(keepLooking("dispatching", OUTBOX_CHANNEL, drain))
+        yield* Effect.forkScoped(keepLooking("telling workflows", COMMANDS_CHANNEL, signalRelay.tell))
+        yield* Effect.forkScoped(keepLooking("canceling deliveries", COMMANDS_CHANNEL, canceler.run))
         // What a dispatcher left that was killed is not waited for: the first sweeps look at all that is due, and again
         // at what was just being started.
         const first = loggingFailure("the first sweep", sweeper.first)

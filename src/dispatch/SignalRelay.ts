@@ -21,12 +21,13 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
     const sql = yield* SqlClient.SqlClient
     const temporal = yield* TemporalConnection
 
-    /** Sends what comes after `last`. Returns the last one that was read, undefined when there are no more. */
+    /** Sends what comes after `last`. Returns the last one that was read, undefined when there was none. */
     const batch = Effect.fnUntraced(function* (last: number, bulk: boolean) {
       const rows = yield* sql<{ id: number; deliveryId: string; signal: string }>`
         SELECT id, delivery_id AS "deliveryId", signal FROM delivery_signals WHERE bulk = ${bulk} AND id > ${last}
         ORDER BY id LIMIT ${bulk ? BULK : BATCH}`
-      if (rows.length === 0 || !(yield* temporal.answers)) return undefined
+      const end = rows.at(-1)?.id
+      if (end === undefined || !(yield* temporal.answers)) return { end, more: false }
       const { client } = yield* temporal.now
       const told = yield* Effect.forEach(
         rows,
@@ -43,14 +44,18 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
       )
       // failpoint: signals-sent
       yield* sql`DELETE FROM delivery_signals WHERE id = ANY(${told.flat()}::bigint[])`
-      return rows.length === BATCH ? rows.at(-1)?.id : undefined
+      return { end, more: rows.length === BATCH }
     })
 
     return {
-      /** Tells all there is to tell; what cannot be told now stays for the next time. */
+      /** Tells all there is to tell; what cannot be told now stays for the next time. Returns whether there was anything. */
       tell: Effect.gen(function* () {
-        for (let last: number | undefined = 0; last !== undefined; ) last = yield* batch(last, false)
-        yield* batch(0, true)
+        let part = yield* batch(0, false)
+        let found = part.end !== undefined
+        while (part.more && part.end !== undefined) part = yield* batch(part.end, false)
+        part = yield* batch(0, true)
+        found ||= part.end !== undefined
+        return found
       })
     }
   })

@@ -20,13 +20,18 @@ export interface PendingCancellation {
   readonly until: string
 }
 
+/** Announces that workflows are to be told something, or that what waits is to be canceled. A hint: it may be lost. */
+export const COMMANDS_CHANNEL = "custody_commands"
+
 /** Whether a delivery `d` is to be canceled, though its row does not say so yet. */
 export const isToBeCanceled = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`EXISTS (SELECT 1 FROM pending_cancellations pc WHERE pc.webhook_id = d.webhook_id AND pc.until >= d.created_at)`
 
 /** Records, in the transaction of the change, that what waits is to be canceled. */
 export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string, reason: PendingCancellation["reason"]) =>
-  sql`INSERT INTO pending_cancellations (webhook_id, reason, until) VALUES (${webhookId}, ${reason}, clock_timestamp())`
+  sql`
+    WITH requested AS (INSERT INTO pending_cancellations (webhook_id, reason, until) VALUES (${webhookId}, ${reason}, clock_timestamp()))
+    SELECT pg_notify(${COMMANDS_CHANNEL}, 'cancel')`
 
 /** Ends one part of what waits, behind the part before: what that one has ended still stands in the index. */
 const cancelPart = (
@@ -49,7 +54,8 @@ const cancelPart = (
         INSERT INTO delivery_signals (delivery_id, signal, bulk) SELECT id, 'cancel', ${bulk} FROM canceled
         ON CONFLICT (delivery_id, signal) DO NOTHING
       )
-      SELECT (SELECT count(*) FROM waiting) AS found, (SELECT max(next_attempt_at) FROM waiting) AS last`,
+      SELECT (SELECT count(*) FROM waiting) AS found, (SELECT max(next_attempt_at) FROM waiting) AS last,
+        pg_notify(${COMMANDS_CHANNEL}, 'cancel')`,
     ([part]) => part ?? { found: 0, last: null }
   )
 
