@@ -15,6 +15,7 @@ import * as Migrations from "./database/Migrations.ts"
 import * as Notifications from "./database/Notifications.ts"
 import * as Partitions from "./database/Partitions.ts"
 import { Snapshots } from "./database/Snapshots.ts"
+import { isUnavailable, whileUnavailable } from "./database/unavailable.ts"
 import { WorkflowStarter } from "./deliveries/WorkflowStarter.ts"
 import { Canceler } from "./dispatch/Canceler.ts"
 import { Dispatcher } from "./dispatch/Dispatcher.ts"
@@ -205,8 +206,8 @@ export const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>)
 /** Waits a quarter of a minute for a Postgres that is still coming up: the order in which servers and processes start is free. */
 const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
-    Effect.tapError((error) => (Database.isUnavailable(error) ? Effect.logWarning("Postgres cannot be reached yet") : Effect.void)),
-    Effect.retry({ while: Database.isUnavailable, schedule: Schedule.spaced("1 second").pipe(Schedule.upTo("15 seconds")) })
+    Effect.tapError((error) => (isUnavailable(error) ? Effect.logWarning("Postgres cannot be reached yet") : Effect.void)),
+    whileUnavailable("1 second", "15 seconds")
   )
 
 /** Where a process answers; what it does not have is absent. */

@@ -89,7 +89,7 @@ export const ending = async (exit: Exit.Exit<unknown, unknown>): Promise<{ reado
 }
 
 const endingOfSql = async (error: unknown) => {
-  const { isUnavailable } = await import("../database/Database.ts")
+  const { isUnavailable } = await import("../database/unavailable.ts")
   return isUnavailable(error)
     ? { code: 5, message: `Postgres cannot be reached: ${reason(error)}. Check DATABASE_URL.` }
     : { code: 1, message: `Postgres refused: ${reason(error)}.` }

@@ -4,8 +4,8 @@
  * done already is left alone, so a run that was ended anywhere is simply run again. Decision D-25.
  */
 import type { SqlClient } from "@effect/sql"
-import { Effect, Schedule } from "effect"
-import { isUnavailable } from "../database/Database.ts"
+import { Effect } from "effect"
+import { whileUnavailable } from "../database/unavailable.ts"
 import type { Purpose, Sealing } from "./MasterKey.ts"
 
 /** A column of sealed values: what they are sealed for, and how each is told apart and bound. */
@@ -33,7 +33,7 @@ export interface Reencrypted {
 const BATCH = 500
 
 /** A row that somebody holds, or a database that restarts, is waited for. */
-const patience = Schedule.intersect(Schedule.spaced("1 second"), Schedule.recurs(30))
+const patiently = whileUnavailable("1 second", "30 seconds")
 
 interface Row {
   readonly key: ReadonlyArray<string>
@@ -69,8 +69,6 @@ export const reencrypt = (
         AS n (${sql.literal(of.key.map((_, index) => `key${index}`).join(", "))}, sealed, resealed)
       WHERE ${sql.literal(matches)} AND t.${column} = n.sealed RETURNING 1`
   }
-
-  const patiently = Effect.retry({ while: isUnavailable, schedule: patience })
 
   return Effect.gen(function* () {
     let done: Reencrypted = { checked: 0, reencrypted: 0, unreadable: 0 }

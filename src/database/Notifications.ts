@@ -1,7 +1,7 @@
 /**
  * Notifications of Postgres on a connection of their own. They are hints: one may be lost while the connection is made
- * anew, so whoever waits for them polls as well. The driver's own way of listening does not notice that its connection
- * broke; this one connects again. The connection is made when somebody first listens.
+ * anew, so whoever waits for them polls as well. `listen` of `@effect/sql-pg` does not notice that its connection broke
+ * (https://github.com/Effect-TS/effect/pull/8215); this one connects again. The connection is made when somebody first listens.
  */
 import { Context, Duration, Effect, Layer, Queue, Redacted, Schedule } from "effect"
 import pg from "pg"

@@ -137,7 +137,9 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     /** Looks whenever something is announced on a channel; sooner than the next poll when the last look left something. */
     const keepLooking = <E, R>(what: string, channel: string, look: Effect.Effect<boolean, E, R>) =>
       Effect.flatMap(notifications.on(channel), (announced) =>
-        Effect.forever(Effect.flatMap(loggingFailure(what, look), (left) => Effect.timeoutOption(announced.next, left === false ? POLL : AGAIN)))
+        Effect.forever(
+          Effect.flatMap(loggingFailure(what, look), (left) => Effect.timeoutOption(announced.next, left === false ? POLL : AGAIN))
+        )
       )
 
     const sweeps = Effect.zipRight(

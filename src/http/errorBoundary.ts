@@ -5,7 +5,7 @@
  */
 import { HttpApiError, type HttpApp, type HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Cause, Chunk, Effect } from "effect"
-import { isUnavailable } from "../database/Database.ts"
+import { isUnavailable } from "../database/unavailable.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "./Problem.ts"
 import { currentRequest, type RequestState } from "./RequestContext.ts"
 

@@ -5,9 +5,9 @@
  * recording would send again. Without SMTP_URL a notice is logged. Decision D-23.
  */
 import { SqlClient } from "@effect/sql"
-import { Data, Effect, Predicate, Redacted, Schedule } from "effect"
+import { Data, Effect, Predicate, Redacted } from "effect"
 import { createTransport } from "nodemailer"
-import { isUnavailable } from "../database/Database.ts"
+import { whileUnavailable } from "../database/unavailable.ts"
 import { Settings } from "../settings/Settings.ts"
 
 /** Days for which a notice is kept, and tried until it is sent. The workflow's step has as long (workflows/notify.ts). */
@@ -67,10 +67,9 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
             )
           }
           // failpoint: notice-sent
-          yield* Effect.retry(sql`UPDATE notices SET sent_at = now(), channel = ${channel} WHERE id = ${noticeId} AND sent_at IS NULL`, {
-            while: isUnavailable,
-            schedule: Schedule.spaced("500 millis")
-          })
+          yield* whileUnavailable("500 millis")(
+            sql`UPDATE notices SET sent_at = now(), channel = ${channel} WHERE id = ${noticeId} AND sent_at IS NULL`
+          )
           return { channel }
         }),
 

@@ -7,10 +7,10 @@
  * the next step then finds the attempt open, closes it as interrupted and sends again under the next number.
  * Reliability, attempt and dispatch order. Decisions D-20 to D-23.
  */
-import { Cause, Data, Deferred, Effect, FiberId, FiberSet, Metric, MetricBoundaries, Schedule } from "effect"
+import { Cause, Data, Deferred, Effect, FiberId, FiberSet, Metric, MetricBoundaries } from "effect"
 import type { AttemptInput, AttemptOutcome } from "../../workflows/contract.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
-import { isUnavailable } from "../database/Database.ts"
+import { isUnavailable, whileUnavailable } from "../database/unavailable.ts"
 import { waitAfter, waitAfterInterruption, waitAfterProxyError } from "../deliveries/retrySchedule.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
@@ -55,8 +55,7 @@ const FRESH_MS = 500
 /** How long steps under way may take to write their outcomes when the process stops; workers have waited for them before. */
 const LAST = "2 seconds"
 
-const whenBack = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.retry(effect, { while: isUnavailable, schedule: Schedule.spaced("500 millis") })
+const whenBack = whileUnavailable("500 millis")
 
 /**
  * Writes an outcome, however long Postgres is away. An outcome that Postgres refuses for what the endpoint said is

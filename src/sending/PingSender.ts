@@ -3,17 +3,16 @@
  * cannot be kept fails the ping; nothing is sent a second time. Spec: ping. Decision D-26.
  */
 import { SqlClient } from "@effect/sql"
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import { MasterKey } from "../crypto/MasterKey.ts"
-import { isUnavailable } from "../database/Database.ts"
+import { whileUnavailable } from "../database/unavailable.ts"
 import { GONE } from "../deliveries/Pings.ts"
 import { PING } from "../events/Kind.ts"
 import * as signingSecret from "../webhooks/signingSecret.ts"
 import { WebhookClient } from "./WebhookClient.ts"
 
 /** Tries again while Postgres cannot answer, for a part of the time that a ping has. */
-const soon = <A, E>(effect: Effect.Effect<A, E>) =>
-  Effect.retry(effect, { while: isUnavailable, schedule: Schedule.spaced("250 millis").pipe(Schedule.upTo("4 seconds")) })
+const soon = whileUnavailable("250 millis", "4 seconds")
 
 export class PingSender extends Effect.Service<PingSender>()("custody/PingSender", {
   effect: Effect.gen(function* () {

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test"
 import { SqlClient } from "@effect/sql"
 import { Effect, Redacted } from "effect"
 import * as Database from "../../src/database/Database.ts"
+import { isUnavailable } from "../../src/database/unavailable.ts"
 import { freshDatabase } from "../support/servers.ts"
 
 test("a code of Postgres decides, not the words of its message, and a connection lost in a transaction is a failure and no defect", async () => {
@@ -12,7 +13,7 @@ test("a code of Postgres decides, not the words of its message, and a connection
       sql.withTransaction(Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true }))
     ).pipe(
       Effect.flip,
-      Effect.map(Database.isUnavailable),
+      Effect.map(isUnavailable),
       Effect.provide(Database.layer(Redacted.make(url), Database.pools.command)),
       Effect.runPromise
     )

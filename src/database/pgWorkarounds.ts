@@ -1,0 +1,120 @@
+/**
+ * What works around `pg` and `@effect/sql-pg`, each with the upstream issue: a version that resolves it lets the part go.
+ * Notifications.ts is the fifth of them.
+ */
+import { SqlError, type Statement } from "@effect/sql"
+import type { PgClient } from "@effect/sql-pg"
+import { Context, Duration, Effect, Option } from "effect"
+import pg from "pg"
+import { isUnavailable } from "./unavailable.ts"
+
+/** Distinct statement texts that are prepared; beyond it a statement runs unprepared. */
+const PREPARED = 400
+
+const names = new Map<string, string>()
+
+const nameOf = (text: string): string | undefined => {
+  const known = names.get(text)
+  if (known !== undefined || names.size >= PREPARED) return known
+  const name = `s${names.size}`
+  names.set(text, name)
+  return name
+}
+
+/** A write was refused because nothing can be written here. */
+const READ_ONLY = "25006"
+
+/**
+ * A connection that prepares each statement with parameters once, under a name that follows from its text, and knows how
+ * long it has waited for an answer. `pg` leaves naming to its callers, and `@effect/sql-pg` names nothing:
+ * https://github.com/brianc/node-postgres/issues/1990.
+ */
+export class PreparingClient extends pg.Client {
+  #waiting = 0
+  #since = 0
+
+  // pg's `query` has a dozen overloads; this one adds a name to the (text, values, callback) form and passes the rest on.
+  override query(...input: ReadonlyArray<unknown>): never {
+    const [text, values, callback] = input
+    const name = typeof text === "string" && Array.isArray(values) && values.length > 0 ? nameOf(text) : undefined
+    const args = name === undefined ? [...input] : [{ text, values, name }, callback]
+    const last = args.at(-1)
+    if (typeof last === "function") {
+      if (this.#waiting++ === 0) this.#since = performance.now()
+      args[args.length - 1] = (...answer: ReadonlyArray<unknown>) => {
+        this.#waiting--
+        this.#since = performance.now()
+        last(...answer)
+        // The other end became a standby. It goes on reading, so the connection would be kept, and every write refused.
+        if (answer[0] instanceof pg.DatabaseError && answer[0].code === READ_ONLY) this.connection.stream.destroy()
+      }
+    }
+    return Reflect.apply(super.query, this, args) as never
+  }
+
+  /**
+   * Breaks the connection when a statement has waited longer than this many milliseconds. Postgres ends a statement
+   * that takes too long itself; a Postgres that is silent (stopped, or behind a dead network) does not, and whoever
+   * waits would wait for ever. `query_timeout` of `pg` leaves such a connection in the pool:
+   * https://github.com/brianc/node-postgres/issues/3399.
+   */
+  breakWhenSilent(millis: number): void {
+    if (this.#waiting === 0 || performance.now() - this.#since <= millis) return
+    this.connection.stream.destroy(new Error(`timeout exceeded: Postgres was silent for ${millis} ms`))
+  }
+}
+
+/** How much longer than its longest statement a pool waits for an answer. */
+const SILENCE = Duration.seconds(1)
+
+/** Breaks connections of a pool that are silent for longer than its longest statement may take. Returns how to stop. */
+export const breakSilent = (pool: pg.Pool, statement: Duration.Duration) => {
+  const clients = new Set<PreparingClient>()
+  pool.on("connect", (client) => {
+    if (client instanceof PreparingClient) clients.add(client)
+  })
+  pool.on("remove", (client) => {
+    if (client instanceof PreparingClient) clients.delete(client)
+  })
+  const longest = Duration.toMillis(Duration.sum(statement, SILENCE))
+  const timer = setInterval(() => {
+    for (const client of clients) client.breakWhenSilent(longest)
+  }, 1_000)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+/**
+ * Statements straight on the pool, for the few that are on every request's way: one step where the client of
+ * `@effect/sql-pg`, which acquires and releases a connection in scopes of its own, takes a dozen. It knows nothing of
+ * transactions; what is to be part of one goes through the `SqlClient`. No upstream issue: it is a matter of cost.
+ */
+export class DirectRows extends Context.Tag("custody/DirectRows")<
+  DirectRows,
+  { readonly query: <Row extends object>(statement: Statement.Statement<Row>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> }
+>() {}
+
+export const direct = (pool: pg.Pool): typeof DirectRows.Service => ({
+  query: <Row extends object>(statement: Statement.Statement<Row>) =>
+    Effect.async<ReadonlyArray<Row>, SqlError.SqlError>((resume) => {
+      const [text, values] = statement.compile()
+      pool.query(text, [...values], (cause: Error | undefined, result: pg.QueryResult<Row>) =>
+        resume(cause ? Effect.fail(new SqlError.SqlError({ cause, message: "Failed to execute statement" })) : Effect.succeed(result.rows))
+      )
+    })
+})
+
+/**
+ * A transaction that lost its connection fails with that. The client would make a defect of it, because it cannot roll back
+ * on a connection that is gone, and no retry sees a defect; Postgres has rolled back by itself.
+ * https://github.com/Effect-TS/effect/issues/7235.
+ */
+export const connectionLossAsError = (client: PgClient.PgClient) => {
+  const { withTransaction } = client
+  Object.assign(client, {
+    withTransaction: <R, E, A>(effect: Effect.Effect<A, E, R>) =>
+      Effect.catchSomeDefect(withTransaction(effect), (defect) =>
+        defect instanceof SqlError.SqlError && isUnavailable(defect) ? Option.some(Effect.fail(defect)) : Option.none()
+      )
+  })
+}
