@@ -7,7 +7,6 @@
  */
 
 import * as Reactivity from "@effect/experimental/Reactivity"
-
 import { PgClient } from "@effect/sql-pg"
 import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import pg from "pg"

@@ -9,7 +9,7 @@ import { actorOf, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { dieOnSql } from "../database/sql.ts"
 import { problem } from "../http/Problem.ts"
-import { COMMANDS_CHANNEL } from "../webhooks/cancelWaiting.ts"
+import { SIGNALS_CHANNEL } from "../webhooks/cancelWaiting.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
 
 const ended = () => problem("delivery_ended", "The delivery has already ended.")
@@ -32,7 +32,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
       WITH written AS (
         INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, ${name}) ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT
       )
-      SELECT pg_notify(${COMMANDS_CHANNEL}, ${name})`
+      SELECT pg_notify(${SIGNALS_CHANNEL}, ${name})`
 
     const audit = (principal: PrincipalState, action: "delivery.retried" | "delivery.canceled", deliveryId: string) =>
       record(sql, [

@@ -13,7 +13,7 @@ import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { OUTBOX_CHANNEL } from "../events/EventLog.ts"
 import { Settings } from "../settings/Settings.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
-import { COMMANDS_CHANNEL } from "../webhooks/cancelWaiting.ts"
+import { CANCELLATIONS_CHANNEL, SIGNALS_CHANNEL } from "../webhooks/cancelWaiting.ts"
 import { Canceler } from "./Canceler.ts"
 import { OutboxRepo } from "./OutboxRepo.ts"
 import { SignalRelay } from "./SignalRelay.ts"
@@ -151,8 +151,8 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
       /** Runs until interrupted. */
       run: Effect.gen(function* () {
         yield* Effect.forkScoped(keepLooking("dispatching", OUTBOX_CHANNEL, drain))
-        yield* Effect.forkScoped(keepLooking("telling workflows", COMMANDS_CHANNEL, signalRelay.tell))
-        yield* Effect.forkScoped(keepLooking("canceling deliveries", COMMANDS_CHANNEL, canceler.run))
+        yield* Effect.forkScoped(keepLooking("signaling workflows", SIGNALS_CHANNEL, signalRelay.tell))
+        yield* Effect.forkScoped(keepLooking("canceling deliveries", CANCELLATIONS_CHANNEL, canceler.run))
         // What a dispatcher left that was killed is not waited for: the first sweeps look at all that is due, and again
         // at what was just being started.
         const first = loggingFailure("the first sweep", sweeper.first)

@@ -10,7 +10,7 @@ import * as EventLog from "../events/EventLog.ts"
 import { type Facts, noticeTexts } from "../notifications/noticeTexts.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
-import { requestCancellation } from "../webhooks/cancelWaiting.ts"
+import { announceCancellation, requestCancellation } from "../webhooks/cancelWaiting.ts"
 import { hostOf } from "../webhooks/url.ts"
 import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
 import { lastAttempt, type Recorded, SHARD } from "./AttemptsRepo.ts"
@@ -149,6 +149,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       if (row === undefined) return undefined
       const canceled = yield* countWaiting(webhookId)
       yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
+      yield* announceCancellation(sql)
       yield* EventLog.record(
         sql,
         entityIds.map((entityId) => ({

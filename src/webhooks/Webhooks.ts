@@ -17,7 +17,7 @@ import { fieldIssue, invalidFields } from "../http/Body.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
-import { cancelWaiting, carryOut, pendingCancellations, requestCancellation } from "./cancelWaiting.ts"
+import { announceCancellation, cancelWaiting, carryOut, pendingCancellations, requestCancellation } from "./cancelWaiting.ts"
 import { requireRoom } from "./limit.ts"
 import * as Secret from "./signingSecret.ts"
 import * as url from "./url.ts"
@@ -73,6 +73,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
     const afterwards = <A, E, R>(change: Effect.Effect<A, E, R>, _principal: PrincipalState, webhookId: string) =>
       Effect.tap(transaction(sql)(change), () =>
         Effect.flatMap(pendingCancellations(sql, webhookId), (all) => Effect.forEach(all, (pending) => carryOut(sql, pending, 2))).pipe(
+          Effect.flatMap((done) => Effect.unless(announceCancellation(sql), () => done.every(Boolean))),
           Effect.catchAllCause((cause) => Effect.logWarning("what waits for a webhook is canceled later", cause))
         )
       )

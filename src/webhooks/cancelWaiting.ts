@@ -20,8 +20,9 @@ export interface PendingCancellation {
   readonly until: string
 }
 
-/** Announces that workflows are to be told something, or that what waits is to be canceled. A hint: it may be lost. */
-export const COMMANDS_CHANNEL = "custody_commands"
+/** Where it is announced that workflows are to be signaled, and that cancellations are to be carried out. A hint: it may be lost. */
+export const SIGNALS_CHANNEL = "custody_signals",
+  CANCELLATIONS_CHANNEL = "custody_cancellations"
 
 /** Whether a delivery `d` is to be canceled, though its row does not say so yet. */
 export const isToBeCanceled = (sql: SqlClient.SqlClient): Statement.Fragment =>
@@ -29,9 +30,10 @@ export const isToBeCanceled = (sql: SqlClient.SqlClient): Statement.Fragment =>
 
 /** Records, in the transaction of the change, that what waits is to be canceled. */
 export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string, reason: PendingCancellation["reason"]) =>
-  sql`
-    WITH requested AS (INSERT INTO pending_cancellations (webhook_id, reason, until) VALUES (${webhookId}, ${reason}, clock_timestamp()))
-    SELECT pg_notify(${COMMANDS_CHANNEL}, 'cancel')`
+  sql`INSERT INTO pending_cancellations (webhook_id, reason, until) VALUES (${webhookId}, ${reason}, clock_timestamp())`
+
+/** Lets a dispatcher carry out what was requested without waiting for its next poll. */
+export const announceCancellation = (sql: SqlClient.SqlClient) => sql`SELECT pg_notify(${CANCELLATIONS_CHANNEL}, '')`
 
 /** Ends one part of what waits, behind the part before: what that one has ended still stands in the index. */
 const cancelPart = (
@@ -55,7 +57,7 @@ const cancelPart = (
         ON CONFLICT (delivery_id, signal) DO NOTHING
       )
       SELECT (SELECT count(*) FROM waiting) AS found, (SELECT max(next_attempt_at) FROM waiting) AS last,
-        pg_notify(${COMMANDS_CHANNEL}, 'cancel')`,
+        pg_notify(${SIGNALS_CHANNEL}, 'cancel')`,
     ([part]) => part ?? { found: 0, last: null }
   )
 
