@@ -1,8 +1,10 @@
 /** The contract of what a key can learn of itself. C-7. */
+
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { query } from "../http/Parameters.ts"
 import { InvalidRequest } from "../http/Problem.ts"
+import { GivenId } from "../values/givenId.ts"
 import { Timestamp } from "../values/Timestamp.ts"
 import { Authenticated, NotFound } from "./scopeMiddleware.ts"
 
@@ -55,7 +57,7 @@ export class CredentialApi extends HttpApiGroup.make("credential")
     HttpApiEndpoint.get("getCredential", "/credential")
       .setUrlParams(
         query({
-          vaultId: Schema.optional(Schema.String.annotations({ description: "Says of this vault whether the key sees it, and why not" }))
+          vaultId: Schema.optional(GivenId.annotations({ description: "Says of this vault whether the key sees it, and why not" }))
         })
       )
       .addSuccess(Credential)

@@ -39,8 +39,7 @@ export class CredentialRepo extends Effect.Service<CredentialRepo>()("custody/Cr
         clientAddress: string | null,
         vaultId: string | undefined
       ) {
-        // Postgres takes no NUL in a text, and no vault's id has one.
-        const asked = vaultId?.includes("\u0000") === true ? "" : (vaultId ?? "")
+        const asked = vaultId ?? ""
         const [key] = yield* sql<KeyRow>`
           SELECT k.label, k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist", k.created_at AS "createdAt",
             k.expires_at AS "expiresAt", u.organization_role AS "organizationRole",

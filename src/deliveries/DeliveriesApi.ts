@@ -1,4 +1,5 @@
 /** The contract of deliveries: histories, redelivery, ping. Spec: Webhook operations; List event deliveries. Decisions D-22, D-26, D-27. */
+
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InsufficientScope, OwnerRequired, WebhookReadable } from "../access/scopeMiddleware.ts"
@@ -8,6 +9,7 @@ import { IdempotencyHeaders, IdempotencyInProgress, IdempotencyKeyReused } from 
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
 import { InvalidList, InvalidRequest, problems } from "../http/Problem.ts"
+import { GivenId } from "../values/givenId.ts"
 import { TimestampFrom, TimestampParam } from "../values/Timestamp.ts"
 import { PingResult } from "../webhooks/Webhook.ts"
 import { webhookPath } from "../webhooks/WebhooksApi.ts"
@@ -36,7 +38,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
           ),
           kind: Schema.optional(KindName.annotations({ description: "Only of events of this kind" })),
           sequence: Schema.optional(Sequence.annotations({ description: "Only the delivery with this number" })),
-          eventId: Schema.optional(Schema.String.annotations({ description: "Only of this event" })),
+          eventId: Schema.optional(GivenId.annotations({ description: "Only of this event" })),
           createdAfter: Schema.optional(TimestampFrom.annotations({ description: "Only created at or after this" })),
           createdBefore: Schema.optional(TimestampParam.annotations({ description: "Only created at or before this" }))
         })

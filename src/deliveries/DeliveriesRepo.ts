@@ -225,10 +225,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         after: Key | null,
         take: number
       ): Effect.Effect<ReadonlyArray<Delivery>> =>
-        // Postgres takes no NUL in a text, and no event's id has one.
-        filter.eventId?.includes("\u0000") === true
-          ? Effect.succeed([])
-          : Effect.orDie(Effect.map(ofWebhook(principal, webhookId, filter, after, take), (rows) => rows.map(deliveryOf))),
+        Effect.orDie(Effect.map(ofWebhook(principal, webhookId, filter, after, take), (rows) => rows.map(deliveryOf))),
 
       /** Every delivery of an event to webhooks that the caller sees, deleted ones included, newest first. */
       ofEvent: (principal: PrincipalState, eventId: string): Effect.Effect<ReadonlyArray<Delivery>> =>

@@ -1,10 +1,12 @@
 /** The contract of the event log. Spec: List webhook events. Decisions D-9, D-28. */
+
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { WebhookReadable, WebhooksReadable } from "../access/scopeMiddleware.ts"
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
 import { InvalidList, InvalidRequest } from "../http/Problem.ts"
+import { GivenId } from "../values/givenId.ts"
 import { TimestampFrom, TimestampParam } from "../values/Timestamp.ts"
 import { Event, EventDetail } from "./Event.ts"
 import { KindName } from "./Kind.ts"
@@ -19,8 +21,8 @@ export class EventsApi extends HttpApiGroup.make("events")
         query({
           ...PageParams,
           kind: Schema.optional(KindName.annotations({ description: "Only this kind" })),
-          vaultId: Schema.optional(Schema.String.annotations({ description: "Only vault-scoped events that touch this vault" })),
-          entityId: Schema.optional(Schema.String.annotations({ description: "Only events of this entity" })),
+          vaultId: Schema.optional(GivenId.annotations({ description: "Only vault-scoped events that touch this vault" })),
+          entityId: Schema.optional(GivenId.annotations({ description: "Only events of this entity" })),
           occurredAfter: Schema.optional(TimestampFrom.annotations({ description: "Only at or after this" })),
           occurredBefore: Schema.optional(TimestampParam.annotations({ description: "Only at or before this" }))
         })

@@ -145,10 +145,8 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       /** A page of what the caller sees, newest first. */
       list: (principal: PrincipalState, filter: EventFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<EventRow>> =>
         Effect.gen(function* () {
-          const { entityId, kind, vaultId } = filter,
+          const { kind, vaultId } = filter,
             common = within(filter, after)
-          // Postgres takes no NUL in a text, and no id has one.
-          if (vaultId?.includes("\u0000") === true || entityId?.includes("\u0000") === true) return []
           if (vaultId !== undefined) return yield* alongVault(principal, vaultId, kind, common, take)
           return (yield* alongNewest(principal, filter, common, take)) ?? (yield* alongVaults(principal, kind, common, take))
         }).pipe(Effect.orDie),

@@ -1,4 +1,5 @@
 /** The contract of the event feed. C-1. */
+
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { WebhooksReadable } from "../access/scopeMiddleware.ts"
@@ -6,6 +7,7 @@ import { Event } from "../events/Event.ts"
 import { MAX_LIMIT, PageParams } from "../http/Page.ts"
 import { query } from "../http/Parameters.ts"
 import { InvalidList, problems } from "../http/Problem.ts"
+import { GivenId } from "../values/givenId.ts"
 
 /** Longest that an answer is held, in seconds. */
 export const MAX_WAIT = 30
@@ -19,7 +21,7 @@ const Wait = Schema.transform(
 ).annotations({ description: "Seconds that the answer is held until there is an event, 0 when absent" })
 
 const anyOf = (description: string) =>
-  Schema.optional(Schema.Array(Schema.String).annotations({ description: `${description}; may be given several times` }))
+  Schema.optional(Schema.Array(GivenId).annotations({ description: `${description}; may be given several times` }))
 
 const place = {
   after: Schema.optional(

@@ -29,12 +29,7 @@ const invalidCursor = (field: string) =>
     fields: [{ in: field === "last-event-id" ? "header" : "query", field, code: "invalid_cursor", detail: "must be a resumeCursor" }]
   })
 
-/** What Postgres takes: no id or kind has a NUL. */
-const filterOf = ({ entityId, kind, vaultId }: FeedFilter): FeedFilter => ({
-  kind,
-  entityId,
-  vaultId: vaultId?.filter((id) => !id.includes("\u0000"))
-})
+const filterOf = ({ entityId, kind, vaultId }: FeedFilter): FeedFilter => ({ kind, entityId, vaultId })
 
 export const layer = HttpApiBuilder.group(
   Api,

@@ -2,6 +2,7 @@
  * The portal's paths beside the API's own: names to choose from, counts and health for lists, exact payloads, and what
  * can be asked of a delivery that waits.
  */
+
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option } from "effect"
 import { scopes } from "../credentials/Principal.ts"
@@ -12,6 +13,7 @@ import { RETENTION_DAYS } from "../events/Event.ts"
 import { kinds, names } from "../events/Kind.ts"
 import { notFound } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
+import { isStorable } from "../values/givenId.ts"
 import { ACTIVE_PER_ENTITY } from "../webhooks/limit.ts"
 import { ALWAYS_PORTS } from "../webhooks/url.ts"
 import { LIVE_SECRETS } from "../webhooks/Webhooks.ts"
@@ -31,7 +33,7 @@ const parameter = (name: string) =>
 const idsOf = Effect.map(parameter("ids"), (ids) =>
   ids
     .split(",")
-    .filter((id) => id !== "" && !id.includes("\u0000"))
+    .filter((id) => id !== "" && isStorable(id))
     .slice(0, CONCURRENCY)
 )
 
@@ -96,7 +98,7 @@ export const workRoutes = HttpRouter.empty.pipe(
     Effect.gen(function* () {
       const caller = yield* principal
       const text = (yield* parameter("q")).trim().slice(0, 256)
-      return json({ data: text.length < 2 || text.includes("\u0000") ? [] : yield* (yield* Search).find(caller, text) })
+      return json({ data: text.length < 2 || !isStorable(text) ? [] : yield* (yield* Search).find(caller, text) })
     })
   ),
   HttpRouter.get(

@@ -1,7 +1,9 @@
 /** Answers and bodies of the portal's own paths. */
+
 import { Cookies, HttpRouter, HttpServerResponse } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { notFound, problem } from "../http/Problem.ts"
+import { isStorable } from "../values/givenId.ts"
 import { PASSWORD_MAX, PASSWORD_MIN } from "./passwordRules.ts"
 
 /** A JSON answer, with the cookies of the sign-in library where it set some. */
@@ -19,14 +21,12 @@ export const tooMany = (what: string, seconds: number) => {
 }
 
 /** The `id` in a path. */
-export const pathId = Effect.flatMap(HttpRouter.params, ({ id }) =>
-  id === undefined || id.includes("\u0000") ? notFound() : Effect.succeed(id)
-)
+export const pathId = Effect.flatMap(HttpRouter.params, ({ id }) => (id === undefined || !isStorable(id) ? notFound() : Effect.succeed(id)))
 
 /** Text of a body, at most `max` characters. Postgres takes no NUL. */
 export const text = (max: number) =>
   Schema.String.pipe(
-    Schema.filter((value) => (value.length <= max && !value.includes("\u0000")) || `must have at most ${max} characters and no NUL`)
+    Schema.filter((value) => (value.length <= max && isStorable(value)) || `must have at most ${max} characters and no NUL`)
   )
 
 /** A password that somebody chooses. */

@@ -24,7 +24,7 @@ export class CheckpointsRepo extends Effect.Service<CheckpointsRepo>()("custody/
     return {
       /** Whether the reader sees every vault of the entity and has no allowlist. */
       sees: (principal: PrincipalState, entityId: string): Effect.Effect<boolean> =>
-        principal.vaultAllowlist !== null || entityId.includes("\u0000")
+        principal.vaultAllowlist !== null
           ? Effect.succeed(false)
           : Effect.map(
               sql<{ seen: boolean }>`

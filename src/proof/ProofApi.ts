@@ -1,10 +1,12 @@
 /** The contract of what customers and their auditors verify the service's answers with. C-3. */
+
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { NotFound, WebhooksReadable } from "../access/scopeMiddleware.ts"
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, query } from "../http/Parameters.ts"
 import { InvalidList, InvalidRequest } from "../http/Problem.ts"
+import { GivenId } from "../values/givenId.ts"
 import { Timestamp } from "../values/Timestamp.ts"
 
 /** A public key (RFC 8037). */
@@ -20,7 +22,7 @@ const SigningKey = Schema.Struct({
 /** A JSON Web Key Set. */
 const SigningKeySet = Schema.Struct({ keys: Schema.Array(SigningKey) }).annotations({ identifier: "SigningKeySet" })
 
-const entityId = { entityId: Schema.String.annotations({ description: "The entity" }) }
+const entityId = { entityId: GivenId.annotations({ description: "The entity" }) }
 
 /** An entity's chain of events at a time. */
 const Checkpoint = Schema.Struct({

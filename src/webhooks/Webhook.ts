@@ -1,7 +1,9 @@
 /** The webhook record, as the API takes and answers it. Spec: Webhook. Decision D-19. */
+
 import { Schema } from "effect"
 import { Event } from "../events/Event.ts"
 import { KindName, StoredKind } from "../events/Kind.ts"
+import { isStorable } from "../values/givenId.ts"
 import { Timestamp } from "../values/Timestamp.ts"
 
 const described = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
@@ -107,7 +109,7 @@ const Url = Schema.String.annotations({
 const Description = Schema.String.pipe(
   Schema.filter(
     // Characters as JSON Schema counts them: code points.
-    (value) => ([...value].length <= 1_000 && value.isWellFormed() && !value.includes("\u0000")) || "must have at most 1000 characters",
+    (value) => ([...value].length <= 1_000 && value.isWellFormed() && isStorable(value)) || "must have at most 1000 characters",
     { jsonSchema: { maxLength: 1_000, pattern: "^[^\\u0000]*$" }, description: "For people" }
   )
 )

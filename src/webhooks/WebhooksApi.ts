@@ -1,4 +1,5 @@
 /** The contract of the webhook paths. Spec: Webhook operations. Decisions D-5, D-13, D-19, D-25, D-29. */
+
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { InsufficientScope, OwnerRequired, WebhookReadable, WebhooksManageable, WebhooksReadable } from "../access/scopeMiddleware.ts"
@@ -7,6 +8,7 @@ import { IdempotencyHeaders, IdempotencyInProgress, IdempotencyKeyReused } from 
 import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, pathId, query } from "../http/Parameters.ts"
 import { InvalidList, InvalidRequest, problems } from "../http/Problem.ts"
+import { GivenId } from "../values/givenId.ts"
 import {
   CreatedWebhook,
   CreateWebhook,
@@ -67,7 +69,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .setUrlParams(
         query({
           ...PageParams,
-          entityId: Schema.optional(Schema.String.annotations({ description: "Only webhooks that cover this entity" })),
+          entityId: Schema.optional(GivenId.annotations({ description: "Only webhooks that cover this entity" })),
           status: Schema.optional(WebhookStatus.annotations({ description: "Only this status" }))
         })
       )

@@ -47,8 +47,6 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
   effect: Effect.map(SqlClient.SqlClient, (sql) => ({
     list: (principal: PrincipalState, filter: WebhookFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Webhook>> => {
       const { entityId, status } = filter
-      // Postgres takes no NUL in a text, and no entity's id has one.
-      if (entityId?.includes("\u0000") === true) return Effect.succeed([])
       const order = sql.literal(
         entityId === undefined && status !== undefined ? "created_at DESC NULLS LAST, id DESC" : "created_at DESC, id DESC"
       )

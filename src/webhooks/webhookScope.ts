@@ -3,15 +3,16 @@
  * covers every vault of its entities, and the caller has to see each of them at that moment; vaults that are created later
  * are covered as well. Hidden and unknown entities and vaults get the same answer. Decisions D-8, D-9.
  */
+
 import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { reachesEntity, seesVault } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { isKind, kinds } from "../events/Kind.ts"
 import { fieldIssue, invalidFields } from "../http/Body.ts"
+import { isStorable } from "../values/givenId.ts"
 
-// Postgres takes no NUL in a text; an id with one names nothing.
-const storable = (ids: ReadonlyArray<string>) => ids.filter((id) => !id.includes("\u0000"))
+const storable = (ids: ReadonlyArray<string>) => ids.filter(isStorable)
 
 /** Refuses entities and vaults that the caller does not see or that do not belong together. */
 export const requireWebhookScope = Effect.fnUntraced(function* (
