@@ -27,7 +27,15 @@ export {
   verifyStatementChain,
   verifyStatements
 } from "./statements.ts"
-export { chainHash, emptyChain, type KeptCheckpoint, NotVerifiable, type Verification, type Verifier, verifyEvents } from "./verify.ts"
+export {
+  chainHash,
+  emptyChain,
+  type KeptCheckpoint,
+  NotVerifiable,
+  type Verification,
+  type Verifier,
+  verifyEvents
+} from "./verifyEvents.ts"
 export type * from "./webhooks.ts"
 
 /** A client: every operation of the API. */

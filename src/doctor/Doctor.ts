@@ -7,10 +7,10 @@ import { Effect, Layer } from "effect"
 import { DataDir } from "../embedded/DataDir.ts"
 import { type Inspected, inspect, Settings } from "../settings/Settings.ts"
 import { type Finding, fault, notice } from "./Finding.ts"
-import { certificates, dataDirectory, ports, surroundings } from "./machine.ts"
-import { outside } from "./outside.ts"
-import { postgres } from "./postgres.ts"
-import { temporal } from "./temporal.ts"
+import { certificates, dataDirectory, ports, surroundings } from "./machineChecks.ts"
+import { outside } from "./networkChecks.ts"
+import { postgres } from "./postgresChecks.ts"
+import { temporal } from "./temporalChecks.ts"
 
 /** All that was found. */
 export interface Report {

@@ -27,7 +27,7 @@ export interface RequestState {
   allowIdle: (seconds: number) => void
 }
 
-export class RequestContext extends Context.Tag("custody/Exchange")<RequestContext, RequestState>() {}
+export class RequestContext extends Context.Tag("custody/RequestContext")<RequestContext, RequestState>() {}
 
 /** The context of a fiber's request; the listener gives one to every request. */
 export const current = (fiber: Fiber.RuntimeFiber<unknown, unknown>): RequestState =>

@@ -59,11 +59,11 @@ const workflowWorker = (work: Work): WorkerOptions => ({
   stickyQueueScheduleToStartTimeout: "1 second"
 })
 
-const attemptWorker = (work: Work, taskQueue: string, atOnce = 1_000): WorkerOptions => ({
+const attemptWorker = (work: Work, taskQueue: string, concurrency = 1_000): WorkerOptions => ({
   ...common(work),
   taskQueue,
   activities: { attempt: work.activities.attempt },
-  maxConcurrentActivityTaskExecutions: atOnce
+  maxConcurrentActivityTaskExecutions: concurrency
 })
 
 const pingWorker = (work: Work): WorkerOptions => ({

@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto"
 import type { SqlClient } from "@effect/sql"
 import { Redacted } from "effect"
 import type { Sealing } from "../crypto/MasterKey.ts"
-import type { SealedColumn } from "../crypto/reencrypt.ts"
+import type { SealedColumn } from "../crypto/reencryptSecrets.ts"
 
 /** A new secret. */
 export const make = (): Redacted.Redacted => Redacted.make(`whsec_${randomBytes(32).toString("base64")}`)

@@ -1,9 +1,9 @@
-/** Somebody at the portal in a real browser: what tests do there again and again. */
+/** A user of the portal in a real browser, with the steps that tests share. */
 import { beforeAll, expect } from "bun:test"
 import type { BrowserContext, Page } from "playwright-core"
 import { collapsed, executable, overflows, sizes, useBrowser, violations, widths } from "./browser.ts"
 import { Authenticator, invite, PASSWORD } from "./client.ts"
-import { useStage } from "./portalFixture.ts"
+import { usePortalService } from "./portalFixture.ts"
 
 /** Whether there is a browser to test in. */
 export const found = executable !== undefined
@@ -29,10 +29,10 @@ export class PortalPage {
   }
 
   /**
-   * Looks at the page as it is: at no width is anything wider than the window or broken into letters, and axe finds
-   * nothing, neither narrow and light nor wide and dark.
+   * Expects that at no width anything is wider than the window or broken into letters, and that axe finds
+   * nothing, both narrow and light and wide and dark.
    */
-  async fine(what: string): Promise<void> {
+  async expectAccessible(what: string): Promise<void> {
     for (const width of widths) {
       await this.page.setViewportSize({ width, height: sizes.wide.height })
       expect([what, width, await overflows(this.page), ...(await collapsed(this.page))]).toEqual([what, width, false])
@@ -52,7 +52,7 @@ export class PortalPage {
     return this.#authenticator
   }
 
-  /** Taken like a code of the authenticator, without waiting for the next one. */
+  /** Each works like a code of the authenticator, without waiting for the next one. */
   readonly backupCodes: Array<string> = []
 
   /** Chooses a password on the page of an invitation. */
@@ -62,7 +62,7 @@ export class PortalPage {
     await this.page.getByRole("button", { name: "Create account" }).click()
   }
 
-  /** Takes the secret that is shown into an authenticator. */
+  /** Sets up an authenticator with the secret that the page shows. */
   async setUpAuthenticator(): Promise<void> {
     await this.page.getByText("Enter the secret by hand").click()
     const secret = ((await this.page.locator("details .text code").textContent()) ?? "").replaceAll(" ", "")
@@ -70,7 +70,7 @@ export class PortalPage {
     this.backupCodes.push(...(await this.page.getByRole("list", { name: "Backup codes" }).getByRole("listitem").allTextContents()))
   }
 
-  /** Enters a code where an authenticator is set up. */
+  /** Confirms the authenticator with a code. */
   async enrol(code: string): Promise<void> {
     await this.page.getByLabel("Code from the app").fill(code)
     await this.page.getByRole("button", { name: "I have stored the backup codes" }).click()
@@ -85,8 +85,8 @@ export class PortalPage {
     await this.page.getByRole("button", { name: "Continue" }).click()
   }
 
-  /** Shows the rows that came to a live list since it was read. */
-  async takeIn(): Promise<void> {
+  /** Shows the rows that arrived in a live list since it was read. */
+  async showNewRows(): Promise<void> {
     await this.page.locator(".news .pill").click()
   }
 
@@ -104,29 +104,29 @@ export class PortalPage {
   }
 }
 
-/** A service, a browser, and in it the owner of the stage's organization, for the test file that calls this. */
+/** A service, and a browser with its organization's owner, for the test file that calls this. */
 export const useOwner = () => {
-  const stage = useStage(found)
+  const service = usePortalService(found)
   const browser = useBrowser()
-  const visits: Array<PortalPage> = []
+  const opened: Array<PortalPage> = []
   beforeAll(async () => {
     if (!found) return
-    const visit = new PortalPage(stage.origin(), await browser.open(stage.origin()))
-    visits.push(visit)
-    await visit.goto(`/invitation#${await invite(stage.app, "user_a")}`)
-    await visit.choosePassword()
-    await visit.setUpAuthenticator()
-    await visit.enrol(await visit.authenticator.code())
-    await visit.heading("Hello, Ada").waitFor()
+    const portal = new PortalPage(service.origin(), await browser.open(service.origin()))
+    opened.push(portal)
+    await portal.goto(`/invitation#${await invite(service.app, "user_a")}`)
+    await portal.choosePassword()
+    await portal.setUpAuthenticator()
+    await portal.enrol(await portal.authenticator.code())
+    await portal.heading("Hello, Ada").waitFor()
   }, 180_000)
   return {
-    ...stage,
+    ...service,
     browser,
     /** The owner, signed in. */
     owner: () => {
-      const [visit] = visits
-      if (visit === undefined) throw new Error("there is no browser")
-      return visit
+      const [portal] = opened
+      if (portal === undefined) throw new Error("there is no browser")
+      return portal
     }
   }
 }

@@ -7,7 +7,7 @@ import { address, asset, balance, entity, network, organization, transaction, us
 const USDC = "ethereum/erc20:0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
 
 /** Two organizations; the first with two entities, three vaults, an owner and a member. */
-const world = () => [
+const organizations = () => [
   network("ethereum"),
   network("bitcoin"),
   asset("ethereum/native", { symbol: "ETH", name: "Ether" }),
@@ -49,15 +49,15 @@ const history = () => [
   )
 ]
 
-/** The stage for the test file that calls this. */
-export const useStage = (ready: boolean) => {
+/** Starts the service for the test file that calls this. */
+export const usePortalService = (ready: boolean) => {
   const app = new App()
   const receiver = new Receiver()
   beforeAll(async () => {
     if (!ready) return
     await receiver.open()
     await app.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1h,1h" })
-    await app.feed([...world(), ...history()], { "x-record-events": "none" })
+    await app.feed([...organizations(), ...history()], { "x-record-events": "none" })
   }, 120_000)
   afterAll(async () => {
     if (!ready) return

@@ -6,26 +6,26 @@ import { create } from "../support/webhookFixtures.ts"
 import { found, type PortalPage, useOwner } from "./PortalPage.ts"
 
 const { app, browser, owner, receiver } = useOwner()
-let visit: PortalPage, page: Page
+let portal: PortalPage, page: Page
 beforeAll(() => {
   if (!found) return
-  visit = owner()
-  page = visit.page
+  portal = owner()
+  page = portal.page
 })
 
 describe.skipIf(!found)("vaults in a browser", () => {
   test("a vault shows every digit, and hashes to copy", async () => {
-    await visit.goto("/vaults")
+    await portal.goto("/vaults")
     await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
-    await visit.fine("vaults")
+    await portal.expectAccessible("vaults")
     await page.getByRole("link", { name: "Exchange hot wallet" }).click()
     await page.getByText("1,204.3500000").waitFor()
     await page.getByLabel("Every digit").check()
     await page.getByText("1,204.350000000000000017").waitFor()
-    await visit.fine("balances")
+    await portal.expectAccessible("balances")
     await page.getByRole("tab", { name: "Transactions" }).click()
     await page.locator("tbody tr").first().waitFor()
-    await visit.context.grantPermissions(["clipboard-read", "clipboard-write"])
+    await portal.context.grantPermissions(["clipboard-read", "clipboard-write"])
     await page.getByRole("button", { name: "Copy hash" }).first().click()
     await page.getByText("Hash copied").waitFor()
     expect(await page.evaluate<string>("navigator.clipboard.readText()")).toMatch(/^0x[0-9a-f]{64}$/)
@@ -34,20 +34,20 @@ describe.skipIf(!found)("vaults in a browser", () => {
     await until("the second page", async () => (await page.locator("tbody tr").count()) === 30, 30)
     await page.reload()
     await until("the same rows after a reload", async () => (await page.locator("tbody tr").count()) === 30, 30)
-    await visit.fine("transactions")
+    await portal.expectAccessible("transactions")
     await page.getByRole("tab", { name: "Deposit addresses" }).click()
     await page.getByText("bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq").waitFor()
-    await visit.fine("addresses")
-    await visit.goto("/vaults/vault_z")
+    await portal.expectAccessible("addresses")
+    await portal.goto("/vaults/vault_z")
     await page.getByText("It does not exist, or you cannot see it.").waitFor()
-    await visit.fine("a vault of others")
-    await visit.goto("/nowhere")
+    await portal.expectAccessible("a vault of others")
+    await portal.goto("/nowhere")
     await page.getByText("This page does not exist").waitFor()
   }, 180_000)
 
   test("everything is reached and left by the keyboard alone", async () => {
     const focused = () => page.evaluate<string>("document.activeElement.textContent")
-    await visit.goto("/vaults")
+    await portal.goto("/vaults")
     await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
     await page.keyboard.press("Tab")
     expect(await focused()).toBe("Skip to the content")
@@ -60,7 +60,7 @@ describe.skipIf(!found)("vaults in a browser", () => {
     receiver.on("/hooks", () => new Response("thank you"))
     const { id } = await create(app, (await app.key("user_a")).secret, { url: receiver.url("/hooks") })
     await app.feed([transaction("vault_a", 1)])
-    await visit.goto(`/webhooks/${id}`)
+    await portal.goto(`/webhooks/${id}`)
     const menu = page.locator(".menu > summary")
     await menu.focus()
     await page.keyboard.press("Enter")
@@ -85,15 +85,15 @@ describe.skipIf(!found)("vaults in a browser", () => {
   }, 180_000)
 
   test("a service that cannot be reached is said to be, and shown again when it can", async () => {
-    await visit.goto("/vaults")
+    await portal.goto("/vaults")
     await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
-    await visit.context.setOffline(true)
+    await portal.context.setOffline(true)
     await page.getByRole("link", { name: "Exchange hot wallet" }).click()
     await page.getByText("The service cannot be reached.").first().waitFor()
-    await visit.fine("unreachable")
-    await visit.context.setOffline(false)
+    await portal.expectAccessible("unreachable")
+    await portal.context.setOffline(false)
     await page.getByRole("button", { name: "Try again" }).first().click()
-    await visit.heading("Exchange hot wallet").waitFor()
+    await portal.heading("Exchange hot wallet").waitFor()
   }, 180_000)
 
   test("no page asked another host, broke its policy, or failed in its script", () => {

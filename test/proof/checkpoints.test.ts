@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 const latest = (entityId: string, key = keys.owner) => app.get(`${PATH}/latest?entityId=${entityId}`, key)
 const sha256 = (...parts: ReadonlyArray<Buffer | string>) => parts.reduce((hash, part) => hash.update(part), createHash("sha256")).digest()
-const fold = (payloads: ReadonlyArray<string>, from = Buffer.alloc(32)) =>
+const chainHash = (payloads: ReadonlyArray<string>, from = Buffer.alloc(32)) =>
   payloads.reduce((hash, payload) => sha256(hash, sha256(payload)), from).toString("hex")
 
 interface Event {
@@ -62,7 +62,7 @@ describe("C-3: checkpoints", () => {
     for (const entityId of ["entity_a", "entity_b", "entity_empty"]) {
       const { json, status } = await latest(entityId)
       const payloads = payloadsOf(events, entityId)
-      expect([status, json.entityId, json.count, json.hash]).toEqual([200, entityId, payloads.length, fold(payloads)])
+      expect([status, json.entityId, json.count, json.hash]).toEqual([200, entityId, payloads.length, chainHash(payloads)])
       const { payload, protectedHeader } = await compactVerify(json.jws, createLocalJWKSet((await app.get("/v1/jwks.json")).json))
       expect(protectedHeader.alg).toBe("EdDSA")
       expect(JSON.parse(Buffer.from(payload).toString())).toEqual({
@@ -93,7 +93,10 @@ describe("C-3: checkpoints", () => {
     ])
     const after = (await latest("entity_a")).json
     const between = (await app.get(`/v1/event-feed?after=${sealed.data[0].resumeCursor}`, keys.owner)).json.data
-    expect([after.count, after.hash]).toEqual([before.count + 2, fold(payloadsOf(between, "entity_a"), Buffer.from(before.hash, "hex"))])
+    expect([after.count, after.hash]).toEqual([
+      before.count + 2,
+      chainHash(payloadsOf(between, "entity_a"), Buffer.from(before.hash, "hex"))
+    ])
     // An idle entity has its checkpoint without a writer.
     await app.sql("UPDATE event_streams SET sealed_until = '-infinity'")
     await until("the checkpoints", async () => (await app.get(`${PATH}?entityId=entity_b`, keys.owner)).json.data.length === 2, 45)
@@ -154,5 +157,5 @@ test("C-1, C-3: events from before an upgrade are numbered and chained while the
   await app.feed([transaction("vault_old", 301)])
   const all = (await app.get("/v1/event-feed?limit=500", key)).json.data
   const { json } = await app.get(`${PATH}/latest?entityId=entity_old`, key)
-  expect([json.count, json.hash]).toEqual([32, fold(payloadsOf(all, "entity_old"))])
+  expect([json.count, json.hash]).toEqual([32, chainHash(payloadsOf(all, "entity_old"))])
 }, 60_000)

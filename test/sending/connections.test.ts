@@ -53,7 +53,7 @@ const client = (most?: number) => {
   return { pool, send }
 }
 
-const last = () => endpoint.exchanges.at(-1)
+const last = () => endpoint.requests.at(-1)
 const closes = (connection = 0, seconds = 10) => until("the end of the connection", () => endpoint.closed.get(connection), seconds)
 
 describe("Decision D-21: a connection is kept when its answer was read to its end, and shared by what it was made for", () => {
@@ -146,9 +146,9 @@ describe("Reliability, pitfalls of Bun: no kept connection passes something old 
 
   test("one that closes or talks after it was chosen and before the request was written is replaced, and nothing was sent on it", async () => {
     for (const [path, spoil] of [
-      ["/spoilt-by-408", (exchange) => exchange.socket.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")],
-      ["/spoilt-by-end", (exchange) => exchange.socket.destroy()]
-    ] as ReadonlyArray<readonly [string, (exchange: NonNullable<ReturnType<typeof last>>) => void]>) {
+      ["/spoilt-by-408", (request) => request.socket.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")],
+      ["/spoilt-by-end", (request) => request.socket.destroy()]
+    ] as ReadonlyArray<readonly [string, (request: NonNullable<ReturnType<typeof last>>) => void]>) {
       const { send } = client()
       await send(path)
       const mine = last()
@@ -161,7 +161,7 @@ describe("Reliability, pitfalls of Bun: no kept connection passes something old 
         true
       )
       expect(await send("/hook", { wanted })).toMatchObject({ result: "2xx", httpStatus: 200, bodySnippet: "ok", stale: false })
-      expect(endpoint.exchanges.filter(({ connection }) => connection === mine?.connection)).toHaveLength(1)
+      expect(endpoint.requests.filter(({ connection }) => connection === mine?.connection)).toHaveLength(1)
     }
   })
 

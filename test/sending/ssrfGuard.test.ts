@@ -22,10 +22,10 @@ let connections = 0
 let key = ""
 
 /** Does it for each item, some at once. */
-const each = async <A>(items: ReadonlyArray<A>, run: (item: A, index: number) => Promise<void>, atOnce = 16) => {
+const each = async <A>(items: ReadonlyArray<A>, run: (item: A, index: number) => Promise<void>, concurrency = 16) => {
   const queue = items.map((item, index) => [item, index] as const)
   await Promise.all(
-    Array.from({ length: atOnce }, async () => {
+    Array.from({ length: concurrency }, async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) await run(...next)
     })
   )

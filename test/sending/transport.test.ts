@@ -246,7 +246,7 @@ describe("C-8: what a proxy does to an attempt", () => {
     await other.open(["other.example.com"])
     proxy.trick = passOn(other.port)
     expect(await pingOf(app, key, id)).toMatchObject({ success: false, result: "tls_error" })
-    expect(other.exchanges).toHaveLength(0)
+    expect(other.requests).toHaveLength(0)
     other.close()
   }, 30_000)
 

@@ -19,7 +19,7 @@ export const leapDay = (): number => {
   for (let day = -1; ; day--) if (dayOf(day).endsWith("-02-29")) return day
 }
 
-/** An organization `org_a` with both assets, and verbs for statements of its vaults. */
+/** An organization `org_a` with both assets, and helpers for statements of its vaults. */
 export const useStatements = (app: App) => {
   let key = "",
     count = 0

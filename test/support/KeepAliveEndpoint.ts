@@ -7,7 +7,7 @@ import * as tls from "node:tls"
 import { type Authority, authority } from "./receiver.ts"
 
 /** A request with the connection that it came on, both counted from 1. */
-export interface Exchange {
+export interface ReceivedRequest {
   readonly path: string
   readonly connection: number
   /** Which request of its connection it is. */
@@ -21,10 +21,10 @@ export interface Exchange {
 export const ok = (more = "", body = "ok") => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`
 
 export class KeepAliveEndpoint {
-  readonly exchanges: Array<Exchange> = []
+  readonly requests: Array<ReceivedRequest> = []
   /** When each connection was closed, by its number. */
   readonly closed = new Map<number, number>()
-  readonly #behaviours = new Map<string, (exchange: Exchange) => void>()
+  readonly #behaviours = new Map<string, (request: ReceivedRequest) => void>()
   #server: net.Server | undefined
   #connections = 0
   #sockets = new Set<net.Socket>()
@@ -55,12 +55,12 @@ export class KeepAliveEndpoint {
     return `https://${host}:${this.port}${path}`
   }
 
-  on(path: string, behaviour: (exchange: Exchange) => void): void {
+  on(path: string, behaviour: (request: ReceivedRequest) => void): void {
     this.#behaviours.set(path, behaviour)
   }
 
-  to(path: string): ReadonlyArray<Exchange> {
-    return this.exchanges.filter((one) => one.path === path)
+  to(path: string): ReadonlyArray<ReceivedRequest> {
+    return this.requests.filter((one) => one.path === path)
   }
 
   #serve(socket: tls.TLSSocket): void {
@@ -82,11 +82,11 @@ export class KeepAliveEndpoint {
       const path = text.split(" ")[1] ?? ""
       const attempt = /^x-service-attempt: (\d+)/im.exec(text)?.[1] ?? ""
       text = text.slice(end + 4 + length)
-      const exchange = { path, connection, nth: ++nth, attempt, at: performance.now(), socket }
-      this.exchanges.push(exchange)
+      const request = { path, connection, nth: ++nth, attempt, at: performance.now(), socket }
+      this.requests.push(request)
       const behaviour = this.#behaviours.get(path)
       if (behaviour === undefined) socket.write(ok())
-      else behaviour(exchange)
+      else behaviour(request)
     })
   }
 

@@ -103,7 +103,7 @@ export const cli = async (args: ReadonlyArray<string>, env: { readonly [name: st
   return { code, stdout, stderr }
 }
 
-/** An app under test: its processes, its database, and verbs to drive it. */
+/** An app under test: its processes, its database, and methods to drive it. */
 export class App {
   env: { readonly [name: string]: string } = {}
   databaseUrl = ""
