@@ -1,4 +1,4 @@
-/** The contract of what a key can learn of itself. C-7. */
+/** The contract of `GET /v1/credential`: what a key can find out about itself. C-7. */
 
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"

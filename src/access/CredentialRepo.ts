@@ -1,6 +1,6 @@
 /**
- * What a key is and sees. A vault without the user's role and one that does not exist give one answer: the role is
- * judged first, and of every vault in the same way. C-7.
+ * What a key is and what it can see. An unknown vault and a vault on which the user has no role get the same response:
+ * the role is checked first, and for every vault in the same way. C-7.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
@@ -20,7 +20,7 @@ interface KeyRow {
   readonly hasRole: boolean
 }
 
-/** Why a key sees a vault or not: the first that holds. */
+/** Why a key can or cannot see a vault: the first reason that applies. */
 const becauseOf = (hasRole: boolean, { scopes, vaultIds }: Pick<KeyRow, "scopes" | "vaultIds">, vaultId: string) => {
   if (!hasRole) return "unknown"
   if (!scopes.includes("vault:read")) return "scope"
@@ -32,7 +32,7 @@ export class CredentialRepo extends Effect.Service<CredentialRepo>()("custody/Cr
     const sql = yield* SqlClient.SqlClient
 
     return {
-      /** A key with what it sees; of the vault, where one is given. Undefined when the key is gone. */
+      /** A key with what it can see, and optionally a vault. Undefined if the key no longer exists. */
       of: Effect.fn("CredentialRepo.of")(function* (
         keyId: string,
         { isOwner, organizationId, userId }: Pick<PrincipalState, "isOwner" | "organizationId" | "userId">,

@@ -1,28 +1,28 @@
 /**
- * Admission of reads: how many one organization may have under way at once, in this process. The reads of all
- * organizations share the connections of one pool; without a bound a few expensive ones of one organization take them
- * all, and everybody else's wait. A read past the bound waits for its turn, the longest waiting first, and fails with
- * 503 when it had none within a second. Authentication is not counted: it comes before, and its statements are short.
+ * Admission of reads: limits how many reads of one organization run at the same time in this process. The reads of all
+ * organizations share one connection pool; without a limit, a few expensive reads of one organization would take all
+ * connections. A read past the limit waits for its turn, in order of arrival, and fails with 503 after a second.
+ * Authentication is not counted: it comes earlier, and its statements are short.
  */
 import { Effect } from "effect"
 import { Principal, type PrincipalState } from "../credentials/Principal.ts"
 import { handler } from "../http/handler.ts"
 import { problem } from "../http/Problem.ts"
 
-/** Reads of one organization at once: half of the pool's connections (Database.ts). */
+/** Concurrent reads of one organization: half of the pool's connections (Database.ts). */
 export const READS_AT_ONCE = 5
 /** Longest wait for a turn, in ms. */
 const WAIT = 1_000
 
 interface Turns {
   underWay: number
-  /** Those that wait, in their order: each is told that it has its turn. */
+  /** Waiting reads in order; each is resumed when it gets its turn. */
   readonly waiting: Set<() => void>
 }
 
 export class ReadAdmission extends Effect.Service<ReadAdmission>()("custody/ReadAdmission", {
   sync: () => {
-    /** Organizations with reads under way. */
+    /** Organizations with reads in flight. */
     const all = new Map<string, Turns>()
 
     /** Waits for a turn. */
@@ -48,12 +48,12 @@ export class ReadAdmission extends Effect.Service<ReadAdmission>()("custody/Read
         return Effect.sync(() => {
           clearTimeout(timer)
           turns.waiting.delete(given)
-          // A caller who goes away just when its turn has come gives it back.
+          // A client that disconnects just when it gets its turn gives it back.
           if (held) giveBack(turns)
         })
       })
 
-    /** Hands the turn to the one that waits the longest. */
+    /** Gives the turn to the read that has waited longest. */
     const giveBack = (turns: Turns) => {
       const [next] = turns.waiting
       if (next === undefined) turns.underWay--
@@ -64,7 +64,10 @@ export class ReadAdmission extends Effect.Service<ReadAdmission>()("custody/Read
     }
 
     return {
-      /** Runs a read of the caller's organization in its turn. Dies with 503 `service_unavailable` when it had none within a second. */
+      /**
+       * Runs a read of the caller's organization when it gets its turn. Dies with 503 `service_unavailable` if that takes
+       * more than a second.
+       */
       admit: <A, E, R>({ organizationId }: PrincipalState, read: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
         Effect.uninterruptibleMask((restore) => {
           const turns = all.get(organizationId) ?? { underWay: 0, waiting: new Set() }
@@ -86,7 +89,7 @@ export class ReadAdmission extends Effect.Service<ReadAdmission>()("custody/Read
   static readonly layer = this.Default
 }
 
-/** Makes handlers of reads: each runs in its turn. */
+/** Wraps handlers of reads so that each waits for its turn. */
 export const reads = Effect.map(
   ReadAdmission,
   ({ admit }) =>

@@ -1,4 +1,4 @@
-/** The paths of what a key can learn of itself. C-7. */
+/** The handlers of `GET /v1/credential`. C-7. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
@@ -20,7 +20,7 @@ export const layer = HttpApiBuilder.group(
         Effect.gen(function* () {
           const principal = yield* Principal
           const { client } = yield* currentRequest
-          // A session of the portal is no key.
+          // A portal session is not an API key.
           if (principal.keyId === null) return yield* notFound()
           const found = yield* credentials.of(principal.keyId, principal, client?.toString() ?? null, vaultId)
           return found ?? (yield* notFound())

@@ -1,9 +1,9 @@
 /**
- * Which scope a route asks for, as middlewares that stand beside the route in the contract. Each authenticates
- * and provides the {@link Principal}. Where the scope is missing, a collection says so (403), and a path that
- * names a resource does not exist (404): the scope is part of who can see it. Decision D-5.
+ * Scopes of routes, as middlewares that the contract names beside each route. Each authenticates and provides the {@link
+ * Principal}. Without the scope, a collection answers 403, and a path that names a resource answers 404: the scope is
+ * part of who can see it. Decision D-5.
  *
- * Mutations ask further for `webhook:manage` and an owner, after the resource was found: {@link requireManage}.
+ * Mutations also require `webhook:manage` and an owner, after the resource was found: {@link requireManage}.
  */
 import { HttpApiMiddleware, HttpApiSecurity, HttpServerRequest, OpenApi } from "@effect/platform"
 import { Effect, Layer, Schema } from "effect"
@@ -12,19 +12,19 @@ import { Principal, type PrincipalState, type Scope } from "../credentials/Princ
 import { acceptable } from "../http/errorBoundary.ts"
 import { notFound, type ProblemOf, problem, problems } from "../http/Problem.ts"
 
-/** 401 of every path. */
+/** 401 of every route. */
 export const Unauthorized = problems("Unauthorized", "missing_credentials", "invalid_api_key", "expired_api_key", "revoked_api_key")
-/** 403 of every path: the address. */
+/** 403 of every route: the address is not allowed. */
 export const AddressNotAllowed = problems("AddressNotAllowed", "ip_not_allowed")
-/** 429 of every path. */
+/** 429 of every route. */
 export const TooManyRequests = problems("TooManyRequests", "rate_limited", "too_many_failed_auth")
-/** 406 of every path. */
+/** 406 of every route. */
 export const NotAcceptable = problems("NotAcceptable", "not_acceptable")
-/** 403 of collections and mutations: the scope. */
+/** 403 of collections and mutations: the scope is missing. */
 export const InsufficientScope = problems("InsufficientScope", "insufficient_scope")
-/** 403 of mutations: the owner. */
+/** 403 of mutations: the user is not an owner. */
 export const OwnerRequired = problems("OwnerRequired", "owner_required")
-/** 404 of every path that names a resource. */
+/** 404 of every route that names a resource. */
 export const NotFound = problems("NotFound", "not_found")
 
 const authenticationFailure = Schema.Union(Unauthorized, AddressNotAllowed, TooManyRequests, NotAcceptable)
@@ -36,7 +36,7 @@ const apiKey = HttpApiSecurity.bearer.pipe(
   HttpApiSecurity.annotate(OpenApi.Format, "cds_ and 49 letters and digits")
 )
 
-/** Paths that any valid key may ask: about itself. */
+/** Routes for any valid key, about itself. */
 export class Authenticated extends HttpApiMiddleware.Tag<Authenticated>()("custody/Authenticated", {
   provides: Principal,
   failure: authenticationFailure,
@@ -48,13 +48,13 @@ export class VaultsReadable extends HttpApiMiddleware.Tag<VaultsReadable>()("cus
   failure: collectionFailure,
   security: { apiKey }
 }) {}
-/** Paths that name a vault. */
+/** Routes that name a vault. */
 export class VaultReadable extends HttpApiMiddleware.Tag<VaultReadable>()("custody/VaultReadable", {
   provides: Principal,
   failure: resourceFailure,
   security: { apiKey }
 }) {}
-/** Paths that name a vault and answer documents, as CSV or NDJSON, too. */
+/** Routes that name a vault and also respond with CSV or NDJSON. */
 export class VaultDocumentReadable extends HttpApiMiddleware.Tag<VaultDocumentReadable>()("custody/VaultDocumentReadable", {
   provides: Principal,
   failure: resourceFailure,
@@ -66,7 +66,7 @@ export class WebhooksReadable extends HttpApiMiddleware.Tag<WebhooksReadable>()(
   failure: collectionFailure,
   security: { apiKey }
 }) {}
-/** Paths that name a webhook, an event or a delivery, mutations among them. */
+/** Routes that name a webhook, an event or a delivery, including mutations. */
 export class WebhookReadable extends HttpApiMiddleware.Tag<WebhookReadable>()("custody/WebhookReadable", {
   provides: Principal,
   failure: resourceFailure,
@@ -79,7 +79,7 @@ export class WebhooksManageable extends HttpApiMiddleware.Tag<WebhooksManageable
   security: { apiKey }
 }) {}
 
-/** The audit log: needs `webhook:read`, an owner, and a key that is not limited to some vaults. */
+/** The audit log: needs `webhook:read`, an owner, and a key without a vault allowlist. */
 export class AuditReadable extends HttpApiMiddleware.Tag<AuditReadable>()("custody/AuditReadable", {
   provides: Principal,
   failure: Schema.Union(collectionFailure, OwnerRequired),
@@ -88,7 +88,7 @@ export class AuditReadable extends HttpApiMiddleware.Tag<AuditReadable>()("custo
 
 const insufficientScope = (scope: Scope) => problem("insufficient_scope", `The API key lacks the scope ${scope}.`)
 
-/** Refuses a principal without `webhook:manage`, then one that is not owner-level. Spec: Authentication 12. */
+/** Rejects a principal without `webhook:manage`, then one that is not owner-level. Spec: Authentication 12. */
 export const requireManage = (principal: PrincipalState): Effect.Effect<void, ProblemOf<"insufficient_scope" | "owner_required">> =>
   !principal.scopes.has("webhook:manage")
     ? insufficientScope("webhook:manage")
@@ -96,7 +96,10 @@ export const requireManage = (principal: PrincipalState): Effect.Effect<void, Pr
       ? Effect.void
       : problem("owner_required", "The API key's user is not an owner of the organization.")
 
-/** Refuses whom the organization's audit log is not for. It names what keys of some vaults do not see. Decision D-50. */
+/**
+ * Rejects principals that may not read the organization's audit log. It mentions objects that keys with a vault allowlist
+ * cannot see. Decision D-50.
+ */
 const requireAuditor = (principal: PrincipalState): Effect.Effect<void, ProblemOf<"insufficient_scope" | "owner_required">> =>
   !principal.scopes.has("webhook:read")
     ? insufficientScope("webhook:read")
@@ -107,8 +110,8 @@ const requireAuditor = (principal: PrincipalState): Effect.Effect<void, ProblemO
         : problem("insufficient_scope", "The API key is limited to some vaults, and the audit log is of the whole organization.")
 
 /**
- * What a route asks of its caller, as effects: authenticate, refuse what no handler should see, and check the scope.
- * The middlewares above are made of these, and so is the fast path.
+ * The steps of authorization as effects: authenticate, reject what no handler should see, check the scope. The
+ * middlewares above are made of these, and so is the fast path.
  */
 export const authorizations = ({ authenticate }: Authentication) => {
   const allowed = <E>(check: (principal: PrincipalState) => Effect.Effect<void, E>, types: ReadonlyArray<string> = []) =>

@@ -1,6 +1,6 @@
 /**
- * The master key: 32 bytes that every key of the service is derived from, one per purpose, so that no two
- * purposes share a key. During a rotation the previous key still opens what it sealed. Decision D-25.
+ * The master key: 32 bytes that every key of the service is derived from, one per purpose, so that no two purposes share
+ * a key. During a rotation the previous key still decrypts what it encrypted. Decision D-25.
  */
 
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto"
@@ -8,7 +8,7 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { DataDir, generateKey } from "../embedded/DataDir.ts"
 import { InvalidSettings, Settings } from "../settings/Settings.ts"
 
-/** What the keys are for; each purpose has a key of its own. */
+/** The purposes; each has its own key. */
 export type Purpose = (typeof purposes)[number]
 
 const purposes = [
@@ -23,13 +23,16 @@ const purposes = [
 
 /** AES-256-GCM under keys derived from the master key. */
 export interface Sealing {
-  /** Seals under the current key: one byte of key id, 12 of nonce, ciphertext, 16 of tag. */
+  /** Encrypts with the current key: one byte of key id, 12 of nonce, ciphertext, 16 of tag. */
   readonly seal: (purpose: Purpose, plain: Buffer, context: string) => Buffer
-  /** Opens what {@link seal} made for the same purpose and context, under the current or the previous key; undefined otherwise. */
+  /**
+   * Decrypts what {@link seal} returned for the same purpose and context, with the current or the previous key; undefined
+   * otherwise.
+   */
   readonly open: (purpose: Purpose, sealed: Buffer, context: string) => Buffer | undefined
-  /** Whether the current key opens it; false asks for re-encryption. */
+  /** Whether the current key decrypts it; if not, it needs re-encryption. */
   readonly isCurrent: (purpose: Purpose, sealed: Buffer, context: string) => boolean
-  /** The current key of a purpose, 32 bytes, for a library that signs by itself. */
+  /** The current key of a purpose, 32 bytes, for a library that does its own signing. */
   readonly keyOf: (purpose: Purpose) => Redacted.Redacted<Buffer>
 }
 
@@ -44,12 +47,12 @@ const NONCE = 12,
   TAG = 16
 
 const derive = (master: Buffer): Derived => ({
-  // One byte tells the keys apart without saying anything of them; a clash only costs a second try.
+  // One byte distinguishes the keys without revealing anything about them; a collision only costs a second try.
   id: createHash("sha256").update("custody key id").update(master).digest()[0] ?? 0,
   keys: new Map(purposes.map((purpose) => [purpose, Buffer.from(hkdfSync("sha256", master, "", `custody/${purpose}/v1`, 32))] as const))
 })
 
-/** Sealing under `current`, opening under `current` and `previous`. Both are 32 bytes. */
+/** Encrypts with `current`, decrypts with `current` and `previous`. Both are 32 bytes. */
 export const sealing = (current: Buffer, previous: Buffer | undefined): Sealing => {
   const now = derive(current)
   const all = previous === undefined ? [now] : [now, derive(previous)]
@@ -77,13 +80,14 @@ export const sealing = (current: Buffer, previous: Buffer | undefined): Sealing 
       }
       return undefined
     },
-    // Not by the byte alone: two keys can have the same, and what is taken for current here is lost with the previous key.
+    // The key id is not enough: both keys can have the same, and a value wrongly taken for current would be lost with the
+    // previous key.
     isCurrent: (purpose, sealed, context) => openWith(now, purpose, sealed, context) !== undefined,
     keyOf: (purpose) => Redacted.make(keyOf(now, purpose))
   }
 }
 
-/** The master key: as set, or generated into the data directory beside the embedded Postgres. */
+/** The master key: from the settings, or generated into the data directory beside the embedded Postgres. */
 export const masterKeyLayer = Layer.effect(
   MasterKey,
   Effect.gen(function* () {

@@ -1,8 +1,8 @@
 /**
- * The key that signs what others verify without a shared secret: checkpoints, statements and deliveries. It is an
- * Ed25519 key derived from the master key, so every process has it and none stores it. Its public half is stored before
- * it signs for the first time and is never removed: after a rotation of the master key, and of its previous one, what the
- * old key signed still verifies. C-3, C-8.
+ * The key for signatures that others verify without a shared secret: checkpoints, statements and deliveries. It is an
+ * Ed25519 key derived from the master key, so every process has it and none stores it. Its public key is stored before
+ * its first signature and never removed: signatures of an old key still verify after the master key was rotated and the
+ * previous one removed. C-3, C-8.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, sign as signBytes } from "node:crypto"
 import { SqlClient } from "@effect/sql"
@@ -25,10 +25,10 @@ export interface SigningJwk {
 /** DER of a PKCS #8 Ed25519 private key before its 32 bytes (RFC 8410). */
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex")
 
-/** Most public keys that are published, the newest. */
+/** Most public keys that are published, newest first. */
 const PUBLISHED = 100
 
-/** The issuer of signed statements where the service has no address of its own. */
+/** The issuer of signatures if the service has no public address. */
 const ISSUER = "custody-data-service"
 
 const privateKeyOf = (seed: Buffer): KeyObject => createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: "der", type: "pkcs8" })
@@ -61,10 +61,10 @@ export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningK
     ).pipe(Effect.orDie)
 
     return {
-      /** `iss` of what is signed: the service's address for people (`PORTAL_BASE_URL`), or else its name. */
+      /** `iss` of signatures: the service's public address (`PORTAL_BASE_URL`), or its name. */
       issuer: portalBaseUrl?.replace(/\/+$/, "") ?? ISSUER,
 
-      /** `kid` of the key that signs now. */
+      /** `kid` of the current signing key. */
       kid,
 
       /** The payload as a compact JWS (EdDSA), `kid` in its header. Equal payloads give equal text. */

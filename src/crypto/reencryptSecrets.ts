@@ -1,38 +1,38 @@
 /**
- * Moving sealed values from the previous master key to the current one, a batch at a time, while the service runs. A
- * value is replaced only where it is still the one that was read, so what the service writes meanwhile stays; what is
- * done already is left alone, so a run that was ended anywhere is simply run again. Decision D-25.
+ * Re-encrypts stored values from the previous master key to the current one, in batches, while the service runs. A value
+ * is replaced only if it is unchanged since it was read, so concurrent writes of the service are kept. Values that are
+ * already done are skipped, so an interrupted run can be repeated. Decision D-25.
  */
 import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { whileUnavailable } from "../database/unavailable.ts"
 import type { Purpose, Sealing } from "./MasterKey.ts"
 
-/** A column of sealed values: what they are sealed for, and how each is told apart and bound. */
+/** A column of encrypted values: their purpose, and how each value is identified and bound. */
 export interface SealedColumn {
   readonly purpose: Purpose
   readonly table: string
   readonly column: string
   /** Columns of the primary key with their types. */
   readonly key: ReadonlyArray<readonly [name: string, type: "text" | "bigint"]>
-  /** The context that a value was sealed with, as an SQL expression over its row. */
+  /** The context that a value is bound to, as an SQL expression over its row. */
   readonly context: string
 }
 
 /** What was found in a column. */
 export interface Reencrypted {
-  /** Values looked at. */
+  /** Values that were read. */
   readonly checked: number
-  /** Values moved to the current key. */
+  /** Values re-encrypted with the current key. */
   readonly reencrypted: number
-  /** Values that neither key opens; they were left as they are. */
+  /** Values that neither key decrypts; they are left unchanged. */
   readonly unreadable: number
 }
 
 /** Values that one statement reads or writes. */
 const BATCH = 500
 
-/** A row that somebody holds, or a database that restarts, is waited for. */
+/** Waits for locked rows and for a database that restarts. */
 const patiently = whileUnavailable("1 second", "30 seconds")
 
 interface Row {
@@ -41,7 +41,7 @@ interface Row {
   readonly sealed: Buffer
 }
 
-/** Moves a column's values. `onBatch` is told how far it is. Fails with the database's error when it stays away. */
+/** Re-encrypts a column. `onBatch` gets the progress. Fails with the database's error if Postgres stays away. */
 export const reencrypt = (
   sql: SqlClient.SqlClient,
   master: Sealing,

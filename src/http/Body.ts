@@ -1,6 +1,7 @@
 /**
- * JSON bodies: read within the limit, strictly as UTF-8, and decoded against the contract; every field at fault is
- * told. A field that the contract does not have is refused, so a misspelt one never passes unnoticed. Decision D-4.
+ * JSON bodies: read within the limit, strictly as UTF-8, and decoded against the contract; every invalid field is
+ * reported. A field that the contract does not have is rejected, so a misspelled one is never ignored silently. Decision
+ * D-4.
  */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect, ParseResult, Schema } from "effect"
@@ -10,33 +11,36 @@ import { currentRequest } from "./RequestContext.ts"
 /** Largest body of the public API, in bytes. Decision D-4. */
 export const MAX_BODY = 64 * 1024
 
-/** 400 of paths with a body. */
+/** 400 of routes with a body. */
 export const InvalidBody = problems("InvalidBody", "malformed_json", "invalid_body", "invalid_parameter", "unknown_parameter")
-/** 413 of paths with a body. */
+/** 413 of routes with a body. */
 export const PayloadTooLarge = problems("PayloadTooLarge", "payload_too_large")
-/** 415 of paths with a body. */
+/** 415 of routes with a body. */
 export const UnsupportedMediaType = problems("UnsupportedMediaType", "unsupported_media_type")
 
-/** How a body can fail to be read. */
+/** Errors of reading a body. */
 export type BodyProblem = ProblemOf<"malformed_json" | "invalid_body" | "payload_too_large" | "unsupported_media_type">
 
-/** Deepest nesting of a body. Nothing in the contract comes near it. */
+/** Deepest nesting of a body. Valid bodies are far flatter. */
 const MAX_DEPTH = 32
 
 const isDeeper = (value: unknown, depth: number): boolean =>
   typeof value === "object" && value !== null && (depth === 0 || Object.values(value).some((one) => isDeeper(one, depth - 1)))
 
-/** Whether parsed JSON is nested deeper than 32 levels: to decode it, or to say what is wrong with it, would exhaust the stack. */
+/** Whether parsed JSON is nested deeper than 32 levels: decoding it, or describing its errors, would exhaust the stack. */
 export const isTooDeep = (value: unknown): boolean => isDeeper(value, MAX_DEPTH)
 
-/** The request's body, whole. Fails when the caller goes away or takes longer than the listener waits. */
+/** The complete body of the request. Fails if the client disconnects or takes longer than the listener waits. */
 export const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.zipLeft(
     request.arrayBuffer,
     Effect.map(currentRequest, ({ bodyRead }) => bodyRead())
   )
 
-/** The text of the request's body, of at most so many bytes; `tooLarge` says so of more. A request without one gives the empty text. */
+/**
+ * The text of the request's body, of at most so many bytes; longer ones fail with the detail `tooLarge`. Empty for a
+ * request without a body.
+ */
 export const text = (maximum: number, tooLarge: string) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -57,7 +61,7 @@ const mediaType = (types: ReadonlyArray<string>) =>
       : problem("unsupported_media_type", `Send the body as ${types.join(" or ")}.`)
   })
 
-/** Reads a JSON body and decodes it. `types` are the media types that are taken. */
+/** Reads a JSON body and decodes it. `types` are the accepted media types. */
 export const json = <A, I>(
   schema: Schema.Schema<A, I>,
   types: ReadonlyArray<string> = ["application/json"]
@@ -75,16 +79,16 @@ export const json = <A, I>(
   })
 }
 
-/** A body that does not match its schema, with every field at fault. */
+/** A body that does not match its schema, with every invalid field. */
 const invalidBody = (error: ParseResult.ParseError) => {
   const byField = Map.groupBy(ParseResult.ArrayFormatter.formatErrorSync(error), ({ path }) => path.map(String).join("."))
   const names = [...byField.keys()]
-  // What is wrong inside a list is told of its item; that the list might as well be absent helps nobody.
+  // An error inside a list is reported for its item; that the list may also be absent is no help.
   const told = [...byField].filter(([field, issues]) => !names.some((name) => name.startsWith(`${field}.`)) || issues.some(isWritten))
   return invalidFields(told.map(([field, issues]) => ({ in: "body", field, code: codeOf(issues), detail: detailOf(issues) })))
 }
 
-/** `invalid_body` for fields that are at fault for reasons that a schema cannot know. */
+/** `invalid_body` for fields that are invalid for reasons that a schema cannot express. */
 export const invalidFields = (fields: ReadonlyArray<FieldIssue>) => {
   const [first] = fields
   return problem(
@@ -94,18 +98,18 @@ export const invalidFields = (fields: ReadonlyArray<FieldIssue>) => {
   )
 }
 
-/** One field of a body that is at fault. */
+/** One invalid field of a body. */
 export const fieldIssue = (field: string, detail: string, code = "invalid"): FieldIssue => ({ in: "body", field, code, detail })
 
 type Issues = ReadonlyArray<ParseResult.ArrayFormatterIssue>
 
-/** Whether an issue has a sentence that was written for people. */
+/** Whether an issue has a message written for people. */
 const isWritten = ({ message }: ParseResult.ArrayFormatterIssue): boolean => /^must /.test(message)
 
 const codeOf = (issues: Issues) =>
   issues.some(({ _tag }) => _tag === "Unexpected") ? "unknown_field" : issues.some(({ _tag }) => _tag === "Missing") ? "missing" : "invalid"
 
-/** A type of the contract as people call it. */
+/** The everyday name of a type of the contract. */
 const wordOf = (type: string): string =>
   type === "string"
     ? "a text"
@@ -117,7 +121,7 @@ const wordOf = (type: string): string =>
           ? "a list"
           : "an object"
 
-/** What is wrong with a field: what was written for people, or what the alternatives of its type come to. */
+/** What is wrong with a field: the message written for people, or what the alternatives of its type have in common. */
 const detailOf = (issues: Issues): string => {
   const code = codeOf(issues)
   if (code === "unknown_field") return "is not a field of this body"

@@ -1,14 +1,14 @@
 /**
- * Who is calling. The socket's peer, unless the peer is a trusted proxy: then `X-Forwarded-For` is read from
- * the right, and the first hop that is no trusted proxy is the caller. Anyone can write the left end of that
- * header, so the left end decides nothing. Decision D-11.
+ * The client's address. It is the socket's peer, unless the peer is a trusted proxy: then `X-Forwarded-For` is read from
+ * the right, and the first hop that is not a trusted proxy is the client. Anyone can write the left end of that header,
+ * so it is never used. Decision D-11.
  */
 import type { IPv4, IPv6 } from "ipaddr.js"
 import * as Format from "../settings/Format.ts"
 
 /**
- * The caller's address; undefined when the peer is unknown or a trusted proxy sends a hop that is no address
- * (an IP allowlist then rejects).
+ * The client's address; undefined if the peer is unknown or a trusted proxy sends a hop that is not an address (an IP
+ * allowlist then rejects the request).
  */
 export const clientAddress = (
   peer: string | undefined,
@@ -30,8 +30,8 @@ export const clientAddress = (
 const NEARBY = new Set(["loopback", "private", "uniqueLocal", "linkLocal"])
 
 /**
- * Whether a peer looks like a proxy that nobody named: it is nearby, says for whom it asks, and is not trusted. All who
- * come through it are one caller then.
+ * Whether a peer looks like a proxy that is missing in TRUSTED_PROXIES: it is nearby, sends `X-Forwarded-For`, and is not
+ * trusted. All clients behind it then count as one.
  */
 export const unnamedProxy = (peer: string | undefined, forwardedFor: string | null, trusted: ReadonlyArray<Format.Cidr>): boolean => {
   if (forwardedFor === null || peer === undefined) return false
@@ -42,6 +42,6 @@ export const unnamedProxy = (peer: string | undefined, forwardedFor: string | nu
 /** Some proxies write `203.0.113.7:4711` or `[2001:db8::1]:4711`. */
 const withoutPort = (text: string): string => /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text
 
-/** A caller as limits count them: an IPv6 caller has a whole /64 to call from, so the /64 is what counts. */
+/** The client as rate limits count it: in IPv6 the /64, because one client has a whole /64. */
 export const networkOf = (address: IPv4 | IPv6): string =>
   address.kind() === "ipv4" ? address.toString() : address.toByteArray().slice(0, 8).join(".")

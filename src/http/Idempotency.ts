@@ -1,7 +1,7 @@
 /**
- * `Idempotency-Key`: a mutation that is sent again with the same key and body answers what it answered first, secret
- * included, and does nothing. The answer is stored, sealed, in the transaction of the mutation, so that a process
- * killed at any point has either done both or neither. Decision D-13.
+ * `Idempotency-Key`: a mutation that is repeated with the same key and body gets the first response, including its
+ * secret, and does nothing. The response is stored, encrypted, in the transaction of the mutation, so a process killed at
+ * any point has done both or neither. Decision D-13.
  */
 
 import { createHash } from "node:crypto"
@@ -19,10 +19,10 @@ export const IdempotencyInProgress = problems("IdempotencyInProgress", "idempote
 /** 422 of mutations that take the header. */
 export const IdempotencyKeyReused = problems("IdempotencyKeyReused", "idempotency_key_reused")
 
-/** How the header can be at fault. */
+/** Errors of the header. */
 export type IdempotencyProblem = ProblemOf<"idempotency_in_progress" | "idempotency_key_reused" | "invalid_parameter">
 
-/** The header, as the contract names it; what it holds is judged here and not by the contract. */
+/** The header in the contract; its value is checked here, not by the contract. */
 export const IdempotencyHeaders = Schema.Struct({
   "idempotency-key": Schema.optional(
     Schema.String.annotations({
@@ -38,16 +38,16 @@ export const IdempotencyHeaders = Schema.Struct({
   )
 })
 
-/** An answer as it is kept: status and JSON. */
+/** A stored response: status and JSON. */
 export interface Kept {
   readonly status: number
   readonly body: unknown
 }
 
-/** What an answer is bound to: the caller and its key. */
+/** What a stored response is bound to: the caller and the key. */
 const contextOf = (caller: string, key: string) => `${caller}\n${key}`
 
-/** Where kept answers are at rest. */
+/** Where stored responses are encrypted. */
 export const sealedAnswers: SealedColumn = {
   purpose: "idempotent-answer",
   table: "idempotency_keys",
@@ -61,7 +61,7 @@ export const sealedAnswers: SealedColumn = {
 
 const form = /^[!-~]{1,255}$/
 
-/** JSON with its keys in order, so that the same body in another spelling is the same body. */
+/** JSON with sorted keys, so that the same body in another spelling is equal. */
 const canonical = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(canonical)
@@ -73,7 +73,7 @@ const canonical = (value: unknown): unknown =>
         )
       : value
 
-/** What was sent to a mutation that takes no body, as text: nothing is done with it, but another one is another request. */
+/** The text that was sent to a mutation without a body: it is not used, but a different text is a different request. */
 export const sentText = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   const length = Number(request.headers["content-length"] ?? 0)
@@ -83,9 +83,9 @@ export const sentText = Effect.gen(function* () {
 })
 
 /**
- * Runs a mutation in a transaction, at most once for each key of a caller within 24 hours. `caller` is whose keys
- * they are, `body` what the mutation is asked with. Without the header the mutation just runs. Whether the caller may
- * ask at all is to be judged before: a kept answer is given again as it is.
+ * Runs a mutation in a transaction, at most once for each key of a caller within 24 hours. `caller` is the owner of the
+ * keys, `body` the input of the mutation. Without the header the mutation just runs. Check the caller's permissions
+ * first: a stored response is returned as it is.
  */
 export const once = <E, R>(
   sql: SqlClient.SqlClient,
@@ -101,14 +101,14 @@ export const once = <E, R>(
     Effect.map(transaction(sql)(identity === undefined ? mutation : guarded(sql, identity, mutation)), respond)
   )
 
-/** What tells one mutation from another: whose key it is, and what was sent with it. */
+/** What identifies a mutation: whose key it is, and what was sent with it. */
 export interface Identity {
   readonly caller: string
   readonly key: string
   readonly fingerprint: Buffer
 }
 
-/** The identity that the request at hand has by its header; undefined without one. `body` is what was sent. */
+/** The identity of the current request by its header; undefined without one. `body` is what was sent. */
 export const identify = (
   caller: string,
   body: unknown
@@ -128,10 +128,13 @@ export const identify = (
     return { caller, key, fingerprint }
   })
 
-/** A kept answer as a response. */
+/** A stored response as an HTTP response. */
 export const respond = ({ body, status }: Kept) => HttpServerResponse.raw(JSON.stringify(body), { status, contentType: "application/json" })
 
-/** Runs a mutation unless its identity has a kept answer, which is then the answer; to be run in the mutation's transaction. */
+/**
+ * Runs a mutation unless its identity has a stored response, which is returned instead. Call it in the mutation's
+ * transaction.
+ */
 export const guarded = <E, R>(
   sql: SqlClient.SqlClient,
   { caller, fingerprint, key }: Identity,

@@ -1,16 +1,16 @@
 /**
- * Pages: every list has one shape, one pair of parameters and one way to continue. A page is asked for with
- * one row more than `limit`, so `nextCursor` is null exactly on the last page. A cursor holds the sort key of
- * the last row, sealed and bound to the list, its path ids and its filters; it grants nothing, because access
- * is evaluated anew on each page. Spec: Common rules 2. Decisions D-1, D-2, D-3.
+ * Pagination: every list has the same shape, parameters and cursors. A page is queried with one row more than `limit`, so
+ * `nextCursor` is null exactly on the last page. A cursor is the sort key of the last row, encrypted and bound to the
+ * list, its path ids and its filters. It grants no access: access is evaluated again for each page. Spec: Common rules 2.
+ * Decisions D-1, D-2, D-3.
  */
 import { Effect, Schema } from "effect"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { type Problem, problem } from "./Problem.ts"
 
-/** Rows of a page when `limit` is absent. Spec: Limits. */
+/** Default `limit`. Spec: Limits. */
 export const DEFAULT_LIMIT = 100
-/** Most rows of a page. */
+/** Largest `limit`. */
 export const MAX_LIMIT = 500
 
 const Limit = Schema.transform(
@@ -34,7 +34,7 @@ export const PageParams = {
   )
 }
 
-/** The shape of every list answer. */
+/** The shape of every list response. */
 export const Page = <A, I, R>(item: Schema.Schema<A, I, R>, identifier: string) =>
   Schema.Struct({
     data: Schema.Array(item),
@@ -47,14 +47,14 @@ export const Page = <A, I, R>(item: Schema.Schema<A, I, R>, identifier: string) 
 /** A sort key: the last row's values of the columns that order the list, as text. */
 export type Key = ReadonlyArray<string>
 
-/** What a page is of: the list's name, its path ids and its filters; a cursor is bound to all of it. */
+/** What a cursor is bound to: the list's name, its path ids and its filters. */
 export interface Of {
   readonly list: string
   readonly path?: ReadonlyArray<string>
   readonly filters?: Readonly<Record<string, unknown>>
 }
 
-/** One page of rows, before it is written. */
+/** One page of rows, not yet encoded. */
 export interface PageOf<Row> {
   readonly rows: ReadonlyArray<Row>
   readonly limit: number
@@ -65,7 +65,7 @@ interface Ask<Row, E, R> {
   readonly of: Of
   readonly limit: number
   readonly cursor: string | undefined
-  /** How many values the sort key has. */
+  /** Number of values in the sort key. */
   readonly keyLength: number
   /** At most `take` rows after the key, in the list's order. */
   readonly fetch: (after: Key | null, take: number) => Effect.Effect<ReadonlyArray<Row>, E, R>
@@ -89,13 +89,14 @@ const invalidCursor = () =>
 const isKey = (value: unknown, length: number): value is Key =>
   Array.isArray(value) && value.length === length && value.every((part) => typeof part === "string")
 
-/** The typed pagination layer: seals and opens cursors, and cuts pages. */
+/** The typed pagination layer: encrypts and decrypts cursors, and cuts pages. */
 export class Pages extends Effect.Service<Pages>()("custody/Pages", {
   effect: Effect.map(MasterKey, (master) => {
     const open = (context: string, cursor: string, length: number): Key | undefined => {
       if (cursor.length > 256) return undefined
       const sealed = Buffer.from(cursor, "base64url")
-      // The decoder passes over what it does not know and over spare bits: only the text that was given out is a cursor.
+      // The base64 decoder ignores unknown characters and spare bits; only the exact text that was issued is a valid
+      // cursor.
       if (sealed.toString("base64url") !== cursor) return undefined
       const plain = master.open("cursor", sealed, context)
       const key: unknown = plain === undefined ? undefined : JSON.parse(plain.toString())
@@ -104,7 +105,7 @@ export class Pages extends Effect.Service<Pages>()("custody/Pages", {
     const seal = (context: string, key: Key) => master.seal("cursor", Buffer.from(JSON.stringify(key)), context).toString("base64url")
 
     return {
-      /** One page. Fails with `invalid_cursor` for a cursor of another list, other filters, or none of ours. */
+      /** One page. Fails with `invalid_cursor` for a cursor that this list did not issue with these filters. */
       cut: <Row, E, R>(ask: Ask<Row, E, R>): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> =>
         Effect.flatMap(
           Effect.sync(() => (ask.cursor === undefined ? null : open(contextOf(ask.of), ask.cursor, ask.keyLength))),
@@ -124,13 +125,13 @@ export class Pages extends Effect.Service<Pages>()("custody/Pages", {
   static readonly layer = this.Default
 }
 
-/** A page as its answer, each row turned by `toItem`. */
+/** A page as a response, with each row mapped by `toItem`. */
 export const answer = <Row, Item>(page: PageOf<Row>, toItem: (row: Row) => Item) => ({
   data: page.rows.map(toItem),
   pagination: { limit: page.limit, nextCursor: page.nextCursor }
 })
 
-/** A page whose rows are JSON text already, as the answer's text. */
+/** A page whose rows are JSON text already, as the response's text. */
 export const answerText = (page: PageOf<{ readonly json: string }>): string => {
   let data = ""
   for (const row of page.rows) data += data === "" ? row.json : `,${row.json}`

@@ -1,15 +1,12 @@
-/**
- * Parameters of a request, strictly: one that is not in the contract, or is given twice, is refused, since a
- * misspelt filter must never return unfiltered data. Decision D-1.
- */
+/** Strict request parameters: one that */
 import { Schema } from "effect"
 import { GivenId } from "../values/givenId.ts"
 
-/** The query parameters of an endpoint; none but these. */
+/** The query parameters of an endpoint; all others are rejected. */
 export const query = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct(fields).annotations({ parseOptions: { onExcessProperty: "error", errors: "all" } })
 
-/** An endpoint without query parameters. A record of nothing: a struct without fields would take any. */
+/** An endpoint without query parameters. A record of never: a struct without fields would accept any parameter. */
 export const noQuery = Schema.Record({ key: Schema.String, value: Schema.Never }).annotations({ parseOptions: { errors: "all" } })
 
 /** An id in a path; a malformed one is a 404. Decision D-14. */

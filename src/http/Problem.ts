@@ -1,12 +1,12 @@
 /**
- * The one error envelope: RFC 9457 `application/problem+json` on every answer that is not 2xx. Each code
- * has one status and one title, here and nowhere else; a handler fails with a {@link Problem} of a code
- * that its contract names, and the error boundary (errorBoundary.ts) writes it. Spec: Errors 1. Decision D-4.
+ * The error envelope: RFC 9457 `application/problem+json` on every response that is not 2xx. Each code has one status and
+ * one title, defined here. A handler fails with a {@link Problem} whose code is in its contract, and the error boundary
+ * (errorBoundary.ts) writes it. Spec: Errors 1. Decision D-4.
  */
 import { HttpApiSchema } from "@effect/platform"
 import { Data, Schema } from "effect"
 
-/** Codes that only the web portal answers with, to its own pages; the API's documentation leaves them out. */
+/** Codes of the web portal only; the API's documentation leaves them out. */
 export const portalCodes = {
   signed_out: [401, "Not signed in"],
   sign_in_failed: [401, "The sign-in failed"],
@@ -58,7 +58,7 @@ export const codes = {
 /** A stable code of an error, in snake_case. */
 export type Code = keyof typeof codes
 
-/** One field at fault: where it stands, its name or path, a code, and a sentence. */
+/** One invalid field: where it is, its name or path, a code, and a sentence. */
 export const FieldIssue = Schema.Struct({
   in: Schema.Literal("path", "query", "header", "body"),
   field: Schema.String,
@@ -68,8 +68,8 @@ export const FieldIssue = Schema.Struct({
 export type FieldIssue = typeof FieldIssue.Type
 
 /**
- * A failure that the caller is told of. `detail` is a sentence for people and says nothing of the inside;
- * `headers` go on the answer beside the body (`Retry-After`, `Allow`, `WWW-Authenticate`).
+ * An error that the client gets. `detail` is a sentence for people and reveals nothing about internals; `headers` are
+ * added to the response (`Retry-After`, `Allow`, `WWW-Authenticate`).
  */
 export class Problem<C extends Code = Code> extends Data.TaggedError("Problem")<{
   readonly code: Code
@@ -79,7 +79,7 @@ export class Problem<C extends Code = Code> extends Data.TaggedError("Problem")<
   /** Further members of the body. */
   readonly members?: Readonly<Record<string, string>>
 }> {
-  /** Keeps problems of different codes apart for the type checker. */
+  /** Distinguishes problems of different codes for the type checker. */
   declare readonly _code: C
   get status(): number {
     return codes[this.code][0]
@@ -89,7 +89,7 @@ export class Problem<C extends Code = Code> extends Data.TaggedError("Problem")<
   }
 }
 
-/** The problems of some codes, one by one, so that a wider contract takes a narrower failure. */
+/** The problems of some codes as a union, so that a wider contract accepts a narrower failure. */
 export type ProblemOf<C extends Code> = C extends Code ? Problem<C> : never
 
 /** A problem of one code. */
@@ -103,7 +103,7 @@ export const problem = <C extends Code>(
   } = {}
 ): Problem<C> => new Problem<C>({ code, detail, ...more })
 
-/** The one 404: absent, hidden and malformed ids are the same answer to the byte. Spec: Errors 3. */
+/** The only 404: unknown, hidden and malformed ids get byte-identical responses. Spec: Errors 3. */
 export const notFound = (): Problem<"not_found"> => problem("not_found", "The resource does not exist, or this API key cannot access it.")
 
 /** The body of a problem, as it goes over the wire. */
@@ -143,7 +143,7 @@ export const problems = <const Codes extends readonly [Code, ...ReadonlyArray<Co
   )
   return Schema.transform(wire, self, {
     strict: true,
-    // The wire names one of the codes, so the problem is one of theirs.
+    // The body has one of the codes, so the problem is one of theirs.
     decode: ({ code, detail, errors }) => problem(code, detail, errors === undefined ? {} : { fields: errors }) as ProblemOf<Codes[number]>,
     encode: (value) => ({
       type: "",

@@ -1,44 +1,46 @@
 /**
- * What one request and its answer carry beside the HTTP message itself: the request id, the caller's
- * address, and the headers that middlewares add to whatever answer comes. Made by the listener, read by
- * the error boundary, credentials and logs.
+ * State of one request beside the HTTP message: the request id, the client's address, and the headers that middlewares
+ * add to the response. Created by the listener, read by the error boundary, authentication and logs.
  */
 import { Context, Effect, type Fiber } from "effect"
 import type { IPv4, IPv6 } from "ipaddr.js"
 import * as Id from "../values/Id.ts"
 
-/** One request in flight. Mutable on purpose: it lives exactly as long as its request. */
+/** One request in flight. Mutable on purpose: it lives as long as its request. */
 export interface RequestState {
-  /** `X-Request-Id`: the client's own when it has the form, otherwise ours. Decision D-4. */
+  /** `X-Request-Id`: the client's own if it is valid, otherwise generated. Decision D-4. */
   readonly requestId: string
-  /** The caller: the socket's peer, or the address that a trusted proxy vouches for. Decision D-11. */
+  /** The client: the socket's peer, or the address from a trusted proxy. Decision D-11. */
   readonly client: IPv4 | IPv6 | undefined
   /** Milliseconds since an arbitrary point, for the duration in the log. */
   readonly startedAt: number
-  /** Headers for the answer, success or not. */
+  /** Headers of the response, success or not. */
   readonly headers: Record<string, string>
-  /** Whether the handler has begun: what fails to fit its schema from here on is our fault, not the caller's. */
+  /**
+   * Whether the handler has begun: from then on a value that does not match its schema is the service's fault, not the
+   * client's.
+   */
   inHandler: boolean
   /** The key that authenticated, for the log. */
   keyId: string | undefined
-  /** Called once the whole body was read: from then on the time is the answer's, and no longer the caller's. */
+  /** Called when the whole body has been read: from then on the response's time counts, not the client's. */
   bodyRead: () => void
-  /** Lets the connection be idle for so many seconds before it is closed, for answers that take their time. */
+  /** Sets the idle timeout of the connection in seconds, for responses that take long. */
   allowIdle: (seconds: number) => void
 }
 
 export class RequestContext extends Context.Tag("custody/RequestContext")<RequestContext, RequestState>() {}
 
-/** The context of a fiber's request; the listener gives one to every request. */
+/** The context of a fiber's request; the listener provides one for every request. */
 export const current = (fiber: Fiber.RuntimeFiber<unknown, unknown>): RequestState =>
   Context.unsafeGet(fiber.currentContext, RequestContext)
 
-/** The context of the running request, for code whose type cannot name it: the framework's middlewares. */
+/** The context of the running request, for code that cannot require it in its type: the framework's middlewares. */
 export const currentRequest: Effect.Effect<RequestState> = Effect.withFiberRuntime((fiber) => Effect.succeed(current(fiber)))
 
 const own = /^[A-Za-z0-9_-]{8,64}$/
 
-/** A new context for the request id header and the caller. */
+/** A new context with the request id header and the client. */
 export const make = (given: string | null, client: IPv4 | IPv6 | undefined): RequestState => ({
   requestId: given !== null && own.test(given) ? given : Id.make("req"),
   client,

@@ -1,10 +1,16 @@
-/** The log's line of an answer: who asked what, and how it ended. It names the key, never the secret, and no query, which may hold a cursor. */
+/**
+ * The access log: one line per response, with the request and its outcome. It has the key's id, never the secret, and no
+ * query, which may contain a cursor.
+ */
 import { Effect, Runtime } from "effect"
 import { pathOf } from "./errorBoundary.ts"
 import { targetOf } from "./listener.ts"
 import type { RequestState } from "./RequestContext.ts"
 
-/** Logs an answer, in plain code. Reads that succeed are logged where `reads` says so, at debug level: there are thousands a second of them. */
+/**
+ * Logs a response; not an Effect, for speed. Successful reads are logged only if `reads` is set, at debug level, because
+ * there can be thousands per second.
+ */
 export const answerLog = (reads: boolean, runtime: Runtime.Runtime<never>) => {
   const run = Runtime.runFork(runtime)
   return (request: Request, { client, keyId, requestId, startedAt }: RequestState, status: number): void => {

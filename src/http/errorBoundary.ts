@@ -1,7 +1,7 @@
 /**
- * The error boundary: every answer leaves through here. It refuses what no route should see (a URI that is too long,
- * an answer that the caller cannot take), turns every failure into the error envelope, logs what is our fault
- * once, and puts the request id on the answer. Decision D-4.
+ * The error boundary: every response passes through it. It rejects what no route should see (a URI that is too long, an
+ * `Accept` that no response can satisfy), turns every failure into the error envelope, logs defects once, and sets the
+ * request id. Decision D-4.
  */
 import { HttpApiError, type HttpApp, type HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Cause, Chunk, Effect } from "effect"
@@ -12,15 +12,15 @@ import { currentRequest, type RequestState } from "./RequestContext.ts"
 /** Longest request target. */
 const MAX_URI = 8_192
 
-/** What the error boundary needs to know of the routes behind it. */
+/** What the error boundary needs to know about the routes behind it. */
 export interface Routes<R> {
-  /** Paths that are served without a key. */
+  /** Paths that need no key. */
   readonly isPublic: (path: string) => boolean
-  /** Methods that the path has; empty for an unknown path. */
+  /** Methods of a path; empty for an unknown path. */
   readonly methods: (path: string) => ReadonlyArray<string>
   /** Authentication, which comes before routing. */
   readonly authenticate: Effect.Effect<unknown, Problem, R>
-  /** What a caller is told while Postgres cannot answer, where there is more to say than that. */
+  /** What the response says while Postgres is unavailable, if there is more to say. */
   readonly unavailable?: string
 }
 
@@ -36,7 +36,7 @@ export const methodsIn = <E, R>(router: HttpRouter.HttpRouter<E, R>) => {
 /** A request's target without its query. */
 export const pathOf = (url: string): string => url.split("?", 1)[0] ?? url
 
-/** Whether an `Accept` header takes JSON, or one of the other types. */
+/** Whether an `Accept` header accepts JSON, or one of the other types. */
 export const takes = (accept: string | undefined, others: ReadonlyArray<string> = []): boolean =>
   accept === undefined ||
   accept.trim() === "" ||
@@ -49,10 +49,10 @@ export const takes = (accept: string | undefined, others: ReadonlyArray<string> 
     )
   })
 
-/** What paths answer with that is not JSON. */
+/** Media types, other than JSON, that paths respond with. */
 const otherTypes: Readonly<Record<string, ReadonlyArray<string>>> = { "/v1/event-feed/stream": ["text/event-stream"] }
 
-/** Wraps the API's app so that nothing but an answer comes out. */
+/** Wraps the API's app so that it always returns a response. */
 export const errorBoundary =
   <R>(routes: Routes<R>) =>
   <E, R2>(app: HttpApp.Default<E, R2>): HttpApp.Default<never, R | R2> =>
@@ -67,9 +67,9 @@ export const errorBoundary =
     )
 
 /**
- * Refuses what the contract's decoding cannot see: an `Accept` header that does not take JSON; a `;` or `#` in the
- * path, which the router would take for the start of the query; a parameter named `__proto__`, which the framework's
- * parameter object swallows. Comes after authentication.
+ * Rejects what the contract's decoding cannot see: an `Accept` header without JSON; a `;` or `#` in the path, which the
+ * router would read as the start of the query; a parameter named `__proto__`, which the framework's parameter object
+ * drops. Runs after authentication.
  */
 export const acceptable = (
   { headers, url }: HttpServerRequest.HttpServerRequest,
@@ -120,7 +120,7 @@ const problemOf = <R>(
   return Effect.as(Effect.logError("a request failed", cause), problem("internal_error", "The request could not be completed."))
 }
 
-/** An unknown path or method: first who asks, then what exists. */
+/** An unknown path or method: authenticates first, then says what exists. */
 const unrouted = <R>(
   request: HttpServerRequest.HttpServerRequest,
   context: RequestState,
@@ -128,7 +128,7 @@ const unrouted = <R>(
 ): Effect.Effect<Problem, never, R> => {
   const path = pathOf(request.url)
   const methods = routes.methods(path)
-  // A path whose text cannot be decoded matches a pattern and still names nothing.
+  // A path that cannot be decoded matches a pattern but names nothing.
   const answer = (): Problem =>
     methods.length === 0 || methods.includes(request.method)
       ? notFound()
@@ -140,7 +140,7 @@ const unrouted = <R>(
   })
 }
 
-/** Parameters that do not fit the contract. Path ids are any text, so what does not fit stands in the query. */
+/** Parameters that do not match the contract. Path ids can be any text, so an error is always in the query. */
 const decodeProblem = (error: HttpApiError.HttpApiDecodeError, request: HttpServerRequest.HttpServerRequest): Problem => {
   const query = new URLSearchParams(request.url.split("?", 2)[1])
   const byField = Map.groupBy(error.issues, (issue) => String(issue.path[0] ?? ""))
@@ -175,7 +175,7 @@ const invalidParameters = (fields: ReadonlyArray<FieldIssue>): Problem => {
   )
 }
 
-/** What a schema says of a value: the first thing that it says in its own words, or the values that would fit. */
+/** A schema's message about a value: the first one written for people, or the allowed values. */
 const plain = (messages: ReadonlyArray<string>): string => {
   const said = messages.find((message) => /^(must|is) /.test(message))
   if (said !== undefined) return said

@@ -1,9 +1,8 @@
 /**
- * The fast path: the way of a hot read from the request to its handler without the framework's router. A fast path is
- * made from the contract's endpoint and takes the request only in its plainest form: the path with a plain id, a query
- * without escapes that decodes by the contract's schema. Whatever is not plain, and whatever is at fault, goes the
- * framework's way, which answers it; so it adds speed and no behaviour. Authorization, handler and error boundary are the
- * very same on both.
+ * The fast path: calls the handler of a hot read without the framework's router. It is derived from the contract's
+ * endpoint and accepts a request only in its plainest form: the path with a plain id, and a query without escapes that
+ * decodes with the contract's schema. Everything else, including errors, is left to the framework, so the fast path adds
+ * speed and no behavior. Both use the same authorization, handler and error boundary.
  */
 import { type HttpApp, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { Context, Effect, Either, Schema } from "effect"
@@ -11,19 +10,19 @@ import type { Problem } from "./Problem.ts"
 
 /** A hot read. */
 export interface FastPath<Caller, Query, QueryText> {
-  /** Path as the contract writes it, with one id: `/v1/vaults/:vaultId/transactions`. */
+  /** The path in the contract, with one id: `/v1/vaults/:vaultId/transactions`. */
   readonly path: string
   readonly query: Schema.Schema<Query, QueryText>
-  /** Who may, as the route's middleware says. */
+  /** The authorization that the route's middleware does. */
   readonly authorize: Effect.Effect<Caller, Problem, HttpServerRequest.HttpServerRequest>
   readonly handle: (caller: Caller, id: string, query: Query) => Effect.Effect<HttpServerResponse.HttpServerResponse, Problem>
 }
 
-/** Ids and query texts that mean the same to every parser. */
+/** Ids and query texts that every parser reads the same way. */
 const ID = "([A-Za-z0-9_-]{1,100})",
   QUERY = "(?:\\?([A-Za-z0-9_=&.:-]*))?"
 
-/** An app that takes the plain requests of a hot read and hands every other one on. */
+/** An app that handles plain requests of a hot read and passes every other one on. */
 export const fastPath = <Caller, Query, QueryText>({ authorize, handle, path, query }: FastPath<Caller, Query, QueryText>) => {
   const pattern = new RegExp(`^${path.replace(/:\w+/, ID)}${QUERY}$`)
   const decode = Schema.decodeUnknownEither(query)

@@ -1,12 +1,12 @@
 /**
- * A handler of the contract. What fails to fit its schema after the handler began is the service's fault: the
- * framework reports a response that does not fit as a decode error, and the error boundary tells the two apart by this.
+ * A handler of the contract. A value that does not match its schema after the handler began is the service's fault: the
+ * framework reports an invalid response as a decode error, and this lets the error boundary tell the two apart.
  */
 import { Effect, FiberRef } from "effect"
 import { current } from "./RequestContext.ts"
 
 /**
- * Names a handler after the spec's verb, for traces, and marks that it began. The span is made only where traces are
+ * Names a handler after the spec's verb, for traces, and marks that it began. The span is created only if traces are
  * exported: an unused one costs as much as the rest of a handler.
  */
 export const handler =

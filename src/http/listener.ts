@@ -1,8 +1,8 @@
 /**
- * One HTTP listener: Bun's server in front, an Effect app behind. Effect's own Bun server ends requests in
- * flight the moment its scope closes, and answers 404 meanwhile, which in this API means "no such vault"; so
- * the listener is ours: when the scope closes it stops accepting, lets requests in flight finish for up to
- * 15 s, and only then lets go. It also knows who is calling, which Effect's proxy middleware gets wrong.
+ * An HTTP listener: Bun's server in front of an Effect app. Effect's own Bun server aborts requests in flight as soon as
+ * its scope closes, and meanwhile answers 404, which in this API means "no such vault". This listener stops accepting,
+ * lets requests in flight finish for up to 15 s, and then closes. It also determines the client's address, which Effect's
+ * proxy middleware gets wrong.
  */
 
 import * as fs from "node:fs"
@@ -19,21 +19,24 @@ export class ListenError extends Data.TaggedError("ListenError")<{ readonly mess
 
 /** Where and how to listen. */
 export interface Listener {
-  /** What the listener is, and the setting of its port, for messages. */
+  /** Name of the listener, and the setting of its port, for messages. */
   readonly name: string
   readonly portSetting: string
   readonly host: string
-  /** 0 takes a free port. */
+  /** 0 for any free port. */
   readonly port: number
   readonly tls?: { readonly certFile: string; readonly keyFile: string } | undefined
   readonly trustedProxies: ReadonlyArray<Cidr>
-  /** Most bytes of a request body that are ever read, somewhat more than the app's own limit, which answers with the envelope. */
+  /**
+   * Most bytes that are ever read of a request body; slightly more than the app's own limit, which responds with the
+   * envelope.
+   */
   readonly maxBody: number
-  /** How long a caller may take to send a body; as long as an idle connection is kept when absent. */
+  /** How long a client may take to send a body; default: as long as an idle connection is kept. */
   readonly bodySeconds?: number
-  /** Called when the listener stops, before it waits for requests in flight: answers that do not end by themselves are to end now. */
+  /** Called when the listener stops, before it waits for requests in flight: ends responses that would not end on their own. */
   readonly onDrain?: () => void
-  /** Called once for each answer, in plain code: it is on every request's way. */
+  /** Called once per response; not an Effect, for speed. */
   readonly onAnswer?: (request: Request, state: RequestState, status: number) => void
 }
 
@@ -72,7 +75,8 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
           state.bodyRead = () => server.timeout(request, IDLE_SECONDS)
         }
         state.allowIdle = (seconds) => server.timeout(request, seconds)
-        // The fiber starts with its services instead of being provided with them, which costs a third as much.
+        // The fiber starts with its services in its context instead of being provided with them, which costs a third as
+        // much.
         const services = new Map(base.unsafeMap)
         services.set(HttpServerRequest.HttpServerRequest.key, HttpServerRequest.fromWeb(bounded(request, listener.maxBody)))
         services.set(RequestContext.key, state)
@@ -83,7 +87,7 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
         fiber.addObserver((exit) => {
           request.signal.removeEventListener("abort", abort)
           const headers = { ...state.headers, "x-request-id": state.requestId }
-          // What is thrown here nobody else catches: it would be the end of the process and not of the request.
+          // Nobody else catches what is thrown here: it would end the process instead of the request.
           try {
             const response = Exit.isSuccess(exit)
               ? webResponse(exit.value, headers, request.method === "HEAD", runtime)
@@ -109,12 +113,12 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
 const hasBody = ({ headers, method }: Request): boolean =>
   method !== "GET" && method !== "HEAD" && (Number(headers.get("content-length") ?? 0) > 0 || headers.has("transfer-encoding"))
 
-/** Bun would refuse a larger body without the envelope, so its limit is out of the way. */
+/** Bun would reject a larger body without the envelope, so its own limit is set out of reach. */
 const NO_LIMIT = 2 ** 40
 
 /**
- * The request with at most `maxBody` bytes of a body whose length nobody told. The app sees a body past its limit
- * and says so; one whose Content-Length is past it need not be read at all.
+ * The request with at most `maxBody` bytes of a body of unknown length. The app sees that a body exceeds its limit and
+ * says so; a body whose Content-Length exceeds it is never read.
  */
 const bounded = (request: Request, maxBody: number): Request => {
   if (request.method === "GET" || request.method === "HEAD") return request
@@ -140,8 +144,8 @@ const bounded = (request: Request, maxBody: number): Request => {
 }
 
 /**
- * Path and query of a request. Its `url` is not always one: with a `Host` that no URL can have it is text that does not
- * parse, and without `Host` it is the path alone.
+ * Path and query of a request. Its `url` is not always valid: with an invalid `Host` it does not parse, and without
+ * `Host` it is the path only.
  */
 export const targetOf = (url: string): string => {
   const scheme = url.indexOf("://")
@@ -150,7 +154,7 @@ export const targetOf = (url: string): string => {
   return path < 0 ? "/" : url.slice(path)
 }
 
-/** The answer with the headers that belong to the request, whatever the answer is. */
+/** The response with the headers that every response to the request has. */
 const webResponse = (
   response: HttpServerResponse.HttpServerResponse,
   extra: Readonly<Record<string, string>>,
@@ -161,7 +165,7 @@ const webResponse = (
   if (body._tag !== "Raw" || typeof body.body !== "string") {
     return HttpServerResponse.toWeb(HttpServerResponse.setHeaders(response, extra), { withoutBody: isHead, runtime })
   }
-  // A text that goes out as it is needs no copy into bytes first.
+  // Text that is sent unchanged needs no copy into bytes first.
   const headers = { ...response.headers, ...extra }
   return isHead
     ? new Response(null, { status: response.status, headers: { ...headers, "content-length": String(Buffer.byteLength(body.body)) } })
@@ -194,7 +198,7 @@ const start = (listener: Listener, handle: (request: Request, server: Server<und
       })
   })
 
-/** Idle connections close at once, requests in flight finish, new ones are refused. */
+/** Idle connections close immediately, requests in flight finish, new ones are refused. */
 const drain = (server: Server<undefined>) =>
   Effect.promise(() => server.stop()).pipe(
     Effect.interruptible,

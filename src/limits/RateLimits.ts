@@ -1,8 +1,8 @@
 /**
- * Counting who does something how often, in the memory of the process. It goes by the monotonic clock: when the time
- * of a machine is set back, a count that went by it would stand still until that time has passed once more, and
- * whoever had used up its burst would be refused for as long. The library's store never forgets a key, so each key has
- * a store of its own, and the keys that were used last are kept. Decision D-12.
+ * Rate limits in the memory of the process. They use the monotonic clock: if the machine's clock were set back, counts
+ * based on it would stop until the old time is reached again, and clients that had used up their burst would be rejected
+ * for that long. The library's store never forgets a key, so each key has its own store, and the most recently used keys
+ * are kept. Decision D-12.
  */
 import { RateLimiter } from "@effect/experimental"
 import { Clock, Effect, Layer } from "effect"
@@ -22,5 +22,5 @@ const store = Layer.sync(RateLimiter.RateLimiterStore, () => {
   })
 })
 
-/** A limiter with counts of its own. */
+/** A limiter with its own counts. */
 export const layer: Layer.Layer<RateLimiter.RateLimiter> = Layer.provide(RateLimiter.layer, store)

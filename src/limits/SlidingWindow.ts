@@ -1,10 +1,11 @@
 /**
- * How often something happened lately, per key, in bounded memory: anybody can make up addresses and names, so the least
- * recently used keys are forgotten first. Times are on the monotonic clock, which nobody can set back.
+ * Sliding windows in bounded memory: counts how often something happened recently, per key. Anybody can make up addresses
+ * and names, so the least recently used keys are forgotten first. Times are on the monotonic clock, which cannot be set
+ * back.
  */
 import { LRUCache } from "lru-cache"
 
-/** Keys that are remembered at the most. */
+/** Most keys that are remembered. */
 export const REMEMBERED = 50_000
 
 /** The times of the last `windowMs`, per key: how often something happened in any stretch of that length. */
@@ -16,7 +17,7 @@ export class SlidingWindow {
     this.#windowMs = windowMs
   }
 
-  /** Notes that it happened now. Returns how often it did within the window. */
+  /** Records an occurrence. Returns how many there were within the window. */
   note(key: string): number {
     const now = performance.now()
     const times = this.#times.memo(key)
@@ -24,7 +25,7 @@ export class SlidingWindow {
     return times.push(now)
   }
 
-  /** Milliseconds until it happened fewer than `limit` times within the window; 0 when it did. */
+  /** Milliseconds until there are fewer than `limit` occurrences within the window; 0 if there are. */
   roomIn(key: string, limit: number): number {
     const now = performance.now()
     const times = this.#times.peek(key)
@@ -34,7 +35,7 @@ export class SlidingWindow {
     return leaving === undefined ? 0 : leaving + this.#windowMs - now
   }
 
-  /** Begins anew for the key. */
+  /** Forgets the key. */
   clear(key: string): void {
     this.#times.peek(key)?.splice(0)
   }

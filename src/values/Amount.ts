@@ -1,17 +1,17 @@
 /**
- * Amounts: decimal strings, exact to the last digit. From the record's text to Postgres `numeric` to the
- * answer's text no float ever holds one. Spec: Resources and their fields; custody records, rule 4.
+ * Amounts: decimal strings, exact to the last digit. Between the record's text, Postgres `numeric` and the response's
+ * text, an amount is never a float. Spec: Resources and their fields; custody records, rule 4.
  */
 import { Decimal } from "decimal.js"
 import { Schema } from "effect"
 
-/** Digits that an amount may have before and after the point; the largest 256-bit integer has 78. */
+/** Most digits before and after the point; the largest 256-bit integer has 78. */
 const WHOLE = 78
 const FRACTION = 78
 
 const form = new RegExp(`^(?:0|[1-9]\\d{0,${WHOLE - 1}})(?:\\.\\d{1,${FRACTION}})?$`)
 
-/** An amount as every answer carries it: no exponent, no trailing zeros, no sign. */
+/** An amount in a response: no exponent, no trailing zeros, no sign. */
 export const Amount = Schema.String.annotations({
   identifier: "Amount",
   description: "Exact decimal; parse it with a decimal library, never as floating point",
@@ -24,10 +24,10 @@ export const isPlain = (text: string): boolean => form.test(text)
 /** The digits after the point as written, trailing zeros included. */
 export const fractionDigits = (text: string): number => text.length - (text.indexOf(".") < 0 ? text.length : text.indexOf(".") + 1)
 
-/** The one text of a plain decimal's value: every digit kept, trailing zeros gone. */
+/** The canonical text of a plain decimal: every digit kept, trailing zeros removed. */
 export const canonical = (text: string): string => new Decimal(text).toFixed()
 
-/** An amount in a record: a JSON string holding a plain decimal; a number or an exponent is refused. */
+/** An amount in a record: a JSON string with a plain decimal; numbers and exponents are rejected. */
 export const AmountInput = Schema.String.annotations({ message: () => "must be a decimal string" }).pipe(
   Schema.filter((text) => isPlain(text) || `must be a decimal string: digits, at most ${WHOLE} before and ${FRACTION} after the point`)
 )

@@ -1,7 +1,7 @@
 /**
- * Names of networks and assets, and the forms in which chains write addresses and hashes.
- * EVM contracts are lower-case inside asset ids and EIP-55 in address fields; filters match either.
- * Spec: Asset identifier format. Decision D-16.
+ * Names of networks and assets, and the forms in which chains write addresses and hashes. EVM contract addresses are
+ * lower case in asset ids and EIP-55 in address fields; filters match either. Spec: Asset identifier format. Decision
+ * D-16.
  */
 
 import { keccak_256 } from "@noble/hashes/sha3.js"
@@ -22,12 +22,12 @@ export const TokenType = Schema.String.pipe(Schema.maxLength(32), Schema.pattern
 
 /** Longest asset identifier: a cursor holds one, and a cursor has at most 256 characters. Decision D-3. */
 const MAX_ASSET_ID = 150
-// Any printable character but the two that JSON writes as two.
+// Any printable character except the two that JSON escapes.
 const assetForm = new RegExp(`^(${word})/(${word})(?::([!#-[\\]-~]+))?$`)
 const evmAddress = /^0x[0-9a-fA-F]{40}$/
 const evmHash = /^0x[0-9a-fA-F]{64}$/
 
-/** The parts of `{network}/{tokenType}[:{address}]`, the address in the form of asset ids. */
+/** The parts of `{network}/{tokenType}[:{address}]`, the address as in asset ids. */
 export interface AssetId {
   readonly id: string
   readonly network: string
@@ -35,7 +35,7 @@ export interface AssetId {
   readonly address: string | null
 }
 
-/** Reads an asset identifier in either letter case of an EVM contract; undefined when it is none. */
+/** Parses an asset identifier, with an EVM contract in either letter case; undefined if it is invalid. */
 export const parseAssetId = (text: string): AssetId | undefined => {
   const [, network, tokenType, raw] = assetForm.exec(text) ?? []
   if (network === undefined || tokenType === undefined || (tokenType === "native") !== (raw === undefined)) return undefined
@@ -44,7 +44,7 @@ export const parseAssetId = (text: string): AssetId | undefined => {
   return { id: `${network}/${tokenType}${address === null ? "" : `:${address}`}`, network, tokenType, address }
 }
 
-/** An asset identifier; an EVM contract becomes lower-case. */
+/** An asset identifier; an EVM contract becomes lower case. */
 export const AssetIdInput = Schema.transform(
   Schema.String.pipe(
     Schema.filter((text) => parseAssetId(text) !== undefined || "must be an asset id such as ethereum/native or ethereum/erc20:0x…", {
@@ -55,7 +55,7 @@ export const AssetIdInput = Schema.transform(
   { strict: true, decode: (text) => parseAssetId(text)?.id ?? text, encode: (id) => id }
 )
 
-/** An address as its chain writes it: EIP-55 for EVM addresses, any other as it came. */
+/** An address as its chain writes it: EIP-55 for EVM addresses, any other unchanged. */
 export const address = (text: string): string => (evmAddress.test(text) ? checksummed(text.slice(2).toLowerCase()) : text)
 
 const cache = new Map<string, string>()
@@ -69,13 +69,13 @@ const checksummed = (hex: string): string => {
     const char = hex.charAt(index)
     out += Number.parseInt(hash.charAt(index), 16) >= 8 ? char.toUpperCase() : char
   }
-  // Addresses repeat within a feed; the bound keeps a long-lived process flat.
+  // Addresses repeat within a feed; the bound limits the memory of a long-lived process.
   if (cache.size >= 50_000) cache.clear()
   cache.set(hex, out)
   return out
 }
 
-/** A transaction hash as its chain writes it: lower-case for EVM hashes, any other as it came. */
+/** A transaction hash as its chain writes it: lower case for EVM hashes, any other unchanged. */
 export const hash = (text: string): string => (evmHash.test(text) ? text.toLowerCase() : text)
 
 const printable = (maximum: number, what: string) =>

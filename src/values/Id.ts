@@ -1,16 +1,15 @@
 /**
- * Identifiers: a prefix, `_`, and a UUIDv7 as 26 characters of Crockford base32 (TypeID). Text order is
- * time order, so a list may end its order in the id and a day is a range of ids. Ids made in one
- * process ascend strictly. Decision D-14.
+ * Identifiers: a prefix, `_`, and a UUIDv7 as 26 characters of Crockford base32 (TypeID). Ids sort by time, so a list may
+ * use the id as its last sort column, and a day is a range of ids. Ids from one process ascend strictly. Decision D-14.
  *
- * Ids from outside are opaque strings: nothing here parses them to decide who may see what.
+ * Ids from outside are opaque strings: no code here parses them to decide who may see what.
  */
 
 import { createHash } from "node:crypto"
 import { Schema } from "effect"
 import { fromUUIDBytes, TypeID } from "typeid-js"
 
-/** The kinds of thing that carry an id of ours or of the custody platform. */
+/** The kinds of objects with an id of this service or of the custody platform. */
 export type Prefix = "org" | "entity" | "vault" | "user" | "key" | "whs" | "evt" | "del" | "req" | "ntc" | "inv" | "acc" | "psk" | "aud"
 
 /** A new id; later ids of the same process sort after earlier ones. */
@@ -36,8 +35,8 @@ const uuidOf = (millis: number, sequence: number): Uint8Array => {
 }
 
 /**
- * So many new ids of a time (ms since the epoch), ascending; where they do not fit into one millisecond the last ones are
- * of later ones. Ids that were made for a later time sort after them.
+ * `count` new ids for a time (ms since the epoch), ascending. If they do not fit into one millisecond, the last ones have
+ * later times. Ids for a later time sort after them.
  */
 export const ascending = (prefix: Prefix, at: number, count: number): ReadonlyArray<string> =>
   Array.from({ length: count }, (_, index) => fromUUIDBytes(prefix, uuidOf(at + Math.floor(index / 0x1000), index % 0x1000)))
@@ -47,9 +46,9 @@ const writeTime = (bytes: Uint8Array, millis: number) => {
 }
 
 /**
- * The id that these parts always give: a UUIDv7-shaped value with the time of `at` (ms since the epoch)
- * and bits of a SHA-256 over the parts. Whoever makes it twice makes the same row twice, and the
- * primary key refuses the second. Used for the first delivery of an event to a webhook.
+ * The id that is derived from these parts: a UUIDv7-shaped value with the time of `at` (ms since the epoch) and bits of a
+ * SHA-256 over the parts. Creating it twice creates the same row twice, and the primary key rejects the second. Used for
+ * the first delivery of an event to a webhook.
  */
 export const derived = (prefix: Prefix, at: number, ...parts: ReadonlyArray<string>): string => {
   const bytes = new Uint8Array(createHash("sha256").update(JSON.stringify(parts)).digest().subarray(0, 16))
@@ -59,14 +58,14 @@ export const derived = (prefix: Prefix, at: number, ...parts: ReadonlyArray<stri
   return fromUUIDBytes(prefix, bytes)
 }
 
-/** The least id of a prefix at a time (ms since the epoch): the lower bound of a day's partition. */
+/** The smallest id of a prefix at a time (ms since the epoch): the lower bound of a day's partition. */
 export const floor = (prefix: Prefix, at: number): string => {
   const bytes = new Uint8Array(16)
   writeTime(bytes, Math.max(0, at))
   return fromUUIDBytes(prefix, bytes)
 }
 
-/** When an id of ours was made, in ms since the epoch; undefined for text of another form. */
+/** When an id of this service was created, in ms since the epoch; undefined for text of another form. */
 export const time = (id: string): number | undefined => {
   try {
     const bytes = TypeID.fromString(id).toUUIDBytes()
@@ -77,8 +76,8 @@ export const time = (id: string): number | undefined => {
 }
 
 /**
- * The form in which the custody platform gives its ids: the prefix and 1 to 64 letters, digits, `_` or `-`.
- * The platform owns them, so nothing but the prefix is asked for.
+ * The form in which the custody platform gives its ids: the prefix and 1 to 64 letters, digits, `_` or `-`. The platform
+ * owns them, so only the prefix is checked.
  */
 export const given = (prefix: Prefix) =>
   Schema.String.pipe(

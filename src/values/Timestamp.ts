@@ -1,10 +1,10 @@
 /**
- * Points in time. Inside the program and on the wire they are one thing: UTC ISO 8601 text with
- * milliseconds, `2026-01-31T23:59:59.000Z`. Spec: Resources and their fields.
+ * Points in time. In the program and on the wire they have one form: UTC ISO 8601 text with milliseconds,
+ * `2026-01-31T23:59:59.000Z`. Spec: Resources and their fields.
  */
 import { ParseResult, Schema } from "effect"
 
-/** A timestamp as every answer carries it. */
+/** A timestamp in a response. */
 export const Timestamp = Schema.String.annotations({
   identifier: "Timestamp",
   description: "UTC ISO 8601 with milliseconds",
@@ -14,8 +14,8 @@ export const Timestamp = Schema.String.annotations({
 const form = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:\d{2})$/
 
 /**
- * Reads ISO 8601 with a zone: `Z` or an offset. Returns UTC with milliseconds (finer fractions are cut, or make it the
- * next millisecond where `finer` is "up"), or undefined for another form, a day that does not exist.
+ * Parses ISO 8601 with a zone: `Z` or an offset. Returns UTC with milliseconds; finer fractions are truncated, or rounded
+ * up if `finer` is "up". Undefined for another form or a day that does not exist.
  */
 export const parse = (text: string, finer: "cut" | "up" = "cut"): string | undefined => {
   const match = form.exec(text)
@@ -44,7 +44,7 @@ const expected = "must be an ISO 8601 time with a zone, such as 2025-03-24T22:01
 const param = (finer: "cut" | "up") =>
   Schema.transformOrFail(Schema.String.annotations({ jsonSchema: { type: "string", format: "date-time" } }), Schema.String, {
     strict: true,
-    // In a query string an unescaped + means a space; no time has one.
+    // In a query string an unescaped + means a space; no valid time contains one.
     decode: (text, _, ast) => {
       const parsed = parse(text.replace(" ", "+"), finer)
       return parsed === undefined ? ParseResult.fail(new ParseResult.Type(ast, text, expected)) : ParseResult.succeed(parsed)
@@ -55,7 +55,7 @@ const param = (finer: "cut" | "up") =>
 /** A time in a query: the caller's text, in any zone, becomes UTC. */
 export const TimestampParam = param("cut")
 
-/** The same as an inclusive lower bound: nothing that is earlier by less than a millisecond is let in. */
+/** The same as an inclusive lower bound: finer fractions are rounded up, so nothing earlier is included. */
 export const TimestampFrom = param("up")
 
 /** A time in a custody record: UTC, written with `Z`. */
