@@ -1,7 +1,7 @@
 /**
- * API keys: created, listed, edited in place, revoked. A key is bound to the user who creates it; its vault
- * allowlist names only vaults where that user has the Developer role. The secret is shown by `create` and never
- * again. Spec: Authentication 2 to 10. Decision D-10.
+ * API keys: create, list, edit, revoke. A key is bound to the user who creates it; its vault allowlist contains only
+ * vaults on which that user has the Developer role. The secret is returned by `create` and never again. Spec:
+ * Authentication 2 to 10. Decision D-10.
  */
 import { SqlClient } from "@effect/sql"
 import { Data, Duration, Effect, Either, Redacted } from "effect"
@@ -16,7 +16,7 @@ import { type Scope, scopes } from "./Principal.ts"
 /** Default validity of a key. Spec: Limits. */
 export const DEFAULT_EXPIRY = Duration.days(365)
 
-/** A key as it is listed; the secret is not part of it. */
+/** A listed key; it does not contain the secret. */
 export interface ApiKey {
   readonly id: string
   readonly userId: string
@@ -34,7 +34,7 @@ export interface ApiKey {
   readonly revokedReason: string | null
 }
 
-/** What can be chosen at creation and edited later. Spec: Authentication 3, 9. */
+/** The properties of a key that are chosen at creation and can be edited. Spec: Authentication 3, 9. */
 export interface Choice {
   readonly scopes: ReadonlyArray<string>
   readonly vaultIds: ReadonlyArray<string> | null
@@ -43,13 +43,13 @@ export interface Choice {
   readonly label: string
 }
 
-/** A choice that cannot be: which part of it, and why. */
+/** An invalid property: which one, and why. */
 export class InvalidKey extends Data.TaggedError("InvalidKey")<{ readonly field: string; readonly message: string }> {}
 
-/** A change after which a key could do more, where that is not allowed. */
+/** An edit that would give a key more access where that is not allowed. */
 export class WidensKey extends Data.TaggedError("WidensKey")<{ readonly id: string }> {}
 
-/** There is no such user or key. */
+/** The user or key does not exist. */
 export class UnknownKey extends Data.TaggedError("UnknownKey")<{ readonly message: string }> {}
 
 /** `90d`, an ISO date-time, or `never`, as the time at which a key expires. */
@@ -61,7 +61,7 @@ export const expiry = (text: string, now: number): Format.Read<string | null> =>
   return at === undefined ? Either.left("a duration such as 90d, an ISO date-time, or never") : Either.right(at)
 }
 
-/** Whether a key could do more with a change than without it: one more scope, vault or address, or a longer life. */
+/** Whether an edit gives a key more access: a scope, a vault, an address or a later expiry. */
 const widens = (key: ApiKey, change: Partial<Choice>): boolean => {
   const { expiresAt, ipAllowlist, scopes, vaultIds } = { ...key, ...change }
   const beyond = (wanted: ReadonlyArray<string>, had: ReadonlyArray<string>) => wanted.some((one) => !had.includes(one))
@@ -83,7 +83,7 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** The choice in its stored form, or what is wrong with it. */
+    /** The properties in their stored form, or what is wrong with them. */
     const checked = Effect.fnUntraced(function* (userId: string, choice: Partial<Choice>) {
       const refuse = (field: string, message: string) => new InvalidKey({ field, message })
       if (choice.scopes !== undefined) {
@@ -118,7 +118,7 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
       }
     })
 
-    /** What was done to a key, for the audit log; `before` is absent for a new one. */
+    /** A change of a key, for the audit log; `before` is absent for a new key. */
     const audit = (actor: Actor, action: Action, before: ApiKey | undefined, after: ApiKey) =>
       Effect.flatMap(
         sql<{ organizationId: string }>`SELECT organization_id AS "organizationId" FROM users WHERE id = ${after.userId}`,
@@ -138,13 +138,14 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
     const find = (id: string) => Effect.orDie(sql<ApiKey>`SELECT ${sql.literal(columns)} FROM api_keys k WHERE k.id = ${id}`)
 
     return {
-      /** Refuses a choice that cannot be, without doing anything. */
+      /** Fails if the properties are invalid, without changing anything. */
       check: (userId: string, choice: Partial<Choice>) => Effect.asVoid(checked(userId, choice)),
 
-      /** A new key of the user, with the secret that is shown this once. Fails for a user that is unknown or deactivated. */
+      /** Creates a key for the user and returns its secret, only this once. Fails if the user is unknown or deactivated. */
       create: Effect.fn("ApiKeys.create")(
         function* (userId: string, choice: Choice, actor: Actor = OPERATOR) {
-          // The row stays as it is until the key is there: a deactivation that comes in between finds the key and revokes it.
+          // The user's row is locked until the key is committed: a concurrent deactivation then finds the key and revokes
+          // it.
           const users = yield* sql<{ status: string }>`SELECT status FROM users WHERE id = ${userId} FOR SHARE`
           if (users[0] === undefined) return yield* new UnknownKey({ message: `There is no user ${userId}.` })
           if (users[0].status !== "active") return yield* new InvalidKey({ field: "user", message: `The user ${userId} is deactivated.` })
@@ -164,17 +165,17 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
         dieOnSql
       ),
 
-      /** Keys, newest first; of one user when given. */
+      /** Keys, newest first; optionally of one user. */
       list: (userId?: string): Effect.Effect<ReadonlyArray<ApiKey>> =>
         Effect.orDie(sql<ApiKey>`
           SELECT ${sql.literal(columns)} FROM api_keys k WHERE ${userId === undefined ? sql`true` : sql`k.user_id = ${userId}`}
           ORDER BY k.created_at DESC, k.id DESC`),
 
-      /** A key of the user; undefined when there is none of this id, or it is somebody else's. */
+      /** A key of the user; undefined if the id is unknown or the key is somebody else's. */
       ofUser: (userId: string, id: string): Effect.Effect<ApiKey | undefined> =>
         Effect.map(find(id), ([key]) => (key?.userId === userId ? key : undefined)),
 
-      /** The key that a secret belongs to, whatever became of it; undefined when there is none. */
+      /** The key of a secret, whatever its state; undefined if there is none. */
       bySecret: (secret: Redacted.Redacted): Effect.Effect<ApiKey | undefined> =>
         Effect.map(
           Effect.orDie(
@@ -184,8 +185,8 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
         ),
 
       /**
-       * Edits what is given and leaves the rest, also what somebody else edits meanwhile. A revoked key cannot be edited.
-       * With `mayWiden` false a change after which the key could do more is refused, by what the key is at that moment.
+       * Changes the given properties and keeps the others, including concurrent edits. A revoked key cannot be edited.
+       * With `mayWiden` false, an edit that gives the key more access than it has at that moment is rejected.
        */
       update: Effect.fn("ApiKeys.update")(
         function* (id: string, change: Partial<Choice>, { mayWiden }: { readonly mayWiden: boolean }, actor: Actor = OPERATOR) {
@@ -207,7 +208,7 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
         dieOnSql
       ),
 
-      /** Revokes at once: a request that begins after this answered is refused. Revoking twice is harmless. */
+      /** Revokes a key. Every request that begins after this returned is rejected. Revoking twice is harmless. */
       revoke: Effect.fn("ApiKeys.revoke")(
         function* (id: string, actor: Actor = OPERATOR) {
           const ended = yield* sql`

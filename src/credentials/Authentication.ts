@@ -1,8 +1,8 @@
 /**
- * From the `Authorization` header to a {@link Principal}. Each request asks the database: the key, its
- * revocation, its expiry, its user's status and role. Nothing is cached, so a revoked key is refused by the
- * first request that begins after the revocation was answered; requests that come together are looked up
- * together (Batch.ts). Spec: Authentication 1, 5 to 7, 10. Decisions D-4, D-10, D-12.
+ * Turns the `Authorization` header into a {@link Principal}. Each request queries the database for the key, its
+ * revocation and expiry, and its user's status and role. Nothing is cached, so a revoked key is rejected from the first
+ * request after the revocation. Concurrent requests share a query (Batch.ts). Spec: Authentication 1, 5 to 7, 10.
+ * Decisions D-4, D-10, D-12.
  */
 import { RateLimiter } from "@effect/experimental"
 import { HttpServerRequest } from "@effect/platform"
@@ -33,7 +33,7 @@ interface KeyRow {
   readonly isOwner: boolean
 }
 
-/** How authentication can fail. Routing comes after it, so every path can answer with these. */
+/** Errors of authentication. Routing comes later, so every route can answer with these. */
 export type AuthenticationProblem = ProblemOf<
   | "missing_credentials"
   | "invalid_api_key"
@@ -44,7 +44,7 @@ export type AuthenticationProblem = ProblemOf<
   | "too_many_failed_auth"
 >
 
-/** Most keys that are looked up by one statement, and the sizes that statements come in. */
+/** Most keys per statement, and the sizes of statements. */
 const BATCH = 16,
   SIZES = [1, 4, BATCH]
 
@@ -54,7 +54,7 @@ const rejected = { headers: { "www-authenticate": 'Bearer realm="custody", error
 const missing = () => problem("missing_credentials", "Send `Authorization: Bearer <API key>`.", challenge)
 const invalid = () => problem("invalid_api_key", "The API key is not valid.", rejected)
 
-/** The credential of a header with the scheme Bearer; undefined for another scheme. Two joined headers are a credential of no form. */
+/** The credential of a Bearer header; undefined for another scheme. Two headers joined into one are not a valid credential. */
 const bearer = (header: string | undefined): string | undefined => {
   const [, scheme = "", credential = ""] = /^(\S+)(?:\s+(.*))?$/s.exec((header ?? "").trim()) ?? []
   return scheme.toLowerCase() === "bearer" ? credential : undefined
@@ -71,7 +71,8 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
 
     const find = yield* batched(
       (hashes: ReadonlyArray<Buffer>) => {
-        // A few sizes only, filled up by repeating: a statement for each size keeps its plan, an array's would be planned anew.
+        // A few sizes only, filled up by repetition: a statement per size keeps its query plan, one with an array would
+        // be planned each time.
         const size = SIZES.find((one) => one >= hashes.length) ?? BATCH
         const filled = Array.from({ length: size }, (_, index) => hashes[index] ?? hashes[0])
         return Effect.map(
@@ -92,7 +93,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
       { size: BATCH, parallel: 2 }
     )
 
-    /** Counts a request against the key's rate; says on the answer what is left. */
+    /** Counts a request against the key's rate limit and adds the remaining quota to the response. */
     const spend = ({ burst, period, tokens }: Format.Rate, keyId: string, context: RequestState) => {
       const window = Duration.millis((Duration.toMillis(period) * burst) / tokens)
       context.headers["ratelimit-policy"] = `"key";q=${burst};w=${Math.max(1, Math.ceil(Duration.toSeconds(window)))}`
@@ -111,13 +112,13 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
       })
     }
 
-    /** A failure is counted against its client's address; clients whose address a proxy did not say are counted together. */
+    /** Counts a failure against its client's address; clients behind a proxy that does not send their address count as one. */
     const counted = <A>(context: RequestState, failure: A): A => {
       if (rateLimit !== null) failures.failed(context.client)
       return failure
     }
 
-    /** The key of a row that was found, or why it may not be used. */
+    /** The principal of a key row, or why the key may not be used. */
     const admit = (row: KeyRow, context: RequestState): Effect.Effect<PrincipalState, AuthenticationProblem> => {
       context.keyId = row.id
       if (row.revoked) return counted(context, problem("revoked_api_key", "The API key was revoked.", rejected))
@@ -140,8 +141,8 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     }
 
     /**
-     * The caller, or why there is none. Counts the request against the key's rate. In few steps, because it is on every
-     * request's way.
+     * The caller, or why there is none. Counts the request against the key's rate limit. Kept short, because every
+     * request runs it.
      */
     const authenticate: Effect.Effect<PrincipalState, AuthenticationProblem, HttpServerRequest.HttpServerRequest> = Effect.flatMap(
       HttpServerRequest.HttpServerRequest,
@@ -175,7 +176,10 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
   static readonly layer = Layer.provide(this.Default, [KeyUse.layer, RateLimits.layer])
 }
 
-/** Whether an IP allowlist lets the address in: an empty one lets all in, an unknown address never passes another. Spec: Authentication 6. */
+/**
+ * Whether an IP allowlist allows an address: an empty one allows all; an unknown address only passes an empty one. Spec:
+ * Authentication 6.
+ */
 const allows = (allowlist: ReadonlyArray<string>, client: Parameters<typeof Format.holds>[1] | undefined): boolean => {
   if (allowlist.length === 0) return true
   if (client === undefined) return false

@@ -1,6 +1,6 @@
 /**
- * Guessing is slowed per address: 30 failed authentications in an hour, and the address is refused for 15
- * minutes, before the database is queried. Clients whose address is unknown, because a trusted proxy sent none, count as one
+ * Limits guessing per address: after 30 failed authentications in an hour, requests from the address are rejected for 15
+ * minutes, without a query. Clients whose address is unknown, because a trusted proxy did not send it, count as one
  * address. Decision D-10. Kept in memory, per process.
  */
 import type { IPv4, IPv6 } from "ipaddr.js"
@@ -19,7 +19,7 @@ export class FailedAuthentications {
   /** When each block ends, on the monotonic clock. */
   readonly #blocks = new LRUCache<string, number>({ max: REMEMBERED })
 
-  /** Seconds until the address may try again; 0 when it may now. */
+  /** Seconds until the address may try again; 0 if it may now. */
   blockedFor(address: IPv4 | IPv6 | undefined): number {
     const left = (this.#blocks.peek(clientOf(address)) ?? 0) - performance.now()
     return left > 0 ? Math.ceil(left / 1_000) : 0

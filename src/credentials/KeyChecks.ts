@@ -1,6 +1,6 @@
 /**
- * What became of keys that were authenticated a while ago: for requests that stay open, whose access is evaluated again
- * while they do. One statement for all keys that are asked about. Spec: Authentication 5 to 7, 10. C-1.
+ * Re-checks keys that were authenticated some time ago, for requests that stay open. One statement serves all keys. Spec:
+ * Authentication 5 to 7, 10. C-1.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
@@ -16,8 +16,8 @@ interface KeyRow {
 export class KeyChecks extends Effect.Service<KeyChecks>()("custody/KeyChecks", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => ({
     /**
-     * The principals as they are now, by their keys' ids; one whose key was revoked or expired, or whose user was
-     * deactivated, is absent. The address that a key is used from does not change while a request is open.
+     * The current principals by key id. Absent if the key was revoked or expired, or its user was deactivated. The
+     * client's address does not change while a request is open.
      */
     current: (principals: ReadonlyArray<PrincipalState>): Effect.Effect<ReadonlyMap<string, PrincipalState>> =>
       Effect.suspend(() => {

@@ -1,6 +1,6 @@
 /**
- * When each key was last used, for the people who decide whether to revoke it. Written every 15 seconds for
- * all keys at once, so a busy key costs no write per request; a killed process forgets at most that much.
+ * Records when each key was last used, for people who decide whether to revoke it. All keys are written together every 15
+ * seconds, so a busy key costs no write per request; a killed process loses at most 15 seconds.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Schedule } from "effect"

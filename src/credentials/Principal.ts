@@ -1,11 +1,11 @@
 /**
- * Who a request acts for: a key, the user that it is bound to, and what the user may do at this moment. The
- * roles on vaults are not here; every statement that reads a vault asks for them itself (visibility.ts), so
- * they are live to the row. Spec: Authentication 10, 11. Decisions D-6, D-7.
+ * Who a request acts for: an API key, its user, and what the user may do at this moment. Roles on vaults are not
+ * included: every statement that reads a vault checks them (visibility.ts), so they are always current. Spec:
+ * Authentication 10, 11. Decisions D-6, D-7.
  */
 import { Context, Effect, Option } from "effect"
 
-/** What a key may be used for. Spec: Authentication 3. */
+/** The scopes of keys. Spec: Authentication 3. */
 export const scopes = ["vault:read", "webhook:read", "webhook:manage"] as const
 export type Scope = (typeof scopes)[number]
 
@@ -23,22 +23,22 @@ export interface PrincipalState {
   readonly isOwner: boolean
 }
 
-/** Whose idempotency keys a caller's are: the API key's, or the user's in the portal. */
+/** The owner of idempotency keys: the API key, or the user in the portal. */
 export const callerOf = ({ keyId, userId }: PrincipalState): string => keyId ?? userId
 
 /** The authenticated caller of a request. */
 export class Principal extends Context.Tag("custody/Principal")<Principal, PrincipalState>() {}
 
-/** The caller of a request that came through the web portal and is signed in there: no API key is asked for in its place. */
+/** The caller of a request from the web portal, signed in there; no API key is required then. */
 export class SignedIn extends Context.Tag("custody/SignedIn")<SignedIn, PrincipalState>() {}
 
 /**
- * Confirms the second factor again for an act of a portal session; absent where a key acts. A refusal is a defect that holds the
- * problem, which the error boundary answers: no contract of the API names it.
+ * Confirms the second factor again for an action of a portal session; absent for API keys. A rejection is a defect with
+ * the problem in it, which the error boundary answers: no contract of the API names it.
  */
 export class Confirmation extends Context.Tag("custody/Confirmation")<Confirmation, Effect.Effect<void>>() {}
 
-/** Asks a session for its second factor, before an act that could be a way out for data. Keys are asked for nothing. */
+/** Requires the second factor of a portal session before an action that could leak data. Does nothing for API keys. */
 export const confirmAct: Effect.Effect<void> = Effect.withFiberRuntime((fiber) =>
   Option.getOrElse(Context.getOption(fiber.currentContext, Confirmation), () => Effect.void)
 )

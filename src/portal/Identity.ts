@@ -1,8 +1,8 @@
 /**
- * The sign-in library as the portal uses it: one instance, made when somebody first opens the portal, so that a service
- * whose portal nobody uses pays nothing for it. Whether a request's own origin is the portal's is checked before
- * (origin.ts); the library works with one origin whatever loopback name a developer uses. What it answers is read here
- * and never passed on whole: its bodies hold session tokens.
+ * The portal's interface to the sign-in library. One instance, created when somebody first opens the portal, so an unused
+ * portal costs nothing. The origin of each request is checked before (origin.ts); the library works with one origin,
+ * whichever loopback name a developer uses. Its responses contain session tokens, so they are read here and never passed
+ * on as a whole.
  */
 import { HttpServerRequest } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
@@ -18,7 +18,7 @@ import { PortalPool } from "./PortalPool.ts"
 /** Id of the identity provider in accounts, and in its redirect URI. */
 const PROVIDER = "oidc"
 
-/** What the library answered. */
+/** A response of the library. */
 export interface Answer {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
@@ -49,8 +49,8 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
         : { id: PROVIDER, issuer: portalOidcIssuer, clientId: portalOidcClientId, clientSecret: Redacted.value(portalOidcClientSecret) }
 
     /**
-     * The address that an account signs in with follows the feed's: an address that is somebody else's by now leads to no
-     * account any more, and the one whose address it is takes it, unless the feed gives it to two of them.
+     * Updates sign-in addresses from the feed. If an address now belongs to somebody else, the old account loses it and
+     * the new holder's account gets it, unless the feed gives it to two users.
      */
     const follow = (email: string) =>
       sql
@@ -68,8 +68,8 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
         .pipe(Effect.asVoid, Effect.orDie)
 
     /**
-     * Whether the identity provider's word is good for a sign-in, asked at each one, also of an identity that is linked to an
-     * account: the address is verified, and it is the one that the feed gives for that account now.
+     * Whether to trust the identity provider's claims for a sign-in, checked each time, also for a linked identity: the
+     * address must be verified and be the one in the feed for that account now.
      */
     const vouched = ({ email, subject, verified }: Claims) =>
       Effect.gen(function* () {
@@ -102,7 +102,7 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
       return instance
     }
 
-    /** The request's own headers, as far as they are the library's business. */
+    /** The request headers that the library needs. */
     const headers = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
       const { client } = yield* currentRequest
@@ -142,7 +142,7 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
       /** The identity provider's name, null without one. */
       provider: provider === undefined ? null : new URL(provider.issuer).hostname,
 
-      /** Asks one of the library's paths. */
+      /** Calls one of the library's paths. */
       ask: (path: string, body: unknown) =>
         asked(async (auth, kept) => {
           kept.set("origin", origin)
@@ -153,22 +153,22 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
             body: JSON.stringify(body)
           })
           const answer = await answered(await auth.handler(request))
-          // Its own trouble (no database) is nobody's wrong password.
+          // A failure of the library (no database) must not count as a wrong password.
           if (answer.status >= 500) throw new Error(`the sign-in library answered ${answer.status} at ${path}`)
           return answer
         }),
 
-      /** Passes the identity provider's redirect on. */
+      /** Returns the identity provider's redirect. */
       callback: (query: string) =>
         asked(async (auth, kept) =>
           answered(await auth.handler(new Request(`${origin}${auth.options.basePath}/callback/oidc${query}`, { headers: kept })))
         ),
 
-      /** Starts a session for a user who was recognized by a passkey. */
+      /** Starts a session for a user identified by a passkey. */
       startSession: (userId: string) =>
         asked(async (auth, kept) => answered(await auth.api.startSession({ body: { userId }, headers: kept, asResponse: true }))),
 
-      /** The token in the request's cookie; null without one, or when its signature is not ours. */
+      /** The token in the request's cookie; null without one, or if its signature is invalid. */
       token: asked((auth, kept) => auth.api.cookieToken({ headers: kept }))
     }
   })

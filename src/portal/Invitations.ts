@@ -1,7 +1,7 @@
 /**
- * Invitations: the one way to an account. Each is for one user of the feed, works once and not for long, and is known
- * to the service by its hash only. With `reset` it takes away what the account had: password, authenticator, passkeys,
- * sessions; that is how somebody who lost the second factor comes back. Decision D-43.
+ * Invitations: the only source of accounts. Each is for one user of the feed, works once and for a limited time, and is
+ * stored as a hash. With `reset` it removes the account's password, authenticator, passkeys and sessions when it is
+ * accepted, which is how somebody who lost the second factor gets back in. Decision D-43.
  */
 import { createHash, randomBytes } from "node:crypto"
 import { SqlClient } from "@effect/sql"
@@ -11,13 +11,13 @@ import { dieOnSql } from "../database/sql.ts"
 import { problem } from "../http/Problem.ts"
 import * as Id from "../values/Id.ts"
 
-/** How long an invitation works. */
+/** Default validity of an invitation. */
 export const VALIDITY = Duration.hours(72)
 
-/** There is nobody to invite, or nothing to invite to. */
+/** The user cannot be invited. */
 export class InvalidInvitation extends Data.TaggedError("InvalidInvitation")<{ readonly message: string }> {}
 
-/** A fresh invitation; the token is shown this once. */
+/** A new invitation; the token is returned only here. */
 export interface Invitation {
   readonly userId: string
   readonly name: string
@@ -26,7 +26,7 @@ export interface Invitation {
   readonly expiresAt: string
 }
 
-/** Whom an invitation is for. */
+/** The invited user. */
 export interface Invited {
   readonly userId: string
   readonly name: string
@@ -50,13 +50,13 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
       ${lock ? sql`FOR UPDATE OF i` : sql``}`
 
     return {
-      /** Invites a user of the feed; an earlier invitation that was not used works no longer. */
+      /** Invites a user of the feed; an earlier unused invitation becomes invalid. */
       create: Effect.fn("Invitations.create")(function* (
         userId: string,
         options: { readonly reset: boolean; readonly validity: Duration.Duration }
       ) {
         const refuse = (message: string) => new InvalidInvitation({ message })
-        // The row is held, so that of two invitations at the same time the later one ends the earlier, too.
+        // The row is locked, so that of two concurrent invitations the later one also ends the earlier.
         const [user] = yield* sql<{ name: string; email: string; status: string; known: boolean; taken: boolean }>`
           SELECT u.name, u.email, u.status, EXISTS (SELECT 1 FROM portal_users p WHERE p.id = u.id) AS known,
             EXISTS (SELECT 1 FROM portal_users p WHERE p.email = lower(u.email) AND p.id <> u.id) AS taken
@@ -79,11 +79,11 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
         return { userId, name: user.name, email: user.email, token: Redacted.make(token), expiresAt } satisfies Invitation
       }, sql.withTransaction),
 
-      /** Whom an invitation is for, while it works. */
+      /** The invited user, while the invitation is valid. */
       look: (token: string) =>
         Effect.flatMap(Effect.orDie(find(token, false)), ([invited]) => (invited === undefined ? invalid() : Effect.succeed(invited))),
 
-      /** Makes the account, once. Without a password it can be signed in to at the identity provider only. */
+      /** Creates the account, once. Without a password, it can only sign in with the identity provider. */
       accept: Effect.fn("Invitations.accept")(function* (token: string, passwordHash: string | null) {
         return yield* sql.withTransaction(
           Effect.gen(function* () {

@@ -1,7 +1,7 @@
 /**
- * What the portal's pages show beside the API's own answers: the names of what a user reaches, to choose from, and
- * counts and health for the rows of a list, in two statements for all of them. Every statement carries the same
- * conditions as the API's (visibility.ts of credentials and of events); there is no second rule here.
+ * What the portal's pages show beside the API's responses: names of what a user can see, for selection, and counts and
+ * health for the rows of a list, in two statements for all of them. Every statement has the same conditions as the API's
+ * (access/visibility.ts); no access rule is duplicated here.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
@@ -11,18 +11,18 @@ import { EventsRepo, oldestId } from "../events/EventsRepo.ts"
 import type { Health } from "../webhooks/Webhook.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 
-/** Entities and vaults that a page can choose from; who reaches more names them by id. */
+/** Most entities and vaults that a page offers; users with more enter ids. */
 const CHOICES = 2_000
-/** Rows of a list that are asked about at once. */
+/** Rows of a list per request. */
 export const CONCURRENCY = 100
 
-/** Something to choose, by its name. */
+/** A selectable object with its name. */
 export interface Choice {
   readonly id: string
   readonly name: string
 }
 
-/** What a user reaches. */
+/** What a user can see. */
 export interface Reach {
   readonly entities: ReadonlyArray<Choice>
   /** Vaults where the user has the Developer role. */
@@ -31,30 +31,30 @@ export interface Reach {
   readonly truncated: boolean
 }
 
-/** How many webhooks an event matched, and how many of its deliveries are where. */
+/** How many webhooks an event matched, and its deliveries by status. */
 export interface EventCounts {
   readonly matchedCount: number
   readonly deliveryCounts: Readonly<Record<string, number>>
 }
 
-/** What an asset is called. */
+/** The name of an asset. */
 export interface AssetName {
   readonly symbol: string
   readonly name: string
   readonly decimals: number
 }
 
-/** Deliveries of a webhook that ended, in steps of time. */
+/** Ended deliveries of a webhook per time step. */
 export interface Traffic {
   /** Beginning of the first step, UTC ISO 8601. */
   readonly from: string
   readonly stepSeconds: number
-  /** Deliveries that were delivered, and that used up their schedule, by step. */
+  /** Delivered and failed deliveries, by step. */
   readonly delivered: ReadonlyArray<number>
   readonly failed: ReadonlyArray<number>
 }
 
-/** The times that traffic is shown for: how many steps, and how long each is in seconds. */
+/** The ranges of charts: number of steps, and seconds per step. */
 export const spans = {
   "24h": { steps: 48, seconds: 1_800 },
   "7d": { steps: 84, seconds: 7_200 },
@@ -86,7 +86,7 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
           }
         }).pipe(Effect.orDie),
 
-      /** The counts of those events that the user sees, by id. */
+      /** Counts of the events that the user can see, by id. */
       eventCounts: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, EventCounts>>> =>
         Effect.gen(function* () {
           const asked = sql`e.id = ANY(${ids}) AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`
@@ -105,7 +105,7 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
           )
         }).pipe(Effect.orDie),
 
-      /** The health of those webhooks that the user sees, by id. */
+      /** Health of the webhooks that the user can see, by id. */
       webhookHealth: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, Health>>> =>
         Effect.gen(function* () {
           const seen = yield* sql<{ id: string }>`
@@ -113,7 +113,7 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
           return yield* webhooks.health(seen.map(({ id }) => id))
         }).pipe(Effect.orDie),
 
-      /** The data of those events that the user sees, by id: what each is about. */
+      /** Data of the events that the user can see, by id: what each is about. */
       eventData: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, unknown>>> =>
         Effect.orDie(
           Effect.map(
@@ -135,7 +135,7 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
           )
         ),
 
-      /** The deliveries of those webhooks that the user sees, over a time, by id. Reads counters, never deliveries. */
+      /** Deliveries of the webhooks that the user can see, over a time range, by id. Reads counters, never deliveries. */
       traffic: (principal: PrincipalState, ids: ReadonlyArray<string>, span: Span): Effect.Effect<Readonly<Record<string, Traffic>>> =>
         Effect.gen(function* () {
           const { seconds, steps } = spans[span]
@@ -158,7 +158,7 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
           )
         }).pipe(Effect.orDie),
 
-      /** The text of an event's envelope, byte for byte as it is sent. */
+      /** The text of an event's envelope, exactly as it is sent. */
       payload: (principal: PrincipalState, eventId: string): Effect.Effect<Option.Option<string>> =>
         Effect.map(
           events.find(principal, eventId),

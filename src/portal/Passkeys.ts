@@ -1,7 +1,7 @@
 /**
- * Passkeys (WebAuthn). One that has verified its user (a fingerprint, a PIN) is something that the user has and
- * something that the user is or knows, so it signs in by itself and confirms like a code does; one that has not is
- * refused. A challenge is kept until it is answered, once, or for five minutes.
+ * Passkeys (WebAuthn). A passkey that verified its user (by fingerprint or PIN) counts as both factors: it signs in and
+ * confirms actions on its own. One without user verification is rejected. A challenge can be answered once, within five
+ * minutes.
  */
 import { randomBytes } from "node:crypto"
 import { SqlClient } from "@effect/sql"
@@ -20,7 +20,7 @@ export interface Passkey {
   readonly lastUsedAt: string | null
 }
 
-/** What a challenge is for; an answer to one is no answer to another. */
+/** The purpose of a challenge; a response to one purpose is invalid for another. */
 type Ceremony = "register" | "sign-in" | "confirm"
 
 interface Stored extends Passkey {
@@ -31,7 +31,7 @@ interface Stored extends Passkey {
   readonly transports: ReadonlyArray<string>
 }
 
-/** A browser's answer to a challenge, in the form that the Web Authentication specification gives it; what is inside is for the library to judge. */
+/** A browser's response to a challenge, as in the Web Authentication specification; the library validates its content. */
 const answering = <A, I>(response: Schema.Schema<A, I>) =>
   Schema.Struct({
     challengeId: text(100),
@@ -52,7 +52,7 @@ const Registration = answering(
 )
 const Assertion = answering(Schema.Struct({ clientDataJSON: Schema.String, authenticatorData: Schema.String, signature: Schema.String }))
 
-/** A passkey as a browser looks for it, and where: in the device, on a stick, on a telephone. */
+/** A passkey for the browser to look up, and its transports. */
 const descriptor = ({ credentialId, transports }: Stored) => ({ id: credentialId, transports: [...transports] })
 
 const refused = () => problem("second_factor_failed", "The passkey was not accepted.")
@@ -79,7 +79,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
         return challengeId
       }).pipe(Effect.orDie)
 
-    /** The challenge and the user that it was for, empty for anybody; taken away, so that it is answered once. */
+    /** The challenge and its user, empty for any; deleted on reading, so that it can be answered only once. */
     const answerTo = (ceremony: Ceremony, challengeId: string) =>
       Effect.gen(function* () {
         const [kept] = yield* Effect.orDie(sql<{ value: string }>`
@@ -107,12 +107,12 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
       list: (userId: string): Effect.Effect<ReadonlyArray<Passkey>> =>
         Effect.map(ofUser(userId), (found) => found.map(({ createdAt, id, lastUsedAt, name }) => ({ id, name, createdAt, lastUsedAt }))),
 
-      /** What a browser asks its authenticator with, for whoever it knows. */
+      /** Options for a browser to authenticate any user. */
       signInOptions: options("sign-in", ""),
-      /** The same, for a user's own passkeys. */
+      /** Options for a browser to authenticate with a user's own passkeys. */
       confirmOptions: (userId: string) => options("confirm", userId),
 
-      /** What a browser makes a passkey with. */
+      /** Options for a browser to create a passkey. */
       registerOptions: (userId: string, email: string) =>
         Effect.gen(function* () {
           const origin = yield* requireOrigin
@@ -132,7 +132,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
           return { challengeId: yield* keep("register", made.challenge, userId), options: made }
         }),
 
-      /** Keeps a passkey that the user's browser made. */
+      /** Stores a passkey that the user's browser created. */
       register: (userId: string, name: string, given: unknown) =>
         Effect.gen(function* () {
           const origin = yield* requireOrigin
@@ -161,7 +161,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
           yield* Effect.orDie(recordOfUser(sql, userId, { type: "session", id: null, userId }, "account.passkey_added"))
         }),
 
-      /** The active user whose passkey answered the challenge. For "confirm" it is the user that was asked. */
+      /** The active user whose passkey answered the challenge. For "confirm" it is the given user. */
       verify: (given: unknown, ceremony: "sign-in" | "confirm", userId?: string) =>
         Effect.gen(function* () {
           const origin = yield* requireOrigin
@@ -190,7 +190,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
           return known.userId
         }),
 
-      /** Takes a passkey away. */
+      /** Removes a passkey. */
       remove: (userId: string, id: string) =>
         Effect.gen(function* () {
           const removed = yield* Effect.orDie(sql`DELETE FROM portal_passkeys WHERE id = ${id} AND user_id = ${userId} RETURNING id`)

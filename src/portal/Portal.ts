@@ -1,9 +1,8 @@
 /**
  * The web portal, under `/portal` of the public listener. Its pages read custody data, webhooks, events and deliveries
- * through the API itself: `/portal/api/v1/…` is the API's own app, handlers and access rules, with a session in the
- * place of a key. Beside it are the portal's own paths: signing in, keys, accounts, what lists show in addition. A
- * request that changes something is taken from the portal's own pages only; everything else that is asked for is the
- * pages themselves. Decision D-42.
+ * through the API itself: `/portal/api/v1/…` runs the API's own app, handlers and access rules, with a session instead of
+ * a key. The portal's own routes are beside it: sign-in, keys, accounts, additional data for lists. Changes are only
+ * accepted from the portal's own pages; every other path returns the pages. Decision D-42.
  */
 import { type HttpApp, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Option, Schema } from "effect"
@@ -39,10 +38,10 @@ const THROUGH = `${API}/v1/`
 
 const isPortal = (url: string) => /^\/portal(?:[/?]|$)/.test(url)
 
-/** On every answer of a portal that is reached over TLS: browsers come back over TLS only. */
+/** On every response over TLS: browsers return over TLS only. */
 const overTls = { "strict-transport-security": "max-age=31536000" }
 
-/** On every answer of the portal: nothing is kept, framed, guessed at or told to other sites. */
+/** On every response of the portal: no caching, framing, content sniffing or referrers. */
 const guards = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -58,13 +57,13 @@ const own = HttpRouter.concatAll(signInRoutes, keyRoutes, accountRoutes, workRou
 const isRead = (method: string) => method === "GET" || method === "HEAD"
 
 /**
- * What a page sends along to confirm an act of the API's: JSON in a header, because the API's bodies are the contract's. One
- * that cannot be read is none.
+ * Proof of the second factor for an action of the API: JSON in a header, because the API's bodies belong to its contract.
+ * An invalid value counts as absent.
  */
 const confirmationIn = (header: string | undefined) =>
   Option.getOrElse(Schema.decodeUnknownOption(Schema.parseJson(Confirmation))(header), (): Confirmation => ({}))
 
-/** The API's app with the session in the place of a key. */
+/** The API's app with the session instead of a key. */
 const through = <E, R>(api: HttpApp.Default<E, R>) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -80,11 +79,11 @@ const through = <E, R>(api: HttpApp.Default<E, R>) =>
     )
   })
 
-/** What a browser asks of the service's own address: its first page, as a person who types the address does, and the icon. */
+/** Requests that browsers send to the root of the service: the first page, when somebody enters the address, and the icon. */
 const isEntrance = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
   (url === "/favicon.ico" || (url === "/" && (headers["accept"] ?? "").includes("text/html"))) && isRead(method)
 
-/** The icon; or the way to the portal where there is one under that name, otherwise to the documentation. */
+/** The icon; or a redirect to the portal if it is served under that name, otherwise to the documentation. */
 const entrance = Effect.gen(function* () {
   const { url } = yield* HttpServerRequest.HttpServerRequest
   if (url === "/favicon.ico") return yield* (yield* Pages).icon
@@ -92,7 +91,7 @@ const entrance = Effect.gen(function* () {
   return HttpServerResponse.empty({ status: 302, headers: { location, "cache-control": "no-store", vary: "accept" } })
 })
 
-/** Takes the requests under {@link PATH} and hands every other one to the API. */
+/** Handles requests under {@link PATH} and passes every other one to the API. */
 export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
   const asked = Effect.gen(function* () {
     const { method, url } = yield* HttpServerRequest.HttpServerRequest
@@ -117,7 +116,7 @@ export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
   )
 }
 
-/** The rooms that the portal's paths ask. */
+/** The services that the portal's routes use. */
 export const layer = Layer.mergeAll(
   SignIn.layer,
   Overview.layer,

@@ -1,11 +1,11 @@
-/** The connections that the sign-in library works with; it speaks to Postgres by itself, in types of its own. */
+/** The sign-in library's connections; it uses its own client for Postgres. */
 import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 import { LIFETIME } from "../database/Database.ts"
 
 export class PortalPool extends Context.Tag("custody/portal/Pool")<PortalPool, pg.Pool>() {}
 
-/** A small pool on the service's database. Nothing is connected before somebody opens the portal. */
+/** A small pool on the service's database. It connects when somebody first opens the portal. */
 export const layer = (url: Redacted.Redacted) =>
   Layer.scoped(
     PortalPool,
@@ -21,7 +21,7 @@ export const layer = (url: Redacted.Redacted) =>
           application_name: "custody-portal",
           options: "-c timezone=UTC -c statement_timeout=2000 -c idle_in_transaction_session_timeout=5000 -c lock_timeout=2000"
         })
-        // A connection that breaks while idle is replaced by the pool; the next statement reports what is wrong.
+        // The pool replaces a connection that breaks while idle; the next statement reports errors.
         pool.on("error", () => {})
         return pool
       }),

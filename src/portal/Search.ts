@@ -1,7 +1,7 @@
 /**
- * The portal's search, over what the signed-in user sees: ids, transaction hashes and deposit addresses exactly, names
- * by a part of them. Every statement carries the API's conditions (access/visibility.ts) and runs along an index or
- * over one organization's vaults and webhooks; each kind of thing gives a few rows at the most.
+ * The portal's search over what the signed-in user can see: ids, transaction hashes and deposit addresses by exact match,
+ * names by substring. Every statement has the API's conditions (access/visibility.ts) and uses an index or one
+ * organization's vaults and webhooks; each kind returns a few rows at most.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
@@ -10,23 +10,23 @@ import type { PrincipalState } from "../credentials/Principal.ts"
 import { oldestId } from "../events/EventsRepo.ts"
 import * as ChainNames from "../values/ChainNames.ts"
 
-/** Rows of one kind of thing. */
+/** Most rows per kind. */
 const FEW = 6
-/** Events that are looked through for those of a transaction, from an hour before its time on. */
+/** Events that are searched for a transaction's, starting an hour before its time. */
 const LOOK = 1_000
 
-/** Something that was found. */
+/** A search result. */
 export interface Found {
   readonly is: "vault" | "webhook" | "event" | "delivery" | "transaction" | "address" | "key"
   readonly label: string
   readonly note: string
-  /** A time that tells it from others, UTC ISO 8601; null where there is none. */
+  /** A time that distinguishes it from others, UTC ISO 8601; null if there is none. */
   readonly at: string | null
-  /** The portal's page of it. */
+  /** Its page in the portal. */
   readonly to: string
 }
 
-/** A text as the pattern of what contains it. */
+/** A LIKE pattern for text that contains the input. */
 const containing = (text: string): string => `%${text.replaceAll(/[\\%_]/g, (one) => `\\${one}`)}%`
 
 export class Search extends Effect.Service<Search>()("custody/portal/Search", {
@@ -73,7 +73,7 @@ export class Search extends Effect.Service<Search>()("custody/portal/Search", {
       WHERE e.kind LIKE 'transaction.%' AND position(${JSON.stringify(hash)} IN e.payload) > 0 AND ${seesEvent(sql, principal)}
       ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${FEW}`
 
-    // One look into the index for each network of each vault: there is none by address alone.
+    // One index lookup per network of each vault: there is no index on addresses alone.
     const byAddress = (principal: PrincipalState, address: string) => sql<Found>`
       SELECT 'address' AS "is", d.address AS label, v.label || ', ' || d.network AS note, NULL::timestamptz AS at,
         '/vaults/' || v.id || '?show=addresses' AS "to"
@@ -83,7 +83,7 @@ export class Search extends Effect.Service<Search>()("custody/portal/Search", {
       ORDER BY v.label, v.id LIMIT ${FEW}`
 
     return {
-      /** What fits a text, the exact first. */
+      /** Matches for a text, exact ones first. */
       find: (principal: PrincipalState, text: string): Effect.Effect<ReadonlyArray<Found>> => {
         const hash = ChainNames.hash(text)
         const parts = /^(evt|del)_/.test(text)

@@ -1,9 +1,8 @@
 /**
- * The second factor: an authenticator app (TOTP, RFC 6238) with backup codes beside it. A code is taken once: the step
- * that it belongs to is kept, and no code of that step or an earlier one is taken again, so what somebody reads over a
- * shoulder at sign-in creates no key. Five wrong ones in a row lock the factor for a quarter of an hour, whichever path
- * they came by, and each five more for twice as long, up to a day: who has the password could otherwise try half a
- * thousand codes a day.
+ * The second factor: an authenticator app (TOTP, RFC 6238) and backup codes. Each code works once: its time step is
+ * stored, and codes of that step or earlier ones are rejected, so a code observed at sign-in cannot create a key. Five
+ * wrong codes in a row lock the factor for 15 minutes on all routes; every five more double the time, up to a day.
+ * Otherwise somebody with the password could try five hundred codes a day.
  */
 import { createHash, randomInt } from "node:crypto"
 import { SqlClient } from "@effect/sql"
@@ -16,7 +15,7 @@ import { fieldIssue } from "../http/Body.ts"
 import { type Problem, problem } from "../http/Problem.ts"
 import { tooMany } from "./respond.ts"
 
-/** Where the secrets of authenticator apps are at rest. */
+/** Where authenticator secrets are stored encrypted. */
 export const sealedSecondFactors: SealedColumn = {
   purpose: "portal-second-factor",
   table: "portal_second_factors",
@@ -25,23 +24,23 @@ export const sealedSecondFactors: SealedColumn = {
   context: "user_id"
 }
 
-/** Wrong codes in a row after which none is taken for a while. */
+/** Wrong codes in a row that lock the factor. */
 const FAILURES = 5
-/** How long the first time, and at most. */
+/** Duration of the first lock, and the longest. */
 const LOCK_MINUTES = 15,
   LONGEST_LOCK_MINUTES = 24 * 60
 const STEP_SECONDS = 30
-/** Steps to either side of now whose codes are taken: clocks differ. */
+/** Accepted time steps before and after now, because clocks differ. */
 const WINDOW = 1
 const BACKUP_CODES = 10
-// Without letters and digits that look alike.
+// Without characters that look alike.
 const ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
-/** An authenticator that is being set up: what is shown this once. */
+/** A new authenticator; its secret is returned only here. */
 export interface Enrolment {
   /** For a QR code: otpauth://… */
   readonly uri: string
-  /** The same secret to type in, base32. */
+  /** The same secret for manual entry, base32. */
   readonly secret: string
   readonly backupCodes: ReadonlyArray<string>
 }
@@ -50,12 +49,12 @@ interface Row {
   readonly secret: Buffer
   readonly verified: boolean
   readonly failures: number
-  /** Seconds for which no code is taken; 0 when one is. */
+  /** Seconds until codes are accepted again; 0 if they are now. */
   readonly locked: number
   readonly lastStep: number
 }
 
-/** `locked`: for how many seconds more. */
+/** `locked`: seconds that remain. */
 type Outcome = "taken" | "wrong" | { readonly locked: number }
 
 const totp = (secret: OTPAuth.Secret, label: string) =>
@@ -83,7 +82,7 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
     const sql = yield* SqlClient.SqlClient
     const master = yield* MasterKey
 
-    /** The step of a code, when it is one of now; undefined otherwise. */
+    /** The time step of a code that is valid now; undefined otherwise. */
     const stepOf = (row: Row, userId: string, code: string): number | undefined => {
       const secret = master.open("portal-second-factor", row.secret, userId)
       if (secret === undefined || !/^\d{6}$/.test(code)) return undefined
@@ -96,10 +95,10 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
       return delta === null ? undefined : Math.floor(now / 1_000 / STEP_SECONDS) + delta
     }
 
-    /** Records what happened to the second factor of whoever is signing in or acting. */
+    /** Records the use of the second factor in the audit log, for whoever is signing in or acting. */
     const audit = (userId: string, action: Action) => recordOfUser(sql, userId, { type: "session", id: null, userId }, action)
 
-    /** Takes a code in one transaction, so that of two requests with the same code one is refused. */
+    /** Accepts a code in one transaction, so that of two requests with the same code one is rejected. */
     const take = (userId: string, given: string, enrolling: boolean) =>
       sql.withTransaction(
         Effect.gen(function* () {
@@ -135,12 +134,12 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
         })
       )
 
-    // Refused after the transaction, which has to keep the count.
+    // Rejected after the transaction, which has to keep the count.
     const taken = (userId: string, code: string, enrolling: boolean) =>
       Effect.flatMap(Effect.orDie(take(userId, code, enrolling)), (outcome) => (outcome === "taken" ? Effect.void : failed(outcome)))
 
     return {
-      /** Begins to set up an authenticator; one that was not finished is forgotten. Fails when there is one already. */
+      /** Starts to set up an authenticator; discards an unfinished one. Fails if there is one already. */
       begin: (userId: string, email: string) =>
         Effect.gen(function* () {
           const secret = new OTPAuth.Secret({ size: 20 })
@@ -155,13 +154,13 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
           return { uri: totp(secret, email).toString(), secret: secret.base32, backupCodes } satisfies Enrolment
         }),
 
-      /** Finishes the set-up with the authenticator's first code. */
+      /** Completes the setup with the authenticator's first code. */
       confirm: (userId: string, code: string) => taken(userId, code, true),
 
-      /** Takes a code of the authenticator, or a backup code, for one act: a sign-in, the creation of one key. */
+      /** Accepts a code of the authenticator, or a backup code, for one action: a sign-in, the creation of one key. */
       take: (userId: string, code: string) => taken(userId, code, false),
 
-      /** New backup codes in the place of the ones before. */
+      /** Replaces the backup codes. */
       renewBackupCodes: (userId: string) =>
         Effect.gen(function* () {
           const backupCodes = Array.from({ length: BACKUP_CODES }, backupCode)

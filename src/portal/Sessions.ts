@@ -1,7 +1,7 @@
 /**
- * Who is signed in to the portal. A session is asked for anew with every request, and with it its user: the status and
- * the role that the feed last said, so that a deactivated user is out at the next request. A session in which the
- * second factor was not shown opens nothing but the way to show it.
+ * Sessions of the portal. Every request reads its session and its user with the current status and role from the feed, so
+ * a deactivated user loses access at the next request. A session without the second factor gives access only to the steps
+ * that complete it.
  */
 import { HttpServerRequest } from "@effect/platform"
 import { SqlClient, type SqlError } from "@effect/sql"
@@ -11,12 +11,12 @@ import { type PrincipalState, scopes } from "../credentials/Principal.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { Identity } from "./Identity.ts"
 
-/** A session ends when its user did nothing for this long. */
+/** Idle timeout of a session. */
 const IDLE = Duration.hours(1)
-/** How long the second factor may take after the first. */
+/** Time allowed for the second factor after the first. */
 const HALFWAY = Duration.minutes(15)
 
-/** A session with its user, at this moment. */
+/** A session with its user's current state. */
 export interface SessionState {
   readonly id: string
   readonly userId: string
@@ -25,14 +25,14 @@ export interface SessionState {
   readonly organizationId: string
   readonly organizationName: string
   readonly isOwner: boolean
-  /** Whether the user has a second factor at all. */
+  /** Whether the user has set up a second factor. */
   readonly enrolled: boolean
-  /** When it was shown in this session; null when it was not yet. */
+  /** When the second factor was confirmed in this session; null if it was not yet. */
   readonly secondFactorAt: string | null
   readonly hasPassword: boolean
 }
 
-/** A session as its user sees it in a list. */
+/** A session as listed for its user. */
 export interface ListedSession {
   readonly id: string
   readonly current: boolean
@@ -50,7 +50,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
     const sql = yield* SqlClient.SqlClient
     const identity = yield* Identity
 
-    /** Whether a session `s` has ended: by its age, by idleness, or before the second factor was shown. */
+    /** Whether a session `s` has ended: by age, by idleness, or because the second factor took too long. */
     const over = sql`(s.expires_at <= clock_timestamp()
       OR s.last_seen_at < clock_timestamp() - make_interval(secs => ${seconds(IDLE)})
       OR (s.second_factor_at IS NULL AND s.created_at < clock_timestamp() - make_interval(secs => ${seconds(HALFWAY)})))`
@@ -65,7 +65,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
       LEFT JOIN portal_second_factors f ON f.user_id = s.user_id
       WHERE s.token = ${token}`
 
-    /** The session of a token, if it is still one. */
+    /** The session of a token, if it has not ended. */
     const ofToken = (token: string) =>
       Effect.gen(function* () {
         const [found] = yield* find(token)
@@ -79,7 +79,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
           yield* sql`DELETE FROM portal_sessions WHERE id = ${session.id}`
           return null
         }
-        // A page that refreshes itself is no sign of somebody in front of it; the page says when somebody is.
+        // A page that refreshes in the background does not count as activity; the page reports activity itself.
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         if (unseen && headers["x-portal-active"] === "1") {
           yield* sql`UPDATE portal_sessions SET last_seen_at = clock_timestamp() WHERE id = ${session.id}`
@@ -87,10 +87,10 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
         return session satisfies SessionState
       }).pipe(Effect.orDie)
 
-    /** The request's session, whatever is still missing of it; null when nobody is signed in. */
+    /** The request's session, complete or not; null if nobody is signed in. */
     const current = Effect.flatMap(identity.token, (token) => (token === null ? Effect.succeed(null) : ofToken(token)))
 
-    /** The request's session, whether or not the second factor was shown. */
+    /** The request's session, with or without the second factor. */
     const started = Effect.flatMap(current, (session) => (session === null ? signedOut() : Effect.succeed(session)))
 
     /** The request's session, complete. */
@@ -115,9 +115,10 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
       complete,
 
       /**
-       * A complete session of a user who has just shown the second factor, by its cookies. It takes the place of `before`,
-       * the one that it was shown in: a token that somebody planted before the sign-in opens nothing after it, and a
-       * session that was ended meanwhile leads to none. What else has ended of the user's goes with it.
+       * Creates a complete session for a user who has just confirmed the second factor, and returns its cookies. It
+       * replaces `before`, the session in which the factor was confirmed: a token planted before the sign-in gives access
+       * to nothing afterwards, and a session that was ended meanwhile is not completed. Also deletes the user's other
+       * ended sessions.
        */
       begin: (userId: string, before?: SessionState) =>
         Effect.gen(function* () {
@@ -136,7 +137,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
           return cookies
         }),
 
-      /** The user's sessions that have not ended, latest first. */
+      /** The user's active sessions, latest first. */
       list: ({ id, userId }: SessionState): Effect.Effect<ReadonlyArray<ListedSession>> =>
         Effect.orDie(sql<ListedSession>`
           SELECT s.id, s.id = ${id} AS current, s.ip_address AS "ipAddress", s.user_agent AS "userAgent", s.created_at AS "createdAt",
@@ -154,7 +155,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
           if (ended.length === 0) return yield* notFound()
         }),
 
-      /** Ends the user's sessions, all but the current one or all of them. */
+      /** Ends the user's sessions, with or without the current one. */
       endAll: (session: SessionState, keepCurrent: boolean) =>
         audited(
           session,
@@ -166,10 +167,10 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
   static readonly layer = this.Default
 }
 
-/** A session as the audit log names it. */
+/** A session in the audit log. */
 export const sessionActor = ({ id, userId }: Pick<SessionState, "id" | "userId">): Actor => ({ type: "session", id, userId })
 
-/** What a complete session may do: what its user may, with every scope and no allowlist. */
+/** The principal of a complete session: what its user may do, with every scope and no allowlist. */
 export const principalOf = ({ id, isOwner, organizationId, userId }: SessionState): PrincipalState => ({
   keyId: null,
   sessionId: id,

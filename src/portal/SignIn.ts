@@ -1,7 +1,7 @@
 /**
- * Signing in: password, passkey, identity provider, invitation. Each path here is open to anybody, so each counts against
- * the caller's address, and a password also against the account that it is tried on. What is wrong is never said:
- * an unknown address, a wrong password and a deactivated user are one answer, after the same work.
+ * Sign-in: password, passkey, identity provider, invitation. These routes are open to anybody, so each attempt counts
+ * against the client's address, and a password also against its account. Errors never say what is wrong: an unknown
+ * address, a wrong password and a deactivated user get the same response after the same work.
  */
 import { RateLimiter } from "@effect/experimental"
 import { SqlClient } from "@effect/sql"
@@ -18,18 +18,18 @@ import { Passkeys } from "./Passkeys.ts"
 import { tooMany } from "./respond.ts"
 import { Sessions } from "./Sessions.ts"
 
-/** Attempts of one address, and on one account from anywhere, within {@link WINDOW}. */
+/** Attempts per address, and per account from any address, within {@link WINDOW}. */
 const PER_ADDRESS = 30
 const PER_ACCOUNT = 10
 const WINDOW = Duration.minutes(15)
 
-/** Passwords that are checked at once, which takes a core and 64 MB each, and sign-ins that wait for it. */
+/** Concurrent password checks, each of which takes a core and 64 MB, and sign-ins that may wait for one. */
 const CHECKS = 2,
   WAITING = 50
 
 const failed = () => problem("sign_in_failed", "The e-mail address or the password is incorrect.")
 
-/** The cookies of an answer that signed somebody in. */
+/** The cookies of a response that signed somebody in. */
 const cookiesOf = ({ cookies, status }: Answer) => (status === 200 && cookies.length > 0 ? Effect.succeed(cookies) : failed())
 
 export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
@@ -57,7 +57,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
 
     const checks = yield* Effect.makeSemaphore(CHECKS)
     let waiting = 0
-    /** Waits for a core to check a password on; refuses when too many wait, from however many addresses they come. */
+    /** Waits for a free core to check a password; rejects the attempt if too many wait, from however many addresses. */
     const inTurn = <A, E, R>(check: Effect.Effect<A, E, R>): Effect.Effect<A, E | Problem<"service_unavailable">, R> =>
       Effect.suspend((): Effect.Effect<A, E | Problem<"service_unavailable">, R> => {
         if (waiting >= WAITING)
@@ -71,7 +71,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         )
       })
 
-    /** Records a wrong password of an account, without the caller having to wait: the time must not tell whether there is one. */
+    /** Records a wrong password of an account in the background: the response time must not reveal whether the account exists. */
     const noteFailure = (userId: string | undefined) =>
       userId === undefined
         ? Effect.void
@@ -86,7 +86,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         yield* identity.follow(email)
         const [account] = yield* Effect.orDie(sql<{ id: string }>`
           SELECT p.id FROM portal_users p JOIN users u ON u.id = p.id WHERE p.email = lower(${email}) AND u.status = 'active'`)
-        // The library does the same work for an address that nobody has.
+        // The library does the same work for an unknown address.
         const asked = account === undefined ? `nobody-${crypto.randomUUID()}@invalid.example` : email.toLowerCase()
         const answer = yield* inTurn(identity.ask("/sign-in/email", { email: asked, password }))
         const cookies = yield* Effect.tapError(cookiesOf(answer), () => noteFailure(account?.id))
@@ -95,7 +95,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
       })
 
     return {
-      /** A session whose second factor is still to be shown, by its cookies. */
+      /** Creates a session that still needs the second factor, and returns its cookies. */
       password: (email: string, password: string) =>
         Effect.gen(function* () {
           yield* spendOfAddress
@@ -103,10 +103,10 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
           return yield* byPassword(email, password)
         }),
 
-      /** What a browser asks its authenticator with. */
+      /** Options for a browser to authenticate with a passkey. */
       passkeyOptions: Effect.zipRight(spendOfAddress, passkeys.signInOptions),
 
-      /** A complete session: a passkey that verified its user is both factors. */
+      /** Creates a complete session: a passkey with user verification counts as both factors. */
       passkey: (given: unknown) =>
         Effect.gen(function* () {
           yield* spendOfAddress
@@ -116,7 +116,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
           return cookies
         }),
 
-      /** Where to send the browser to sign in at the identity provider, with the cookie that it brings back. */
+      /** The identity provider's URL for the sign-in, with the cookie that the browser must return. */
       provider: Effect.gen(function* () {
         yield* spendOfAddress
         const answer = yield* identity.ask("/sign-in/social", {
@@ -133,10 +133,10 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
             })
       }),
 
-      /** Whom an invitation is for. */
+      /** The invited user. */
       invitation: (token: string) => Effect.zipRight(spendOfAddress, invitations.look(token)),
 
-      /** Makes the account of an invitation, and signs in to it when it has a password. */
+      /** Creates the account of an invitation, and signs in if it has a password. */
       accept: (token: string, password: string | null) =>
         Effect.gen(function* () {
           yield* spendOfAddress
@@ -150,6 +150,6 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     }
   })
 }) {
-  // Counts of its own: names that somebody makes up push none of the API keys out.
+  // Separate counters: made-up names cannot evict those of API keys.
   static readonly layer = Layer.provide(this.Default, Layer.fresh(RateLimits.layer))
 }

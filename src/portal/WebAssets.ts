@@ -1,9 +1,9 @@
 /**
- * The pages: one HTML document for every address of the portal, and the scripts, style and fonts that it consists of,
- * built by Bun when somebody first opens the portal and kept for as long as the program runs. Files carry a hash of their
- * content in their name, so browsers keep them; the document is read anew each time. Nothing comes from another host, and
- * nothing runs that the document does not name: the policy allows the portal's own files, and style elements that
- * carry the nonce of this very answer (a dialog stops the page behind it from scrolling with one).
+ * The portal's pages: one HTML document for every path, with its scripts, styles and fonts, built by Bun when somebody
+ * first opens the portal and kept in memory. File names contain a hash of their content, so browsers cache them; the
+ * document itself is not cached. Nothing is loaded from another host. The Content-Security-Policy allows the portal's own
+ * files only, and style elements with this response's nonce (a dialog uses one to stop the page behind it from
+ * scrolling).
  */
 import { createHash, randomBytes } from "node:crypto"
 import * as fs from "node:fs"
@@ -28,7 +28,7 @@ const types: Readonly<Record<string, string>> = {
   ".woff2": "font/woff2"
 }
 
-/** A file in the encodings that it is served in; absent ones are not smaller than the file itself. */
+/** A file in its encodings; an encoding is absent if it is not smaller. */
 interface File {
   readonly type: string
   readonly identity: Uint8Array
@@ -39,7 +39,7 @@ interface File {
 interface Built {
   readonly files: ReadonlyMap<string, File>
   readonly entry: string
-  /** Scripts that the entry imports at once, so that a browser loads them beside it. */
+  /** Scripts that the entry imports statically, preloaded by the document. */
   readonly imports: ReadonlyArray<string>
   readonly styles: ReadonlyArray<string>
   readonly fonts: ReadonlyArray<string>
@@ -58,7 +58,7 @@ const build = async (): Promise<Built> => {
     splitting: true,
     sourcemap: "none",
     naming: { entry: "portal-[hash].[ext]", asset: "[name]-[hash].[ext]", chunk: "part-[hash].[ext]" },
-    // Fonts are files of their own, not parts of the style: a browser loads those that a page needs.
+    // Fonts are separate files, not part of the styles: a browser loads only those that a page needs.
     external: ["*.woff2"],
     define: { "process.env.NODE_ENV": '"production"' },
     jsx: { runtime: "automatic", development: false },
@@ -97,7 +97,7 @@ const build = async (): Promise<Built> => {
 
 const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;")
 
-/** What a deployment puts into every document. */
+/** What a deployment adds to every document. */
 interface Look {
   readonly name: string
   readonly logo: string
@@ -167,7 +167,7 @@ export class Pages extends Effect.Service<Pages>()("custody/portal/Pages", {
       Effect.mapError(() => problem("service_unavailable", "The portal's pages cannot be shown.", { headers: { "retry-after": "5" } }))
     )
 
-    /** A file in the best encoding that the browser takes. */
+    /** A file in the best encoding that the browser accepts. */
     const serve = (file: File) =>
       Effect.gen(function* () {
         const { headers: asked } = yield* HttpServerRequest.HttpServerRequest
@@ -175,7 +175,7 @@ export class Pages extends Effect.Service<Pages>()("custody/portal/Pages", {
         const encoding = (["br", "gzip"] as const).find((one) => (asked["accept-encoding"] ?? "").includes(one) && file[one] !== undefined)
         headers["cache-control"] = "public, max-age=31536000, immutable"
         headers["vary"] = "accept-encoding"
-        // An image of the operator's that is opened by itself runs nothing either.
+        // A logo that is opened directly cannot run scripts either.
         return HttpServerResponse.uint8Array(encoding === undefined ? file.identity : (file[encoding] ?? file.identity), {
           contentType: file.type,
           headers: encoding === undefined ? {} : { "content-encoding": encoding }
@@ -183,13 +183,13 @@ export class Pages extends Effect.Service<Pages>()("custody/portal/Pages", {
       })
 
     return {
-      /** Builds what is not built yet, so that the first visitor does not wait. */
+      /** Builds the pages in advance, so that the first visitor does not wait. */
       prepare: Effect.ignore(built),
 
-      /** The icon, for browsers that look for it by its traditional name. */
+      /** The icon, for browsers that request its traditional path. */
       icon: serve(logo),
 
-      /** What is at a path that is not one of the portal's API: a file, or the document. */
+      /** The response for a path outside the portal's API: a file, or the document. */
       answer: (method: string, target: string) =>
         Effect.gen(function* () {
           if (method !== "GET" && method !== "HEAD") {

@@ -1,4 +1,4 @@
-/** The portal's paths of an account: its sessions, its password, its backup codes, its passkeys. */
+/** The portal's routes for an account: sessions, password, backup codes, passkeys. */
 import { HttpRouter } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"

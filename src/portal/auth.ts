@@ -1,7 +1,7 @@
 /**
- * The library that holds passwords, sessions and sign-in at the identity provider, set up for the portal. It never
- * answers a browser by itself: the portal's own paths ask it and hand on no more than a page needs, so that a session's
- * token stands in an HttpOnly cookie and nowhere else. Accounts are made by invitations (Invitations.ts), never here.
+ * The sign-in library (passwords, sessions, identity provider), configured for the portal. It never answers a browser
+ * directly: the portal's routes call it and return only what a page needs, so a session token is only ever in an HttpOnly
+ * cookie. Accounts are created by invitations (Invitations.ts), never here.
  */
 import { betterAuth } from "better-auth"
 import { createAuthEndpoint } from "better-auth/api"
@@ -11,14 +11,14 @@ import { Schema } from "effect"
 import type pg from "pg"
 import { PASSWORD_MAX, PASSWORD_MIN } from "./passwordRules.ts"
 
-/** Where the library's paths would be; only the identity provider's redirect is served there. */
+/** Base path of the library; only the identity provider's redirect is served there. */
 const BASE_PATH = "/portal/api/auth"
-/** Longest life of a session, in seconds, however busy it is. */
+/** Longest lifetime of a session, in seconds, whatever its activity. */
 const SESSION_SECONDS = 12 * 3_600
-/** The header in which the portal tells the library who is calling. */
+/** The header with the client's address, from the portal to the library. */
 const CLIENT_HEADER = "x-portal-client"
 
-/** The identity provider by settings. */
+/** The identity provider from the settings. */
 export interface Provider {
   /** Its id in accounts and in its redirect URI. */
   readonly id: string
@@ -27,16 +27,16 @@ export interface Provider {
   readonly clientSecret: string
 }
 
-/** What the identity provider says of whoever signs in. */
+/** Claims of the identity provider about the person. */
 export interface Claims {
-  /** Whom it means, by its own id. */
+  /** The person's id at the provider. */
   readonly subject: string
   readonly email: string
-  /** Whether it says that the address is verified. */
+  /** Whether the provider has verified the address. */
   readonly verified: boolean
 }
 
-/** What an instance is made of. */
+/** Options of an instance. */
 export interface AuthOptions {
   /** The portal's origin. */
   readonly origin: string
@@ -44,23 +44,26 @@ export interface AuthOptions {
   /** Signs cookies. */
   readonly secret: string
   readonly provider: Provider | undefined
-  /** Whether somebody of whom the identity provider says this may sign in; also brings the addresses of accounts up to date. */
+  /** Whether a person with these claims may sign in; also updates the addresses of accounts. */
   readonly vouched: (claims: Claims) => Promise<boolean>
   readonly log: (level: string, message: string) => void
 }
 
 const times = { createdAt: "created_at", updatedAt: "updated_at" } as const
 
-/** What the library has no path for. Reached by the server only. */
+/** Functions for which the library has no route. Not reachable by browsers. */
 const ownEndpoints = {
   id: "own-endpoints",
   endpoints: {
-    /** The token in the session's cookie, null unless its signature is ours; whether it is a session's is for the database to say. */
+    /**
+     * The token in the session's cookie, null unless its signature is valid; whether the session exists is for the
+     * database to say.
+     */
     cookieToken: createAuthEndpoint.serverOnly({ method: "GET" }, async (ctx) => {
       const token = await ctx.getSignedCookie(ctx.context.authCookies.sessionToken.name, ctx.context.secret)
       return typeof token === "string" ? token : null
     }),
-    /** Starts a session for a user who was recognized by other means than a password. */
+    /** Starts a session for a user who was identified by other means than a password. */
     startSession: createAuthEndpoint.serverOnly(
       { method: "POST", body: Schema.standardSchemaV1(Schema.Struct({ userId: Schema.String })) },
       async (ctx) => {
@@ -74,7 +77,7 @@ const ownEndpoints = {
   }
 } as const
 
-/** The password's hash, as it is kept. */
+/** The hash of a password, for storage. */
 export const hashPassword = (password: string): Promise<string> => Bun.password.hash(password.normalize("NFKC"), "argon2id")
 /** Whether a password has this hash. */
 const verifyPassword = (password: string, hash: string): Promise<boolean> => Bun.password.verify(password.normalize("NFKC"), hash)
@@ -89,7 +92,7 @@ export const makeAuth = ({ log, origin, pool, provider, secret, vouched }: AuthO
     secret,
     database: pool,
     telemetry: { enabled: false },
-    // The portal has limits of its own on everything that leads here (SignIn.ts).
+    // The portal has its own rate limits for everything that gets here (SignIn.ts).
     rateLimit: { enabled: false },
     logger: { level: "warn", log: (level, message) => log(level, message) },
     user: { modelName: "portal_users", fields: { emailVerified: "email_verified", ...times } },
@@ -114,14 +117,14 @@ export const makeAuth = ({ log, origin, pool, provider, secret, vouched }: AuthO
         ...times
       },
       updateAccountOnSignIn: false,
-      // An identity is taken for the account of its address only when the provider says that the address is verified.
+      // An identity is linked to the account with its address only if the provider says that the address is verified.
       accountLinking: { enabled: true, trustedProviders: [] }
     },
     verification: { modelName: "portal_verifications", fields: { expiresAt: "expires_at", ...times }, storeIdentifier: "hashed" },
     databaseHooks: {
       account: {
         create: {
-          // The provider's tokens are needed for the sign-in alone, and what is not kept cannot be stolen.
+          // The provider's tokens are only needed for the sign-in; what is not stored cannot be stolen.
           before: async (account) => ({ data: { ...account, accessToken: null, refreshToken: null, idToken: null } })
         }
       }
@@ -149,8 +152,8 @@ export const makeAuth = ({ log, origin, pool, provider, secret, vouched }: AuthO
                   pkce: true,
                   requireIdTokenVerification: true,
                   disableSignUp: true,
-                  // At every sign-in and before an account is looked for: the library checks neither the address nor whether
-                  // it is verified once an identity is linked.
+                  // Checked at every sign-in, before the account is looked up: the library checks neither the address nor
+                  // whether it is verified once an identity is linked.
                   mapProfileToUser: async ({ email, email_verified: verified, id, sub }) => {
                     const claims = { subject: String(sub ?? id), email: String(email), verified: verified === true || verified === "true" }
                     if (!(await vouched(claims))) throw new Error("the identity provider's word is not good for this account")
@@ -165,7 +168,7 @@ export const makeAuth = ({ log, origin, pool, provider, secret, vouched }: AuthO
       cookiePrefix: "custody",
       useSecureCookies: origin.startsWith("https://"),
       defaultCookieAttributes: { path: "/portal", sameSite: "strict", httpOnly: true },
-      // The identity provider sends the browser back from its own site.
+      // The browser returns from the identity provider's site.
       cookies: { state: { attributes: { sameSite: "lax" } } },
       ipAddress: { ipAddressHeaders: [CLIENT_HEADER] }
     }

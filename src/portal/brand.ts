@@ -1,6 +1,6 @@
 /**
- * How a deployment's portal looks: its name, its logo and its accent colour. The colour is moved towards black or white
- * until text in it, and white or dark text on it, has the contrast that people need to read it (WCAG 2.2, 4.5 to 1).
+ * The look of a deployment's portal: name, logo and accent color. The color is moved towards black or white until text in
+ * it, and white or dark text on it, has a readable contrast (WCAG 2.2, 4.5 to 1).
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -9,7 +9,7 @@ import type { Values } from "../settings/table.ts"
 /** Largest logo, in bytes. */
 const MAX_LOGO = 100 * 1024
 const CONTRAST = 4.5
-/** Surfaces of the light and of the dark scheme, as style/base.css has them: the ones that contrast least with text. */
+/** Surfaces of the light and the dark scheme from style/base.css: those with the least contrast. */
 const LIGHT: Rgb = [246, 247, 249],
   DARK: Rgb = [30, 35, 44]
 
@@ -27,13 +27,13 @@ const luminance = (rgb: Rgb): number => {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
-/** The contrast of two colours, 1 to 21. */
+/** The contrast of two colors, 1 to 21. */
 const contrast = (a: Rgb, b: Rgb): number => {
   const [light = 0, dark = 0] = [luminance(a), luminance(b)].sort((one, other) => other - one)
   return (light + 0.05) / (dark + 0.05)
 }
 
-/** The colour moved towards another until it is readable on a surface. */
+/** The color, moved towards another until it is readable on a surface. */
 const readable = (color: Rgb, surface: Rgb, towards: number): Rgb => {
   for (let share = 0; share <= 1; share += 0.05) {
     const mix = (one: number) => one + (towards - one) * share
@@ -54,13 +54,13 @@ export const accentOf = (hex: string): string => {
   return `:root{--accent:light-dark(${write(light)},${write(dark)});--on-accent:light-dark(#ffffff,#0b1018);--tint:light-dark(${tint(light, [255, 255, 255], 0.08)},${tint(dark, [22, 26, 33], 0.12)});--chart:light-dark(${write(light)},${write(dark)})}`
 }
 
-/** A logo as it is served. */
+/** A logo to serve. */
 export interface Logo {
   readonly type: string
   readonly bytes: Uint8Array
 }
 
-/** The logo of the settings; fails with an Error that names the setting where the file cannot serve as one. */
+/** The logo from the settings; fails with an Error that names the setting if the file cannot be used. */
 export const logoOf = ({ portalLogoFile }: Values): Logo | undefined => {
   if (portalLogoFile === undefined) return undefined
   const type = { ".svg": "image/svg+xml", ".png": "image/png" }[path.extname(portalLogoFile).toLowerCase()]

@@ -1,4 +1,4 @@
-/** Confirming the second factor again, in the very request of what it is for. Spec: Authentication 2. */
+/** Requires the second factor in the same request as the action. Spec: Authentication 2. */
 import { Effect } from "effect"
 import { fieldIssue } from "../http/Body.ts"
 import { problem } from "../http/Problem.ts"
@@ -6,7 +6,7 @@ import { Passkeys } from "./Passkeys.ts"
 import type { Confirmation } from "./respond.ts"
 import { SecondFactor } from "./SecondFactor.ts"
 
-/** Refuses unless the code is one that was not used before, or the passkey answers a challenge of the user's own. */
+/** Fails unless the code is valid and unused, or the passkey answers a challenge of the user. */
 export const confirm = (userId: string, { code, passkey }: Confirmation) =>
   Effect.gen(function* () {
     if (passkey !== undefined) yield* (yield* Passkeys).verify(passkey, "confirm", userId)

@@ -1,6 +1,6 @@
 /**
- * Pages of block explorers, by network: where the portal's links of hashes and addresses lead. The operator replaces or
- * adds some with `PORTAL_EXPLORERS`, or turns all of them off. Nothing is fetched from them.
+ * Block explorers by network, for the portal's links of hashes and addresses. The operator adds or replaces some with
+ * `PORTAL_EXPLORERS`, or turns all of them off. The service never calls them.
  */
 import type { Explorer, Explorers } from "../settings/portalLook.ts"
 

@@ -1,7 +1,6 @@
 /**
- * The portal's paths of API keys: the signed-in user's own, through the same service as the command line's. A key is
- * created, or edited so that it can do more, in the request that confirms the second factor, and in no other.
- * Spec: Authentication 2 to 9. Decision D-44.
+ * The portal's routes for the signed-in user's own API keys, with the same service as the command line. Creating a key,
+ * or giving it more access, requires the second factor in the same request. Spec: Authentication 2 to 9. Decision D-44.
  */
 import { HttpRouter } from "@effect/platform"
 import { Duration, Effect, Redacted, Schema } from "effect"
@@ -22,14 +21,14 @@ const fields = {
   /** null allows every vault that the user's role reaches. */
   vaultIds: Schema.NullOr(ids),
   ipAllowlist: Schema.Array(text(60)).pipe(Schema.maxItems(100)),
-  /** null: no expiry. */
+  /** null means no expiry. */
   expiresAt: Schema.NullOr(TimestampParam)
 }
 
 const Creation = Schema.Struct({ ...fields, expiresAt: Schema.optional(fields.expiresAt), confirmation: Confirmation })
 const Edit = Schema.partialWith(Schema.Struct({ ...fields, confirmation: Confirmation }), { exact: true })
 
-/** A field of a choice that cannot be, as the error envelope tells it. */
+/** An invalid property as a field of the error envelope. */
 const told = Effect.catchTags({
   InvalidKey: ({ field, message }: { readonly field: string; readonly message: string }) =>
     Body.invalidFields([Body.fieldIssue(field, message)]),
@@ -38,7 +37,7 @@ const told = Effect.catchTags({
 
 const actor = Effect.flatMap(Sessions, ({ complete }) => Effect.map(complete, (session) => actorOf(principalOf(session))))
 
-/** One of the user's own keys; somebody else's is as absent as one that never was. */
+/** One of the user's own keys; somebody else's is as absent as one that never existed. */
 const own = (userId: string, id: string) =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys
@@ -61,7 +60,7 @@ export const keyRoutes = HttpRouter.empty.pipe(
       const { confirmation, expiresAt, ...choice } = yield* Body.json(Creation)
       const keys = yield* ApiKeys
       const until = expiresAt === undefined ? new Date(Date.now() + Duration.toMillis(DEFAULT_EXPIRY)).toISOString() : expiresAt
-      // What cannot be is told before a code is used up for it.
+      // Invalid properties are reported before a code is used up.
       yield* keys.check(userId, { ...choice, expiresAt: until })
       yield* confirm(userId, confirmation)
       const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until }, yield* actor)
@@ -77,7 +76,7 @@ export const keyRoutes = HttpRouter.empty.pipe(
       const { confirmation = {}, ...change } = yield* Body.json(Edit)
       const keys = yield* ApiKeys
       const by = yield* actor
-      // Asked without first: what cannot be, or needs no confirmation, uses no code up.
+      // Tried without the factor first: an invalid edit, or one that needs no confirmation, uses up no code.
       const key = yield* keys
         .update(id, change, { mayWiden: false }, by)
         .pipe(

@@ -1,7 +1,6 @@
 /**
- * Where the portal is, as browsers see it, and whether a request comes from its own pages. Cookies are tied to an
- * origin, so there is exactly one: `PORTAL_BASE_URL`, or on a developer's machine the loopback address in use.
- * Decision D-45.
+ * The portal's origin, and whether a request comes from its own pages. Cookies belong to an origin, so there is exactly
+ * one: `PORTAL_BASE_URL`, or the loopback address of the request on a developer's machine. Decision D-45.
  */
 import { HttpServerRequest } from "@effect/platform"
 import { Effect } from "effect"
@@ -11,28 +10,28 @@ import { isLoopback } from "../settings/readers.ts"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
 
-/** The portal's own path on the public listener. */
+/** The portal's base path on the public listener. */
 export const PATH = "/portal"
 
 /**
- * The portal's address, for links: under `PORTAL_BASE_URL`, or under `localhost` where the
- * service listens on the loopback or everywhere (passkeys need a name, no bare address does); otherwise it names the
- * host that is set, under which the portal answers once `PORTAL_BASE_URL` says so.
+ * The portal's URL for links: `PORTAL_BASE_URL`, or `localhost` if the service listens on loopback or all addresses
+ * (passkeys need a name, not an IP address); otherwise the configured host, where the portal answers once
+ * `PORTAL_BASE_URL` names it.
  */
 export const addressOf = ({ host, port, portalBaseUrl, tlsCertFile }: Values, portInUse = port): string => {
-  // Where the port is taken when the service starts, only a path can be told.
+  // If the port is chosen at startup, only a path is known.
   if (portalBaseUrl === undefined && portInUse === 0) return PATH
   const name = ["127.0.0.1", "::1", "0.0.0.0", "::"].includes(host) ? "localhost" : host.includes(":") ? `[${host}]` : host
   return `${portalBaseUrl ?? `${tlsCertFile === undefined ? "http" : "https"}://${name}:${portInUse}`}${PATH}`
 }
 
-/** What a proxy adds to the requests that it passes on. */
+/** Headers that proxies add. */
 const FORWARDED = ["forwarded", "x-forwarded-for", "x-forwarded-host", "via"]
 
 /**
- * The portal's origin for this request; undefined when it was requested under a name that no setting confirms. Without
- * `PORTAL_BASE_URL` the portal is for the machine itself: the client is on the loopback, no proxy is in between, and the
- * `Host` is a loopback name in its canonical spelling. A `Host` alone proves nothing: anybody can write one.
+ * The portal's origin for this request; undefined if no setting confirms the requested name. Without `PORTAL_BASE_URL`
+ * the portal only serves the machine itself: the client is on loopback, without a proxy, and `Host` is a loopback name in
+ * canonical spelling. `Host` alone proves nothing: anybody can write it.
  */
 const originOf = Effect.gen(function* () {
   const { portalBaseUrl, tlsCertFile } = yield* Settings
@@ -46,7 +45,7 @@ const originOf = Effect.gen(function* () {
   return asked !== undefined && asked.host === host && isLoopback(asked.hostname) ? asked.origin : undefined
 })
 
-/** The portal's origin, or the answer that there is no portal here. */
+/** The portal's origin, or the error that it is not served here. */
 export const requireOrigin = Effect.flatMap(originOf, (origin) =>
   origin === undefined
     ? problem("misdirected_request", "The portal answers here only when PORTAL_BASE_URL names this address.")
@@ -54,9 +53,8 @@ export const requireOrigin = Effect.flatMap(originOf, (origin) =>
 )
 
 /**
- * Refuses a change that does not come from one of the portal's own pages. A browser tells the origin of every request
- * that changes something and lets no page forge it; the extra header cannot be sent across origins without asking
- * first, which nothing here answers.
+ * Rejects changes that do not come from the portal's own pages. Browsers send the origin of every such request and let no
+ * page forge it; the extra header requires a preflight across origins, which nothing here answers.
  */
 export const requireOwnPage = (origin: string) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {

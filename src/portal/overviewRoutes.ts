@@ -1,6 +1,6 @@
 /**
- * The portal's paths beside the API's own: names to choose from, counts and health for lists, exact payloads, and what
- * can be asked of a delivery that waits.
+ * The portal's routes beside the API: names for selection, counts and health for lists, exact payloads, and commands on
+ * waiting deliveries.
  */
 
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
@@ -25,11 +25,11 @@ import { principalOf, Sessions } from "./Sessions.ts"
 
 const principal = Effect.flatMap(Sessions, ({ complete }) => Effect.map(complete, principalOf))
 
-/** A parameter of the query; empty when it is absent. */
+/** A query parameter; empty if absent. */
 const parameter = (name: string) =>
   Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => new URLSearchParams(url.split("?", 2)[1]).get(name) ?? "")
 
-/** The ids of a query, comma-separated; more than {@link CONCURRENCY} are ignored. */
+/** The comma-separated ids of a query; those past {@link CONCURRENCY} are ignored. */
 const idsOf = Effect.map(parameter("ids"), (ids) =>
   ids
     .split(",")

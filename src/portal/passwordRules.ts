@@ -1,5 +1,5 @@
-/** Bounds that both the sign-in library and the portal's own paths hold to. */
+/** Limits for both the sign-in library and the portal's routes. */
 
-/** Characters of a password. */
+/** Length of a password, in characters. */
 export const PASSWORD_MIN = 12,
   PASSWORD_MAX = 200

@@ -1,4 +1,4 @@
-/** The portal's paths that lead in and out: who is signed in, passwords, passkeys, the identity provider, invitations. */
+/** The portal's routes for signing in and out: session, passwords, passkeys, identity provider, invitations. */
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import * as Body from "../http/Body.ts"
@@ -15,7 +15,7 @@ const Code = Schema.Struct({ code: text(40) })
 const Token = Schema.Struct({ token: text(100) })
 const Acceptance = Schema.Struct({ token: text(100), password: Schema.NullOr(NewPassword) })
 
-/** Where a browser stands: who is signed in, and what is still missing. */
+/** The state of a browser's sign-in: who is signed in, and which step is missing. */
 const standing = Effect.gen(function* () {
   const session = yield* (yield* Sessions).current
   const { provider } = yield* Identity
@@ -39,7 +39,7 @@ const standing = Effect.gen(function* () {
   })
 })
 
-/** Ends the current session, and has the browser forget its cookie. */
+/** Ends the current session and removes its cookie. */
 export const signOut = Effect.gen(function* () {
   const { cookies } = yield* (yield* Identity).ask("/sign-out", {})
   return done(cookies)
@@ -74,7 +74,7 @@ export const signInRoutes = HttpRouter.empty.pipe(
     Effect.gen(function* () {
       const { url } = yield* HttpServerRequest.HttpServerRequest
       const { cookies, location } = yield* (yield* Identity).callback(url.includes("?") ? url.slice(url.indexOf("?")) : "")
-      // Only ever back into the portal, whatever the library was told.
+      // Only redirects into the portal, whatever the library returned.
       if (location === "/portal/") yield* Effect.logInfo("portal: signed in at the identity provider")
       const target = location?.startsWith("/portal/") === true ? location : "/portal/sign-in?error=provider"
       return HttpServerResponse.setHeaders(json({}, cookies), { location: target }).pipe(HttpServerResponse.setStatus(302))
