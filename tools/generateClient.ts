@@ -49,7 +49,8 @@ const typeOf = (schema: Node, indent = "  ", self = ""): string => {
   if (type === "array") return `ReadonlyArray<${typeOf(node(items), indent)}>`
   if (type === "object") {
     const fields = Object.entries(node(properties))
-    if (fields.length === 0) return "Readonly<Record<string, unknown>>"
+    const values = schema["additionalProperties"]
+    if (fields.length === 0) return `Readonly<Record<string, ${isNode(values) ? typeOf(values, indent) : "unknown"}>>`
     const required = list(schema["required"])
     return `{\n${fields
       .map(

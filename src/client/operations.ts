@@ -367,7 +367,15 @@ export interface Operations {
     /** The request's id, as in X-Request-Id */
     readonly requestId: string | null
     /** Fields with their old and new values. Secrets are never among them, and of a URL only its origin is */
-    readonly changes: Readonly<Record<string, unknown>>
+    readonly changes: Readonly<
+      Record<
+        string,
+        {
+          readonly old: string
+          readonly new: string
+        }
+      >
+    >
   }>
 }
 

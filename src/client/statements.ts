@@ -4,7 +4,6 @@
  * runs in browsers, too (Ed25519 and a secure context: Chrome 137, Firefox 129, Safari 17 or newer). C-6.
  */
 import type { Statement } from "./custody.ts"
-import type { Operations } from "./operations.ts"
 import type { SigningKey, SigningKeySet } from "./webhooks.ts"
 
 /** What a verification of one statement found. */
@@ -17,8 +16,12 @@ export type ChainVerification =
   | { readonly valid: true; readonly statements: number; readonly previousHash: string | null; readonly hash: string | null }
   | { readonly valid: false; readonly difference: string }
 
-/** The operations that {@link verifyStatements} calls. */
-export type StatementsReader = Pick<Operations, "getSigningKeys" | "getStatement" | "listStatements">
+/** What {@link verifyStatements} reads with: the operations of a client. */
+export interface StatementsReader {
+  readonly getSigningKeys: () => Promise<SigningKeySet>
+  readonly listStatements: (vaultId: string, query: { readonly limit: number }) => AsyncIterable<Statement>
+  readonly getStatement: (vaultId: string, date: string, query: { readonly revision: number }) => Promise<Statement>
+}
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === "object" && value !== null
 const differs = (difference: string) => ({ valid: false, difference }) as const

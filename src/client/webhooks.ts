@@ -51,7 +51,7 @@ export interface WebhookPreview {
   /** Where counting stops */
   readonly countedUpTo: number
   /** The events that were counted, by kind; each kind that was asked for is there */
-  readonly byKind: Readonly<Record<string, unknown>>
+  readonly byKind: Readonly<Record<string, number>>
   /** The newest of them, at most 5 */
   readonly newest: ReadonlyArray<WebhookEvent>
 }

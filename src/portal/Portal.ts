@@ -6,6 +6,7 @@
  */
 import { type HttpApp, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Layer, Option, Schema } from "effect"
+import { CredentialRepo } from "../access/CredentialRepo.ts"
 import { ApiKeys } from "../credentials/ApiKeys.ts"
 import { Confirmation as ConfirmAct, SignedIn } from "../credentials/Principal.ts"
 import { DeliveriesRepo } from "../deliveries/DeliveriesRepo.ts"
@@ -124,6 +125,7 @@ export const layer = Layer.mergeAll(
   DeliveryCommands.layer,
   RequestPreview.layer,
   ApiKeys.layer,
+  CredentialRepo.layer,
   Pages.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Sessions.layer, SecondFactor.layer, Passkeys.layer, Invitations.layer)),

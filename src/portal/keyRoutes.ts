@@ -4,13 +4,15 @@
  */
 import { HttpRouter } from "@effect/platform"
 import { Duration, Effect, Redacted, Schema } from "effect"
+import { CredentialRepo } from "../access/CredentialRepo.ts"
 import { actorOf } from "../audit/AuditTrail.ts"
 import { ApiKeys, DEFAULT_EXPIRY } from "../credentials/ApiKeys.ts"
 import * as Body from "../http/Body.ts"
 import { notFound } from "../http/Problem.ts"
+import { currentRequest } from "../http/RequestContext.ts"
 import { TimestampParam } from "../values/Timestamp.ts"
 import { confirm } from "./confirmSecondFactor.ts"
-import { Confirmation, json, pathId, text } from "./respond.ts"
+import { Confirmation, json, parameter, pathId, text } from "./respond.ts"
 import { principalOf, Sessions } from "./Sessions.ts"
 
 const ids = Schema.Array(text(100)).pipe(Schema.maxItems(1_000))
@@ -86,6 +88,19 @@ export const keyRoutes = HttpRouter.empty.pipe(
         )
       yield* Effect.logInfo("portal: a key was edited").pipe(Effect.annotateLogs({ userId, keyId: id }))
       return json(key)
+    }).pipe(told)
+  ),
+  // What the key sees, and why it does not see a vault, as the key itself would be answered. C-7.
+  HttpRouter.get(
+    "/keys/:id/credential",
+    Effect.gen(function* () {
+      const session = yield* (yield* Sessions).complete
+      const { id } = yield* own(session.userId, yield* pathId)
+      const { client } = yield* currentRequest
+      const vaultId = yield* parameter("vaultId")
+      const asked = vaultId === "" ? undefined : vaultId
+      const found = yield* (yield* CredentialRepo).of(id, principalOf(session), client?.toString() ?? null, asked)
+      return found === undefined ? yield* notFound() : json(found)
     }).pipe(told)
   ),
   HttpRouter.post(

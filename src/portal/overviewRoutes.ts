@@ -2,8 +2,7 @@
  * The portal's routes beside the API: names for selection, counts and health for lists, exact payloads, and commands on
  * waiting deliveries.
  */
-
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import { HttpRouter, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option } from "effect"
 import { scopes } from "../credentials/Principal.ts"
 import { statuses } from "../deliveries/Delivery.ts"
@@ -19,15 +18,11 @@ import { ALWAYS_PORTS } from "../webhooks/url.ts"
 import { LIVE_SECRETS } from "../webhooks/Webhooks.ts"
 import { explorersOf } from "./explorers.ts"
 import { CONCURRENCY, Overview, type Span } from "./Overview.ts"
-import { done, json, pathId } from "./respond.ts"
+import { done, json, parameter, pathId } from "./respond.ts"
 import { Search } from "./Search.ts"
 import { principalOf, Sessions } from "./Sessions.ts"
 
 const principal = Effect.flatMap(Sessions, ({ complete }) => Effect.map(complete, principalOf))
-
-/** A query parameter; empty if absent. */
-const parameter = (name: string) =>
-  Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => new URLSearchParams(url.split("?", 2)[1]).get(name) ?? "")
 
 /** The comma-separated ids of a query; those past {@link CONCURRENCY} are ignored. */
 const idsOf = Effect.map(parameter("ids"), (ids) =>

@@ -1,6 +1,5 @@
 /** Responses and bodies of the portal's own routes. */
-
-import { Cookies, HttpRouter, HttpServerResponse } from "@effect/platform"
+import { Cookies, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { notFound, problem } from "../http/Problem.ts"
 import { isStorable } from "../values/givenId.ts"
@@ -22,6 +21,10 @@ export const tooMany = (what: string, seconds: number) => {
 
 /** The `id` in a path. */
 export const pathId = Effect.flatMap(HttpRouter.params, ({ id }) => (id === undefined || !isStorable(id) ? notFound() : Effect.succeed(id)))
+
+/** A query parameter; empty if absent. */
+export const parameter = (name: string) =>
+  Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => new URLSearchParams(url.split("?", 2)[1]).get(name) ?? "")
 
 /** Text in a body, at most `max` characters. Postgres cannot store NUL. */
 export const text = (max: number) =>

@@ -173,6 +173,7 @@ describe("from an invitation to a key", () => {
   test("somebody else's key is as absent as one that never was", async () => {
     const { key } = await app.key("user_b")
     for (const id of [key.id, "key_00000000000000000000000000", "x"]) {
+      expect((await somebody.get(`/api/keys/${id}/credential`)).status).toBe(404)
       for (const [method, path] of [
         ["PATCH", `/api/keys/${id}`],
         ["POST", `/api/keys/${id}/revoke`]

@@ -14,6 +14,7 @@ import { type User, UserProvider, usePresence, useStanding } from "./session.ts"
 const files = {
   Account: () => import("./pages/Account.tsx"),
   AuditLog: () => import("./pages/AuditLog.tsx"),
+  BalanceHistory: () => import("./pages/BalanceHistory.tsx"),
   Enrolment: () => import("./pages/Enrolment.tsx"),
   Event: () => import("./pages/Event.tsx"),
   Events: () => import("./pages/Events.tsx"),
@@ -21,6 +22,7 @@ const files = {
   KeyForm: () => import("./pages/KeyForm.tsx"),
   Keys: () => import("./pages/Keys.tsx"),
   Search: () => import("./pages/Search.tsx"),
+  Statement: () => import("./pages/Statement.tsx"),
   Vault: () => import("./pages/Vault.tsx"),
   Vaults: () => import("./pages/Vaults.tsx"),
   Webhook: () => import("./pages/Webhook.tsx"),
@@ -29,6 +31,7 @@ const files = {
 }
 const AccountPage = lazy(() => files.Account().then(({ AccountPage }) => ({ default: AccountPage })))
 const AuditLogPage = lazy(() => files.AuditLog().then(({ AuditLogPage }) => ({ default: AuditLogPage })))
+const BalanceHistoryPage = lazy(() => files.BalanceHistory().then(({ BalanceHistoryPage }) => ({ default: BalanceHistoryPage })))
 const EnrolmentPage = lazy(() => files.Enrolment().then(({ EnrolmentPage }) => ({ default: EnrolmentPage })))
 const EventPage = lazy(() => files.Event().then(({ EventPage }) => ({ default: EventPage })))
 const EventsPage = lazy(() => files.Events().then(({ EventsPage }) => ({ default: EventsPage })))
@@ -37,6 +40,7 @@ const KeysPage = lazy(() => files.Keys().then(({ KeysPage }) => ({ default: Keys
 const NewKeyPage = lazy(() => files.KeyForm().then(({ NewKeyPage }) => ({ default: NewKeyPage })))
 const EditKeyPage = lazy(() => files.KeyForm().then(({ EditKeyPage }) => ({ default: EditKeyPage })))
 const SearchPage = lazy(() => files.Search().then(({ SearchPage }) => ({ default: SearchPage })))
+const StatementPage = lazy(() => files.Statement().then(({ StatementPage }) => ({ default: StatementPage })))
 const VaultPage = lazy(() => files.Vault().then(({ VaultPage }) => ({ default: VaultPage })))
 const VaultsPage = lazy(() => files.Vaults().then(({ VaultsPage }) => ({ default: VaultsPage })))
 const WebhookPage = lazy(() => files.Webhook().then(({ WebhookPage }) => ({ default: WebhookPage })))
@@ -60,6 +64,8 @@ const Inside = ({ user }: { readonly user: User }) => (
             <Route path="search" element={<SearchPage />} />
             <Route path="vaults" element={<VaultsPage />} />
             <Route path="vaults/:id" element={<VaultPage />} />
+            <Route path="vaults/:id/balance-history" element={<BalanceHistoryPage />} />
+            <Route path="vaults/:id/statements/:date" element={<StatementPage />} />
             <Route path="events" element={<EventsPage />} />
             <Route path="events/:id" element={<EventPage />} />
             <Route path="webhooks" element={<WebhooksPage />} />

@@ -95,7 +95,7 @@ const ask = async (...request: Parameters<typeof send>) => {
   try {
     return await send(...request)
   } catch (error) {
-    if (request[0] === "GET" || signInAgain === undefined || !sessionEnded(error)) throw error
+    if (request[0] === "GET" || request[0] === "HEAD" || signInAgain === undefined || !sessionEnded(error)) throw error
     await signInAgain()
     return send(...request)
   }
@@ -109,8 +109,13 @@ const confirmedBy = (confirmation: unknown): Readonly<Record<string, string>> =>
   confirmation === undefined ? {} : { "x-portal-confirmation": JSON.stringify(confirmation) }
 
 export const get = async <A>(path: string): Promise<A> => read(await ask("GET", path))
-/** The text of an answer as it is. */
-export const getText = async (path: string): Promise<string> => (await ask("GET", path)).text()
+/** The text of an answer as it is, of a type that is asked for where there are several. */
+export const getText = async (path: string, accept = "application/json"): Promise<string> =>
+  (await ask("GET", path, undefined, { accept })).text()
+/** Whether a file would be answered; rejects as its download would. */
+export const getHead = async (path: string): Promise<void> => void (await ask("HEAD", path))
+/** Where the browser itself loads what the service answers under a path. */
+export const addressOf = (path: string): string => `${ROOT}${path}`
 export const post = async <A>(path: string, body: unknown = {}): Promise<A> => read(await ask("POST", path, body))
 export const patch = async <A>(path: string, body: unknown, confirmation?: unknown): Promise<A> =>
   read(await ask("PATCH", path, body, confirmedBy(confirmation)))

@@ -122,6 +122,21 @@ export const useList = <A>(path: string, filters: Readonly<Record<string, string
   }
 }
 
+/** Rows that are all here already, as a list. */
+export const listOf = <A>(rows: ReadonlyArray<A>, keyOf: (row: A) => string): List<A> => ({
+  rows,
+  keyOf,
+  error: null,
+  added: 0,
+  gone: new Set(),
+  takeIn: () => {},
+  hasNextPage: false,
+  isFetchingNextPage: false,
+  fetchNextPage: () => undefined,
+  refetch: () => Promise.resolve(),
+  source: ""
+})
+
 /** The first rows of a list, read once in a while: for what is shown beside something else. */
 export const useFew = <A>(path: string, limit: number, every?: number) =>
   useQuery({

@@ -5,12 +5,12 @@ import type { Delivery } from "../../../deliveries/Delivery.ts"
 import { useBeside, useSurroundings, useSymbols } from "../data.ts"
 import { useList } from "../list.ts"
 import { AboutLinks, assetsOf, type EventData } from "../parts/About.tsx"
+import { Export } from "../parts/Export.tsx"
 import { Select, TextField } from "../parts/Field.tsx"
 import { Filters, useFilters, utc } from "../parts/Filters.tsx"
 import { Rows } from "../parts/Rows.tsx"
 import { Empty } from "../parts/States.tsx"
 import { wordOf } from "../parts/Status.tsx"
-import { Export } from "../parts/Table.tsx"
 import { DeliveryRow } from "./Delivery.tsx"
 
 const names = ["status", "kind", "after", "before"] as const

@@ -17,6 +17,7 @@ import { notify } from "../parts/Notices.tsx"
 import { Page } from "../parts/Page.tsx"
 import { Secret } from "../parts/Secret.tsx"
 import { Failure, Loading, Trouble } from "../parts/States.tsx"
+import { KeyAccess } from "./KeyAccess.tsx"
 import { bodyOf, type Draft, draftOf, emptyDraft, KeyFields } from "./KeyFields.tsx"
 
 const back = ["/keys", "API keys"] as const
@@ -198,6 +199,7 @@ const Edit = ({ apiKey: key, around }: { readonly apiKey: ApiKey; readonly aroun
           <LinkButton to="/keys">Cancel</LinkButton>
         </div>
       </form>
+      {key.revokedAt === null ? <KeyAccess keyId={key.id} /> : null}
       <Confirm
         title="Confirm it's you"
         text="This change gives the key more access, so confirm your second factor."

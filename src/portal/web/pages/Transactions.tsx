@@ -7,11 +7,12 @@ import { useSymbols } from "../data.ts"
 import { useList } from "../list.ts"
 import { Amount, grouped, placesOf, sum, useAllDigits } from "../parts/Amount.tsx"
 import { Network, OnChain } from "../parts/Chain.tsx"
+import { ExportFile } from "../parts/Export.tsx"
 import { Select, TextField, Toggle } from "../parts/Field.tsx"
 import { Filters, useFilters, utc } from "../parts/Filters.tsx"
 import { Empty } from "../parts/States.tsx"
 import { State, wordOf } from "../parts/Status.tsx"
-import { Export, Table } from "../parts/Table.tsx"
+import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 
 const statuses = ["pending", "confirmed", "failed", "replaced", "dropped"]
@@ -29,6 +30,7 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
       keyOf: ({ amount, asset, direction, from, hash, network, to }) => [network, hash, direction, asset, amount, from, to].join(" ")
     }
   )
+  const file = list.source.replace("/transactions?", "/transactions/export?")
   const symbolOf = useSymbols(list.rows?.map(({ asset }) => asset) ?? [])
   const places = placesOf(list.rows?.map(({ amount }) => amount) ?? [], everyDigit)
   return (
@@ -62,7 +64,8 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
       <div className="toolbar">
         <Toggle label="Every digit" checked={everyDigit} onChecked={setEveryDigit} />
         <span className="spring" />
-        <Export name="transactions" source={list.source} />
+        <ExportFile label="Export CSV" format="csv" name="transactions" source={file} />
+        <ExportFile label="Export NDJSON" format="ndjson" name="transactions" source={file} />
       </div>
       <Table
         list={list}

@@ -1,28 +1,30 @@
-/** One vault: balances, transactions and deposit addresses, to read. */
-import { Coins, QrCode } from "lucide-react"
+/** One vault: balances, transactions, statements and deposit addresses, to read. */
+import { QrCode } from "lucide-react"
 import { Tabs } from "radix-ui"
 import { useState } from "react"
 import { Link, useParams } from "react-router"
-import type { Balance, DepositAddress, Vault } from "../../../vaults/Vault.ts"
-import { assetParts, networkName, short, tokenType } from "../chains.ts"
+import type { DepositAddress, Vault } from "../../../vaults/Vault.ts"
+import { networkName, short, tokenType } from "../chains.ts"
 import { useOne } from "../data.ts"
 import { useList } from "../list.ts"
-import { Amount, compareAmounts, isZero, placesOf, useAllDigits } from "../parts/Amount.tsx"
 import { Button } from "../parts/Button.tsx"
 import { Network, OnChain } from "../parts/Chain.tsx"
 import { CopyButton, Id } from "../parts/Copy.tsx"
 import { Dialog } from "../parts/Dialog.tsx"
-import { Toggle } from "../parts/Field.tsx"
+import { Export } from "../parts/Export.tsx"
 import { Page } from "../parts/Page.tsx"
 import { QrImage } from "../parts/QrImage.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
-import { Export, Table } from "../parts/Table.tsx"
+import { Table } from "../parts/Table.tsx"
 import { useTab } from "../parts/tabs.ts"
+import { Balances } from "./Balances.tsx"
+import { Statements } from "./Statements.tsx"
 import { Transactions } from "./Transactions.tsx"
 
 const tabs = [
   ["balances", "Balances"],
   ["transactions", "Transactions"],
+  ["statements", "Statements"],
   ["addresses", "Deposit addresses"]
 ] as const
 
@@ -67,54 +69,14 @@ export const VaultPage = () => {
         <Tabs.Content value="transactions">
           <Transactions vaultId={id} networks={vault.networks} />
         </Tabs.Content>
+        <Tabs.Content value="statements">
+          <Statements vaultId={id} />
+        </Tabs.Content>
         <Tabs.Content value="addresses">
           <Addresses vaultId={id} />
         </Tabs.Content>
       </Tabs.Root>
     </Page>
-  )
-}
-
-const Balances = ({ vaultId }: { readonly vaultId: string }) => {
-  const [everyDigit, setEveryDigit] = useAllDigits()
-  const [hideZero, setHideZero] = useState(false)
-  const list = useList<Balance>(`/v1/vaults/${vaultId}/balances`, {}, { limit: 100, every: 15_000, keyOf: ({ asset }) => asset })
-  const places = placesOf(list.rows?.map(({ amount }) => amount) ?? [], everyDigit)
-  return (
-    <>
-      <div className="toolbar">
-        <Toggle label="Every digit" checked={everyDigit} onChecked={setEveryDigit} />
-        <Toggle label="Hide zero balances" checked={hideZero} onChecked={setHideZero} />
-        <span className="spring" />
-        <Export name="balances" source={list.source} />
-      </div>
-      <Table
-        list={list}
-        label="Balances"
-        only={({ amount }) => !hideZero || !isZero(amount)}
-        empty={<Empty icon={Coins} title="No balances" />}
-        columns={[
-          { label: "Asset", heads: true, cell: ({ symbol }) => <b>{symbol}</b>, compare: (a, b) => a.symbol.localeCompare(b.symbol) },
-          { label: "Network", cell: ({ network }) => <Network name={network} />, compare: (a, b) => a.network.localeCompare(b.network) },
-          { label: "Token", cell: ({ asset }) => <Token asset={asset} /> },
-          {
-            label: "Balance",
-            align: "right",
-            cell: ({ amount, symbol }) => <Amount amount={amount} symbol={symbol} places={places} />,
-            compare: (a, b) => compareAmounts(a.amount, b.amount)
-          }
-        ]}
-      />
-    </>
-  )
-}
-
-const Token = ({ asset }: { readonly asset: string }) => {
-  const { address, network, type } = assetParts(asset)
-  return (
-    <span className="token">
-      {tokenType(type)} {address === undefined ? null : <OnChain is="address" network={network} text={address} />}
-    </span>
   )
 }
 

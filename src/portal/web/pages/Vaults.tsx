@@ -5,9 +5,10 @@ import type { Vault } from "../../../vaults/Vault.ts"
 import { networkName } from "../chains.ts"
 import { useNames, useSurroundings } from "../data.ts"
 import { useList } from "../list.ts"
+import { Export } from "../parts/Export.tsx"
 import { Page } from "../parts/Page.tsx"
 import { Empty } from "../parts/States.tsx"
-import { Export, Table } from "../parts/Table.tsx"
+import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 
 export const VaultsPage = () => {

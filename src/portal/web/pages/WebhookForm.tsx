@@ -15,6 +15,7 @@ import { Empty, Failure, Loading, Trouble } from "../parts/States.tsx"
 import { useUser } from "../session.ts"
 import { WebhookCreated } from "./WebhookCreated.tsx"
 import { type Draft, WebhookFields } from "./WebhookFields.tsx"
+import { Preview } from "./WebhookPreview.tsx"
 
 const back = ["/webhooks", "Webhooks"] as const
 
@@ -72,6 +73,7 @@ const Create = ({
   return (
     <form className="form wide" onSubmit={form.submit}>
       <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} fresh />
+      <Preview draft={draft} />
       <Trouble error={form.error} />
       <div className="actions">
         <Button kind="main" type="submit" busy={form.busy}>

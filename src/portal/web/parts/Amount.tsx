@@ -61,7 +61,8 @@ export const sum = (amounts: ReadonlyArray<string>): string => {
 
 export interface AmountProps {
   readonly amount: string
-  readonly symbol: string
+  /** Absent where the row says what it is of. */
+  readonly symbol?: string
   /** Decimals of the column that it is in; its own when absent. */
   readonly places?: number
   /** Before the digits: what came in, what went out. */
@@ -76,7 +77,10 @@ export const Amount = ({ amount, places, sign, symbol }: AmountProps) => {
   const digits = cut ? fraction.slice(0, Math.max(1, room - 1)) : fraction
   const padding = Math.max(0, room - digits.length - (cut ? 1 : 0)) + (room > 0 && digits === "" ? 1 : 0)
   return (
-    <span className={everyDigit ? "amount all" : "amount"} title={`${sign ?? ""}${grouped(amount)} ${symbol}`}>
+    <span
+      className={everyDigit ? "amount all" : "amount"}
+      title={`${sign ?? ""}${grouped(amount)}${symbol === undefined ? "" : ` ${symbol}`}`}
+    >
       <span className="number">
         {sign}
         {whole}
@@ -87,8 +91,13 @@ export const Amount = ({ amount, places, sign, symbol }: AmountProps) => {
             {"0".repeat(padding)}
           </span>
         )}
-      </span>{" "}
-      <span className="symbol">{symbol}</span>
+      </span>
+      {symbol === undefined ? null : (
+        <>
+          {" "}
+          <span className="symbol">{symbol}</span>
+        </>
+      )}
     </span>
   )
 }

@@ -1,20 +1,8 @@
 /** Deliveries over time, drawn by uPlot and written as a table for whoever cannot see the drawing. */
-import { useEffect, useRef } from "react"
 import uPlot from "uplot"
 import type { Traffic } from "../../Overview.ts"
+import { axis, HEIGHT, resolved, usePlot } from "./plot.ts"
 import { exactly, useZone } from "./Time.tsx"
-
-const HEIGHT = 220
-const color = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
-/** A colour that depends on the colour scheme, as the canvas takes it. */
-const resolved = (name: string): string => {
-  const probe = document.createElement("i")
-  probe.style.color = color(name)
-  document.body.append(probe)
-  const value = getComputedStyle(probe).color
-  probe.remove()
-  return value
-}
 
 /** Bars stand on each other: what is drawn behind is the sum. */
 const draw = (place: HTMLElement, { delivered, failed, from, stepSeconds }: Traffic, utc: boolean): uPlot => {
@@ -25,7 +13,6 @@ const draw = (place: HTMLElement, { delivered, failed, from, stepSeconds }: Traf
     undefined,
     stepSeconds < 3_600 ? { hour: "2-digit", minute: "2-digit", ...zoneOf } : { day: "numeric", month: "short", ...zoneOf }
   )
-  const axis = { stroke: resolved("--soft"), grid: { stroke: resolved("--line"), width: 1 }, ticks: { show: false }, font: "12px Inter" }
   return new uPlot(
     {
       width: place.clientWidth,
@@ -38,8 +25,8 @@ const draw = (place: HTMLElement, { delivered, failed, from, stepSeconds }: Traf
         y: { range: (_, __, max) => [0, Math.max(4, Math.ceil(max * 1.1))] }
       },
       axes: [
-        { ...axis, grid: { show: false }, space: 70, values: (_, splits) => splits.map((seconds) => label.format(seconds * 1_000)) },
-        { ...axis, size: 46, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 10_000, 50_000, 100_000] }
+        { ...axis(), grid: { show: false }, space: 70, values: (_, splits) => splits.map((seconds) => label.format(seconds * 1_000)) },
+        { ...axis(), size: 46, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 10_000, 50_000, 100_000] }
       ],
       series: [
         {
@@ -72,26 +59,8 @@ const draw = (place: HTMLElement, { delivered, failed, from, stepSeconds }: Traf
 }
 
 export const Chart = ({ label, traffic }: { readonly label: string; readonly traffic: Traffic }) => {
-  const place = useRef<HTMLDivElement>(null)
+  const place = usePlot(traffic, draw)
   const [zone] = useZone()
-  useEffect(() => {
-    const element = place.current
-    if (element === null) return
-    let plot = draw(element, traffic, zone === "utc")
-    const again = () => {
-      plot.destroy()
-      plot = draw(element, traffic, zone === "utc")
-    }
-    const resized = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }))
-    resized.observe(element)
-    const scheme = matchMedia("(prefers-color-scheme: dark)")
-    scheme.addEventListener("change", again)
-    return () => {
-      resized.disconnect()
-      scheme.removeEventListener("change", again)
-      plot.destroy()
-    }
-  }, [traffic, zone])
   const start = Date.parse(traffic.from)
   const rows = traffic.delivered
     .map((delivered, index) => ({

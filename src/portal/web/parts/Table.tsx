@@ -1,13 +1,10 @@
 /**
  * Tables: real columns on wide pages, a card for each row on narrow ones. Sorted by a column only where every row is
- * here, because the API's order is the only true one otherwise; exported as CSV whole.
+ * here, because the API's order is the only true one otherwise.
  */
-import { ArrowDown, ArrowUp, Download } from "lucide-react"
+import { ArrowDown, ArrowUp } from "lucide-react"
 import { type ReactNode, useState } from "react"
-import { toCsv } from "../csv.ts"
 import type { List } from "../list.ts"
-import { Button } from "./Button.tsx"
-import { notify } from "./Notices.tsx"
 import { More, News, Waiting } from "./Rows.tsx"
 
 export interface Column<A> {
@@ -98,31 +95,5 @@ export const Table = <A,>({ columns, empty, foot, label, list, only }: TableProp
       {foot?.(rows)}
       <More list={list} />
     </>
-  )
-}
-
-/** A button that saves a whole list as CSV, whatever of it is shown. */
-export const Export = ({ name, source }: { readonly name: string; readonly source: string }) => {
-  const [busy, setBusy] = useState(false)
-  const save = async () => {
-    setBusy(true)
-    try {
-      const { complete, rows, text } = await toCsv(source)
-      const link = document.createElement("a")
-      link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }))
-      link.download = `${name}-${new Date().toISOString().slice(0, 10)}.csv`
-      link.click()
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
-      notify(complete ? `${rows} rows exported` : `The first ${rows} rows exported; use the API for more`)
-    } catch (error) {
-      notify(error instanceof Error ? error.message : "The export failed.")
-    } finally {
-      setBusy(false)
-    }
-  }
-  return (
-    <Button kind="quiet" busy={busy} onClick={() => void save()}>
-      <Download aria-hidden size={15} /> Export CSV
-    </Button>
   )
 }

@@ -1,0 +1,182 @@
+/** One statement: the account of a vault's UTC day, how it is sealed, and whether it verifies. */
+import { ChevronLeft, ChevronRight, FileCheck2 } from "lucide-react"
+import { Link, useParams, useSearchParams } from "react-router"
+import type { Statement, StatementLine } from "../../../statements/Statement.ts"
+import type { Vault } from "../../../vaults/Vault.ts"
+import { getText } from "../api.ts"
+import { assetParts, networkName } from "../chains.ts"
+import { useOne } from "../data.ts"
+import { listOf } from "../list.ts"
+import { Amount, placesOf, useAllDigits } from "../parts/Amount.tsx"
+import { LinkButton } from "../parts/Button.tsx"
+import { Id } from "../parts/Copy.tsx"
+import { SaveText } from "../parts/Export.tsx"
+import { Toggle } from "../parts/Field.tsx"
+import { Facts, Page, Section } from "../parts/Page.tsx"
+import { Empty, Failure, Loading } from "../parts/States.tsx"
+import { type Column, Table } from "../parts/Table.tsx"
+import { Time } from "../parts/Time.tsx"
+import { useVerification, Verified } from "../parts/Verified.tsx"
+
+/** The day so many days after another, both as `YYYY-MM-DD`. */
+const dayAfter = (date: string, days: number) => new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
+
+export const StatementPage = () => {
+  const { date = "", id = "" } = useParams()
+  const [search] = useSearchParams()
+  const revision = search.get("revision")
+  const path = `/v1/vaults/${id}/statements/${date}${revision === null ? "" : `?revision=${encodeURIComponent(revision)}`}`
+  const vault = useOne<Vault>(`/v1/vaults/${id}`)
+  const found = useOne<Statement>(path)
+  const newest = useOne<Statement>(`/v1/vaults/${id}/statements/${date}`)
+  const back = [`/vaults/${id}?show=statements`, vault.data?.label ?? "Vault"] as const
+  const statement = found.data
+  if (statement === undefined) {
+    return (
+      <Page title={`Statement of ${date}`} back={back}>
+        {found.error === null ? <Loading /> : <Failure error={found.error} retry={() => void found.refetch()} />}
+      </Page>
+    )
+  }
+  const name = `statement-${date}-${statement.revision}`
+  return (
+    <Page
+      title={`Statement of ${date}`}
+      back={back}
+      lead={
+        <>
+          The UTC day from midnight to midnight. <Verified statement={statement} />
+        </>
+      }
+      actions={
+        <>
+          <SaveText label="JSON" name={`${name}.json`} type="application/json" read={() => getText(path)} />
+          <SaveText label="CSV" name={`${name}.csv`} type="text/csv" read={() => getText(path, "text/csv")} />
+          <LinkButton to={`/vaults/${id}/statements/${dayAfter(date, -1)}`}>
+            <ChevronLeft aria-hidden size={16} /> Day before
+          </LinkButton>
+          <LinkButton to={`/vaults/${id}/statements/${dayAfter(date, 1)}`}>
+            Day after <ChevronRight aria-hidden size={16} />
+          </LinkButton>
+        </>
+      }
+    >
+      {(newest.data?.revision ?? 0) > statement.revision ? (
+        <p className="note">
+          Records that came later changed this day. <Link to={`/vaults/${id}/statements/${date}`}>Show the newest revision</Link>
+        </p>
+      ) : null}
+      <Lines lines={statement.assets} />
+      <Seal statement={statement} newest={newest.data?.revision ?? statement.revision} />
+    </Page>
+  )
+}
+
+const amounts = [
+  ["Opening", "opening"],
+  ["In", "inbound"],
+  ["Out", "outbound"],
+  ["Other", "other"],
+  ["Closing", "closing"]
+] as const
+
+const Lines = ({ lines }: { readonly lines: ReadonlyArray<StatementLine> }) => {
+  const [everyDigit, setEveryDigit] = useAllDigits()
+  return (
+    <>
+      <div className="toolbar">
+        <Toggle label="Every digit" checked={everyDigit} onChecked={setEveryDigit} />
+      </div>
+      <Table
+        list={listOf(lines, ({ asset }) => asset)}
+        label="Lines of the statement"
+        empty={
+          <Empty icon={FileCheck2} title="Nothing was held and nothing moved">
+            <p>An empty day is sealed, too.</p>
+          </Empty>
+        }
+        columns={[
+          {
+            label: "Asset",
+            heads: true,
+            cell: ({ asset, symbol }) => (
+              <span title={asset}>
+                <b>{symbol}</b> <span className="under">{networkName(assetParts(asset).network)}</span>
+              </span>
+            )
+          },
+          ...amounts.map(([label, field]): Column<StatementLine> => {
+            const places = placesOf(
+              lines.map((line) => line[field]),
+              everyDigit
+            )
+            return {
+              label,
+              align: "right",
+              cell: (line) => (
+                <Amount
+                  amount={line[field].replace(/^-/, "")}
+                  places={places}
+                  {...(line[field].startsWith("-") ? { sign: "−" as const } : {})}
+                />
+              )
+            }
+          }),
+          { label: "Transactions", align: "right", from: "medium", cell: ({ transactionCount }) => transactionCount }
+        ]}
+      />
+    </>
+  )
+}
+
+/** How the statement is sealed. */
+const Seal = ({ newest, statement }: { readonly statement: Statement; readonly newest: number }) => {
+  const { data } = useVerification(statement)
+  const { date, hash, previousHash, revision, sealedAt, vaultId } = statement
+  const said =
+    data === undefined
+      ? "Verifying …"
+      : data === "impossible"
+        ? "This browser cannot verify Ed25519 signatures; the TypeScript client and the documentation show how to do it elsewhere."
+        : data.valid
+          ? "This browser recomputed the hash and verified the signature with the published key."
+          : `It does not verify: ${data.difference}.`
+  return (
+    <Section title="Seal" lead={said}>
+      <Facts
+        rows={[
+          ["Sealed", <Time key="sealed" at={sealedAt} />],
+          [
+            "Revision",
+            newest === 1
+              ? "1, the only one"
+              : Array.from({ length: newest }, (_, index) => index + 1).map((one) =>
+                  one === revision ? (
+                    <b key={one}>{one} </b>
+                  ) : (
+                    <Link key={one} to={`/vaults/${vaultId}/statements/${date}?revision=${one}`}>
+                      {one}{" "}
+                    </Link>
+                  )
+                )
+          ],
+          ["Hash", <Id key="hash" text={hash} what="Hash" whole />],
+          [
+            "Hash before it",
+            previousHash === null ? "None: it is the first of the chain" : <Id key="previous" text={previousHash} what="Hash" whole />
+          ],
+          [
+            "Signing key",
+            data !== undefined && data !== "impossible" && data.valid ? <Id key="kid" text={data.kid} what="Key id" whole /> : "Not known"
+          ],
+          [
+            "Verify it yourself",
+            <a key="docs" href="/v1/docs/guides/statements">
+              How to verify a statement
+            </a>
+          ]
+        ]}
+      />
+    </Section>
+  )
+}

@@ -1,0 +1,106 @@
+/** A vault's daily statements, each verified in the browser, and its whole chain on demand. */
+import { FileCheck2 } from "lucide-react"
+import { useState } from "react"
+import { Link } from "react-router"
+import { type ChainVerification, verifyStatements } from "../../../client/statements.ts"
+import type { Statement } from "../../../statements/Statement.ts"
+import { get, saidOf } from "../api.ts"
+import { useList } from "../list.ts"
+import { Button } from "../parts/Button.tsx"
+import { Id } from "../parts/Copy.tsx"
+import { Empty } from "../parts/States.tsx"
+import { Table } from "../parts/Table.tsx"
+import { Time } from "../parts/Time.tsx"
+import { readKeys, Verified } from "../parts/Verified.tsx"
+
+interface PageOf {
+  readonly data: ReadonlyArray<Statement>
+  readonly pagination: { readonly nextCursor: string | null }
+}
+
+async function* listStatements(vaultId: string) {
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`
+    const page: PageOf = await get<PageOf>(`/v1/vaults/${vaultId}/statements?limit=100${query}`)
+    yield* page.data
+    cursor = page.pagination.nextCursor
+  }
+}
+const reader = {
+  getSigningKeys: readKeys,
+  listStatements,
+  getStatement: (vaultId: string, date: string, { revision }: { readonly revision: number }) =>
+    get<Statement>(`/v1/vaults/${vaultId}/statements/${date}?revision=${revision}`)
+}
+
+export const Statements = ({ vaultId }: { readonly vaultId: string }) => {
+  const list = useList<Statement>(
+    `/v1/vaults/${vaultId}/statements`,
+    {},
+    { every: 60_000, keyOf: ({ date, revision }) => `${date} ${revision}` }
+  )
+  return (
+    <>
+      <div className="toolbar">
+        <Chain vaultId={vaultId} />
+      </div>
+      <Table
+        list={list}
+        label="Statements"
+        empty={
+          <Empty icon={FileCheck2} title="No statements yet">
+            <p>Each UTC day gets one, some hours after it is over.</p>
+          </Empty>
+        }
+        columns={[
+          {
+            label: "Day (UTC)",
+            heads: true,
+            cell: ({ date }) => (
+              <Link className="name" to={`/vaults/${vaultId}/statements/${date}`}>
+                {date}
+              </Link>
+            )
+          },
+          { label: "Assets", align: "right", cell: ({ assets }) => assets.length },
+          {
+            label: "Transactions",
+            align: "right",
+            cell: ({ assets }) => assets.reduce((sum, { transactionCount }) => sum + transactionCount, 0)
+          },
+          { label: "Revision", align: "right", cell: ({ revision }) => revision },
+          { label: "Sealed", from: "medium", cell: ({ sealedAt }) => <Time at={sealedAt} /> },
+          { label: "Hash", from: "wide", cell: ({ hash }) => <Id text={hash} what="Hash" /> },
+          { label: "Signature", cell: (statement) => <Verified statement={statement} /> }
+        ]}
+      />
+    </>
+  )
+}
+
+const saidOfChain = (found: ChainVerification): string =>
+  found.valid
+    ? `Verified: ${found.statements} ${found.statements === 1 ? "statement" : "statements"} in one unbroken chain.`
+    : `The chain does not verify: ${found.difference}.`
+
+/** Verifies everything that was ever sealed of the vault, with all revisions. */
+const Chain = ({ vaultId }: { readonly vaultId: string }) => {
+  const [busy, setBusy] = useState(false)
+  const [said, setSaid] = useState("")
+  const verify = async () => {
+    setBusy(true)
+    setSaid("")
+    setSaid(await verifyStatements(reader, vaultId).then(saidOfChain, saidOf))
+    setBusy(false)
+  }
+  return (
+    <>
+      <Button busy={busy} onClick={() => void verify()}>
+        Verify the whole chain
+      </Button>
+      <p className="under" role="status">
+        {busy ? "Reading every statement …" : said}
+      </p>
+    </>
+  )
+}

@@ -1,0 +1,111 @@
+/** Buttons that save what a page shows as a file: a list, an export of the API, a text. */
+import { Download } from "lucide-react"
+import { useState } from "react"
+import { ApiProblem, addressOf, getHead, saidOf } from "../api.ts"
+import { toCsv } from "../csv.ts"
+import { Button } from "./Button.tsx"
+import { notify } from "./Notices.tsx"
+
+const load = (name: string, href: string) => {
+  const link = document.createElement("a")
+  link.href = href
+  link.download = name
+  link.click()
+}
+
+const saveText = (name: string, type: string, text: string) => {
+  const url = URL.createObjectURL(new Blob([text], { type }))
+  load(name, url)
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+}
+
+const dated = (name: string) => `${name}-${new Date().toISOString().slice(0, 10)}`
+
+/** A button that saves something, is busy meanwhile, and says what came of it. */
+const Save = ({ label, save }: { readonly label: string; readonly save: () => Promise<string> }) => {
+  const [busy, setBusy] = useState(false)
+  const press = async () => {
+    setBusy(true)
+    try {
+      const said = await save()
+      if (said !== "") notify(said)
+    } catch (error) {
+      notify(saidOf(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <Button kind="quiet" busy={busy} onClick={() => void press()}>
+      <Download aria-hidden size={15} /> {label}
+    </Button>
+  )
+}
+
+/** Saves a whole list as CSV, whatever of it is shown. */
+export const Export = ({ name, source }: { readonly name: string; readonly source: string }) => (
+  <Save
+    label="Export CSV"
+    save={async () => {
+      const { complete, rows, text } = await toCsv(source)
+      saveText(`${dated(name)}.csv`, "text/csv", text)
+      return complete ? `${rows} rows exported` : `The first ${rows} rows exported; use the API for more`
+    }}
+  />
+)
+
+/** Saves one answer as it is. */
+export const SaveText = ({
+  label,
+  name,
+  read,
+  type
+}: {
+  readonly label: string
+  readonly name: string
+  readonly type: string
+  readonly read: () => Promise<string>
+}) => (
+  <Save
+    label={label}
+    save={async () => {
+      saveText(name, type, await read())
+      return ""
+    }}
+  />
+)
+
+const refusals: Readonly<Record<number, string>> = {
+  422: "More transactions match than an export may have. Narrow the filters.",
+  429: "Two exports are running already. Try again when one is done."
+}
+
+/** Lets the browser load an export of the API, as long as it may be: `source` is its path and query without the format. */
+export const ExportFile = ({
+  format,
+  label,
+  name,
+  source
+}: {
+  readonly label: string
+  readonly name: string
+  readonly format: "csv" | "ndjson"
+  readonly source: string
+}) => (
+  <Save
+    label={label}
+    save={async () => {
+      const path = `${source}format=${format}`
+      try {
+        // An answer without a body says only by its status what is wrong.
+        await getHead(path)
+      } catch (error) {
+        const said = error instanceof ApiProblem ? refusals[error.status] : undefined
+        if (said === undefined) throw error
+        return said
+      }
+      load(`${dated(name)}.${format}`, addressOf(path))
+      return "The download has begun"
+    }}
+  />
+)

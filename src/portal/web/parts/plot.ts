@@ -1,0 +1,52 @@
+/** What every chart has: drawn by uPlot into an element, again when the colour scheme or the zone of times changes, as wide as its place. */
+import { type RefObject, useEffect, useRef } from "react"
+import type uPlot from "uplot"
+import { useZone } from "./Time.tsx"
+
+/** Height of a chart in pixels. */
+export const HEIGHT = 220
+
+const color = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+
+/** A colour that depends on the colour scheme, as the canvas takes it. */
+export const resolved = (name: string): string => {
+  const probe = document.createElement("i")
+  probe.style.color = color(name)
+  document.body.append(probe)
+  const value = getComputedStyle(probe).color
+  probe.remove()
+  return value
+}
+
+/** How axes look. */
+export const axis = (): uPlot.Axis => ({
+  stroke: resolved("--soft"),
+  grid: { stroke: resolved("--line"), width: 1 },
+  ticks: { show: false },
+  font: "12px Inter"
+})
+
+/** An element that `draw` draws data into. */
+export const usePlot = <A>(data: A, draw: (place: HTMLElement, data: A, utc: boolean) => uPlot): RefObject<HTMLDivElement | null> => {
+  const place = useRef<HTMLDivElement>(null)
+  const [zone] = useZone()
+  useEffect(() => {
+    const element = place.current
+    if (element === null) return
+    let plot = draw(element, data, zone === "utc")
+    const again = () => {
+      plot.destroy()
+      plot = draw(element, data, zone === "utc")
+    }
+    const resized = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }))
+    resized.observe(element)
+    const scheme = matchMedia("(prefers-color-scheme: dark)")
+    scheme.addEventListener("change", again)
+    return () => {
+      resized.disconnect()
+      scheme.removeEventListener("change", again)
+      plot.destroy()
+    }
+  }, [data, draw, zone])
+  return place
+}

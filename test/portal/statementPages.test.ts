@@ -1,0 +1,131 @@
+import { beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import type { Download, Page } from "playwright-core"
+import { verifyStatement } from "../../src/client/index.ts"
+import { dayOf, timeOf } from "../statements/statementFixtures.ts"
+import { cli } from "../support/app.ts"
+import { transaction } from "../support/records.ts"
+import { found, type PortalPage, useOwner } from "./PortalPage.ts"
+
+const { app, owner } = useOwner()
+let portal: PortalPage, page: Page
+const DAY = dayOf(-4)
+
+beforeAll(async () => {
+  if (!found) return
+  portal = owner()
+  page = portal.page
+  const day = (offset: number, amount: string) => ({
+    type: "balance",
+    vaultId: "vault_b",
+    asset: "ethereum/native",
+    amount,
+    occurredAt: timeOf(offset, "12:00:00.000")
+  })
+  await app.feed(
+    [
+      ...Array.from({ length: 40 }, (_, index) => day(-400 + index * 10, `${(index * 37) % 90}.000000000000000001`)),
+      day(-4, "12.5"),
+      transaction("vault_b", 1, { amount: "3", timestamp: timeOf(-4, "11:00:00.000") }),
+      transaction("vault_b", 2, { amount: "0.25", direction: "outbound", timestamp: timeOf(-4, "13:00:00.000") })
+    ],
+    { "x-record-events": "none" }
+  )
+  const seal = async () => expect((await cli(["statements", "seal"], app.env)).code).toBe(0)
+  await seal()
+  await app.feed([day(-4, "12.75")], { "x-record-events": "none" })
+  await seal()
+}, 120_000)
+
+const saved = async (press: () => Promise<void>): Promise<string> => {
+  const [download] = await Promise.all([page.waitForEvent("download") as Promise<Download>, press()])
+  return fs.readFileSync(await download.path(), "utf8")
+}
+
+describe.skipIf(!found)("statements and past balances in a browser", () => {
+  test("C-6: statements of a vault are listed and verified, one shows its numbers, and its file verifies elsewhere", async () => {
+    await portal.goto("/vaults/vault_b")
+    await page.getByRole("tab", { name: "Statements" }).click()
+    const row = page.getByRole("row", { name: new RegExp(DAY) })
+    await row.getByText("Verified", { exact: true }).waitFor()
+    await portal.expectAccessible("statements")
+    await page.getByRole("button", { name: "Verify the whole chain" }).click()
+    await page.getByText(/^Verified: \d+ statements in one unbroken chain\.$/).waitFor()
+    await row.getByRole("link", { name: DAY }).click()
+    await portal.heading(`Statement of ${DAY}`).waitFor()
+    await page.getByText("This browser recomputed the hash and verified the signature with the published key.").waitFor()
+    const cells = page.getByRole("row", { name: /ETH/ }).getByRole("cell")
+    expect((await cells.allTextContents()).map((text) => text.trim())).toEqual([
+      expect.any(String),
+      "3",
+      "0.25",
+      expect.any(String),
+      "12.75",
+      "2"
+    ])
+    await portal.expectAccessible("a statement")
+    const json = await saved(() => page.getByRole("button", { name: "JSON" }).click())
+    expect(await verifyStatement(JSON.parse(json), (await app.get("/v1/jwks.json")).json)).toMatchObject({ valid: true })
+    expect(await saved(() => page.getByRole("button", { name: "CSV" }).click())).toContain("ethereum/native,ETH,")
+    await page.getByRole("link", { name: "1", exact: true }).click()
+    await page.getByRole("cell", { name: "12.5", exact: true }).waitFor()
+    await page.getByText("Records that came later changed this day.").waitFor()
+    await portal.expectAccessible("an earlier revision")
+    await portal.goto(`/vaults/vault_b/statements/${dayOf(0)}`)
+    await page.getByText("It does not exist, or you cannot see it.").waitFor()
+  }, 240_000)
+
+  test("C-6: a statement that was changed on its way is shown as one that does not verify", async () => {
+    await page.route("**/portal/api/v1/vaults/vault_b/statements/*", async (route) => {
+      const answer = await route.fetch()
+      await route.fulfill({ response: answer, body: (await answer.text()).replace('"closing":"12.75"', '"closing":"13.75"') })
+    })
+    await portal.goto(`/vaults/vault_b/statements/${DAY}`)
+    await page.getByText("Does not verify", { exact: true }).waitFor()
+    await page.getByText(/has another hash than it says/).waitFor()
+    await page.unroute("**/portal/api/v1/vaults/vault_b/statements/*")
+  }, 120_000)
+
+  test("C-6: balances at a date, and a balance over time with a table of every record", async () => {
+    await portal.goto("/vaults/vault_b")
+    await page.getByLabel("Balances at").fill(`${dayOf(-395)}T12:00`)
+    await page.getByText("0.000000000000000001").or(page.getByTitle("0.000000000000000001 ETH")).first().waitFor()
+    await portal.expectAccessible("balances at a date")
+    await page.reload()
+    expect(await page.getByLabel("Balances at").inputValue()).toBe(`${dayOf(-395)}T12:00`)
+    await page.getByRole("link", { name: "ETH" }).click()
+    await portal.heading("ETH over time").waitFor()
+    await page.locator(".chart canvas").waitFor()
+    await page.getByRole("radio", { name: "All" }).check({ force: true })
+    await page.locator(".chart canvas").waitFor()
+    await page.getByRole("table", { name: "Records of the balance" }).waitFor()
+    await portal.expectAccessible("a balance over time")
+  }, 240_000)
+
+  test("C-6: transactions are saved as the API exports them, with the filters", async () => {
+    await portal.goto("/vaults/vault_b?show=transactions&direction=outbound")
+    await page.getByRole("button", { name: "Export CSV" }).waitFor()
+    const csv = await saved(() => page.getByRole("button", { name: "Export CSV" }).click())
+    const key = (await app.key("user_a")).secret
+    expect(csv).toBe((await app.get("/v1/vaults/vault_b/transactions/export?format=csv&direction=outbound", key)).text)
+    const ndjson = await saved(() => page.getByRole("button", { name: "Export NDJSON" }).click())
+    expect(JSON.parse(ndjson).amount).toBe("0.25")
+  }, 120_000)
+
+  test("C-7: the page of a key says what it sees and why it does not see a vault", async () => {
+    const { key } = await app.key("user_a", { scopes: ["vault:read"], vaultIds: ["vault_a"], label: "Import" })
+    await portal.goto(`/keys/${key.id}`)
+    await page.getByRole("heading", { name: "What this key sees" }).waitFor()
+    const why = async (vaultId: string, said: string) => {
+      await page.getByLabel("Why can it not see a vault?").fill(vaultId)
+      await page.getByRole("button", { name: "Check" }).click()
+      await page.getByText(said).waitFor()
+    }
+    await why("vault_a", "The key sees this vault.")
+    await why("vault_b", "The key's list of vaults leaves this one out.")
+    await why("vault_z", "There is no such vault, or you do not have the Developer role on it.")
+    await why("vault_nothing", "There is no such vault, or you do not have the Developer role on it.")
+    expect(await page.locator(".numbers dd").allTextContents()).toEqual(["3", "1", "1"])
+    await portal.expectAccessible("what a key sees")
+  }, 120_000)
+})
