@@ -1,7 +1,7 @@
 /**
- * Writing the audit log: who did what, when and from where. An entry is written in the transaction of the change that it
- * tells of, so that one exists exactly when the other does. Rows are added and never changed; a trigger refuses anything
- * else, and retention deletes what is older than {@link AUDIT_DAYS}. No entry holds a secret. Decision D-50.
+ * Writes the audit log: who did what, when and from where. An entry is written in the transaction of its change, so both
+ * are committed or neither is. The table is append-only: a trigger rejects updates, and retention deletes entries older
+ * than {@link AUDIT_DAYS}. No entry contains a secret. Decision D-50.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Context, Effect, Option } from "effect"
@@ -11,7 +11,7 @@ import * as Id from "../values/Id.ts"
 /** Days that entries are kept. */
 export const AUDIT_DAYS = 400
 
-/** Everything that is recorded. Others may be added. */
+/** Recorded actions. Others may be added. */
 export const actions = [
   "webhook.created",
   "webhook.updated",
@@ -44,18 +44,18 @@ export type Action = (typeof actions)[number]
 /** The kinds of actor: an API key, a session of the portal, an operator at the command line, the service itself. */
 export const actorTypes = ["key", "session", "operator", "service"] as const
 
-/** Who does something. */
+/** An actor. */
 export interface Actor {
   readonly type: (typeof actorTypes)[number]
-  /** The key or the session; null for an operator, the service, and where nobody is signed in yet. */
+  /** The key or the session; null for an operator, the service, and before sign-in. */
   readonly id: string | null
-  /** The user that the key is bound to or whose session it is; null where there is none. */
+  /** The user of the key or session; null if there is none. */
   readonly userId: string | null
 }
 
-/** Whoever runs a command of the service. */
+/** An operator who runs a command. */
 export const OPERATOR: Actor = { type: "operator", id: null, userId: null }
-/** The service, which acts by itself. */
+/** The service itself. */
 export const SERVICE: Actor = { type: "service", id: null, userId: null }
 
 /** The actor of a caller: its key or its session. */
@@ -64,7 +64,7 @@ export const actorOf = (caller: { readonly keyId: string | null; readonly sessio
     ? { type: "session", id: caller.sessionId, userId: caller.userId }
     : { type: "key", id: caller.keyId, userId: caller.userId }
 
-/** Fields with what they were and what they are; null where there was or is nothing. */
+/** Fields with their old and new values; null where there was or is none. */
 export type Changes = Readonly<Record<string, { readonly old: unknown; readonly new: unknown }>>
 
 /** One entry. */
@@ -76,7 +76,10 @@ export interface Entry {
   readonly changes?: Changes
 }
 
-/** The fields that differ. Fields are named by the caller, so that a new one is never recorded before somebody judged it. */
+/**
+ * The changed fields. The caller names the fields, so that a new one is never recorded before somebody decided that it
+ * may be.
+ */
 export const changed = <Field extends string>(
   fields: ReadonlyArray<Field>,
   before: Readonly<Partial<Record<Field, unknown>>> | undefined,
@@ -88,7 +91,7 @@ export const changed = <Field extends string>(
       .filter(([, { old, new: now }]) => JSON.stringify(old) !== JSON.stringify(now))
   )
 
-/** Records entries; to be run in the transaction of the change. The address and the id of the request are the running request's. */
+/** Records entries; call it in the transaction of the change. Client address and request id are those of the current request. */
 export const record = (sql: SqlClient.SqlClient, entries: ReadonlyArray<Entry>) =>
   Effect.withFiberRuntime<void, SqlError.SqlError>((fiber) => {
     if (entries.length === 0) return Effect.void
@@ -104,7 +107,7 @@ export const record = (sql: SqlClient.SqlClient, entries: ReadonlyArray<Entry>) 
         AS e (id, organization_id, actor_type, actor_id, user_id, action, target_type, target_id, changes)`)
   })
 
-/** Records an entry about a user of the portal, of whatever organization the user is. */
+/** Records an entry about a portal user, in that user's organization. */
 export const recordOfUser = (sql: SqlClient.SqlClient, userId: string, actor: Actor, action: Action, changes: Changes = {}) =>
   Effect.flatMap(sql<{ organizationId: string }>`SELECT organization_id AS "organizationId" FROM users WHERE id = ${userId}`, (rows) =>
     record(

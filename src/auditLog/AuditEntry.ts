@@ -1,4 +1,4 @@
-/** Entries of the audit log, as the API answers them. Decision D-50. */
+/** Entries of the audit log, as in API responses. Decision D-50. */
 import { Schema } from "effect"
 import { actions, actorTypes } from "../audit/AuditTrail.ts"
 import { Timestamp } from "../values/Timestamp.ts"

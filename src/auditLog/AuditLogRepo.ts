@@ -1,6 +1,6 @@
 /**
- * Reads of the audit log. Each choice of filters has an index of its own, so that a page costs the same however long the log
- * is. A filter by actor matches what a key or session did and what a user did by any of them. Decisions D-2, D-50.
+ * Reads of the audit log. Each combination of filters has its own index, so the cost of a page does not depend on the
+ * length of the log. A filter by actor matches a key, a session, or a user with all of theirs. Decisions D-2, D-50.
  */
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
@@ -66,7 +66,7 @@ export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditL
         after !== null && sql`(a.at, a.id) < (${after[0]}::timestamptz, ${after[1]})`
       )
 
-    /** What an actor did, along the index of the column that names it. */
+    /** Entries of an actor, by the index of the column that names it. */
     const by = (column: "actor_id" | "user_id", organizationId: string, actor: string, action: string | undefined) =>
       action === undefined
         ? sql`a.${sql(column)} IS NOT NULL AND (a.organization_id || '/' || a.${sql(column)}) = ${organizationId}::text || '/' || ${actor}::text`

@@ -1,4 +1,4 @@
-/** The path of the audit log. Decision D-50. */
+/** The handler of the audit log. Decision D-50. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"

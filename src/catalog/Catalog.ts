@@ -1,4 +1,4 @@
-/** Assets and networks, as the API answers them. Spec: Asset, Network. */
+/** Assets and networks in API responses. Spec: Asset, Network. */
 import { Schema } from "effect"
 
 /** An asset that the service supports. */

@@ -1,4 +1,4 @@
-/** The contract of the catalog paths. Spec: Custody reads. */
+/** The contract of the catalog routes. Spec: Custody reads. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { VaultsReadable } from "../access/scopeMiddleware.ts"

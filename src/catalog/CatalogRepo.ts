@@ -14,7 +14,7 @@ export interface AssetFilter {
 export class CatalogRepo extends Effect.Service<CatalogRepo>()("custody/CatalogRepo", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => ({
     /**
-     * At most `take` assets after the key, by id: along each network of the organization, in the order of their assets' ids,
+     * At most `take` assets after the key, by id: network by network of the organization, in the order of asset ids,
      * which begin with the network's name.
      */
     assets: (organizationId: string, { network, symbol }: AssetFilter, after: Key | null, take: number) =>

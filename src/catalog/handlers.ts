@@ -1,4 +1,4 @@
-/** The catalog paths. Spec: Custody reads. */
+/** The handlers of the catalog routes. Spec: Custody reads. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"

@@ -1,23 +1,22 @@
 /**
- * The envelope: what a matching webhook receives and what the log shows, one and the same text. It is written
- * once, when the event is recorded, and never parsed and written again; nothing in it belongs to an attempt.
- * Spec: Event kinds. Decision D-18.
+ * The envelope: the text that matching webhooks receive and the log shows. It is written once, when the event is
+ * recorded, and never parsed and serialized again; nothing in it depends on an attempt. Spec: Event kinds. Decision D-18.
  */
 import { Schema } from "effect"
 import { Timestamp } from "../values/Timestamp.ts"
 import { type DataOf, type Kind, kinds } from "./Kind.ts"
 
-/** What happened, before it has an id. */
+/** An event before it has an id. */
 export interface Occurrence<K extends Kind = Kind> {
   readonly kind: K
   /** When it happened, UTC ISO 8601. */
   readonly date: string
   readonly organizationId: string
   readonly entityId: string
-  /** The vault involved; null for kinds that no vault is involved in. */
+  /** The vault involved; null for kinds without a vault. */
   readonly vaultId: string | null
   readonly data: DataOf<K>
-  /** Entities that must all be accessible to whoever reads the event, where that is more than `entityId`. */
+  /** Entities that a reader of the event must have access to, if more than `entityId`. */
   readonly audience?: ReadonlyArray<string>
 }
 

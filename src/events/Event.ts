@@ -1,4 +1,4 @@
-/** Records of the event log, as the API answers them. Spec: Webhook event. Decision D-28. */
+/** Records of the event log, as in API responses. Spec: Webhook event. Decision D-28. */
 import { Schema } from "effect"
 import { Timestamp } from "../values/Timestamp.ts"
 
@@ -30,7 +30,7 @@ export const Event = Schema.Struct(fields).annotations({ identifier: "WebhookEve
 
 const count = Schema.Int.annotations({ jsonSchema: { type: "integer", minimum: 0 } })
 
-/** One event, with what became of it. */
+/** One event with its deliveries. */
 export const EventDetail = Schema.Struct({
   ...fields,
   matchedCount: Schema.Int.annotations({ description: "Number of active webhooks that matched at dispatch; 0 before dispatch" }),

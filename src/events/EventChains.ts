@@ -1,17 +1,18 @@
 /**
- * What keeps the chains of entities beside the writers of events (EventLog.ts): checkpoints of midnights that no event
- * followed yet, and, after an upgrade from a version without them, positions and chains of the events from before. Every
- * process does both; what one did, no other does again. The upgrade's work goes on where it was left. C-1, C-3.
+ * Background work on the hash chains of entities, beside the writers of events (EventLog.ts): checkpoints for midnights
+ * that no event has followed yet, and, after an upgrade from a version without them, positions and chains of older
+ * events. Every process does both, and none repeats what another has done. The upgrade's work resumes where it stopped.
+ * C-1, C-3.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Schedule } from "effect"
 import { type Chain, extend, midnight } from "./chain.ts"
 import { chainsOf, lock } from "./EventLog.ts"
 
-/** Organizations that are sealed by one statement's answer, and events that are numbered or chained in one transaction. */
+/** Organizations that one statement reads for sealing, and events that one transaction numbers or chains. */
 const ORGANIZATIONS = 100,
   EVENTS = 1_000
-/** How often it is looked whether a day has begun. */
+/** How often the code checks whether a day has begun. */
 const LOOK = "30 seconds"
 const LOCK = 7_249_016
 
@@ -26,7 +27,7 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Writes checkpoints of the midnights that have passed, for every entity of an organization. */
+    /** Writes checkpoints for past midnights, for every entity of an organization. */
     const sealOrganization = (organizationId: string) =>
       sql.withTransaction(
         Effect.gen(function* () {
@@ -46,14 +47,14 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
           yield* sql`
             UPDATE entity_chains SET sealed_until = to_timestamp(${today}::float8)
             WHERE organization_id = ${organizationId} AND sealed_until < to_timestamp(${today}::float8)`
-          // No event may get a time of a day that was sealed, also when the clock is set back.
+          // No event may get a time in a sealed day, even if the clock is set back.
           yield* sql`
             UPDATE event_streams SET clock = greatest(clock, to_timestamp(${today}::float8)), sealed_until = to_timestamp(${today}::float8)
             WHERE organization_id = ${organizationId}`
         })
       )
 
-    /** Writes what checkpoints are missing up to the last midnight. */
+    /** Writes missing checkpoints up to the last midnight. */
     const seal = Effect.gen(function* () {
       for (;;) {
         const due = yield* sql<{ id: string }>`
@@ -72,7 +73,7 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
         AS n (entity_id, organization_id, count, hash, sealed_until)
       ON CONFLICT (entity_id) DO UPDATE SET count = excluded.count, hash = excluded.hash, sealed_until = excluded.sealed_until`
 
-    /** Adds events to their chains as of today: of the days before an upgrade there are no checkpoints. */
+    /** Adds events to their chains, starting today: there are no checkpoints for days before an upgrade. */
     const chain = Effect.fnUntraced(function* (events: ReadonlyArray<Old>) {
       const at = Date.now()
       const organizations = new Map(events.map(({ entityId, organizationId }) => [entityId, organizationId]))
@@ -104,7 +105,7 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
       return true
     })
 
-    /** Chains what was recorded since the upgrade, a part at a time; the last part under the lock of the writers. */
+    /** Chains events recorded since the upgrade, in parts; the last part under the lock of the writers. */
     const catchUp = Effect.fnUntraced(function* (organizationId: string, last: boolean) {
       if (last) yield* lock(sql, [organizationId])
       const events = yield* sql<Old & { readonly position: number }>`
@@ -119,7 +120,7 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
       return events.length === EVENTS
     })
 
-    /** One part of the upgrade's work, where nobody else does one. Returns whether there may be more. */
+    /** One part of the upgrade's work, unless another process is doing one. Returns whether there may be more. */
     const part = sql.withTransaction(
       Effect.gen(function* () {
         const [mine] = yield* sql<{ mine: boolean }>`SELECT pg_try_advisory_xact_lock(${LOCK}::bigint) AS mine`
@@ -141,7 +142,7 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
     return {
       seal: Effect.orDie(seal),
       fill: Effect.orDie(fill),
-      /** Does both for as long as the scope is open. */
+      /** Runs both until the scope closes. */
       keep: Effect.forkScoped(
         Effect.zipRight(quietly("numbering events from before an upgrade", fill), quietly("sealing checkpoints", seal)).pipe(
           Effect.schedule(Schedule.spaced(LOOK))

@@ -1,10 +1,9 @@
 /**
- * Writing the event log. Events are recorded in the transaction of the change that causes them, so that one exists
- * exactly when the other does. Whoever records events of an organization locks the organization's stream first and holds
- * it until the commit: positions are therefore dense and in commit order, and ids and dates of one organization ascend
- * with them, by the clock of Postgres and no other. An event that a webhook wants goes into the outbox as well; one that
- * no webhook wants is dispatched already. Notifications are hints only.
- * Spec: Emission and log. Decisions D-17, D-18.
+ * Writes the event log. Events are recorded in the transaction of the change that causes them, so both are committed or
+ * neither is. A writer first locks the organization's event stream and holds the lock until the commit. Positions are
+ * therefore dense and in commit order, and an organization's ids and dates ascend with them, by the clock of Postgres
+ * only. An event that a webhook matches also goes into the outbox; others count as dispatched. Notifications are only
+ * hints. Spec: Emission and log. Decisions D-17, D-18.
  */
 import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
@@ -18,31 +17,31 @@ import { kinds } from "./Kind.ts"
 export const CHANNEL = "custody_events",
   OUTBOX_CHANNEL = "custody_outbox"
 
-/** An organization's stream, locked. Mutable: it moves on with the events that are recorded while it is held. */
+/** An organization's locked stream. Mutable: it advances with the events that are recorded while it is locked. */
 export interface Stream {
   readonly organizationId: string
   /** The position of the newest event. */
   position: number
-  /** The time in ms of the newest event's id; later ones are given later times. */
+  /** The time in ms of the newest event's id; new events get later times. */
   clock: number
-  /** Whether its entities' chains are extended with each event; false while an upgrade chains the events from before it. C-3. */
+  /** Whether each event extends its entity's chain; false while an upgrade chains older events. C-3. */
   readonly chained: boolean
 }
 
 /** Streams by organization, with the time of the lock. */
 export interface Streams {
   readonly of: ReadonlyMap<string, Stream>
-  /** A time in ms after the ids of these organizations' events: now, unless the clock was set back. */
+  /** A time in ms later than these organizations' events: now, unless the clock was set back. */
   readonly now: number
-  /** The latest dates in ms of objects that changed more than once in a batch of late. */
+  /** The latest dates in ms of objects that recently changed more than once in a batch. */
   readonly dates: ReadonlyMap<string, number>
   /** The version of the catalog, read under the lock. */
   readonly catalogVersion: number
 }
 
 /**
- * Locks the streams of organizations until the transaction ends, in the order of their ids, so that two writers never
- * wait for each other. An organization that does not exist has none.
+ * Locks the streams of organizations until the transaction ends, in the order of their ids, so that writers never
+ * deadlock. An organization that does not exist has no stream.
  */
 export const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, organizationIds: Iterable<string>) {
   const wanted = [...new Set(organizationIds)].sort()
@@ -70,7 +69,7 @@ export const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, organ
   return { of, now, dates, catalogVersion: rows[0]?.version ?? 0 } satisfies Streams
 })
 
-/** The chains of entities with the events that are recorded, where their organizations' chains are kept. C-3. */
+/** Extends the chains of entities with the recorded events, if their organizations' chains are kept. C-3. */
 const chained = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   streams: Streams,
@@ -93,14 +92,12 @@ const chained = Effect.fnUntraced(function* (
   return extend(yield* chainsOf(sql, [...new Set(links.map(({ entityId }) => entityId))]), links)
 })
 
-/** The chains of entities, of those that have one. */
+/** The chains of entities that have one. */
 export const chainsOf = (sql: SqlClient.SqlClient, entityIds: ReadonlyArray<string>) => sql<Chain>`
   SELECT entity_id AS "entityId", count, hash, (extract(epoch FROM sealed_until) * 1000)::float8 AS "sealedUntil"
   FROM entity_chains WHERE entity_id = ANY(${entityIds}::text[])`
 
-/**
- * Records events in the order given, in the transaction that locked their streams. Returns the events' ids.
- */
+/** Records events in the given order, in the transaction that locked their streams. Returns their ids. */
 export const append = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   streams: Streams,
@@ -172,7 +169,7 @@ export const keepDates = (sql: SqlClient.SqlClient, { dates: before, now }: Stre
     ON CONFLICT (object) DO UPDATE SET date = excluded.date`
 }
 
-/** Locks the streams and records events; to be run inside the transaction of the change. Returns their ids. */
+/** Locks the streams and records events; call it in the transaction of the change. Returns their ids. */
 export const record = (sql: SqlClient.SqlClient, occurrences: ReadonlyArray<Occurrence<Kind>>) =>
   occurrences.length === 0
     ? Effect.succeed<ReadonlyArray<string>>([])

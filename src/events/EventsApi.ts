@@ -11,7 +11,7 @@ import { TimestampFrom, TimestampParam } from "../values/Timestamp.ts"
 import { Event, EventDetail } from "./Event.ts"
 import { KindName } from "./Kind.ts"
 
-/** The path of one event. */
+/** The path parameter of one event. */
 export const eventPath = Schema.Struct({ eventId: pathId("event") })
 
 export class EventsApi extends HttpApiGroup.make("events")

@@ -1,9 +1,8 @@
 /**
- * Reads of the event log. The payload leaves as the text that was recorded; it is never parsed and written again.
- * The organization's newest events are looked through first, a bounded number of them; when that does not fill the page
- * the list goes along each vault that the caller sees, so that it costs the same however long the log and however
- * little of it the caller sees.
- * Spec: List webhook events. Decisions D-2, D-9, D-28, D-31.
+ * Reads of the event log. Payloads are returned as the recorded text, never parsed and serialized again. A list first
+ * searches a bounded number of the organization's newest events. If that does not fill the page, it searches each vault
+ * that the caller can see, so the cost depends neither on the length of the log nor on how little of it the caller can
+ * see. Spec: List webhook events. Decisions D-2, D-9, D-28, D-31.
  */
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect, Option } from "effect"
@@ -36,11 +35,11 @@ export interface EventRow {
   readonly matchedCount: number
 }
 
-/** Whoever sees more vaults than these probably sees much of the organization's log. */
+/** A caller who sees more vaults than this probably sees much of the organization's log. */
 const FEW_VAULTS = 32
-/** Events of the organization that are looked through for those that such a caller sees, before each vault is asked. */
+/** Events of the organization that are searched for such a caller before each vault is. */
 const LOOK = 3_000
-/** The same for callers who see few vaults, for each event that is asked for: little is lost where they see little. */
+/** The same for callers who see few vaults, per requested event: the search rarely succeeds for them. */
 const LOOK_FEW = 4
 
 /** The columns of an {@link EventRow}, of `events e`. */
@@ -51,20 +50,20 @@ export const eventColumns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vau
 /** What {@link eventColumns} needs beside `events e`: when and how an event was dispatched. */
 export const withDispatch = "LEFT JOIN event_dispatches x ON x.event_id = e.id"
 
-/** An event as the text of its answer; `more` are further members. */
+/** An event as JSON text; `more` are additional members. */
 export const eventJson = (row: EventRow, more = ""): string =>
   `{"id":${JSON.stringify(row.id)},"entityId":${JSON.stringify(row.entityId)},"vaultIds":${row.vaultId === null ? "null" : JSON.stringify([row.vaultId])},` +
   `"kind":${JSON.stringify(row.kind)},"schemaVersion":${row.schemaVersion},"payload":${row.payload},"occurredAt":"${row.occurredAt}",` +
   `"dispatchedAt":${row.dispatchedAt === null ? "null" : `"${row.dispatchedAt}"`},"createdAt":"${row.createdAt}"${more}}`
 
-/** The least id that the log still shows: ids begin with the time of recording. */
+/** The smallest id in the log's time range: ids begin with the time of recording. */
 export const oldestId = (prefix: Id.Prefix): string => Id.floor(prefix, Date.now() - RETENTION_DAYS * 86_400_000)
 
 export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** What is still shown of the log, in the times that are asked for, behind the last page. */
+    /** The part of the log for the requested times, after the previous page. */
     const within = ({ entityId, occurredAfter, occurredBefore }: EventFilter, after: Key | null) =>
       and(
         sql,
@@ -75,11 +74,14 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         after !== null && sql`(e.occurred_at, e.id) < (${after[0]}::timestamptz, ${after[1]})`
       )
 
-    /** Events of an organization or vault, of one kind if it is asked for, by the index for just that. */
+    /** Events of an organization or vault, optionally of one kind, by the index for exactly that. */
     const lane = (column: "organization_id" | "vault_id", id: Statement.Fragment, kind: string | undefined) =>
       kind === undefined ? sql`e.${sql(column)} = ${id}` : sql`(e.${sql(column)} || '/' || e.kind) = ${id} || '/' || ${kind}::text`
 
-    /** Every vault is of one organization; said in a way that keeps the index of the organization's events out of it. */
+    /**
+     * Every vault belongs to one organization; expressed so that the planner does not use the index of the organization's
+     * events.
+     */
     const ofOrganization = ({ organizationId }: PrincipalState) => sql`(e.organization_id || '') = ${organizationId}`
 
     const page = (where: Statement.Fragment, take: number) => sql`
@@ -93,7 +95,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       return rows.length > FEW_VAULTS
     })
 
-    /** One vault's events; whether the caller sees the vault is decided once, not event by event. */
+    /** One vault's events; visibility is checked once for the vault, not per event. */
     const alongVault = (principal: PrincipalState, vaultId: string, kind: string | undefined, common: Statement.Fragment, take: number) =>
       sql<EventRow>`${page(
         sql`${lane("vault_id", sql`${vaultId}::text`, kind)} AND ${ofOrganization(principal)} AND ${ofEntity(principal)}
@@ -101,7 +103,10 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         take
       )}`
 
-    /** The newest events of each vault that the caller sees and of its entities, the newest of all those. Keys first: a payload is long. */
+    /**
+     * The newest events of each vault that the caller can see and of its entities, and the newest of all those. Keys
+     * first, because payloads are long.
+     */
     const alongVaults = (principal: PrincipalState, kind: string | undefined, common: Statement.Fragment, take: number) => {
       const keys = (where: Statement.Fragment) => sql`
         SELECT e.id, e.occurred_at FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
@@ -118,7 +123,10 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         ) newest JOIN events e ON e.id = newest.id ${sql.literal(withDispatch)} ORDER BY e.occurred_at DESC, e.id DESC`
     }
 
-    /** What the caller sees of the newest events of the organization or of an entity; undefined when there are more events than were looked at. */
+    /**
+     * The newest events of the organization or of an entity that the caller can see; undefined if there are more events
+     * than were searched.
+     */
     const alongNewest = Effect.fnUntraced(function* (
       principal: PrincipalState,
       { entityId, kind }: EventFilter,
@@ -128,7 +136,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       const [look, limited] = (yield* seesMany(principal))
         ? [LOOK, sql.literal(`LIMIT ${LOOK}`)]
         : [LOOK_FEW * take, limit(sql, take, LOOK_FEW)]
-      // An entity has no index of its kinds: its events of every kind are looked through.
+      // There is no index for an entity's kinds: its events of every kind are searched.
       const newest = sql`
         SELECT * FROM events e WHERE ${entityId === undefined ? lane("organization_id", sql`${principal.organizationId}::text`, kind) : sql.literal("true")} ${common}
         ORDER BY e.occurred_at DESC, e.id DESC ${limited}`
@@ -142,7 +150,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     })
 
     return {
-      /** A page of what the caller sees, newest first. */
+      /** A page of the events that the caller can see, newest first. */
       list: (principal: PrincipalState, filter: EventFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<EventRow>> =>
         Effect.gen(function* () {
           const { kind, vaultId } = filter,
@@ -151,7 +159,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
           return (yield* alongNewest(principal, filter, common, take)) ?? (yield* alongVaults(principal, kind, common, take))
         }).pipe(Effect.orDie),
 
-      /** One event that the caller sees. */
+      /** One event that the caller can see. */
       find: (principal: PrincipalState, eventId: string): Effect.Effect<Option.Option<EventRow>> =>
         Effect.orDie(
           Effect.map(
@@ -162,7 +170,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
           )
         ),
 
-      /** How many of an event's deliveries are in each status, as far as the caller sees their webhooks. */
+      /** Counts an event's deliveries by status, for webhooks that the caller can see. */
       deliveryCounts: (principal: PrincipalState, eventId: string): Effect.Effect<Readonly<Record<string, number>>> =>
         Effect.orDie(
           Effect.map(

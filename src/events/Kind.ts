@@ -1,7 +1,7 @@
 /**
- * Event kinds: one typed registry of what can happen, whose data each kind carries, and in which version. The
- * source of validation, of the OpenAPI document's `webhooks`, of the JSON Schema golden files and of the
- * documentation's table. Spec: Event kinds. Decisions D-17, D-18.
+ * Event kinds: the typed registry of kinds, with their data and version. Validation, the OpenAPI document's `webhooks`,
+ * the JSON Schema golden files and the documentation's table are derived from it. Spec: Event kinds. Decisions D-17,
+ * D-18.
  */
 import { Schema } from "effect"
 import { Balance, DepositAddress, Transaction, Vault } from "../vaults/Vault.ts"
@@ -11,11 +11,11 @@ const transaction = Schema.Struct({ vaultId, transaction: Transaction })
 const webhookId = Schema.String.annotations({ description: "The webhook that it concerns", examples: ["whs_01jz0000000000000000000000"] })
 const at = (description: string) => Schema.String.annotations({ description, jsonSchema: { type: "string", format: "date-time" } })
 
-/** What a kind is: its data's schema, whether a vault is involved, and when it happens. */
+/** A kind: the schema of its data, whether a vault is involved, and when it occurs. */
 export interface Definition<A, I> {
   readonly data: Schema.Schema<A, I>
   readonly schemaVersion: number
-  /** `vault`: `vaultIds` names the vault; `entity`: `vaultIds` is null and vault filters let it pass. */
+  /** `vault`: `vaultIds` names the vault; `entity`: `vaultIds` is null, and vault filters do not apply. */
   readonly scope: "vault" | "entity"
   readonly when: string
 }
@@ -72,10 +72,10 @@ export const kinds = {
 /** The name of a recorded kind. */
 export type Kind = keyof typeof kinds
 
-/** The data that a kind carries. */
+/** The data of a kind. */
 export type DataOf<K extends Kind> = Schema.Schema.Type<(typeof kinds)[K]["data"]>
 
-/** Sent by Ping only: not subscribable, not logged. */
+/** Only sent by a ping: cannot be subscribed to, is not logged. */
 export const PING = "webhook.ping"
 
 export const isKind = (text: string): text is Kind => Object.hasOwn(kinds, text)
@@ -88,7 +88,7 @@ const description = "Event kind. Values may be added."
 /** A kind in a request. */
 export const KindName = Schema.Literal(...(names as [Kind, ...Array<Kind>])).annotations({ identifier: "EventKind", description })
 
-/** A kind in an answer. It is documented as those that there are; one that a newer version stored is answered all the same. */
+/** A kind in a response. Documented as the current kinds; a kind stored by a newer version is returned too. */
 export const StoredKind = Schema.String.annotations({
   identifier: "EventKind",
   jsonSchema: { type: "string", enum: names, description }

@@ -1,14 +1,14 @@
 /**
- * The hash chain of an entity's events in the order of recording: `h0` is 32 zero bytes, and
- * `hn = SHA-256(hn-1 ‖ SHA-256(payload bytes))`. Whoever has the events can compute it; whoever changes, leaves out,
- * repeats or swaps one cannot keep it. A checkpoint is the chain as it was at a midnight (UTC). C-3.
+ * The hash chain of an entity's events in the order of recording: `h0` is 32 zero bytes, and `hn = SHA-256(hn-1 ‖
+ * SHA-256(payload bytes))`. Anybody with the events can compute it; changing, omitting, repeating or swapping an event
+ * changes it. A checkpoint is the state of the chain at a midnight (UTC). C-3.
  */
 import { createHash } from "node:crypto"
 
 /** An entity's chain. */
 export interface Chain {
   readonly entityId: string
-  /** Events in it. */
+  /** Number of events. */
   readonly count: number
   /** 32 bytes. */
   readonly hash: Buffer
@@ -23,7 +23,7 @@ export interface Sealed {
   readonly at: number
   readonly count: number
   readonly hash: Buffer
-  /** The organization's position at that time: all events of the entity up to it are counted, and none after it. */
+  /** The organization's position at that time: every event of the entity up to it is counted, and none after it. */
   readonly position: number
 }
 
@@ -44,7 +44,7 @@ const sha256 = (...parts: ReadonlyArray<Buffer | string>): Buffer => {
 /** The hash after an event. */
 export const next = (hash: Buffer, payload: string): Buffer => sha256(hash, sha256(payload))
 
-/** An event that is added to its entity's chain. */
+/** An event to add to its entity's chain. */
 export interface Link {
   readonly entityId: string
   readonly payload: string
@@ -54,7 +54,7 @@ export interface Link {
   readonly before: number
 }
 
-/** Adds events in their order. Returns the chains that changed, and the checkpoints of the midnights that were passed. */
+/** Adds events in order. Returns the changed chains, and the checkpoints of the midnights between the events. */
 export const extend = (known: ReadonlyArray<Chain>, links: ReadonlyArray<Link>) => {
   const chains = new Map(known.map((chain) => [chain.entityId, chain]))
   const sealed: Array<Sealed> = []

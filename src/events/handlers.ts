@@ -1,4 +1,4 @@
-/** The paths of the event log. Spec: List webhook events. */
+/** The handlers of the event log. Spec: List webhook events. */
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"

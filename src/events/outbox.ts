@@ -1,13 +1,14 @@
 /**
- * The outbox: events that a webhook wants and that were not dispatched yet. It is read by organization, never as a
- * whole, so that what it costs to look follows from how many organizations wait and not from how much of each.
+ * The outbox: events that a webhook matches and that are not yet dispatched. It is read per organization, never as a
+ * whole, so the cost depends on the number of waiting organizations, not on their backlogs.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect } from "effect"
 
 /**
- * A common table expression `waiting (organization_id, n)`: up to `limit` organizations with events in the outbox, in
- * the order of their ids, from the one after `after`; a last row may be null. It goes from one to the next by the index.
+ * A common table expression `waiting (organization_id, n)`: up to `limit` organizations with events in the outbox, in the
+ * order of their ids, from the one after `after`; a last row may be null. It steps from one to the next through the
+ * index.
  */
 export const waitingOrganizations = (sql: SqlClient.SqlClient, after: string, limit: number) => sql`
   waiting (organization_id, n) AS (
@@ -17,14 +18,14 @@ export const waitingOrganizations = (sql: SqlClient.SqlClient, after: string, li
     FROM waiting w WHERE w.organization_id IS NOT NULL AND w.n < ${limit}
   )`
 
-/** How often a look begins at the beginning, in ms: a crash of Postgres may put back what was taken before it. */
+/** How often a probe starts at the beginning, in ms: a crash of Postgres can bring back earlier events. */
 const WHOLE = 60_000
 
 /**
- * A look at the event that waits the longest: its age in seconds, null when nothing waits. Each look begins where the one
- * before ended: at the oldest transaction whose events wait, or else at the oldest one that was still running. What is
- * before that is dispatched for good. So a look costs the same however many events were dispatched, also while a backup
- * keeps their entries in the index. Each process remembers for itself.
+ * Finds the oldest waiting event: its age in seconds, null if nothing waits. Each probe starts where the previous one
+ * ended: at the oldest transaction with waiting events, or at the oldest that was still running. Everything before that
+ * is dispatched. So the cost does not depend on how many events were dispatched, even while a backup keeps their dead
+ * index entries. Each process remembers its own position.
  */
 export const oldestWaiting = (sql: SqlClient.SqlClient): Effect.Effect<number | null, SqlError.SqlError> => {
   let from = 0n,

@@ -1,14 +1,13 @@
 /**
- * The history of balances. Each `balance` record that says something new is appended with its own time; the newest of an
- * asset is its present balance. A record without `occurredAt` says what the balance is at the time of recording. One that
- * is earlier than the newest is added to the past and leaves the present as it is; of equal times the last recorded
- * counts. C-6.
+ * The history of balances. Each `balance` record that changes something is appended with its own time; the newest of an
+ * asset is its present balance. A record without `occurredAt` is the balance at the time of recording. A record earlier
+ * than the newest is added to the past and does not change the present; for equal times the last recorded counts. C-6.
  */
 import type { SqlClient } from "@effect/sql"
 import type { Balance } from "./LedgerState.ts"
 import type { RecordOf } from "./Record.ts"
 
-/** A `balance` record, as read. */
+/** A decoded `balance` record. */
 export type BalanceRecord = RecordOf<"balance">
 
 const keyOf = ({ asset, vaultId }: Pick<Balance, "vaultId" | "asset">) => `${vaultId}\n${asset}`
@@ -22,11 +21,11 @@ export interface LastRecord {
   readonly asOf: string
 }
 
-/** What a batch knows of the history: the last records at the times that it names, and what it adds. */
+/** The part of the history that a batch needs: the last records at the times that it names, and what it adds. */
 export class BalanceHistory {
   readonly #loaded = new Map<string, LastRecord>()
   readonly #added = new Map<string, Array<Balance>>()
-  /** The keys of what was added since {@link mark}, one for each row. */
+  /** The keys of the rows added since {@link mark}. */
   #since: Array<string> = []
 
   load(rows: ReadonlyArray<LastRecord>): void {
@@ -41,17 +40,17 @@ export class BalanceHistory {
     this.#since.push(key)
   }
 
-  /** Begins a part that may be taken back. */
+  /** Starts a part that may be undone. */
   mark(): void {
     this.#since = []
   }
-  /** Takes back what was added since {@link mark}. */
+  /** Undoes what was added since {@link mark}. */
   undo(): void {
     for (const key of this.#since) this.#added.get(key)?.pop()
     this.#since = []
   }
 
-  /** The record that counts at the time of a record: of equal times the last recorded. */
+  /** The record that counts at the time of a record: for equal times the last recorded. */
   lastAt(record: BalanceRecord, date: string): Pick<Balance, "amount" | "asOf"> | undefined {
     let last: Pick<Balance, "amount" | "asOf"> | undefined = this.#loaded.get(`${keyOf(record)}\n${record.occurredAt ?? ""}`)
     for (const one of this.#added.get(keyOf(record)) ?? []) {
@@ -66,7 +65,7 @@ export class BalanceHistory {
   }
 }
 
-/** Reads, for each record, the last one of its asset at or before its time, or by now where it has no time of its own. */
+/** Reads, for each record, the last one of its asset at or before its time, or before now if it has no time. */
 export const lastRecords = (sql: SqlClient.SqlClient, records: ReadonlyArray<BalanceRecord>) => sql<LastRecord>`
   SELECT k.vault_id AS "vaultId", k.asset_id AS asset, k.at, h.amount::text AS amount, h.as_of AS "asOf"
   FROM unnest(${records.map((_) => _.vaultId)}::text[], ${records.map((_) => _.asset)}::text[],

@@ -1,15 +1,15 @@
 /**
- * The ledger: the only writer of custody data. It takes batches of records; a batch is applied as a whole or not at all,
- * and what it changes and the events that this causes commit together. Writers of one organization take turns under the
- * lock of its event stream, so that the same record fed twice at once is one row and one event; those of different
- * organizations do not wait for each other, except for records of the catalog (networks, assets, organizations,
- * entities, vaults, users), which are applied while nobody else writes.
+ * The ledger: the only writer of custody data. It applies batches of records. A batch is applied completely or not at
+ * all, and its changes and the events that they cause commit together. Writers of one organization take turns under the
+ * lock of its event stream, so a record that is fed twice concurrently is one row and one event. Writers of different
+ * organizations do not wait for each other, except for records of the catalog (networks, assets, organizations, entities,
+ * vaults, users), which are applied while nobody else writes.
  *
- * Batches of one organization that wait share a transaction and a set of statements, each with its own answer: one that
- * does not fit is taken out and the others commit. An idle ledger adds no wait.
+ * Waiting batches of one organization share a transaction and its statements, but each gets its own response: an invalid
+ * one is removed and the others commit. An idle ledger adds no wait.
  *
- * What can go wrong: a record that does not fit, which is reported by line and field; Postgres away, which loses nothing
- * because nothing was answered; a deadlock, after which the transaction is run again. Source: custody records.
+ * What can fail: an invalid record, which is reported by line and field; an unavailable Postgres, which loses nothing
+ * because nothing was acknowledged; a deadlock, after which the transaction is repeated. Source: custody records.
  */
 import { SqlClient, type SqlError } from "@effect/sql"
 import { Data, Effect, Exit, Metric, MetricBoundaries } from "effect"
@@ -22,11 +22,11 @@ import { type ProblemOf, problem } from "../http/Problem.ts"
 import { applyTogether, type Batch, type Fed, type InvalidRecords, isCatalogRecord, type Line } from "./applyTogether.ts"
 import { LedgerCatalog } from "./LedgerCatalog.ts"
 
-/** Records of one request at the most, and of requests that share a transaction. */
+/** Most records per request, and most requests per transaction. */
 export const MAX_RECORDS = 1_000
-/** How long a batch waits for its turn, in ms; then it is refused. */
+/** How long a batch waits for its turn, in ms, before it is rejected. */
 const PATIENCE_MS = 10_000
-/** Vaults and organizations that are remembered between batches. */
+/** Vaults and organizations that are cached between batches. */
 const REMEMBERED = 50_000
 
 const waited = Metric.histogram(
@@ -35,15 +35,15 @@ const waited = Metric.histogram(
   "How long a batch of records waited for its turn"
 )
 
-/** A batch that waits since `since`, on the monotonic clock. */
+/** A waiting batch; `since` is on the monotonic clock. */
 interface Waiting extends Batch {
   readonly since: number
 }
 
-/** A batch could not have its turn in time. */
+/** A batch did not get its turn in time. */
 class Overloaded extends Data.TaggedError("Overloaded") {}
 
-/** What became of a batch that waited. */
+/** The outcome of a waiting batch. */
 type Settled = Exit.Exit<Fed, InvalidRecords | Idempotency.IdempotencyProblem | SqlError.SqlError | Overloaded>
 
 export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
@@ -52,7 +52,7 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
     const catalog = new LedgerCatalog()
     const organizationOfVault = new LRUCache<string, string>({ max: REMEMBERED })
 
-    /** The organizations of the vaults that records name. A vault never moves to another one, so they are remembered. */
+    /** The organizations of the vaults in the records. A vault never changes its organization, so they are cached. */
     const organizationsOf = Effect.fnUntraced(function* (lines: ReadonlyArray<Line>) {
       const vaultIds = new Set(lines.flatMap(({ read }) => (read._tag === "Right" && "vaultId" in read.right ? [read.right.vaultId] : [])))
       const unknown = [...vaultIds].filter((id) => !organizationOfVault.has(id))
@@ -67,7 +67,7 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
     const together = (batches: ReadonlyArray<Batch>, organizationIds: ReadonlySet<string>) =>
       applyTogether(sql, catalog, batches, organizationIds)
 
-    /** Applies batches that waited for one organization; those that waited too long are refused. */
+    /** Applies the waiting batches of one organization; rejects those that waited too long. */
     const turn = (organizationId: string) =>
       Effect.fnUntraced(function* (waiting: ReadonlyArray<Waiting>) {
         const now = performance.now()
@@ -82,7 +82,7 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
         })
       })
 
-    /** A statement that Postgres refuses for what one batch holds must not take the others with it. */
+    /** A statement that Postgres rejects because of one batch must not fail the others. */
     const oneByOneWhenBroken = (due: ReadonlyArray<Batch>, organizationIds: ReadonlySet<string>) =>
       Effect.catchAll(together(due, organizationIds), (error) =>
         due.length === 1 || isUnavailable(error)
@@ -108,7 +108,10 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
         )
     })
 
-    /** Applies a batch: with others of its organization, or alone where it names several, none, or the catalog. */
+    /**
+     * Applies a batch: together with others of its organization, or alone if it has records of several organizations,
+     * none, or the catalog.
+     */
     const apply = Effect.fnUntraced(function* (batch: Batch) {
       const since = performance.now()
       const isCatalog = batch.lines.some(({ read }) => read._tag === "Right" && isCatalogRecord(read.right))
@@ -135,9 +138,9 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
         ),
 
       /**
-       * The same for the request at hand, once for each of its `Idempotency-Key`s: whoever lost an answer asks again without
-       * causing events twice. `sent` is what was sent. Fails with a problem where the key does not fit, or where the ledger
-       * could not take the batch within 10 s. Decision D-13.
+       * The same for the current request, once per `Idempotency-Key`: a client that lost the response repeats the request
+       * without causing events twice. `sent` is the request's content. Fails with a problem if the key does not match, or
+       * if the ledger could not apply the batch within 10 s. Decision D-13.
        */
       feed: (sent: string, lines: ReadonlyArray<Line>, { events }: { readonly events: boolean }) =>
         Effect.gen(function* () {

@@ -1,12 +1,12 @@
 /**
- * What a ledger remembers of the catalog: networks, assets, organizations, entities and vaults, which nearly every
- * record refers to and which seldom change. It is good for one version of the catalog, which a batch reads under its
- * lock; with another version everything is forgotten. In bounded memory.
+ * The ledger's cache of the catalog: networks, assets, organizations, entities and vaults, which nearly every record
+ * refers to and which seldom change. It is valid for one version of the catalog, which a batch reads under its lock; with
+ * another version the cache is cleared. Bounded memory.
  */
 import { LRUCache } from "lru-cache"
 import type { Asset, Entity, Network, Organization, Vault } from "./LedgerState.ts"
 
-/** Rows of each kind that are remembered. */
+/** Cached rows per kind. */
 const REMEMBERED = 20_000
 
 const rows = <Row extends object>() => new LRUCache<string, Row>({ max: REMEMBERED })
@@ -19,7 +19,7 @@ export class LedgerCatalog {
   readonly vaults = rows<Vault>()
   #version = -1
 
-  /** Forgets everything unless it is of this version. */
+  /** Clears the cache unless it has this version. */
   at(version: number): this {
     if (version !== this.#version)
       for (const cache of [this.networks, this.assets, this.organizations, this.entities, this.vaults]) cache.clear()

@@ -1,7 +1,7 @@
 /**
- * What a batch of records stands on: the rows that it names, as the database has them, read in one statement a
- * table. The batch is applied to this state record by record (applyRecords.ts), so that a later record of a batch sees
- * what an earlier one did, and what changed is then written in one statement a table (write.ts).
+ * The state that a batch of records is applied to: the rows that it names, read from the database with one statement per
+ * table. The batch is applied to this state record by record (applyRecords.ts), so that a later record sees the changes
+ * of earlier ones; the changes are then written with one statement per table (writeState.ts).
  */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect } from "effect"
@@ -48,7 +48,7 @@ export interface User {
   name: string
   status: string
   organizationRole: string
-  /** Vaults with the Developer role, sorted. */
+  /** Vaults on which the user has the Developer role, sorted. */
   vaultIds: ReadonlyArray<string>
 }
 export interface Address {
@@ -71,17 +71,17 @@ export interface Transaction {
   to: string
   timestamp: string
 }
-/** What one balance record says. `balances` holds the newest of each asset, `balance_history` all of them. */
+/** One balance record. `balances` has the newest per asset, `balance_history` all of them. */
 export interface Balance {
   vaultId: string
   asset: string
   amount: string
-  /** When the amount was this: the record's `occurredAt`, or the time of recording. */
+  /** When the balance had this amount: the record's `occurredAt`, or the time of recording. */
   asOf: string
   recordedAt: string
 }
 
-/** The earliest time that a vault's account was changed at. */
+/** The earliest time at which a vault's account changed. */
 export interface AccountChange {
   vaultId: string
   at: string
@@ -94,17 +94,17 @@ export interface State {
   readonly entities: Rows<Entity>
   readonly vaults: Rows<Vault>
   readonly users: Rows<User>
-  /** Users that a record of the batch deactivates, also when a later one activates them again. */
+  /** Users that a record of the batch deactivates, even if a later one activates them again. */
   readonly deactivated: Set<string>
   readonly addresses: Rows<Address>
   readonly transactions: Rows<Transaction>
   readonly balances: Rows<Balance>
   readonly balanceHistory: BalanceHistory
-  /** By vault, the earliest time that its account was changed at: statements of that day and later are compared again. */
+  /** By vault, the earliest time at which its account changed: statements of that day and later are compared again. */
   readonly accountChanges: Rows<AccountChange>
 }
 
-/** Notes that what counts for a vault's statements changed at a time. */
+/** Records that something in a vault's statements changed at a time. */
 export const accountChanged = ({ accountChanges }: State, vaultId: string, at: string): void => {
   const known = accountChanges.get(vaultId)
   if (known === undefined || at < known.at) accountChanges.change(vaultId, { vaultId, at })
@@ -112,12 +112,12 @@ export const accountChanged = ({ accountChanges }: State, vaultId: string, at: s
 
 const join = (...parts: ReadonlyArray<string | number>) => parts.join("\n")
 
-/** Begins a part of a batch that may be taken back by {@link undo}. */
+/** Starts a part of a batch that {@link undo} can undo. */
 export const mark = (state: State): void => {
   for (const rows of tables(state)) rows.mark()
 }
 
-/** Takes back what changed since {@link mark}. */
+/** Undoes what changed since {@link mark}. */
 export const undo = (state: State): void => {
   for (const rows of tables(state)) rows.undo()
 }
@@ -145,7 +145,7 @@ export const keyOf = {
   balance: (row: Pick<Balance, "vaultId" | "asset">) => join(row.vaultId, row.asset)
 }
 
-/** The ids that records name, by table. */
+/** The ids in the records, by table. */
 const idsIn = (records: ReadonlyArray<Record>) => {
   const ids = {
     networks: new Set<string>(),
@@ -175,7 +175,7 @@ const idsIn = (records: ReadonlyArray<Record>) => {
   return ids
 }
 
-/** Rows of a table that are named: those that are remembered, and the others by one statement, which are remembered from then on. */
+/** The named rows of a table: cached ones, and the others by one statement, which are cached from then on. */
 const named = Effect.fnUntraced(function* <Row extends object, E>(
   ids: ReadonlySet<string>,
   remembered: LRUCache<string, Row>,
@@ -196,7 +196,7 @@ const named = Effect.fnUntraced(function* <Row extends object, E>(
   return rows
 })
 
-/** Reads what the records name; to be run under the locks of their organizations, with a catalog of the version read under them. */
+/** Reads what the records name. Call it under the locks of their organizations, with a catalog of the version read under them. */
 export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient, records: ReadonlyArray<Record>, catalog: LedgerCatalog) {
   const ids = idsIn(records)
   const state: State = {
@@ -266,8 +266,8 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
     state.addresses.load(keyOf.address(row), row)
 
   const transactions = records.filter((record) => record.type === "transaction")
-  // Only the hash is left to look up by: on a table that was never analyzed Postgres would take a vault's index instead,
-  // and read the vault's whole history for each record.
+  // The hash must be the only usable index: on a table that was never analyzed, Postgres would use a vault's index
+  // instead and read the vault's whole history for each record.
   for (const row of yield* unlessEmpty(
     transactions,
     sql<Transaction>`

@@ -1,7 +1,6 @@
 /**
- * Custody records: what the custody platform tells the service, one JSON object each. A record is read strictly;
- * whatever does not fit is told by field and reason, and no unknown field slips through.
- * Source: custody records. Decisions D-15, D-16.
+ * Custody records: the JSON objects that the custody platform sends. Records are decoded strictly: everything invalid is
+ * reported by field and reason, and unknown fields are rejected. Source: custody records. Decisions D-15, D-16.
  */
 import { Either, ParseResult, Schema } from "effect"
 import { isTooDeep } from "../http/Body.ts"
@@ -29,7 +28,7 @@ const networks = Schema.Array(NetworkName).pipe(
   Schema.filter((names) => new Set(names).size === names.length || "must not name a network twice")
 )
 
-/** When it happened on the platform; the time of recording when absent. */
+/** When it happened on the platform; default: the time of recording. */
 const occurredAt = { occurredAt: Schema.optional(TimestampUtc) }
 
 const record = <Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
@@ -76,9 +75,9 @@ export const types = {
 
 /** The name of a type of record. */
 export type RecordType = keyof typeof types
-/** A record of a type, as read. */
+/** A decoded record of a type. */
 export type RecordOf<T extends RecordType> = Schema.Schema.Type<(typeof types)[T]>
-/** Any record, as read. */
+/** Any decoded record. */
 export type Record = { readonly [T in RecordType]: RecordOf<T> }[RecordType]
 
 /** What is wrong with a record: its line (from 1), the field, and the reason. */
@@ -104,7 +103,7 @@ const decoders: { readonly [T in RecordType]: (input: unknown) => Either.Either<
 
 const isType = (value: unknown): value is RecordType => typeof value === "string" && Object.hasOwn(types, value)
 
-/** Reads one record; on failure every field at fault. */
+/** Decodes one record; on failure, every invalid field. */
 export const read = (input: unknown, line: number): Either.Either<Record, ReadonlyArray<Fault>> => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     return Either.left([{ line, field: "", reason: "must be a JSON object" }])
@@ -117,7 +116,7 @@ export const read = (input: unknown, line: number): Either.Either<Record, Readon
   return Either.mapLeft(decoders[type](input), (error) => faultsOf(error, line))
 }
 
-/** Reads one line of NDJSON. */
+/** Decodes one line of NDJSON. */
 export const readLine = (source: string, line: number): Either.Either<Record, ReadonlyArray<Fault>> => {
   try {
     return read(JSON.parse(source), line)

@@ -2,7 +2,7 @@
 export class Rows<Row> {
   readonly #rows = new Map<string, Row>()
   readonly #changed = new Set<string>()
-  /** What was replaced since {@link mark}: the row before, and whether it had changed already. */
+  /** What was replaced since {@link mark}: the previous row, and whether it had changed already. */
   #replaced: Array<{ readonly key: string; readonly row: Row | undefined; readonly changed: boolean }> = []
   get(key: string): Row | undefined {
     return this.#rows.get(key)
@@ -21,15 +21,15 @@ export class Rows<Row> {
   all(): Iterable<Row> {
     return this.#rows.values()
   }
-  /** Forgets the rows that do not pass. */
+  /** Removes the rows that do not pass. */
   retain(passes: (row: Row) => boolean): void {
     for (const [key, row] of this.#rows) if (!passes(row)) this.#rows.delete(key)
   }
-  /** Begins a part that may be taken back. */
+  /** Starts a part that may be undone. */
   mark(): void {
     this.#replaced = []
   }
-  /** Takes back what changed since {@link mark}. */
+  /** Undoes what changed since {@link mark}. */
   undo(): void {
     for (const { changed, key, row } of this.#replaced.reverse()) {
       if (row === undefined) this.#rows.delete(key)
@@ -38,11 +38,11 @@ export class Rows<Row> {
     }
     this.#replaced = []
   }
-  /** The rows to write, in key order, so that concurrent writers never lock in opposite orders. */
+  /** The rows to write, in key order, so that concurrent writers never deadlock. */
   changed(): ReadonlyArray<Row> {
     return this.#of([...this.#changed].sort())
   }
-  /** The rows to write, in the order of their records: for rows that are listed by the number that Postgres gives them. */
+  /** The rows to write, in the order of their records: for rows that are listed by a number from Postgres. */
   changedInOrder(): ReadonlyArray<Row> {
     return this.#of([...this.#changed])
   }

@@ -1,27 +1,25 @@
-/** Applies balance records to the state and writes what they changed: the present, the history, and notes for statements. C-6. */
+/** Applies balance records to the state and writes their changes: present balances, history, and notes for statements. C-6. */
 import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import * as Amount from "../values/Amount.ts"
 import type { BalanceRecord } from "./BalanceHistory.ts"
 import { accountChanged, type Balance, keyOf, type State } from "./LedgerState.ts"
 
-/** What a balance record did: nothing; a change of the past alone or of the present's time; or another present amount. */
+/** The effect of a balance record: none; a change of the past or of the present's time only; or a new present amount. */
 interface Applied {
   readonly outcome: "unchanged" | "history" | "present"
   readonly present: Balance
 }
 
-/**
- * Applies a balance record. `date` is its `occurredAt`, or the time that it is recorded at; `now` the time of recording.
- */
+/** Applies a balance record. `date` is its `occurredAt`, or the time of recording; `now` the time of recording. */
 export const applyBalance = (state: State, record: BalanceRecord, date: string, now: string): Applied => {
   const key = keyOf.balance(record),
     known = state.balances.get(key),
     amount = Amount.canonical(record.amount),
     { asset, vaultId } = record
   const own = record.occurredAt !== undefined
-  // The newest lies ahead of the clock: either it was given a time in the future, or the clock was set back since. In the
-  // latter case the order of recording counts.
+  // The newest record is in the future: either it was given such a time, or the clock was set back since. In the latter
+  // case the order of recording counts.
   const setBack = !own && known !== undefined && known.asOf > date && known.asOf <= known.recordedAt
   const asOf = setBack ? known.asOf : date
   const row: Balance = { vaultId, asset, amount, asOf, recordedAt: own ? now : asOf }
@@ -34,7 +32,7 @@ export const applyBalance = (state: State, record: BalanceRecord, date: string, 
   return { outcome: known?.amount === amount ? "history" : "present", present: row }
 }
 
-/** Writes the present balances that changed, and appends to the history. */
+/** Writes the changed present balances, and appends to the history. */
 export const writeBalances = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state: State) {
   const balances = state.balances.changed()
   if (balances.length > 0) {
@@ -55,12 +53,12 @@ export const writeBalances = Effect.fnUntraced(function* (sql: SqlClient.SqlClie
   }
 })
 
-/** How long after it was applied a batch commits at the latest, with room for clocks that differ, in ms. */
+/** Longest time from applying a batch to its commit, with a margin for clocks that differ, in ms. */
 const COMMIT_MS = 300_000
 
 /**
- * Notes the vaults whose past days the batch changed, so that sealing compares those days with their statements. The day
- * that is not over yet needs no note: it is sealed from what is there by then.
+ * Records the vaults whose past days the batch changed, so that sealing compares those days with their statements. The
+ * current day needs no note: it is sealed later, from the data at that time.
  */
 export const noteLateChanges = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { accountChanges }: State) {
   const today = new Date(Date.now() + COMMIT_MS).toISOString().slice(0, 10)

@@ -1,6 +1,6 @@
 /**
- * Applies records to the state, one by one and in order: what changes, which event it causes, or why it may not.
- * Pure; nothing here reads or writes. Source: custody records, rules 1 to 4. Decision D-15.
+ * Applies records to the state in order: what changes, which events follow, or why a record is rejected. Pure: nothing
+ * here reads or writes. Source: custody records, rules 1 to 4. Decision D-15.
  */
 
 import type { Occurrence } from "../events/Envelope.ts"
@@ -12,13 +12,13 @@ import { accountChanged, keyOf, type State, type Vault } from "./LedgerState.ts"
 import type { Fault, Record, RecordOf } from "./Record.ts"
 import type { Rows } from "./Rows.ts"
 
-/** What came of a batch. With faults, nothing of it may be written. */
+/** The result of a batch. If there are faults, nothing of it may be written. */
 export interface ApplyResult {
   readonly faults: ReadonlyArray<Fault>
   readonly changed: number
   readonly unchanged: number
   readonly occurrences: ReadonlyArray<Occurrence<Kind>>
-  /** By object, the latest date in ms that its changes have by now. */
+  /** The latest date in ms of each object's changes so far. */
   readonly dates: ReadonlyMap<string, number>
 }
 
@@ -28,7 +28,7 @@ export interface Numbered {
   readonly record: Record
 }
 
-/** Statuses that a status may become. `new` stands for no row yet. */
+/** Allowed transitions. `new` is a transaction without a row. */
 const transitions: { readonly [From in TransactionStatus | "new"]: ReadonlyArray<TransactionStatus> } = {
   new: ["pending", "confirmed", "failed"],
   pending: ["confirmed", "failed", "replaced", "dropped"],
@@ -38,10 +38,10 @@ const transitions: { readonly [From in TransactionStatus | "new"]: ReadonlyArray
   dropped: ["pending"]
 }
 
-/** What one record did: nothing, or a change with the events that it causes. */
+/** The effect of one record: nothing, or a change with its events. */
 type Outcome = "unchanged" | ReadonlyArray<Occurrence<Kind>>
 
-/** Why a record may not be applied. */
+/** Why a record is rejected. */
 class Refused {
   readonly field: string
   readonly reason: string
@@ -52,10 +52,10 @@ class Refused {
 }
 
 /**
- * Folds records into the state. `broken` holds ids of records that could not even be read: what refers to them is
- * not blamed a second time. `now` is the time of recording, UTC ISO 8601, and the date of what has none of its own. Two
- * changes of one object never have the same, because consumers order by it: `earlier` are the latest so far, in ms, of
- * objects that are ahead of the clock, and each further change is a millisecond later.
+ * Applies records to the state. `broken` has ids of records that could not be decoded: records that refer to them are not
+ * reported again. `now` is the time of recording, UTC ISO 8601, and the default date. Two changes of one object never
+ * have the same date, because consumers order by it: `earlier` has the latest dates so far, in ms, of objects that are
+ * ahead of the clock, and each further change is a millisecond later.
  */
 export const applyRecords = (
   state: State,
@@ -89,7 +89,7 @@ export const applyRecords = (
   return { faults, changed, unchanged, occurrences, dates }
 }
 
-/** What a record is about. */
+/** The object of a record. */
 const objectOf = (record: Record): string => {
   switch (record.type) {
     case "network":
@@ -106,7 +106,7 @@ const objectOf = (record: Record): string => {
 }
 
 const apply = (state: State, record: Record, date: string, now: string, blamed: ReadonlySet<string>): Outcome | Refused => {
-  /** The row that a field refers to, or the refusal; without a reason when the row's own record is at fault. */
+  /** The row that a field refers to, or a rejection; without a reason if the row's own record is invalid. */
   const refer = <Row>(rows: Rows<Row>, field: string, id: string): Row | Refused =>
     rows.get(id) ?? new Refused(field, blamed.has(id) ? "" : `${id} was not recorded before`)
 
@@ -276,7 +276,7 @@ const event = <K extends Kind>(kind: K, owner: Vault, date: string, data: Occurr
   data
 })
 
-/** Puts a row; a row that is there already in every field changes nothing. */
+/** Stores a row; an identical row changes nothing. */
 const put = <Row extends object>(rows: Rows<Row>, key: string, row: Row): Outcome => {
   const known = rows.get(key)
   if (known !== undefined && Bun.deepEquals(known, row)) return "unchanged"

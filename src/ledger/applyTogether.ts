@@ -1,7 +1,7 @@
 /**
- * One transaction for batches of records that wait for the same organizations: their rows are loaded, each batch is
- * applied to them in turn, and what all of them changed is written and recorded at once. A batch that does not fit is
- * taken back and fails alone. Source: custody records, rules 1 to 3.
+ * Applies waiting batches of the same organizations in one transaction: their rows are loaded, the batches are applied
+ * one after the other, and the changes of all of them are written together. An invalid batch is undone and fails alone.
+ * Source: custody records, rules 1 to 3.
  */
 import type { SqlClient } from "@effect/sql"
 import { Data, Effect, Either, Exit } from "effect"
@@ -17,7 +17,7 @@ import { load, mark, type State, undo } from "./LedgerState.ts"
 import type { Fault, Record } from "./Record.ts"
 import { write } from "./writeState.ts"
 
-/** What a batch did. `events` counts the events recorded. */
+/** The result of a batch. `events` counts the recorded events. */
 export interface Applied {
   readonly received: number
   readonly changed: number
@@ -25,45 +25,45 @@ export interface Applied {
   readonly events: number
 }
 
-/** Some records do not fit; nothing of the batch was applied. */
+/** Some records are invalid; nothing of the batch was applied. */
 export class InvalidRecords extends Data.TaggedError("InvalidRecords")<{ readonly faults: ReadonlyArray<Fault> }> {
   override get message() {
     return this.faults.map(({ field, line, reason }) => `line ${line}: ${field === "" ? "" : `${field} `}${reason}`).join("\n")
   }
 }
 
-/** A line of a feed as it was read: a record, or what is wrong with it. */
+/** A decoded line: a record, or what is wrong with it. */
 export interface Line {
   readonly line: number
   readonly read: Either.Either<Record, ReadonlyArray<Fault>>
-  /** The id or name that the line gives, even when it could not be read otherwise. */
+  /** The id or name in the line, even if the rest is invalid. */
   readonly id?: string | undefined
 }
 
 /** A batch of lines. */
 export interface Batch {
   readonly lines: ReadonlyArray<Line>
-  /** Whether it records events. */
+  /** Whether it causes events. */
   readonly events: boolean
-  /** Its idempotency key, and what kept answers are sealed with; undefined without one. */
+  /** Its idempotency key, and the key that encrypts stored responses; undefined without one. */
   readonly identity: (Idempotency.Identity & { readonly master: Sealing }) | undefined
 }
 
-/** The answer to a batch, and what was applied for it: undefined where the answer was kept from an earlier request. */
+/** The response to a batch, and its result: undefined if the response was stored by an earlier request. */
 export interface Fed {
   readonly answer: Idempotency.Kept
   readonly applied: Applied | undefined
 }
 
-/** What became of one of several batches: its answer, or why it alone was refused. */
+/** The outcome of one of several batches: its response, or why it was rejected. */
 export type Outcome = Exit.Exit<Fed, InvalidRecords | Idempotency.IdempotencyProblem>
 
 const shared: ReadonlySet<Record["type"]> = new Set(["transaction", "address", "balance"])
 
-/** Whether a record is of the catalog, which is applied while nobody else writes. */
+/** Whether a record belongs to the catalog, which is applied while nobody else writes. */
 export const isCatalogRecord = ({ type }: Record): boolean => !shared.has(type)
 
-/** The records of a batch, what is wrong with its other lines, and the ids that those give. */
+/** The records of a batch, the errors of its other lines, and the ids in those. */
 const read = ({ lines }: Batch) => {
   const records: Array<Numbered> = []
   const faults: Array<Fault> = []
@@ -86,9 +86,9 @@ const organizationsIn = ({ entities, organizations, users, vaults }: State): Rea
   ])
 
 /**
- * Applies batches in one transaction, in order. `organizationIds` are those of the vaults that they name; with a batch
- * of the catalog, which comes alone, nobody else writes meanwhile and they need not be known. Returns what became of
- * each; fails when the transaction does.
+ * Applies batches in one transaction, in order. `organizationIds` are those of the vaults that they name. A batch of the
+ * catalog comes alone and needs none, because nobody else writes meanwhile. Returns the outcome of each; fails if the
+ * transaction does.
  */
 export const applyTogether = (
   sql: SqlClient.SqlClient,
@@ -101,12 +101,12 @@ export const applyTogether = (
       const all = batches.map((batch) => ({ batch, ...read(batch) }))
       const records = all.flatMap((one) => one.records.map(({ record }) => record))
       const exclusive = records.some(isCatalogRecord)
-      // Every other writer holds a row of the table, so this waits for them and keeps them out.
+      // Every other writer locks a row of the table, so this waits for them and keeps them out.
       if (exclusive) yield* sql`LOCK TABLE event_streams IN EXCLUSIVE MODE`
       const locked = yield* EventLog.lock(sql, organizationIds)
       const state = yield* load(sql, records, catalog.at(locked.catalogVersion))
       const streams = exclusive ? yield* EventLog.lock(sql, organizationsIn(state)) : locked
-      // A vault that was recorded after its organization was looked for is not locked: it was not recorded before.
+      // A vault that was recorded after its organization was looked up is not locked, and counts as not recorded before.
       if (!exclusive) state.vaults.retain(({ organizationId }) => streams.of.has(organizationId))
 
       const occurrences: Array<Occurrence<Kind>> = []

@@ -1,6 +1,6 @@
 /**
- * Writes what a batch changed, one statement a table, in the order in which tables refer to one another. To be
- * run in the transaction that the state was loaded in.
+ * Writes the changes of a batch, one statement per table, in the order of the tables' foreign keys. Call it in the
+ * transaction that loaded the state.
  */
 
 import type { SqlClient } from "@effect/sql"
@@ -41,7 +41,7 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
   }
   const vaults = state.vaults.changed()
   if (vaults.length > 0) {
-    // Postgres has no array of arrays of different lengths: the networks travel as one text each.
+    // Postgres has no array of arrays of different lengths: so the networks are passed as one text each.
     yield* sql`
       INSERT INTO vaults (id, entity_id, organization_id, label, networks, created_at)
       SELECT id, entity_id, organization_id, label, string_to_array(networks, ' '), created_at
@@ -77,11 +77,11 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
   yield* noteLateChanges(sql, state)
 })
 
-/** Whether anything changed that a ledger remembers from batch to batch. */
+/** Whether anything changed that a ledger caches between batches. */
 const changesCatalog = ({ assets, entities, networks, organizations, vaults }: State): boolean =>
   [networks, assets, organizations, entities, vaults].some((rows) => rows.changed().length > 0)
 
-/** Users with the whole set of their roles; the keys of a deactivated user are revoked with it. Spec: Authentication 10. */
+/** Users with their complete set of roles; deactivating a user also revokes their keys. Spec: Authentication 10. */
 const writeUsers = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state: State) {
   for (const one of state.users.changed()) {
     yield* sql`

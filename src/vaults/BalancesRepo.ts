@@ -1,6 +1,6 @@
 /**
- * Reads of past balances. Each asset of a vault costs one look into the history's index, or none where its newest record
- * is old enough, so that a page costs the same however long the history is. C-6.
+ * Reads of past balances. Each asset of a vault costs one lookup in the history's index, or none if its newest record is
+ * old enough, so the cost of a page does not depend on the length of the history. C-6.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
@@ -11,7 +11,7 @@ import type { Key } from "../http/Page.ts"
 import type { Balance } from "./Vault.ts"
 import type { Rows } from "./VaultsRepo.ts"
 
-/** Filters of an asset's history, as the contract reads them. */
+/** Filters of an asset's history. */
 export interface HistoryFilter {
   readonly asset: string
   readonly occurredAfter?: string | undefined
@@ -33,7 +33,7 @@ export class BalancesRepo extends Effect.Service<BalancesRepo>()("custody/Balanc
 
     const sees = (principal: PrincipalState, vaultId: string) => seesVault(sql, principal, sql`${vaultId}::text`)
 
-    /** Rows that came back empty either because there are none or because the vault is not visible. */
+    /** No rows: either there are none, or the vault is not visible. */
     const visible = Effect.fnUntraced(function* <Row>(principal: PrincipalState, vaultId: string, rows: ReadonlyArray<Row>) {
       if (rows.length > 0) return Option.some(rows)
       const seen = yield* sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${sees(principal, vaultId)}`
@@ -41,7 +41,7 @@ export class BalancesRepo extends Effect.Service<BalancesRepo>()("custody/Balanc
     })
 
     return {
-      /** A page of the balances at a time, in the order of the present ones. */
+      /** A page of the balances at a time, ordered like present balances. */
       at: (
         principal: PrincipalState,
         vaultId: string,
@@ -70,7 +70,7 @@ export class BalancesRepo extends Effect.Service<BalancesRepo>()("custody/Balanc
           Effect.orDie
         ),
 
-      /** A page of an asset's history, newest first; of one time the last recorded first. */
+      /** A page of an asset's history, newest first; for equal times the last recorded first. */
       history: (
         principal: PrincipalState,
         vaultId: string,

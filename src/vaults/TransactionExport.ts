@@ -1,7 +1,7 @@
 /**
- * A vault's transactions as one file, of one consistent moment: a cursor in a snapshot of its own, read a part at a time
- * as the client takes it, so that memory does not grow with the file. A client that goes away, or takes nothing for a
- * minute, gives everything back; its file then ends in a broken connection and never as if it were whole. C-6.
+ * Exports a vault's transactions as one file from one consistent snapshot: a cursor in its own transaction, read in parts
+ * as the client receives them, so memory use does not depend on the size. If the client disconnects, or reads nothing for
+ * a minute, everything is released; the response then ends with a broken connection, so it never looks complete. C-6.
  */
 import { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { SqlClient, type Statement } from "@effect/sql"
@@ -16,7 +16,7 @@ import { Settings } from "../settings/Settings.ts"
 import { csvHeader, csvLine } from "./transactionCsv.ts"
 import type { TransactionFilter } from "./transactionPage.ts"
 
-/** Conditions on rows of `transactions v` that filters stand for, each with its AND. */
+/** Conditions of the filters on rows of `transactions v`, each with its AND. */
 const transactionFilters = (sql: SqlClient.SqlClient, filter: TransactionFilter): Statement.Fragment =>
   and(
     sql,
@@ -29,11 +29,11 @@ const transactionFilters = (sql: SqlClient.SqlClient, filter: TransactionFilter)
     filter.occurredBefore !== undefined && sql`v.timestamp <= ${filter.occurredBefore}::timestamptz`
   )
 
-/** Exports that a key may have at once. */
+/** Concurrent exports of a key. */
 const AT_ONCE = 2
-/** Rows of one part. */
+/** Rows per part. */
 const PART = 1_000
-/** Seconds without progress after which a client is cut off. The listener looks every 4 seconds. */
+/** Seconds without progress after which a client is disconnected. The listener checks every 4 seconds. */
 const STALLED = 64
 
 /** The formats of an export. */
@@ -50,7 +50,7 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
     const { exportMaxRows } = yield* Settings
     const runPromise = Runtime.runPromise(yield* Effect.runtime<never>())
 
-    /** Takes one of the key's places for as long as the snapshot is open, whichever process serves it. */
+    /** Takes one of the key's slots while the snapshot is open, whichever process serves it. */
     const takePlace = Effect.fnUntraced(function* (snapshot: Snapshot, principal: PrincipalState) {
       for (let place = 1; place <= AT_ONCE; place++) {
         const [row] = yield* snapshot.query(
@@ -87,7 +87,7 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
     })
 
     return {
-      /** The file as the answer; 404 when the vault is not visible. */
+      /** The file as a response; 404 if the vault is not visible. */
       start: Effect.fn("TransactionExport.start")(function* (
         principal: PrincipalState,
         vaultId: string,
@@ -121,7 +121,7 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
   static readonly layer = this.Default
 }
 
-/** The file as bytes, a part for each time that the connection takes more. */
+/** The file as bytes: a part each time the connection accepts more. */
 const fileOf = (format: ExportFormat, next: () => Promise<ReadonlyArray<JsonRow>>, close: () => Promise<void>) => {
   const encoder = new TextEncoder()
   let watch: Timer | undefined
@@ -146,7 +146,7 @@ const fileOf = (format: ExportFormat, next: () => Promise<ReadonlyArray<JsonRow>
             await end()
             return
           }
-          // The connection of a client that takes nothing is closed by the listener; this is for one that it never took up.
+          // The listener closes the connection of a client that stops reading; this is for a client that never started.
           watch = setTimeout(() => void close(), (STALLED + 10) * 1_000)
         } catch (error) {
           controller.error(error)

@@ -1,7 +1,6 @@
 /**
- * The list of a vault's transactions, the hottest read: its rows are stored as the text that they are answered as, and
- * go out as they are. One implementation for both ways in, the framework's and the fast path's.
- * Spec: Custody reads. Decision D-2.
+ * The list of a vault's transactions, the hottest read. Rows are stored as the JSON text of their response and sent
+ * unchanged. The framework's route and the fast path share this implementation. Spec: Custody reads. Decision D-2.
  */
 import { HttpServerResponse } from "@effect/platform"
 import { Effect, Option } from "effect"
@@ -17,7 +16,7 @@ export class Transactions extends Effect.Service<Transactions>()("custody/Transa
     const vaults = yield* VaultsRepo
 
     return {
-      /** A page of the vault's transactions as the answer; 404 when the vault is not visible. */
+      /** A page of the vault's transactions as a response; 404 if the vault is not visible. */
       list: (
         principal: PrincipalState,
         vaultId: string,

@@ -1,7 +1,6 @@
 /**
- * Vaults and what is in them, as the API answers it: balances, transactions and deposit addresses. Each shape
- * is declared once and serves the answer, the OpenAPI document, the events and the typed client.
- * Spec: Resources and their fields.
+ * Vaults and their balances, transactions and deposit addresses in API responses. Each schema is declared once and used
+ * by the responses, the OpenAPI document, the events and the typed client. Spec: Resources and their fields.
  */
 import { Schema } from "effect"
 import { Amount } from "../values/Amount.ts"
@@ -25,7 +24,7 @@ export const Vault = Schema.Struct({
 }).annotations({ identifier: "Vault", title: "Vault" })
 export type Vault = typeof Vault.Type
 
-/** What a vault holds of one asset. */
+/** A vault's balance of one asset. */
 export const Balance = Schema.Struct({
   asset: assetId,
   network: networkName,
@@ -35,7 +34,7 @@ export const Balance = Schema.Struct({
 }).annotations({ identifier: "Balance", title: "Balance" })
 export type Balance = typeof Balance.Type
 
-/** One record of what a vault held of an asset. C-6. */
+/** One record of a balance's history. C-6. */
 export const BalanceRecord = Schema.Struct({
   asset: assetId,
   amount: Amount,
@@ -69,7 +68,7 @@ export const Transaction = Schema.Struct({
 }).annotations({ identifier: "Transaction", title: "Transaction" })
 export type Transaction = typeof Transaction.Type
 
-/** An address that the vault receives at. */
+/** A deposit address of a vault. */
 export const DepositAddress = Schema.Struct({
   address: described("On-chain deposit address", "0x28C6c06298d514Db089934071355E5743bf21d60"),
   network: networkName,
@@ -77,6 +76,6 @@ export const DepositAddress = Schema.Struct({
 }).annotations({ identifier: "DepositAddress", title: "Deposit address" })
 export type DepositAddress = typeof DepositAddress.Type
 
-/** A transaction as the text of its answer, its keys in the documented order. The ledger stores it with the row. */
+/** A transaction as JSON text, its keys in the documented order. The ledger stores it with the row. */
 export const transactionJson = ({ amount, asset, direction, from, hash, network, status, timestamp, to }: Transaction): string =>
   JSON.stringify({ hash, network, status, direction, asset, amount, from, to, timestamp } satisfies Transaction)

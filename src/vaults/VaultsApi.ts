@@ -1,4 +1,4 @@
-/** The contract of the vault paths. Spec: Custody reads. */
+/** The contract of the vault routes. Spec: Custody reads. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { VaultDocumentReadable, VaultReadable, VaultsReadable } from "../access/scopeMiddleware.ts"

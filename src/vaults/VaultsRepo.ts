@@ -1,7 +1,7 @@
 /**
- * Reads of vaults. Every statement carries the caller's visibility in its WHERE, so a vault outside it and a
- * vault that does not exist give the same empty answer. Lists are bounded by a keyset over a unique order.
- * Spec: Custody reads; Authentication 11. Decisions D-2, D-7.
+ * Reads of vaults. Every statement has the caller's visibility in its WHERE clause, so a hidden vault and an unknown one
+ * give the same empty result. Lists are paginated by a keyset over a unique order. Spec: Custody reads; Authentication
+ * 11. Decisions D-2, D-7.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
@@ -13,13 +13,13 @@ import type { Key } from "../http/Page.ts"
 import { type TransactionFilter, transactionPage } from "./transactionPage.ts"
 import type { Balance, DepositAddress, Vault } from "./Vault.ts"
 
-/** A page of a vault's rows; none when the vault is not visible. */
+/** A page of a vault's rows; none if the vault is not visible. */
 export type Rows<Row> = Effect.Effect<Option.Option<ReadonlyArray<Row>>>
 
 export interface TransactionRow {
   readonly id: number
   readonly timestamp: string
-  /** The transaction as the API answers it. */
+  /** The transaction as in the API's response. */
   readonly json: string
 }
 
@@ -28,17 +28,17 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
     const sql = yield* SqlClient.SqlClient
     const direct = yield* DirectRows
 
-    /** Rows that came back empty either because there are none or because the vault is not visible. */
+    /** No rows: either there are none, or the vault is not visible. */
     const visible = Effect.fnUntraced(function* <Row>(principal: PrincipalState, vaultId: string, rows: ReadonlyArray<Row>) {
       if (rows.length > 0) return Option.some(rows)
       const seen = yield* sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql.literal("v.id"))}`
       return seen.length > 0 ? Option.some(rows) : Option.none()
     })
-    /** The visibility of the vault named in the path, for a statement over its rows: asked once, and not for each row. */
+    /** The visibility of the vault in the path, for a statement over its rows: checked once, not per row. */
     const sees = (principal: PrincipalState, vaultId: string) => seesVault(sql, principal, sql`${vaultId}::text`)
 
     return {
-      /** The vaults that the caller sees, newest first: along the user's roles, or along a key's allowlist, which is short. */
+      /** The vaults that the caller can see, newest first: by the user's roles, or by a key's allowlist, which is short. */
       list: (principal: PrincipalState, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Vault>> => {
         const { userId, vaultAllowlist } = principal
         const behind = and(sql, after !== null && sql`(r.vault_created_at, r.vault_id) < (${after[0]}::timestamptz, ${after[1]})`)

@@ -1,4 +1,4 @@
-/** The vault paths. Spec: Custody reads. */
+/** The handlers of the vault routes. Spec: Custody reads. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
@@ -12,7 +12,7 @@ import { TransactionExport } from "./TransactionExport.ts"
 import { Transactions } from "./Transactions.ts"
 import { type Rows, VaultsRepo } from "./VaultsRepo.ts"
 
-/** The rows of a visible vault, or the one 404. */
+/** The rows of a visible vault, or 404. */
 const orNotFound = <Row>(rows: Rows<Row>) => Effect.flatMap(rows, Option.match({ onNone: () => notFound(), onSome: Effect.succeed }))
 
 const inFuture = problem("invalid_parameter", "at must not be in the future.", {
@@ -80,7 +80,7 @@ export const layer = HttpApiBuilder.group(
                 at === undefined
                   ? vaults.balances(principal, vaultId, network, after, take)
                   : balances.at(principal, vaultId, at, network, after, take),
-              // The asset alone says where it stands; the whole sort key would be too long for a cursor.
+              // The asset alone identifies the position; the whole sort key would be too long for a cursor.
               (row) => [row.asset]
             )
             return answer(found, ({ amount, asOf, asset, network, symbol }) => ({ asset, network, symbol, amount, asOf }))

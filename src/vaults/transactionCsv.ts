@@ -1,7 +1,7 @@
 /**
- * Transactions as CSV (RFC 4180): a header line, then a line for each, the fields in the API's order. Spreadsheets read
- * long numbers as floating point and cells that begin with `=` and the like as formulas, so amounts and such cells are
- * preceded by an apostrophe. C-6.
+ * Transactions as CSV (RFC 4180): a header line, then a line per transaction, with fields in the API's order.
+ * Spreadsheets read long numbers as floating point and cells that begin with `=` and the like as formulas, so an
+ * apostrophe precedes amounts and such cells. C-6.
  */
 import type { Transaction } from "./Vault.ts"
 
@@ -10,21 +10,21 @@ const columns = ["hash", "network", "status", "direction", "asset", "amount", "f
   keyof Transaction
 >
 
-/** One cell: guarded against formulas where it begins like one or is an amount, quoted where RFC 4180 asks for it. */
+/** One cell: with an apostrophe if it is an amount or begins like a formula, quoted as RFC 4180 requires. */
 export const csvCell = (value: string, isAmount = false): string => {
   const guarded = isAmount || /^[=+\-@'\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
 }
 
-/** A line of cells, with its end. */
+/** A line of cells, with its line break. */
 export const csvRow = (cells: ReadonlyArray<string>): string => `${cells.join(",")}\r\n`
 
 /** The header line. */
 export const csvHeader = csvRow(columns)
 
-/** The line of a transaction, from the JSON text that it is stored as. */
+/** The line of a transaction, from its stored JSON text. */
 export const csvLine = (json: string): string => {
-  // The ledger wrote the text from a transaction.
+  // The ledger serialized the text from a transaction.
   const row = JSON.parse(json) as Transaction
   return csvRow(columns.map((column) => csvCell(row[column], column === "amount")))
 }

@@ -1,18 +1,17 @@
 /**
- * The statement for a page of a vault's transactions. Filters by asset or network, status and direction are answered by
- * runs of one index: a choice of status and direction is one run, and what is left open is a merge of the runs of each
- * value, which reads a row at a time and stops at the end of the page. So a page costs the same whatever is asked for,
- * also where each filter matches half of the vault and all together match nothing. The order of an index (where nulls
- * would come) is its own: the pool does not sort (Database.ts), so only that index can serve.
- * Indexes hold the first letters of status and direction, which are unlike one another.
- * Spec: Custody reads. Decisions D-2, D-15.
+ * The statement for a page of a vault's transactions. Filters by asset or network, status and direction use ranges of one
+ * index: a given status and direction are one range, and an open one is a merge of the ranges of each value, which reads
+ * row by row and stops at the end of the page. So the cost of a page does not depend on the filters, even if each matches
+ * half of the vault and together they match nothing. Each index has its own order (where nulls would come): the pool does
+ * not sort (Database.ts), so only that index can be used. Indexes contain the first letters of status and direction,
+ * which are distinct. Spec: Custody reads. Decisions D-2, D-15.
  */
 import type { SqlClient, Statement } from "@effect/sql"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import { Direction, TransactionStatus } from "./Vault.ts"
 
-/** Filters of transactions, as the contract reads them; absent ones do not filter. */
+/** Filters of transactions; absent ones do not filter. */
 export interface TransactionFilter {
   readonly status?: string | undefined
   readonly direction?: string | undefined
@@ -23,13 +22,13 @@ export interface TransactionFilter {
   readonly occurredBefore?: string | undefined
 }
 
-/** The orders of the indexes, all newest first. Columns without nulls: where nulls would come changes nothing but the index. */
+/** The orders of the indexes, all newest first. Columns without nulls: the position of nulls only selects the index. */
 const newest = "timestamp DESC, id DESC",
   byAsset = "timestamp DESC NULLS LAST, id DESC",
   byNetwork = "timestamp DESC, id DESC NULLS LAST",
   byStatus = "timestamp DESC NULLS LAST, id DESC NULLS LAST"
 
-/** The rows `id, timestamp, json` of a page, newest first, where `visible` holds. */
+/** The rows `id, timestamp, json` of a page, newest first, if `visible` holds. */
 export const transactionPage = <Row extends object>(
   sql: SqlClient.SqlClient,
   vaultId: string,
@@ -41,7 +40,7 @@ export const transactionPage = <Row extends object>(
   const { asset, direction, hash, network, occurredAfter, occurredBefore, status } = filter
   const within = and(
     sql,
-    // An asset's id begins with its network, and the ledger refuses a transaction of another one.
+    // An asset's id begins with its network, and the ledger rejects a transaction with another one.
     asset !== undefined && network !== undefined && !asset.startsWith(`${network}/`) && sql`false`,
     occurredAfter !== undefined && sql`v.timestamp >= ${occurredAfter}::timestamptz`,
     occurredBefore !== undefined && sql`v.timestamp <= ${occurredBefore}::timestamptz`,
@@ -54,7 +53,7 @@ export const transactionPage = <Row extends object>(
     sql<Row>`SELECT v.id, v.timestamp, v.json FROM (${from}) v WHERE ${visible} ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
 
   if (hash !== undefined) {
-    // Few rows have one hash. They are found in the order of its index, and sorted after that.
+    // Few rows share a hash. They are read in the order of its index and then sorted.
     const rest = and(
       sql,
       status !== undefined && sql`v.status = ${status}`,

@@ -1,4 +1,4 @@
-/** The webhook record, as the API takes and answers it. Spec: Webhook. Decision D-19. */
+/** The webhook record in API requests and responses. Spec: Webhook. Decision D-19. */
 
 import { Schema } from "effect"
 import { Event } from "../events/Event.ts"
@@ -38,19 +38,19 @@ const fields = {
   updatedAt: Timestamp
 }
 
-/** A webhook as lists and updates answer it. */
+/** A webhook in lists and responses to updates. */
 export const Webhook = Schema.Struct(fields).annotations({ identifier: "Webhook", title: "Webhook" })
 export type Webhook = typeof Webhook.Type
 
 const secret = described("Signing secret; returned only once", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")
 
-/** A webhook as its creation answers it: with its secret, once. Spec: Delivery contract 5. */
+/** A webhook in the response to its creation: with its secret, only once. Spec: Delivery contract 5. */
 export const CreatedWebhook = Schema.Struct({ ...fields, secret }).annotations({ identifier: "CreatedWebhook" })
 export type CreatedWebhook = typeof CreatedWebhook.Type
 
 const count = (description: string) => Schema.Int.annotations({ description, jsonSchema: { type: "integer", minimum: 0, description } })
 
-/** How deliveries to a webhook fare. Decision D-19. */
+/** Health of a webhook. Decision D-19. */
 export const Health = Schema.Struct({
   state: Schema.Literal("HEALTHY", "DEGRADED", "FAILING").annotations({
     description:
@@ -70,7 +70,7 @@ export type Health = typeof Health.Type
 /** One webhook, with its health counters. */
 export const WebhookWithHealth = Schema.Struct({ ...fields, health: Health }).annotations({ identifier: "WebhookWithHealth" })
 
-/** Answer of a rotation. Decision D-25. */
+/** Response to a rotation. Decision D-25. */
 export const RotatedSecret = Schema.Struct({
   id: fields.id,
   secret,
@@ -79,7 +79,7 @@ export const RotatedSecret = Schema.Struct({
   })
 }).annotations({ identifier: "RotatedSecret" })
 
-/** Live result of a ping. Decision D-26. */
+/** Result of a ping. Decision D-26. */
 export const PingResult = Schema.Struct({
   webhookId: fields.id,
   eventId: described("Id of the test event; it is not in the log", "evt_01jz0000000000000000000000"),
@@ -135,7 +135,7 @@ const Vaults = Schema.NullOr(
     "Vaults whose events it receives; null for all vaults of its entities, also those that are created later. You need the Developer role on each vault that it covers now"
 })
 const email = /^[^\s@<>(),;:"\\[\]\p{Cc}\p{Cs}]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,63}$/u
-// One plain address: what a mail header would take for two, or for a name, is none.
+// One plain address; a mail header must not read it as two, or as a name.
 const Email = Schema.String.pipe(
   Schema.filter((value) => (value.length <= 254 && email.test(value)) || "must be an e-mail address", {
     jsonSchema: { format: "email", maxLength: 254 },
@@ -156,7 +156,7 @@ export const CreateWebhook = Schema.Struct({
 }).annotations({ identifier: "CreateWebhook" })
 export type CreateWebhook = typeof CreateWebhook.Type
 
-/** Body of a preview: what decides which events a webhook receives. C-7. */
+/** Body of a preview: the fields that decide which events a webhook receives. C-7. */
 export const PreviewWebhook = Schema.Struct({
   entityIds: Entities.annotations({ description: "Operating units whose events it would receive" }),
   eventKinds: Kinds,
@@ -181,7 +181,10 @@ export const WebhookPreview = Schema.Struct({
   newest: Schema.Array(Event).annotations({ description: "The newest of them, at most 5" })
 }).annotations({ identifier: "WebhookPreview" })
 
-/** Body of an update: RFC 7396 merge patch of what may change; null in `vaultIds` lifts the filter, in `description` empties it. */
+/**
+ * Body of an update: RFC 7396 merge patch of what may change; null in `vaultIds` removes the filter, in `description`
+ * clears it.
+ */
 export const UpdateWebhook = Schema.Struct({
   url: Schema.optional(Url),
   eventKinds: Schema.optional(Kinds),

@@ -1,6 +1,6 @@
 /**
- * What a webhook would have received, before it is created. The organization's newest events of the kinds are looked
- * through first, a bounded number of them; where that does not settle the count, each vault's own index does. C-7.
+ * Previews what a webhook would have received, before it is created. It first searches a bounded number of the
+ * organization's newest events of the kinds; if that does not settle the count, it uses each vault's own index. C-7.
  */
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
@@ -11,9 +11,9 @@ import { type EventRow, eventColumns, eventJson, oldestId, withDispatch } from "
 import { PREVIEW_LIMIT, type PreviewWebhook } from "./Webhook.ts"
 import { requireReadableKinds, requireWebhookScope } from "./webhookScope.ts"
 
-/** Events that a preview shows. */
+/** Events in the response. */
 const SHOWN = 5
-/** Events of the organization that are looked through. */
+/** Events of the organization that are searched. */
 const LOOK = 20_000
 
 interface Found {
@@ -23,12 +23,12 @@ interface Found {
 
 export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/WebhookPreview", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
-    /** True for an event that such a webhook matches and that the caller sees. */
+    /** True for an event that such a webhook matches and that the caller can see. */
     const covered = (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: PreviewWebhook): Statement.Fragment => sql`
       e.entity_id = ANY(${entityIds}::text[]) AND e.kind = ANY(${eventKinds}::text[]) AND ${seesEvent(sql, principal)}
       ${and(sql, vaultIds !== null && sql`(e.vault_id IS NULL OR e.vault_id = ANY(${vaultIds}::text[]))`)}`
 
-    /** The newest matches among the organization's newest events; undefined when there may be more than were looked at. */
+    /** The newest matches among the organization's newest events; undefined if there may be more than were searched. */
     const alongOrganization = Effect.fnUntraced(function* (principal: PrincipalState, body: PreviewWebhook) {
       const rows = yield* sql<Found & { readonly looked: number; readonly matches: boolean }>`
         WITH newest AS MATERIALIZED (
@@ -62,7 +62,7 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
     }
 
     return {
-      /** The answer's text. Fails as a creation does for entities, vaults and kinds that the caller may not ask for. */
+      /** The response as text. Fails like a creation for entities, vaults and kinds that the caller may not use. */
       of: Effect.fn("WebhookPreview.of")(function* (principal: PrincipalState, body: PreviewWebhook) {
         yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
         yield* requireReadableKinds(principal, body.eventKinds)

@@ -1,8 +1,8 @@
 /**
- * What can be done to webhooks: create, update, delete, rotate the secret. Each is one transaction that carries its
- * checks, on the row that it has locked: what the caller sees (reach.ts), how many are active (limit.ts), where it may
- * send (url.ts). A transaction that loses a race for locks is run again.
- * Spec: Webhook operations; Delivery contract 5 to 7. Decisions D-8, D-19, D-25, D-29.
+ * Commands on webhooks: create, update, delete, rotate the secret. Each is one transaction that includes its checks on
+ * the locked row: what the caller can see (webhookScope.ts), how many are active (limit.ts), which URLs are allowed
+ * (url.ts). A transaction that fails with a deadlock or serialization error is repeated. Spec: Webhook operations;
+ * Delivery contract 5 to 7. Decisions D-8, D-19, D-25, D-29.
  */
 import { SqlClient } from "@effect/sql"
 import { Duration, Effect, Either, Redacted } from "effect"
@@ -25,13 +25,13 @@ import type { CreateWebhook, UpdateWebhook, Webhook } from "./Webhook.ts"
 import { columns } from "./WebhooksRepo.ts"
 import { requireReadableKinds, requireWebhookScope } from "./webhookScope.ts"
 
-/** A URL as the audit log names it: a path or a query may hold a secret of the endpoint's. */
+/** A URL for the audit log: its path and query may contain a secret of the endpoint. */
 const originOf = (text: string) => (URL.canParse(text) ? `${new URL(text).origin}/…` : "a URL without a host")
 
 const audited = ({ url, ...webhook }: Webhook) => ({ ...webhook, url: originOf(url) })
 const auditedFields = ["url", "status", "entityIds", "eventKinds", "vaultIds", "description", "notificationEmail"] as const
 
-/** Secrets that can be live at once. Decision D-25. */
+/** Most secrets of a webhook that are valid at the same time. Decision D-25. */
 export const LIVE_SECRETS = 3
 
 export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
@@ -60,7 +60,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       return found === undefined ? yield* Effect.die(new Error(`the webhook ${webhookId} is gone within its transaction`)) : found
     })
 
-    /** The webhook, locked, when the caller sees it and may change it. Spec: Authentication 12. */
+    /** The locked webhook, if the caller can see it and may change it. Spec: Authentication 12. */
     const lock = Effect.fnUntraced(function* (principal: PrincipalState, webhookId: string) {
       const rows = yield* sql`
         SELECT w.id FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)} FOR NO KEY UPDATE`
@@ -69,7 +69,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       return yield* read(webhookId)
     })
 
-    /** Runs a change in a transaction, and then cancels some of what it said is to be canceled; a dispatcher cancels the rest. */
+    /** Runs a change in a transaction, and then some of the cancellations that it requested; a dispatcher does the rest. */
     const afterwards = <A, E, R>(change: Effect.Effect<A, E, R>, _principal: PrincipalState, webhookId: string) =>
       Effect.tap(transaction(sql)(change), () =>
         Effect.flatMap(pendingCancellations(sql, webhookId), (all) => Effect.forEach(all, (pending) => carryOut(sql, pending, 2))).pipe(
@@ -79,7 +79,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       )
 
     return {
-      /** A new webhook with its secret, which is shown this once. To be run in a transaction. Spec: POST /v1/webhooks. */
+      /** Creates a webhook and returns its secret, only this once. Call it in a transaction. Spec: POST /v1/webhooks. */
       create: Effect.fn("Webhooks.create")(function* (principal: PrincipalState, body: CreateWebhook) {
         const href = yield* checkUrl(body.url)
         yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
@@ -102,19 +102,20 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         return { ...made, secret: Redacted.value(secret) }
       }),
 
-      /** Changes what the patch names. Enabling counts against the limit and begins a new streak; disabling cancels what waits. */
+      /** Applies a patch. Enabling counts against the limit and starts a new streak; disabling cancels waiting deliveries. */
       update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
         const known = yield* lock(principal, webhookId)
         const href = patch.url === undefined ? known.url : yield* checkUrl(patch.url)
         const enabling = patch.status === "ACTIVE" && known.status === "DISABLED"
         const disabling = patch.status === "DISABLED" && known.status === "ACTIVE"
         const moving = href !== known.url
-        // Where events go, and that they go, is as much to be judged as which.
+        // The URL and the status need the same checks as the filters.
         if (patch.vaultIds !== undefined || patch.eventKinds !== undefined || moving || enabling) {
           yield* requireWebhookScope(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
           yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
         }
-        // What waits may be of vaults that the webhook no longer covers. It does not go to a URL of somebody who cannot read it.
+        // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of
+        // somebody who cannot read them.
         if (moving) {
           const unseen = sql`NOT EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})`
           yield* cancelWaiting(sql, webhookId, unseen)
@@ -141,7 +142,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         return now
       }, afterwards),
 
-      /** Deletes a webhook; its deliveries stay readable through their events. What waits is canceled. */
+      /** Deletes a webhook; its deliveries stay readable through their events. Waiting deliveries are canceled. */
       delete: Effect.fn("Webhooks.delete")(function* (principal: PrincipalState, webhookId: string) {
         yield* lock(principal, webhookId)
         yield* requestCancellation(sql, webhookId, "WEBHOOK_DELETED")
@@ -154,8 +155,8 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       }, afterwards),
 
       /**
-       * A new secret, shown this once; the one before signs along for the grace window. At most three are live.
-       * To be run in a transaction. Spec: rotate-secret; Limits.
+       * Creates a new secret and returns it, only this once; requests are signed with the previous one as well during the
+       * grace period. At most three are valid. Call it in a transaction. Spec: rotate-secret; Limits.
        */
       rotateSecret: Effect.fn("Webhooks.rotateSecret")(function* (principal: PrincipalState, webhookId: string) {
         const known = yield* lock(principal, webhookId)
@@ -165,7 +166,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
           return yield* problem("rotation_limit_reached", `At most ${LIVE_SECRETS} secrets can be active. Wait until an older one expires.`)
         }
         const secret = Secret.make()
-        // By the clock that ends the grace.
+        // By the clock that the grace period uses.
         const [previous] = yield* sql<{ expires: string }>`
           UPDATE webhook_secrets SET expires_at = clock_timestamp() + ${Duration.toMillis(settings.webhookRotationGrace)} * interval '1 millisecond'
           WHERE webhook_id = ${webhookId} AND expires_at IS NULL RETURNING expires_at AS expires`

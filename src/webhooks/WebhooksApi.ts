@@ -25,7 +25,7 @@ const WebhookLimitReached = problems("WebhookLimitReached", "webhook_limit_reach
 const RotationLimitReached = problems("RotationLimitReached", "rotation_limit_reached")
 const UrlNotDeliverable = problems("UrlNotDeliverable", "url_not_deliverable")
 
-/** The path of one webhook. */
+/** The path parameter of one webhook. */
 export const webhookPath = Schema.Struct({ webhookId: pathId("webhook") })
 
 export class WebhooksApi extends HttpApiGroup.make("webhooks")

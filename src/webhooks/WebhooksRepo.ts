@@ -1,4 +1,4 @@
-/** Reads of webhooks: each carries the caller's visibility; a deleted webhook is gone for all of them. Decisions D-2, D-8. */
+/** Reads of webhooks. Each includes the caller's visibility; none returns deleted webhooks. Decisions D-2, D-8. */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { seesWebhook } from "../access/visibility.ts"
@@ -7,7 +7,7 @@ import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import { type Health, type Webhook, WebhookStatus } from "./Webhook.ts"
 
-/** The columns of `webhooks w` as the record that the API answers. */
+/** The columns of `webhooks w` as the API's record. */
 export const columns = `w.id, w.url, w.description, w.status, w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt",
   ARRAY(SELECT we.entity_id FROM webhook_entities we WHERE we.webhook_id = w.id ORDER BY we.entity_id)::text[] AS "entityIds",
   w.event_kinds AS "eventKinds", w.vault_ids AS "vaultIds", w.notification_email AS "notificationEmail",
@@ -33,14 +33,14 @@ interface HealthRow {
   readonly failingLong: boolean
 }
 
-/** Failed attempts and time after which a streak counts as FAILING and its first notice goes out. Decision D-23. */
+/** Failed attempts and duration after which a streak counts as FAILING and its first notice is sent. Decision D-23. */
 export const STREAK_ATTEMPTS = 10
 export const STREAK_HOURS = 1
 
-/** Rows that a slot of the counters has at the most: one for each shard (sending/AttemptsRepo.ts). */
+/** Most rows per slot of the counters: one per shard (sending/AttemptsRepo.ts). */
 const SHARDS = 8
 
-/** Waiting deliveries are counted up to this, so that an endpoint that has been away for days costs no more to look at. */
+/** Waiting deliveries are counted up to this, so that an endpoint that has been down for days does not cost more. */
 const COUNTED = 100_000
 
 export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/WebhooksRepo", {
@@ -51,7 +51,7 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
         entityId === undefined && status !== undefined ? "created_at DESC NULLS LAST, id DESC" : "created_at DESC, id DESC"
       )
       const behind = (row: string) => and(sql, after !== null && sql`${sql.literal(row)} < (${after[0]}::timestamptz, ${after[1]})`)
-      // Of an entity: a run of its index for each status.
+      // For an entity: an index range per status.
       const run = (one: string) => sql`
         (SELECT f.created_at, f.webhook_id AS id FROM webhook_entities f JOIN webhooks w ON w.id = f.webhook_id
          WHERE f.entity_id = ${entityId} AND f.status = ${one} AND ${seesWebhook(sql, principal)} ${behind("(f.created_at, f.webhook_id)")}
@@ -76,7 +76,7 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
         )
       ),
 
-    /** The health counters of webhooks, by id. Counts what waits and the slots of a day, never history. */
+    /** The health counters of webhooks, by id. Counts waiting deliveries and the slots of a day, never history. */
     health: (webhookIds: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, Health>>> =>
       Effect.orDie(
         Effect.map(

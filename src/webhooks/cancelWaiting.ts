@@ -1,18 +1,18 @@
 /**
- * Ending what waits for a webhook that no longer receives it. An endpoint that was away for days leaves more deliveries
- * than one transaction may hold locks for: a webhook is disabled or deleted in a transaction that only records that what
- * waits is to be canceled. That is done afterwards, a few hundred deliveries at a time, in transactions of their own; an
- * attempt that comes to one of them earlier finds it recorded and sends nothing. Decision D-22.
+ * Cancels the waiting deliveries of a webhook that no longer receives them. An endpoint that was down for days leaves
+ * more deliveries than one transaction can lock. So disabling or deleting a webhook only records that its waiting
+ * deliveries are to be canceled. That happens afterwards, a few hundred deliveries at a time, in separate transactions;
+ * an attempt that starts earlier finds the record and sends nothing. Decision D-22.
  */
 import type { SqlClient, Statement } from "@effect/sql"
 import { Duration, Effect } from "effect"
 
-/** Deliveries that one statement ends: few enough for the shortest bound that a pool has on its statements. */
+/** Deliveries per statement: few enough for the shortest statement timeout of any pool. */
 const PART = 200
-/** Deliveries of one cancellation whose workflows are canceled at once; those of the others are canceled slowly. */
+/** Deliveries of one cancellation whose workflows are canceled immediately; the others are canceled at a limited rate. */
 const AT_ONCE = 500
 
-/** What waits for a webhook and was created until then is to be canceled. */
+/** The waiting deliveries of a webhook that were created until then are to be canceled. */
 export interface PendingCancellation {
   readonly id: number
   readonly webhookId: string
@@ -20,29 +20,29 @@ export interface PendingCancellation {
   readonly until: string
 }
 
-/** Where it is announced that workflows are to be signaled, and that cancellations are to be carried out. A hint: it may be lost. */
+/** The channel that announces signals to workflows and cancellations. A hint: it may be lost. */
 export const SIGNALS_CHANNEL = "custody_signals",
   CANCELLATIONS_CHANNEL = "custody_cancellations"
 
-/** Whether a delivery `d` is to be canceled, though its row does not say so yet. */
+/** Whether a delivery `d` is to be canceled although its row does not say so yet. */
 export const isToBeCanceled = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`EXISTS (SELECT 1 FROM pending_cancellations pc WHERE pc.webhook_id = d.webhook_id AND pc.until >= d.created_at)`
 
-/** Records, in the transaction of the change, that what waits is to be canceled. */
+/** Records in the transaction of the change that waiting deliveries are to be canceled. */
 export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string, reason: PendingCancellation["reason"]) =>
   sql`INSERT INTO pending_cancellations (webhook_id, reason, until) VALUES (${webhookId}, ${reason}, clock_timestamp())`
 
 /** Lets a dispatcher carry out what was requested without waiting for its next poll. */
 export const announceCancellation = (sql: SqlClient.SqlClient) => sql`SELECT pg_notify(${CANCELLATIONS_CHANNEL}, '')`
 
-/** Ends one part of what waits, behind the part before: what that one has ended still stands in the index. */
+/** Cancels one part of the waiting deliveries, after the previous part: its entries are still in the index. */
 const cancelPart = (
   sql: SqlClient.SqlClient,
   { reason, until, webhookId }: Pick<PendingCancellation, "webhookId" | "until"> & { readonly reason: string },
   { bulk, last, which }: { readonly bulk: boolean; readonly last: string; readonly which: Statement.Fragment }
 ) =>
   Effect.map(
-    // What another transaction holds is left for later: waiting for it could be a deadlock.
+    // Rows locked by another transaction are left for later: waiting for them could deadlock.
     sql<{ found: number; last: string | null }>`
       WITH waiting AS MATERIALIZED (
         SELECT d.id, d.next_attempt_at FROM deliveries d
@@ -62,8 +62,8 @@ const cancelPart = (
   )
 
 /**
- * Ends what waits, at most so many parts of it, and forgets the cancellation when nothing is left. Returns whether it is
- * done. After each part it pauses for twice as long as that took, so that others have most of the database.
+ * Cancels waiting deliveries in at most so many parts, and deletes the cancellation when none is left. Returns whether it
+ * is done. After each part it pauses for twice the time that the part took, so that other work gets most of the database.
  */
 export const carryOut = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -88,13 +88,13 @@ export const carryOut = Effect.fnUntraced(function* (
   return true
 })
 
-/** The cancellations that are to be carried out, of one webhook or of all. */
+/** The pending cancellations, of one webhook or of all. */
 export const pendingCancellations = (sql: SqlClient.SqlClient, webhookId?: string) =>
   sql<PendingCancellation>`
     SELECT id, webhook_id AS "webhookId", reason, until FROM pending_cancellations
     WHERE ${webhookId === undefined ? sql.literal("true") : sql`webhook_id = ${webhookId}`} ORDER BY id LIMIT 100`
 
-/** Ends those deliveries that wait and that `which` picks from `deliveries d`, in the transaction of a change. */
+/** Cancels the waiting deliveries that `which` selects from `deliveries d`, in the transaction of a change. */
 export const cancelWaiting = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, webhookId: string, which: Statement.Fragment) {
   for (let last = "-infinity"; ; ) {
     const part = yield* cancelPart(sql, { webhookId, reason: "MANUAL", until: "infinity" }, { last, bulk: false, which })

@@ -1,4 +1,4 @@
-/** The webhook paths. Spec: Webhook operations. */
+/** The handlers of the webhook routes. Spec: Webhook operations. */
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
@@ -97,10 +97,10 @@ export const layer = HttpApiBuilder.group(
         handler("updateWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            // Whether the webhook is there, and who may change it, comes before what the body says.
+            // Existence and permission are checked before the body.
             const known = yield* requireManageable(principal, webhookId)
             const patch = yield* Body.json(UpdateWebhook, ["application/json", "application/merge-patch+json"])
-            // The URL is a way out for data.
+            // A new URL could send data to somebody else.
             if (patch.url !== undefined && patch.url !== known.url) yield* confirmAct
             return HttpServerResponse.unsafeJson(yield* webhooks.update(principal, webhookId, patch))
           }).pipe(dieOnSql)
@@ -110,7 +110,7 @@ export const layer = HttpApiBuilder.group(
       .handle(
         "deleteWebhook",
         handler("deleteWebhook", ({ path: { webhookId } }) =>
-          // A body is no part of it, and is read so that the caller's time for sending one does not run on.
+          // A body is not used, but it is read so that the time limit for sending one ends.
           Effect.zipRight(
             Idempotency.sentText,
             Effect.flatMap(Principal, (principal) => webhooks.delete(principal, webhookId))
@@ -123,7 +123,7 @@ export const layer = HttpApiBuilder.group(
         handler("rotateSecret", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            // Who may do it comes before what was answered to an earlier request with the same Idempotency-Key.
+            // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
             yield* requireManageable(principal, webhookId)
             yield* confirmAct
             const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId), (body) => ({ status: 200, body }))

@@ -5,14 +5,13 @@ import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { problem } from "../http/Problem.ts"
 
-/** Active webhooks that an entity can be covered by. */
+/** Most active webhooks that cover an entity. */
 export const ACTIVE_PER_ENTITY = 20
 
 /**
- * Refuses when one of the entities is covered by its limit already. Whoever adds an active webhook holds a lock of each
- * of its entities until the end of the transaction, taken in one order by all, so that the count cannot change meanwhile
- * and no two ever wait for each other in a circle. The locks are not those of the entities' rows: the record feed
- * writes those in an order of its own.
+ * Fails if one of the entities has reached the limit. Adding an active webhook takes a lock on each of its entities until
+ * the end of the transaction, always in the same order, so that the count cannot change meanwhile and nobody deadlocks.
+ * These are not locks on the entities' rows: the record feed writes those in its own order.
  */
 export const requireRoom = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, entityIds: ReadonlyArray<string>) {
   yield* sql`

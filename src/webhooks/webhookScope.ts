@@ -1,7 +1,7 @@
 /**
- * What a webhook may send: nobody can have events sent that the same key could not read. A webhook without a vault filter
- * covers every vault of its entities, and the caller has to see each of them at that moment; vaults that are created later
- * are covered as well. Hidden and unknown entities and vaults get the same answer. Decisions D-8, D-9.
+ * The scope of a webhook: nobody can subscribe to events that the same key could not read. A webhook without a vault
+ * filter covers every vault of its entities, and the caller must be able to see each of them at that moment; vaults that
+ * are created later are covered too. Hidden and unknown entities and vaults get the same response. Decisions D-8, D-9.
  */
 
 import type { SqlClient } from "@effect/sql"
@@ -14,7 +14,7 @@ import { isStorable } from "../values/givenId.ts"
 
 const storable = (ids: ReadonlyArray<string>) => ids.filter(isStorable)
 
-/** Refuses entities and vaults that the caller does not see or that do not belong together. */
+/** Rejects entities and vaults that the caller cannot see or that do not belong together. */
 export const requireWebhookScope = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   principal: PrincipalState,
@@ -46,8 +46,8 @@ export const requireWebhookScope = Effect.fnUntraced(function* (
 })
 
 /**
- * Refuses kinds that name no vault to a key that is limited to some vaults: it could not read such an event, and no
- * vault filter holds it back.
+ * Rejects kinds without a vault for a key with a vault allowlist: it could not read such events, and vault filters do not
+ * apply to them.
  */
 export const requireReadableKinds = (principal: PrincipalState, eventKinds: ReadonlyArray<string>) => {
   const hidden = principal.vaultAllowlist === null ? undefined : eventKinds.find((kind) => !isKind(kind) || kinds[kind].scope === "entity")
