@@ -1,0 +1,95 @@
+/**
+ * The fast path of a vault's transactions adds speed and no behaviour: each request is sent once in the plain form that it
+ * takes, and once in a form that means the same and goes the framework's way.
+ */
+import { beforeAll, describe, expect, test } from "bun:test"
+import fc from "fast-check"
+import { type Answer, useApp } from "../support/app.ts"
+import { organization, smallest, transaction, user } from "../support/records.ts"
+
+const app = useApp()
+const keys: { [who: string]: string | undefined } = {}
+
+beforeAll(async () => {
+  await app.feed([
+    ...smallest(),
+    organization("org_z", ["ethereum"]),
+    user("user_z", "org_z", []),
+    ...Array.from({ length: 60 }, (_, index) =>
+      transaction("vault_a", index, {
+        direction: index % 2 === 0 ? "inbound" : "outbound",
+        status: index % 3 === 0 ? "pending" : "confirmed",
+        timestamp: `2024-03-01T10:00:${String(Math.floor(index / 3)).padStart(2, "0")}.000Z`
+      })
+    )
+  ])
+  keys["owner"] = (await app.key("user_a")).secret
+  keys["stranger"] = (await app.key("user_z")).secret
+  keys["without the scope"] = (await app.key("user_a", { scopes: ["webhook:read"] })).secret
+  keys["unknown"] = `${keys["owner"]?.slice(0, -4)}aaaa`
+})
+
+/** The same id with its last letter escaped, which only the framework's router takes. */
+const escaped = (id: string) => `${id.slice(0, -1)}%${id.charCodeAt(id.length - 1).toString(16)}`
+
+/** What of an answer does not differ from one request to the next. */
+const comparable = ({ headers, status, text }: Answer) => ({
+  status,
+  headers: [...headers.keys()].sort(),
+  type: headers.get("content-type"),
+  cache: headers.get("cache-control"),
+  // A cursor is sealed anew for each answer, and a request has an id of its own.
+  text: text.replace(/"nextCursor":"[^"]*"/, '"nextCursor":"…"').replace(/"requestId":"[^"]*"/, '"requestId":"…"')
+})
+
+describe("the fast path of a vault's transactions", () => {
+  test("answers like the framework's way, whoever asks and whatever is asked", async () => {
+    const first = await app.get("/v1/vaults/vault_a/transactions?limit=7", keys["owner"])
+    const cursor = String(first.json.pagination.nextCursor)
+    const parameter = fc.oneof(
+      { weight: 6, arbitrary: fc.constantFrom("limit=1", "limit=20", "limit=500", "status=pending", "status=confirmed", "status=failed") },
+      { weight: 4, arbitrary: fc.constantFrom("direction=inbound", "direction=outbound", "network=ethereum", "network=solana") },
+      { weight: 3, arbitrary: fc.constantFrom("asset=ethereum", `hash=0x${"0".repeat(63)}5`, "occurredAfter=2024-03-01T10:00:05Z") },
+      { weight: 2, arbitrary: fc.constantFrom(`cursor=${cursor}`, `cursor=${cursor.slice(0, -1)}`, "cursor=abc") },
+      { weight: 2, arbitrary: fc.constantFrom("limit=0", "limit=501", "limit=x", "status=done", "unknown=1", "occurredBefore=yesterday") }
+    )
+    const request = fc.record({
+      who: fc.constantFrom("owner", "owner", "owner", "stranger", "without the scope", "unknown", "nobody"),
+      vault: fc.constantFrom("vault_a", "vault_a", "vault_a", "vault_missing", "a"),
+      query: fc.array(parameter, { maxLength: 4 })
+    })
+    const seen = new Set<number>()
+    await fc.assert(
+      fc.asyncProperty(request, async ({ query, vault, who }) => {
+        const asked = query.length === 0 ? "" : `?${query.join("&")}`
+        const [plain, other] = await Promise.all(
+          [vault, escaped(vault)].map((id) => app.get(`/v1/vaults/${id}/transactions${asked}`, keys[who]))
+        )
+        if (plain === undefined || other === undefined) throw new Error("there is no answer")
+        expect(comparable(plain)).toEqual(comparable(other))
+        seen.add(plain.status)
+      }),
+      { numRuns: 300 }
+    )
+    expect([...seen].sort()).toEqual([200, 400, 401, 404])
+  })
+
+  test("goes on from the framework's cursor, and the framework from its own", async () => {
+    const walk = async (ids: ReadonlyArray<string>) => {
+      const rows: Array<unknown> = []
+      let cursor: string | null = null
+      for (let page = 0; page === 0 || cursor !== null; page++) {
+        const from: string = cursor === null ? "" : `&cursor=${cursor}`
+        const { json, status } = await app.get(`/v1/vaults/${ids[page % ids.length]}/transactions?limit=7${from}`, keys["owner"])
+        expect([status, json]).toMatchObject([200, {}])
+        rows.push(...json.data)
+        cursor = json.pagination.nextCursor
+      }
+      return rows
+    }
+    const rows = await walk(["vault_a"])
+    expect(rows).toHaveLength(60)
+    expect(await walk([escaped("vault_a")])).toEqual(rows)
+    expect(await walk(["vault_a", escaped("vault_a")])).toEqual(rows)
+  })
+})
