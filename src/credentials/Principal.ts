@@ -38,7 +38,14 @@ export class SignedIn extends Context.Tag("custody/SignedIn")<SignedIn, Principa
  */
 export class Confirmation extends Context.Tag("custody/Confirmation")<Confirmation, Effect.Effect<void>>() {}
 
-/** Requires the second factor of a portal session before an action that could leak data. Does nothing for API keys. */
-export const confirmAct: Effect.Effect<void> = Effect.withFiberRuntime((fiber) =>
-  Option.getOrElse(Context.getOption(fiber.currentContext, Confirmation), () => Effect.void)
-)
+/**
+ * Requires the second factor of a portal session before an action that could leak data. `check` runs first and fails where
+ * the action would fail, so that an invalid request uses up no code. Does nothing for API keys.
+ */
+export const confirmAct = <E = never, R = never>(check: Effect.Effect<unknown, E, R> = Effect.void): Effect.Effect<void, E, R> =>
+  Effect.withFiberRuntime((fiber) =>
+    Option.match(Context.getOption(fiber.currentContext, Confirmation), {
+      onNone: () => Effect.void,
+      onSome: (confirmed) => Effect.zipRight(check, confirmed)
+    })
+  )

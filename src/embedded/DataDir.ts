@@ -25,6 +25,8 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
     const run = at("run")
 
     let tightened = false
+    /** A file's owner decides its mode: a volume that is mounted here may belong to somebody else. */
+    const isOurs = ({ uid }: fs.Stats): boolean => [undefined, 0, uid].includes(process.getuid?.())
     /** Takes everybody else's rights away from what an earlier version left readable. Postgres guards its own folder. */
     const tighten = () => {
       tightened = true
@@ -32,10 +34,13 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
         if (!fs.existsSync(folder)) continue
         for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
           const file = path.join(folder, entry.name)
-          if (entry.isFile() && (fs.statSync(file).mode & 0o077) !== 0) fs.chmodSync(file, fs.statSync(file).mode & 0o700)
+          if (!entry.isFile()) continue
+          const stat = fs.statSync(file)
+          if ((stat.mode & 0o077) !== 0 && isOurs(stat)) fs.chmodSync(file, stat.mode & 0o700)
         }
+        const stat = fs.statSync(folder)
         // The embedded Postgres may run as another user, which has to pass through the root.
-        fs.chmodSync(folder, folder === root ? (fs.statSync(root).mode & 0o711) | 0o700 : 0o700)
+        if (isOurs(stat)) fs.chmodSync(folder, folder === root ? (stat.mode & 0o711) | 0o700 : 0o700)
       }
     }
 

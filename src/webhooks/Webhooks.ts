@@ -69,6 +69,31 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       return yield* read(webhookId)
     })
 
+    /** Checks that the caller may create this webhook, and returns its normalized URL. Call it in a transaction. */
+    const requireCreatable = Effect.fnUntraced(function* (principal: PrincipalState, body: CreateWebhook) {
+      const href = yield* checkUrl(body.url)
+      yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
+      yield* requireReadableKinds(principal, body.eventKinds)
+      if (body.status === "ACTIVE") yield* requireRoom(sql, body.entityIds)
+      return href
+    })
+
+    /** Locks the webhook, checks that the caller may apply this patch, and returns what it changes. Call it in a transaction. */
+    const requireUpdatable = Effect.fnUntraced(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
+      const known = yield* lock(principal, webhookId)
+      const href = patch.url === undefined ? known.url : yield* checkUrl(patch.url)
+      const enabling = patch.status === "ACTIVE" && known.status === "DISABLED"
+      const disabling = patch.status === "DISABLED" && known.status === "ACTIVE"
+      const moving = href !== known.url
+      // The URL and the status need the same checks as the filters.
+      if (patch.vaultIds !== undefined || patch.eventKinds !== undefined || moving || enabling) {
+        yield* requireWebhookScope(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
+        yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
+      }
+      if (enabling) yield* requireRoom(sql, known.entityIds)
+      return { known, href, enabling, disabling, moving }
+    })
+
     /** Runs a change in a transaction, and then some of the cancellations that it requested; a dispatcher does the rest. */
     const afterwards = <A, E, R>(change: Effect.Effect<A, E, R>, _principal: PrincipalState, webhookId: string) =>
       Effect.tap(transaction(sql)(change), () =>
@@ -79,12 +104,16 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       )
 
     return {
+      /** Fails where `create` would fail, and changes nothing. */
+      check: (principal: PrincipalState, body: CreateWebhook) => transaction(sql)(requireCreatable(principal, body)),
+
+      /** Fails where `update` would fail, and changes nothing. */
+      checkUpdate: (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) =>
+        transaction(sql)(requireUpdatable(principal, webhookId, patch)),
+
       /** Creates a webhook and returns its secret, only this once. Call it in a transaction. Spec: POST /v1/webhooks. */
       create: Effect.fn("Webhooks.create")(function* (principal: PrincipalState, body: CreateWebhook) {
-        const href = yield* checkUrl(body.url)
-        yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
-        yield* requireReadableKinds(principal, body.eventKinds)
-        if (body.status === "ACTIVE") yield* requireRoom(sql, body.entityIds)
+        const href = yield* requireCreatable(principal, body)
         const id = Id.make("whs"),
           secret = Secret.make()
         const disabled = body.status === "DISABLED"
@@ -104,16 +133,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
 
       /** Applies a patch. Enabling counts against the limit and starts a new streak; disabling cancels waiting deliveries. */
       update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
-        const known = yield* lock(principal, webhookId)
-        const href = patch.url === undefined ? known.url : yield* checkUrl(patch.url)
-        const enabling = patch.status === "ACTIVE" && known.status === "DISABLED"
-        const disabling = patch.status === "DISABLED" && known.status === "ACTIVE"
-        const moving = href !== known.url
-        // The URL and the status need the same checks as the filters.
-        if (patch.vaultIds !== undefined || patch.eventKinds !== undefined || moving || enabling) {
-          yield* requireWebhookScope(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
-          yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
-        }
+        const { disabling, enabling, href, known, moving } = yield* requireUpdatable(principal, webhookId, patch)
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of
         // somebody who cannot read them.
         if (moving) {
@@ -121,7 +141,6 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
           yield* cancelWaiting(sql, webhookId, unseen)
         }
         if (enabling) {
-          yield* requireRoom(sql, known.entityIds)
           yield* sql`
             UPDATE webhook_health SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
               several_deliveries = false, gone_at = NULL WHERE webhook_id = ${webhookId}`

@@ -46,6 +46,8 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             const body = yield* Body.json(CreateWebhook)
+            // The URL could send data to somebody else.
+            yield* confirmAct(webhooks.check(principal, body))
             const created = Effect.map(webhooks.create(principal, body), (webhook) => ({ status: 201, body: webhook }))
             return yield* Idempotency.once(sql, callerOf(principal), body, created)
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
@@ -101,7 +103,7 @@ export const layer = HttpApiBuilder.group(
             const known = yield* requireManageable(principal, webhookId)
             const patch = yield* Body.json(UpdateWebhook, ["application/json", "application/merge-patch+json"])
             // A new URL could send data to somebody else.
-            if (patch.url !== undefined && patch.url !== known.url) yield* confirmAct
+            if (patch.url !== undefined && patch.url !== known.url) yield* confirmAct(webhooks.checkUpdate(principal, webhookId, patch))
             return HttpServerResponse.unsafeJson(yield* webhooks.update(principal, webhookId, patch))
           }).pipe(dieOnSql)
         ),
@@ -125,7 +127,7 @@ export const layer = HttpApiBuilder.group(
             const principal = yield* Principal
             // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
             yield* requireManageable(principal, webhookId)
-            yield* confirmAct
+            yield* confirmAct()
             const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId), (body) => ({ status: 200, body }))
             return yield* Idempotency.once(sql, callerOf(principal), yield* Idempotency.sentText, rotated)
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)

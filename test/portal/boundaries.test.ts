@@ -74,8 +74,8 @@ describe("the portal reads through the API's rules", () => {
   })
 
   test("what another organization or another role owns is absent, and what only owners may do is refused", async () => {
-    const codes = async (visitor: Visitor, method: string, path: string, body?: unknown) => {
-      const { json, status } = await visitor.request(method, path, body)
+    const codes = async (visitor: Visitor, method: string, path: string, body?: unknown, headers = {}) => {
+      const { json, status } = await visitor.request(method, path, body, headers)
       return status < 300 ? status : `${status} ${json.code}`
     }
     for (const visitor of [member, stranger]) {
@@ -98,7 +98,8 @@ describe("the portal reads through the API's rules", () => {
       notificationEmail: "a@example.com"
     }
     expect(await codes(member, "POST", "/api/v1/webhooks", body)).toBe("403 owner_required")
-    expect(await codes(owner, "POST", "/api/v1/webhooks", body)).toBe(201)
+    const confirmation = { "x-portal-confirmation": JSON.stringify({ code: await owner.code() }) }
+    expect(await codes(owner, "POST", "/api/v1/webhooks", body, confirmation)).toBe(201)
     expect(await codes(stranger, "POST", "/api/v1/webhooks", body)).toBe("400 invalid_body")
     const payload = await owner.get(`/api/events/${eventId}/payload`)
     expect(JSON.parse(payload.text)).toEqual((await app.get(`/v1/webhook-events/${eventId}`, ownerKey)).json.payload)

@@ -53,6 +53,8 @@ export class Visitor {
   /** Of the latest answer. */
   setCookies: ReadonlyArray<string> = []
   authenticator: Authenticator | undefined
+  /** Taken like codes of the authenticator, without waiting for the next one. */
+  readonly backupCodes: Array<string> = []
   readonly app: App
   readonly origin: string
   constructor(app: App) {
@@ -101,6 +103,7 @@ export class Visitor {
     if (accepted.status !== 200) throw new Error(`the invitation was refused: ${accepted.text}`)
     const begun = await this.request("POST", "/api/enrolment", {})
     this.authenticator = new Authenticator(begun.json.uri)
+    this.backupCodes.push(...begun.json.backupCodes)
     const confirmed = await this.request("POST", "/api/enrolment/confirm", { code: await this.authenticator.code() })
     if (confirmed.status !== 200) throw new Error(`the enrolment was refused: ${confirmed.text}`)
   }
@@ -117,6 +120,13 @@ export class Visitor {
   async code(): Promise<string> {
     if (this.authenticator === undefined) throw new Error("no authenticator is set up")
     return this.authenticator.code()
+  }
+
+  /** A backup code that was not given out before; there are ten. */
+  backupCode(): string {
+    const [code] = this.backupCodes.splice(0, 1)
+    if (code === undefined) throw new Error("no backup code is left")
+    return code
   }
 }
 

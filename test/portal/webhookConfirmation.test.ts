@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
 import { smallest } from "../support/records.ts"
-import { create, patch, short } from "../support/webhookFixtures.ts"
+import { create, fields, patch, short } from "../support/webhookFixtures.ts"
 import { signedIn, type Visitor } from "./client.ts"
 
 const app = useApp()
@@ -27,11 +27,51 @@ test("another URL is taken with a code in the same request, once, and refused wi
   }
   expect(short(await change({ url }, confirmed({ code: "000000" })))).toBe("403 second_factor_failed")
   expect((await app.get(`/v1/webhooks/${id}`, key)).json.url).toBe("https://hooks.example.com/custody")
-  const code = await owner.code()
+  const code = owner.backupCode()
   expect(short(await change({ url }, confirmed({ code })))).toBe("200")
   expect(short(await change({ url: "https://hooks.example.com/again" }, confirmed({ code })))).toBe("403 second_factor_failed")
   // The same URL, and everything else, needs none.
   expect(short(await change({ url, description: "ledger" }))).toBe("200")
+}, 120_000)
+
+test("a webhook is created with a code in the same request and refused without; an invalid one uses no code", async () => {
+  const url = "https://hooks.example.com/new"
+  const post = (more: object, headers = {}) => owner.request("POST", "/api/v1/webhooks", fields({ url, ...more }), headers)
+  const count = async () => (await app.sql("SELECT 1 FROM webhooks WHERE url = $1", [url])).length
+  // A disabled one could be enabled afterwards, without any code.
+  for (const more of [{}, { status: "DISABLED" }])
+    for (const headers of [{}, confirmed({}), confirmed({ code: "" }), { "x-portal-confirmation": "nonsense" }])
+      expect(short(await post(more, headers))).toBe("403 second_factor_required")
+  expect(short(await post({}, confirmed({ code: "000000" })))).toBe("403 second_factor_failed")
+  expect(await count()).toBe(0)
+
+  const code = owner.backupCode()
+  for (const [more, refusal] of [
+    [{ url: "https://10.0.0.1/new" }, "422 url_not_deliverable"],
+    [{ entityIds: ["entity_unknown"] }, "400 invalid_body"],
+    [{ vaultIds: ["vault_unknown"] }, "400 invalid_body"],
+    [{ eventKinds: [] }, "400 invalid_body"]
+  ] as const) {
+    expect([more, short(await post(more))]).toEqual([more, refusal])
+    expect([more, short(await post(more, confirmed({ code })))]).toEqual([more, refusal])
+  }
+  const once = { ...confirmed({ code }), "idempotency-key": "creation" }
+  const made = await post({}, once)
+  expect([short(made), made.json.secret.startsWith("whsec_")]).toEqual(["201", true])
+  // The answer that was kept has the secret in it: it takes a code as well, and another one.
+  for (const headers of [once, { "idempotency-key": "creation" }]) expect((await post({}, headers)).status).toBe(403)
+  const again = await post({}, { ...confirmed({ code: owner.backupCode() }), "idempotency-key": "creation" })
+  expect([again.json.id, again.json.secret]).toEqual([made.json.id, made.json.secret])
+  expect(await count()).toBe(1)
+}, 120_000)
+
+test("an invalid change uses no code", async () => {
+  const code = owner.backupCode()
+  expect(short(await change({ url: "https://10.0.0.1/" }, confirmed({ code })))).toBe("422 url_not_deliverable")
+  expect(short(await change({ url: "https://hooks.example.com/elsewhere", vaultIds: ["vault_unknown"] }, confirmed({ code })))).toBe(
+    "400 invalid_body"
+  )
+  expect(short(await change({ url: "https://hooks.example.com/moved" }, confirmed({ code })))).toBe("200")
 }, 120_000)
 
 test("a new secret is given with a code, by whatever spelling of the path", async () => {
@@ -43,11 +83,12 @@ test("a new secret is given with a code, by whatever spelling of the path", asyn
     const refused = await owner.request("POST", path, {})
     expect([path, refused.status >= 400, refused.text.includes("whsec_")]).toEqual([path, true, false])
   }
-  const answer = await owner.request("POST", `/api/v1/webhooks/${id}/rotate-secret`, {}, confirmed({ code: await owner.code() }))
+  const answer = await owner.request("POST", `/api/v1/webhooks/${id}/rotate-secret`, {}, confirmed({ code: owner.backupCode() }))
   expect([short(answer), answer.json.secret.startsWith("whsec_")]).toEqual(["200", true])
 }, 120_000)
 
-test("a key does both without", async () => {
+test("a key does all of it without", async () => {
+  expect((await create(app, key)).secret).toStartWith("whsec_")
   expect(short(await patch(app, key, id, { url: "https://hooks.example.com/by-key" }))).toBe("200")
   expect(short(await app.request("POST", `/v1/webhooks/${id}/rotate-secret`, { key, headers: confirmed({ code: "0" }) }))).toBe("200")
 })

@@ -30,9 +30,16 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
     await page.getByText("1 event in the last 31 days: 1 transaction.confirmed.").waitFor()
     await portal.expectAccessible("new webhook")
     await page.getByRole("button", { name: "Create webhook" }).click()
+    // An invalid form is rejected before a code is required.
     await page.getByRole("alert").waitFor()
+    expect(await page.getByRole("dialog").count()).toBe(0)
     await page.getByLabel("Endpoint URL").fill(receiver.url("/hooks"))
     await page.getByRole("button", { name: "Create webhook" }).click()
+    await page.getByRole("dialog").getByText("Events go to this URL from now on").waitFor()
+    await portal.expectAccessible("confirming a new webhook")
+    await portal.confirm("Create webhook", "000000")
+    await page.getByRole("dialog").getByRole("alert").waitFor()
+    await portal.confirm("Create webhook")
     await page.locator("[data-secret]").waitFor()
     const secret = (await page.locator("[data-secret]").textContent()) ?? ""
     expect(secret).toStartWith("whsec_")

@@ -95,7 +95,20 @@ describe("docker-compose.yml", () => {
 
   test("keeps Temporal, which has no authentication, on a network without a way out, for those who use it alone", () => {
     const on = (network: string) => services.filter(([, { networks }]) => networks?.includes(network)).map(([name]) => name)
-    expect(on("temporal").sort()).toEqual(["api", "temporal", "temporal-ui", "worker"])
+    expect(on("temporal").sort()).toEqual(["api", "postgres", "temporal", "temporal-ui", "worker"])
+    // The image binds to the one address that it has; with a second network it would not start.
+    expect(compose.services["temporal"]?.networks).toEqual(["temporal"])
+    // Every service reaches what its settings name.
+    const shares = (one: string, other: string) =>
+      compose.services[one]?.networks?.some((network) => compose.services[other]?.networks?.includes(network)) === true
+    const needs = [
+      ...own.map(([name]) => [name, "postgres"]),
+      ["temporal", "postgres"],
+      ["temporal-ui", "temporal"],
+      ["api", "temporal"],
+      ["worker", "temporal"]
+    ]
+    for (const [one = "", other = ""] of needs) expect([one, other, shares(one, other)]).toEqual([one, other, true])
     expect([compose.networks["temporal"]?.internal, compose.networks["database"]?.internal]).toEqual([true, true])
     expect(compose.services["temporal"]?.ports).toBeUndefined()
     expect(compose.services["temporal-ui"]?.ports).toEqual(["127.0.0.1:8233:8080"])
@@ -171,7 +184,7 @@ describe("docker-compose.yml", () => {
       expect(compose.services[name]?.command).toContain("--no-migrate")
       expect(compose.services[name]?.depends_on).toEqual({ migrate: { condition: "service_completed_successfully" } })
     }
-    for (const server of ["postgres", "temporal", "temporal-ui"]) expect(compose.services[server]?.image).toMatch(/^[\w/-]+:[\d.]+$/)
+    for (const server of ["postgres", "temporal", "temporal-ui"]) expect(compose.services[server]?.image).toMatch(/^[\w/-]+:[\d.]+(@|$)/)
   })
 
   test("every service that stays has a health check, and each that is waited for can be", () => {
@@ -197,7 +210,7 @@ describe("Dockerfile", () => {
   test("has stages, all of the Bun that the package names, and ends without root", () => {
     const stages = all("FROM").map((line) => line.split(" "))
     expect(stages.length).toBeGreaterThan(1)
-    for (const [image] of stages) expect(image).toBe(`oven/bun:${packageJson.devDependencies["bun-types"]}-slim`)
+    for (const [image = ""] of stages) expect(image.split("@")[0]).toBe(`oven/bun:${packageJson.devDependencies["bun-types"]}-slim`)
     expect(all("USER")).toEqual(["bun"])
     expect(instructions.findLastIndex(([name]) => name === "COPY")).toBeLessThan(instructions.findIndex(([name]) => name === "USER"))
   })

@@ -19,6 +19,20 @@ import { Preview } from "./WebhookPreview.tsx"
 
 const back = ["/webhooks", "Webhooks"] as const
 
+/** A form whose act the service may ask to be confirmed, which it does once nothing else is wrong with it. */
+const useConfirmedForm = (act: (confirmation?: Confirmation) => Promise<void>) => {
+  const [confirming, setConfirming] = useState(false)
+  const form = useForm(async () => {
+    try {
+      await act()
+    } catch (error) {
+      if (!(error instanceof ApiProblem) || error.code !== "second_factor_required") throw error
+      setConfirming(true)
+    }
+  })
+  return { form, confirming, stopConfirming: () => setConfirming(false) }
+}
+
 export const NewWebhookPage = () => {
   const around = useSurroundings()
   const { email, isOwner } = useUser()
@@ -63,25 +77,36 @@ const Create = ({
   })
   // A request whose answer was lost is sent again with the same key: there is one webhook, and its secret is shown.
   const once = useRef({ body: "", key: "" })
-  const form = useForm(async () => {
+  const create = async (confirmation?: Confirmation) => {
     const body = JSON.stringify(draft)
     if (once.current.body !== body) once.current = { body, key: crypto.randomUUID() }
-    const made = await postOnce<CreatedWebhook>("/v1/webhooks", once.current.key, draft)
+    const made = await postOnce<CreatedWebhook>("/v1/webhooks", once.current.key, draft, confirmation)
     await client.invalidateQueries({ queryKey: ["/v1/webhooks"] })
     onCreated(made)
-  })
+  }
+  const { confirming, form, stopConfirming } = useConfirmedForm(create)
   return (
-    <form className="form wide" onSubmit={form.submit}>
-      <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} fresh />
-      <Preview draft={draft} />
-      <Trouble error={form.error} />
-      <div className="actions">
-        <Button kind="main" type="submit" busy={form.busy}>
-          Create webhook
-        </Button>
-        <LinkButton to="/webhooks">Cancel</LinkButton>
-      </div>
-    </form>
+    <>
+      <form className="form wide" onSubmit={form.submit}>
+        <WebhookFields draft={draft} onDraft={setDraft} around={around} wrong={form.wrong} fresh />
+        <Preview draft={draft} />
+        <Trouble error={form.error} />
+        <div className="actions">
+          <Button kind="main" type="submit" busy={form.busy}>
+            Create webhook
+          </Button>
+          <LinkButton to="/webhooks">Cancel</LinkButton>
+        </div>
+      </form>
+      <Confirm
+        title="Confirm it's you"
+        text="Events go to this URL from now on, so confirm your second factor."
+        yes="Create webhook"
+        open={confirming}
+        onClose={stopConfirming}
+        act={create}
+      />
+    </>
   )
 }
 
@@ -104,7 +129,6 @@ const Edit = ({ around, webhook }: { readonly webhook: Webhook; readonly around:
   const client = useQueryClient()
   const navigate = useNavigate()
   const [draft, setDraft] = useState<Draft>(webhook)
-  const [confirming, setConfirming] = useState(false)
   const save = async (confirmation?: Confirmation) => {
     const { description, eventKinds, url, vaultIds } = draft
     await patch(`/v1/webhooks/${webhook.id}`, { description, eventKinds, url, vaultIds }, confirmation)
@@ -112,14 +136,7 @@ const Edit = ({ around, webhook }: { readonly webhook: Webhook; readonly around:
     notify("Changes saved")
     await navigate(`/webhooks/${webhook.id}`)
   }
-  const form = useForm(async () => {
-    try {
-      await save()
-    } catch (error) {
-      if (!(error instanceof ApiProblem) || error.code !== "second_factor_required") throw error
-      setConfirming(true)
-    }
-  })
+  const { confirming, form, stopConfirming } = useConfirmedForm(save)
   return (
     <Page title="Edit webhook" back={[`/webhooks/${webhook.id}`, webhook.description === "" ? "Webhook" : webhook.description]}>
       <form className="form wide" onSubmit={form.submit}>
@@ -137,7 +154,7 @@ const Edit = ({ around, webhook }: { readonly webhook: Webhook; readonly around:
         text="Events go to another URL after this change, so confirm your second factor."
         yes="Save webhook"
         open={confirming}
-        onClose={() => setConfirming(false)}
+        onClose={stopConfirming}
         act={save}
       />
     </Page>
