@@ -21,6 +21,7 @@ import balanceHistory from "./migrations/0014_balance_history.ts"
 import feed from "./migrations/0015_feed.ts"
 import outboxOrder from "./migrations/0018_outbox_order.ts"
 import eventsOfEntity from "./migrations/0021_events_of_entity.ts"
+import lanesOfEntities from "./migrations/0022_lanes_of_entities.ts"
 
 /** The steps by number and name; a new one is added at the end, an old one is never edited. */
 export const steps = {
@@ -40,7 +41,8 @@ export const steps = {
   "0014_balance_history": balanceHistory,
   "0015_feed": feed,
   "0018_outbox_order": outboxOrder,
-  "0021_events_of_entity": eventsOfEntity
+  "0021_events_of_entity": eventsOfEntity,
+  "0022_lanes_of_entities": lanesOfEntities
 }
 
 const LOCK = 7_249_011

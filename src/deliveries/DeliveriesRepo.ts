@@ -13,6 +13,7 @@ import { actorOf, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { and, limit } from "../database/sql.ts"
 import { oldestId } from "../events/EventsRepo.ts"
+import { names as kinds } from "../events/Kind.ts"
 import type { Key } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -130,10 +131,14 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       const { eventId, kind, sequence, status } = filter
       if (sequence !== undefined) {
         const rest = and(sql, eventId !== undefined && sql`d.event_id = ${eventId}`)
-        return newest(shown, sql`d.webhook_id = ${webhookId} AND d.sequence = ${sequence} ${common} ${rest} ${matching(filter)}`, take)
+        return newest(
+          shown,
+          sql`(d.webhook_id || '/' || d.sequence::text) = ${webhookId}::text || '/' || ${sequence}::bigint ${common} ${rest} ${matching(filter)}`,
+          take
+        )
       }
       if (eventId !== undefined)
-        return newest(shown, sql`d.event_id = ${eventId} AND d.webhook_id = ${webhookId} ${common} ${matching(filter)}`, take)
+        return newest(shown, sql`d.event_id = ${eventId} AND (d.webhook_id || '') = ${webhookId} ${common} ${matching(filter)}`, take)
       if (status === undefined && kind === undefined) return newest(shown, sql`d.webhook_id = ${webhookId} ${common}`, take)
       const lane =
         kind === undefined
@@ -165,12 +170,18 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       common: Statement.Fragment,
       take: number
     ) => {
-      const keys = (vaultId: Statement.Fragment, seen: Statement.Fragment) =>
-        newest(
-          sql`d.id, d.created_at`,
-          sql`(d.webhook_id || '/' || coalesce(d.vault_id, '')) = ${webhookId}::text || '/' || ${vaultId} ${seen} ${common} ${matching(filter)}`,
-          limit(sql, take)
-        )
+      const { kind, status } = filter
+      const keys = (vaultId: Statement.Fragment, seen: Statement.Fragment) => {
+        const vault = sql`(d.webhook_id || '/' || coalesce(d.vault_id, ''))`
+        const keysOf = (lane: Statement.Fragment) => newest(sql`d.id, d.created_at`, sql`${lane} ${seen} ${common}`, limit(sql, take))
+        if (status === undefined && kind === undefined) return keysOf(sql`${vault} = ${webhookId}::text || '/' || ${vaultId}`)
+        return sql`
+          SELECT found.* FROM ${valuesOf([...new Set(status ?? statuses)])} s (status) CROSS JOIN ${valuesOf(kind === undefined ? kinds : [kind])} k (kind)
+          CROSS JOIN LATERAL (${keysOf(
+            sql`(d.webhook_id || '/' || coalesce(d.vault_id, '') || '/' || d.status || '/' || d.kind)
+              = ${webhookId}::text || '/' || ${vaultId} || '/' || s.status || '/' || k.kind`
+          )}) found`
+      }
       return Effect.map(
         sql<{ id: string }>`
           SELECT id FROM (

@@ -1,12 +1,12 @@
 /**
  * Reads of the event log. Payloads are returned as the recorded text, never parsed and serialized again. A list first
  * searches a bounded number of the organization's newest events. If that does not fill the page, it searches each vault
- * that the caller can see, so the cost depends neither on the length of the log nor on how little of it the caller can
- * see. Spec: List webhook events. Decisions D-2, D-9, D-28, D-31.
+ * that the caller can see, by each entity that the vault was of. So the cost depends neither on the length of the log nor
+ * on the filters nor on how little of it the caller can see. Spec: List webhook events. Decisions D-2, D-9, D-28, D-31.
  */
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect, Option } from "effect"
-import { reachesEntity, seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
+import { reachesEntity, seesEvent, seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
@@ -64,30 +64,20 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     const sql = yield* SqlClient.SqlClient
 
     /** The part of the log for the requested times, after the previous page. */
-    const within = ({ entityId, occurredAfter, occurredBefore }: EventFilter, after: Key | null) =>
+    const within = ({ occurredAfter, occurredBefore }: EventFilter, after: Key | null) =>
       and(
         sql,
         sql`e.id >= ${oldestId("evt")}`,
-        entityId !== undefined && sql`e.entity_id = ${entityId}`,
         occurredAfter !== undefined && sql`e.occurred_at >= ${occurredAfter}::timestamptz`,
         occurredBefore !== undefined && sql`e.occurred_at <= ${occurredBefore}::timestamptz`,
         after !== null && sql`(e.occurred_at, e.id) < (${after[0]}::timestamptz, ${after[1]})`
       )
 
-    /** Events of an organization or vault, optionally of one kind, by the index for exactly that. */
-    const lane = (column: "organization_id" | "vault_id", id: Statement.Fragment, kind: string | undefined) =>
-      kind === undefined ? sql`e.${sql(column)} = ${id}` : sql`(e.${sql(column)} || '/' || e.kind) = ${id} || '/' || ${kind}::text`
-
-    /**
-     * Every vault belongs to one organization; expressed so that the planner does not use the index of the organization's
-     * events.
-     */
-    const ofOrganization = ({ organizationId }: PrincipalState) => sql`(e.organization_id || '') = ${organizationId}`
-
-    const page = (where: Statement.Fragment, take: number) => sql`
-      SELECT ${sql.literal(eventColumns)} FROM events e ${sql.literal(withDispatch)} WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
-
-    const ofEntity = (principal: PrincipalState) => reachesEntity(sql, principal, sql.literal("e.entity_id"))
+    /** Events by the index over exactly this text: one id or several, and optionally the kind. */
+    const lane = (column: string, text: Statement.Fragment, kind: string | undefined) =>
+      kind === undefined
+        ? sql`(${sql.literal(column)}) = ${text}`
+        : sql`(${sql.literal(column)} || '/' || e.kind) = ${text} || '/' || ${kind}::text`
 
     const seesMany = Effect.fnUntraced(function* ({ userId, vaultAllowlist }: PrincipalState) {
       if (vaultAllowlist !== null && vaultAllowlist.length <= FEW_VAULTS) return false
@@ -95,30 +85,46 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       return rows.length > FEW_VAULTS
     })
 
-    /** One vault's events; visibility is checked once for the vault, not per event. */
-    const alongVault = (principal: PrincipalState, vaultId: string, kind: string | undefined, common: Statement.Fragment, take: number) =>
-      sql<EventRow>`${page(
-        sql`${lane("vault_id", sql`${vaultId}::text`, kind)} AND ${ofOrganization(principal)} AND ${ofEntity(principal)}
-          AND ${seesVault(sql, principal, sql`${vaultId}::text`)} ${common}`,
-        take
-      )}`
+    /** The keys of a page, newest first, because payloads are long. */
+    const keys = (where: Statement.Fragment, take: number) => sql`
+      SELECT e.id, e.occurred_at FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
+
+    /** The newest events without a vault that the caller can see, of one entity or of every entity that the caller can access. */
+    const withoutVault = (principal: PrincipalState, { entityId, kind }: EventFilter, common: Statement.Fragment, take: number) => {
+      const rest = sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)} ${common}`
+      if (entityId === undefined && principal.isOwner)
+        return keys(sql`${lane("'/' || e.organization_id", sql`'/' || ${principal.organizationId}::text`, kind)} AND ${rest}`, take)
+      const entities =
+        entityId === undefined
+          ? sql`SELECT DISTINCT v.entity_id FROM vault_roles r JOIN vaults v ON v.id = r.vault_id WHERE r.user_id = ${principal.userId}`
+          : sql`SELECT ${entityId}::text AS entity_id WHERE ${reachesEntity(sql, principal, sql`${entityId}::text`)}`
+      return sql`
+        SELECT seen.* FROM (${entities}) n CROSS JOIN LATERAL (
+          ${keys(sql`${lane("'/' || e.entity_id", sql`'/' || n.entity_id`, kind)} AND ${rest}`, take)}) seen`
+    }
 
     /**
-     * The newest events of each vault that the caller can see and of its entities, and the newest of all those. Keys
-     * first, because payloads are long.
+     * The newest events of the vaults that the caller can see, or of one of them, and of its entities, and the newest of all
+     * those. Access to a vault and to the entities that it was of is checked once, not per event.
      */
-    const alongVaults = (principal: PrincipalState, kind: string | undefined, common: Statement.Fragment, take: number) => {
-      const keys = (where: Statement.Fragment) => sql`
-        SELECT e.id, e.occurred_at FROM events e WHERE ${where} ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
+    const alongVaults = (principal: PrincipalState, filter: EventFilter, common: Statement.Fragment, take: number) => {
+      const { entityId, kind, vaultId } = filter
+      const ofVault = lane("e.vault_id || '/' || e.entity_id", sql`p.vault_id || '/' || p.entity_id`, kind)
+      const named = and(
+        sql,
+        vaultId !== undefined && sql`r.vault_id = ${vaultId}`,
+        entityId !== undefined && sql`p.entity_id = ${entityId}`,
+        principal.vaultAllowlist !== null && sql`r.vault_id = ANY(${principal.vaultAllowlist}::text[])`
+      )
+      // An event without a vault needs a key without an allowlist.
+      const others = vaultId === undefined && principal.vaultAllowlist === null
       return sql<EventRow>`
         SELECT ${sql.literal(eventColumns)} FROM (
           SELECT id, occurred_at FROM (
-            SELECT seen.* FROM vault_roles r CROSS JOIN LATERAL (
-              ${keys(sql`${lane("vault_id", sql`r.vault_id`, kind)} AND ${ofOrganization(principal)} AND ${ofEntity(principal)} ${common}`)}) seen
-            WHERE r.user_id = ${principal.userId}
-              AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
-            UNION ALL
-            (${keys(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)} ${and(sql, kind !== undefined && sql`e.kind = ${kind}`)} ${common}`)})
+            SELECT seen.* FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id CROSS JOIN LATERAL (
+              ${keys(sql`${ofVault} AND (e.organization_id || '') = ${principal.organizationId} ${common}`, take)}) seen
+            WHERE r.user_id = ${principal.userId} ${named} AND ${reachesEntity(sql, principal, sql.literal("p.entity_id"))}
+            ${others ? sql`UNION ALL (${withoutVault(principal, filter, common, take)})` : sql.literal("")}
           ) seen ORDER BY occurred_at DESC, id DESC ${limit(sql, take)}
         ) newest JOIN events e ON e.id = newest.id ${sql.literal(withDispatch)} ORDER BY e.occurred_at DESC, e.id DESC`
     }
@@ -138,7 +144,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         : [LOOK_FEW * take, limit(sql, take, LOOK_FEW)]
       // There is no index for an entity's kinds: its events of every kind are searched.
       const newest = sql`
-        SELECT * FROM events e WHERE ${entityId === undefined ? lane("organization_id", sql`${principal.organizationId}::text`, kind) : sql.literal("true")} ${common}
+        SELECT * FROM events e WHERE ${entityId === undefined ? lane("e.organization_id", sql`${principal.organizationId}::text`, kind) : sql`e.entity_id = ${entityId}`} ${common}
         ORDER BY e.occurred_at DESC, e.id DESC ${limited}`
       const found = yield* sql<EventRow>`
         SELECT ${sql.literal(eventColumns)} FROM (${newest}) e ${sql.literal(withDispatch)}
@@ -153,10 +159,10 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       /** A page of the events that the caller can see, newest first. */
       list: (principal: PrincipalState, filter: EventFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<EventRow>> =>
         Effect.gen(function* () {
-          const { kind, vaultId } = filter,
+          const { vaultId } = filter,
             common = within(filter, after)
-          if (vaultId !== undefined) return yield* alongVault(principal, vaultId, kind, common, take)
-          return (yield* alongNewest(principal, filter, common, take)) ?? (yield* alongVaults(principal, kind, common, take))
+          const newest = vaultId === undefined ? yield* alongNewest(principal, filter, common, take) : undefined
+          return newest ?? (yield* alongVaults(principal, filter, common, take))
         }).pipe(Effect.orDie),
 
       /** One event that the caller can see. */

@@ -66,6 +66,10 @@ export const insertEvents = async (app: App, rows: ReadonlyArray<EventRow>): Pro
   )
   const column = <A>(value: (row: EventRow) => A) => rows.map(value)
   await app.sql(
+    "INSERT INTO vault_entities SELECT DISTINCT v, e FROM unnest($1::text[], $2::text[]) AS p (v, e) WHERE v IS NOT NULL ON CONFLICT DO NOTHING",
+    [column((_) => _.vaultId), column((_) => _.entityId)]
+  )
+  await app.sql(
     `INSERT INTO events (id, organization_id, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience, dispatched_at)
      SELECT id, organization_id, entity_id, vault_id, kind, 1, payload, occurred_at, string_to_array(audience, ' '), now()
      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[], $8::text[])

@@ -21,11 +21,15 @@ interface Plan {
   readonly Plans?: ReadonlyArray<Plan>
 }
 
+/** Scans of what other nodes of a plan gave. */
+const AGAIN = /^(CTE|Subquery|Values|WorkTable) Scan$/
+
 /** Rows that the scans of a plan looked at, those that no filter let through among them. */
 const rowsOf = (plan: Plan): number => {
   const below = (plan.Plans ?? []).reduce((sum, one) => sum + rowsOf(one), 0)
   const looked = plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0) + (plan["Rows Removed by Index Recheck"] ?? 0)
-  return below + (plan["Node Type"].includes("Scan") ? looked * plan["Actual Loops"] : 0)
+  const type = plan["Node Type"]
+  return below + (type.includes("Scan") && !AGAIN.test(type) ? looked * plan["Actual Loops"] : 0)
 }
 
 /** A plan in a line: its nodes with the rows that each gave. */

@@ -1,0 +1,103 @@
+/**
+ * What pages of lists cost, by the plans of the statements that made them: rows that were looked at and pages of memory
+ * that were touched, of a test build that explains them (explain.ts). A test of plans tries every filter of a list, alone
+ * and in pairs, also with values that match nothing.
+ */
+
+import { expect } from "bun:test"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { type App, useApp } from "./app.ts"
+
+/** Rows of a page. */
+export const LIMIT = 20
+
+interface Cost {
+  readonly asked: number
+  readonly answered: number
+  readonly text: string
+  readonly plan: string
+  readonly rows: number
+  readonly buffers: number
+  readonly error?: string
+}
+
+/** The values to try of each filter. */
+export interface Filters {
+  readonly [name: string]: ReadonlyArray<string>
+}
+
+/** What any statement of a page may look at. */
+export interface Bounds {
+  readonly rows: number
+  readonly buffers: number
+}
+
+/** Every choice of at most two of the filters, with none, one or two values each. */
+const choices = (filters: Filters) => {
+  const single = Object.entries(filters).flatMap(([name, values]) => values.map((value) => ({ [name]: value })))
+  const pairs = single.flatMap((one, index) =>
+    single.slice(index + 1).flatMap((other) => (Object.keys(one)[0] === Object.keys(other)[0] ? [] : [{ ...one, ...other }]))
+  )
+  return [{}, ...single, ...pairs]
+}
+
+/** Fails when a statement of a page looked at more than the bounds. */
+export const expectWithin = (costs: ReadonlyArray<Cost>, bounds: Bounds, page: string): void => {
+  for (const { buffers, error, plan, rows, text } of costs) {
+    expect([page, error]).toEqual([page, undefined])
+    if (rows > bounds.rows || buffers > bounds.buffers)
+      throw new Error(`${page} looked at ${rows} rows and ${buffers} buffers by ${plan}: ${text}`)
+  }
+}
+
+/** The service for a test of plans, and how to ask for pages of it. */
+export const explained = (): {
+  readonly app: App
+  /** A page, and what each of its statements cost. */
+  readonly pageOf: (
+    list: string,
+    query: { readonly [name: string]: string },
+    secret: string
+  ) => Promise<{ readonly rows: number; readonly cursor: string | null; readonly costs: ReadonlyArray<Cost> }>
+  /** Fails when a statement of the first two pages of any choice of filters looked at more than the bounds. */
+  readonly expectBounded: (list: string, filters: Filters, secret: string, bounds: Bounds) => Promise<void>
+} => {
+  const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "custody-explain-")), "plans")
+  const app = useApp(["api"], { EXPLAIN_TO: file })
+  /** Where in the file the next look begins. */
+  let read = 0
+
+  /** What was explained since the last call, once all of it is. */
+  const costs = async (): Promise<ReadonlyArray<Cost>> => {
+    const found: Array<Cost> = []
+    for (;;) {
+      const text = fs.existsSync(file) ? await Bun.file(file).slice(read).text() : ""
+      const whole = text.slice(0, text.lastIndexOf("\n") + 1)
+      read += Buffer.byteLength(whole)
+      for (const line of whole.split("\n")) if (line !== "") found.push(JSON.parse(line))
+      const last = found.at(-1)
+      if (last !== undefined && last.answered === last.asked) return found
+      await Bun.sleep(5)
+    }
+  }
+
+  const pageOf = async (list: string, query: { readonly [name: string]: string }, secret: string) => {
+    const answer = await app.get(`${list}?${new URLSearchParams(query)}`, secret)
+    expect([list, query, answer.status, answer.text.slice(0, 200)]).toEqual([list, query, 200, expect.any(String)])
+    return { rows: answer.json.data.length, cursor: answer.json.pagination?.nextCursor ?? null, costs: await costs() }
+  }
+
+  const expectBounded = async (list: string, filters: Filters, secret: string, bounds: Bounds) => {
+    for (const choice of choices(filters)) {
+      const query = { limit: String(LIMIT), ...choice }
+      const first = await pageOf(list, query, secret)
+      const second = first.cursor === null ? [] : (await pageOf(list, { ...query, cursor: first.cursor }, secret)).costs
+      // Of statements that are not prepared nothing would be known.
+      expect([query, first.costs.length > 1]).toEqual([query, true])
+      expectWithin([...first.costs, ...second], bounds, JSON.stringify(query))
+    }
+  }
+  return { app, pageOf, expectBounded }
+}
