@@ -11,6 +11,7 @@ import { EventsApi } from "./events/EventsApi.ts"
 import { FeedApi } from "./feed/FeedApi.ts"
 import { problems } from "./http/Problem.ts"
 import { ProofApi } from "./proof/ProofApi.ts"
+import { RecoveriesApi } from "./recoveries/RecoveriesApi.ts"
 import { StatementsApi } from "./statements/StatementsApi.ts"
 import { VaultsApi } from "./vaults/VaultsApi.ts"
 import { WebhooksApi } from "./webhooks/WebhooksApi.ts"
@@ -28,6 +29,7 @@ export class Api extends HttpApi.make("custody")
   .add(EventsApi)
   .add(FeedApi)
   .add(DeliveriesApi)
+  .add(RecoveriesApi)
   .add(CredentialApi)
   .add(ProofApi)
   .add(AuditLogApi)

@@ -19,7 +19,9 @@ import { isUnavailable, whileUnavailable } from "./database/unavailable.ts"
 import { WorkflowStarter } from "./deliveries/WorkflowStarter.ts"
 import { Canceler } from "./dispatch/Canceler.ts"
 import { Dispatcher } from "./dispatch/Dispatcher.ts"
+import { HoldKeeper } from "./dispatch/HoldKeeper.ts"
 import { OutboxRepo } from "./dispatch/OutboxRepo.ts"
+import { RecoveryKeeper } from "./dispatch/RecoveryKeeper.ts"
 import { SignalRelay } from "./dispatch/SignalRelay.ts"
 import { Sweeper } from "./dispatch/Sweeper.ts"
 import { DataDir } from "./embedded/DataDir.ts"
@@ -35,6 +37,7 @@ import { platformToken } from "./platform/platformToken.ts"
 import { readiness } from "./platform/readiness.ts"
 import * as Portal from "./portal/origin.ts"
 import * as PortalPool from "./portal/PortalPool.ts"
+import { RecoveryRunner } from "./recoveries/RecoveryRunner.ts"
 import * as Retention from "./retention/Retention.ts"
 import * as Server from "./Server.ts"
 import { AttemptRunner } from "./sending/AttemptRunner.ts"
@@ -42,6 +45,7 @@ import { AttemptsRepo } from "./sending/AttemptsRepo.ts"
 import { activities } from "./sending/activities.ts"
 import { FailureRecorder } from "./sending/FailureRecorder.ts"
 import { FirstAttempts } from "./sending/FirstAttempts.ts"
+import { HoldRunner } from "./sending/HoldRunner.ts"
 import { PingSender } from "./sending/PingSender.ts"
 import { WebhookClient } from "./sending/WebhookClient.ts"
 import type { Role } from "./settings/roles.ts"
@@ -93,14 +97,14 @@ const work = Effect.gen(function* () {
   })
 }).pipe(Effect.scoped)
 
-const workLayer = FirstAttempts.layer.pipe(
+const workLayer = Layer.mergeAll(FirstAttempts.layer, HoldRunner.layer, RecoveryRunner.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(AttemptRunner.layer, PingSender.layer)),
   Layer.provide([AttemptsRepo.layer, FailureRecorder.layer, Layer.provide(WebhookClient.layer, SigningKeys.layer), WorkflowStarter.layer]),
   Layer.merge(Layer.mergeAll(Notices.layer, Retention.Retention.layer, Layer.provide(StatementSealer.layer, SigningKeys.layer)))
 )
 
 const dispatchLayer = Dispatcher.layer.pipe(
-  Layer.provide([OutboxRepo.layer, Sweeper.layer, SignalRelay.layer, Canceler.layer]),
+  Layer.provide([OutboxRepo.layer, Sweeper.layer, SignalRelay.layer, Canceler.layer, HoldKeeper.layer, RecoveryKeeper.layer]),
   Layer.provide([WorkflowStarter.layer, Notices.layer])
 )
 

@@ -37,6 +37,9 @@ import type { RequestState } from "./http/RequestContext.ts"
 import * as Portal from "./portal/Portal.ts"
 import { CheckpointsRepo } from "./proof/CheckpointsRepo.ts"
 import * as proof from "./proof/handlers.ts"
+import * as recoveries from "./recoveries/handlers.ts"
+import { Recoveries } from "./recoveries/Recoveries.ts"
+import { RecoveriesRepo } from "./recoveries/RecoveriesRepo.ts"
 import { Settings } from "./settings/Settings.ts"
 import * as statements from "./statements/handlers.ts"
 import { StatementsRepo } from "./statements/StatementsRepo.ts"
@@ -113,6 +116,7 @@ const groups = Layer.mergeAll(
   webhooks.layer,
   events.layer,
   deliveries.layer,
+  recoveries.layer,
   proof.layer,
   auditLog.layer,
   credential.layer,
@@ -128,6 +132,7 @@ const groups = Layer.mergeAll(
     EventsRepo.layer,
     DeliveriesRepo.layer
   ]),
+  Layer.provide([Layer.provideMerge(Recoveries.layer, RecoveriesRepo.layer)]),
   Layer.provide([CredentialRepo.layer, WebhookPreview.layer, TransactionExport.layer, StatementsRepo.layer]),
   Layer.provide([Pings.layer, WorkflowStarter.layer]),
   Layer.provide(Access.layer),

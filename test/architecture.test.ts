@@ -20,6 +20,7 @@ const floors = [
   ["feed"],
   ["webhooks"],
   ["deliveries"],
+  ["recoveries"],
   ["notifications"],
   ["retention"],
   ["sending"],

@@ -25,7 +25,9 @@ export const workflows = {
   ping: "ping",
   notify: "notify",
   retain: "retain",
-  sealStatements: "sealStatements"
+  sealStatements: "sealStatements",
+  hold: "hold",
+  recover: "recover"
 } as const
 
 /** Names of the signals that a delivery takes, from operators and from the service itself. */
@@ -42,6 +44,15 @@ export const pingQueueOf = (taskQueue: string): string => `${taskQueue}-pings`
  * attempts of other deliveries with it more often than it must.
  */
 export const quarantineQueueOf = (taskQueue: string): string => `${taskQueue}-quarantine`
+
+/** Task queue on which held endpoints are probed and what was held is sent, apart from everything else. */
+export const holdQueueOf = (taskQueue: string): string => `${taskQueue}-holds`
+
+/** Task queue on which recoveries create their deliveries, apart from everything else. */
+export const recoveryQueueOf = (taskQueue: string): string => `${taskQueue}-recoveries`
+
+/** Workflow id of a webhook's hold. */
+export const holdIdOf = (webhookId: string): string => `hold/${webhookId}`
 
 /** Input of a delivery. */
 export interface DeliverInput {
@@ -73,8 +84,8 @@ export interface FirstAttemptsInput {
 
 /** What came of a group: the result of each delivery that is done, and that the others go on as workflows of their own. */
 export interface FirstAttemptsOutcome {
-  /** By delivery: `2xx`, or `goes on` in the workflow whose id is the delivery's. */
-  readonly deliveries: Readonly<Record<string, "2xx" | "goes on">>
+  /** By delivery: `2xx`, `goes on` in the workflow whose id is the delivery's, or `held`. */
+  readonly deliveries: Readonly<Record<string, "2xx" | "goes on" | "held">>
   readonly notices: ReadonlyArray<string>
 }
 
@@ -96,6 +107,10 @@ export interface AttemptInput {
   readonly cancel: boolean
   /** Whether the step runs on the queue where a delivery is tried alone; default false. */
   readonly alone?: boolean
+  /** Whether the asker knows of deliveries that are held; default false. */
+  readonly holds?: boolean
+  /** Of a delivery that is held and whose turn it is: whether it probes an endpoint that is down. Absent for every other one. */
+  readonly held?: "probe" | "drain"
 }
 
 /** What came of a step. */
@@ -118,8 +133,48 @@ export type AttemptOutcome =
     }
   /** The endpoint has as many attempts in flight as it may: no attempt was made, and none is used up. */
   | { readonly next: "busy"; readonly waitMs: number }
+  /** The webhook is paused or its endpoint is down: the delivery waits without a timer until it is woken. */
+  | { readonly next: "held"; readonly number: number; readonly notices: ReadonlyArray<string> }
   /** The endpoint may take long: run the step on the slow queue. */
   | { readonly next: "elsewhere" }
+
+/** Input of a hold: the webhook, and the pace of what is being sent. */
+export interface HoldInput {
+  readonly webhookId: string
+  /** Deliveries in flight at a time, and rounds in a row of which none succeeded. */
+  readonly width: number
+  readonly failures: number
+}
+
+/** What came of a step of a hold. */
+export type HoldOutcome =
+  /** Nothing is held any more, or nothing may be sent now: the workflow ends, and is started again when it may. */
+  | { readonly next: "ended"; readonly details: string; readonly notices: ReadonlyArray<string> }
+  /** Another step after the wait. */
+  | {
+      readonly next: "wait"
+      readonly waitMs: number
+      readonly width: number
+      readonly failures: number
+      readonly details: string
+      readonly notices: ReadonlyArray<string>
+    }
+
+/** Input of a recovery: its workflow's id is the recovery's. */
+export interface RecoverInput {
+  readonly recoveryId: string
+}
+
+/** A step of a recovery; `waits` counts those in a row that had nothing to do, `cancel` ends it. */
+export interface RecoverStep extends RecoverInput {
+  readonly waits: number
+  readonly cancel: boolean
+}
+
+/** What came of a step of a recovery: how it stands, and when to go on; without a time it waits for a signal. */
+export type RecoverOutcome =
+  | { readonly next: "ended"; readonly details: string }
+  | { readonly next: "wait"; readonly waitMs: number | null; readonly idle: boolean; readonly details: string }
 
 /** Input of a ping. */
 export interface PingInput {
@@ -163,6 +218,10 @@ export interface Activities {
   /** Makes first attempts at once, and starts the workflow of each delivery that is not done. */
   firstAttempts(input: FirstAttemptsInput): Promise<FirstAttemptsOutcome>
   ping(input: PingInput): Promise<PingOutcome>
+  /** Probes a held webhook when that is due, or sends a part of what was held. */
+  hold(input: HoldInput): Promise<HoldOutcome>
+  /** Creates a part of a recovery's deliveries and makes their first attempts, or looks whether all of them ended. */
+  recover(input: RecoverStep): Promise<RecoverOutcome>
   sendNotice(input: NotifyInput): Promise<{ readonly channel: string }>
   retain(): Promise<Retained>
   sealStatements(input: SealInput): Promise<SealOutcome>

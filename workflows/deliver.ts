@@ -62,6 +62,8 @@ const describe = (outcome: AttemptOutcome, of: number): string => {
       return `${attempt(outcome.number)}: ${outcome.result}`
     case "ended":
       return `ended as ${outcome.status} before this step`
+    case "held":
+      return "held: the webhook is paused or its endpoint is down; no attempt is made or used up until it goes on"
     case "elsewhere":
       return "the first attempt is under way"
   }
@@ -96,7 +98,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
   const become = (next: string) => {
     if (next === status) return
     status = next
-    if (next !== "RETRYING" && input.statusAtEnd === "execution") return
+    if (next !== "RETRYING" && next !== "HELD" && input.statusAtEnd === "execution") return
     if (indexed) upsertSearchAttributes([{ key: searchKeys.deliveryStatus, value: next }])
   }
 
@@ -119,6 +121,18 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
     return over
   }
 
+  /** Waits for a signal, however long. */
+  const held = async (): Promise<void> => {
+    try {
+      await condition(() => hurry || woken || cancel)
+    } catch (error) {
+      if (!isCancellation(error)) throw error
+      cancel = true
+    }
+    hurry = false
+    woken = false
+  }
+
   /** The last attempt, and the last one whose wait is over. */
   let last = 0,
     after = 0
@@ -127,7 +141,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
   let alone = false
   await pause(waitsMs[0] ?? 0)
   for (;;) {
-    const step = { deliveryId, webhookId, waitsMs, after, jitter: Math.random(), cancel }
+    const step = { deliveryId, webhookId, waitsMs, after, jitter: Math.random(), cancel, holds: true }
     // An attempt that has begun is finished and recorded, whatever is asked meanwhile.
     const outcome = await CancellationScope.nonCancellable(async () => {
       if (alone) return await quarantine.attempt({ ...step, local: false, alone })
@@ -179,6 +193,15 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
         if (workflowInfo().continueAsNewSuggested && !cancel && !CancellationScope.current().consideredCancelled)
           await continueAsNew<typeof deliver>(input)
         await pause(outcome.waitMs)
+        break
+      case "held":
+        if (outcome.number > last) last = outcome.number
+        become("HELD")
+        if (workflowInfo().continueAsNewSuggested && !cancel && !CancellationScope.current().consideredCancelled)
+          await continueAsNew<typeof deliver>(input)
+        // Without a timer: whoever lets the webhook's deliveries go on wakes those that have a workflow.
+        await held()
+        after = Math.max(0, last - 1)
         break
       case "elsewhere":
         break

@@ -19,6 +19,10 @@ export const actions = [
   "webhook.secret_rotated",
   "webhook.pinged",
   "webhook.disabled",
+  "recovery.created",
+  "recovery.paused",
+  "recovery.resumed",
+  "recovery.canceled",
   "delivery.redelivered",
   "delivery.retried",
   "delivery.canceled",
@@ -72,7 +76,7 @@ export interface Entry {
   readonly organizationId: string
   readonly actor: Actor
   readonly action: Action
-  readonly target: { readonly type: "webhook" | "delivery" | "api_key" | "account" | "organization"; readonly id: string }
+  readonly target: { readonly type: "webhook" | "recovery" | "delivery" | "api_key" | "account" | "organization"; readonly id: string }
   readonly changes?: Changes
 }
 

@@ -19,7 +19,7 @@ export const AuditEntry = Schema.Struct({
   }).annotations({ identifier: "AuditActor" }),
   action: Schema.String.annotations({ description: `What was done: ${actions.join(", ")}. More may come.`, examples: ["webhook.updated"] }),
   target: Schema.Struct({
-    type: described("webhook, delivery, api_key, account or organization"),
+    type: described("webhook, recovery, delivery, api_key, account or organization"),
     id: described("Id of what it was done to; of an account its user's")
   }).annotations({ identifier: "AuditTarget" }),
   clientAddress: orNull("Address of the caller; null where there was no request"),

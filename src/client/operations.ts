@@ -17,6 +17,7 @@ import type {
   AuditActor,
   AuditTarget,
   CreatedWebhook,
+  CreateRecovery,
   CreateWebhook,
   Credential,
   Delivery,
@@ -27,6 +28,7 @@ import type {
   EventKind,
   PingResult,
   PreviewWebhook,
+  Recovery,
   RotatedSecret,
   SigningKeySet,
   UpdateWebhook,
@@ -226,6 +228,14 @@ export interface ListWebhookDeliveriesQuery {
   readonly cursor?: string | undefined
 }
 
+/** Filters of {@link Operations.listRecoveries}. */
+export interface ListRecoveriesQuery {
+  /** Page size; 100 by default */
+  readonly limit?: number | undefined
+  /** Where to begin: `nextCursor` of a page with the same filters */
+  readonly cursor?: string | undefined
+}
+
 /** Filters of {@link Operations.getCredential}. */
 export interface GetCredentialQuery {
   /** Says of this vault whether the key sees it, and why not */
@@ -262,6 +272,10 @@ export interface ListAuditLogQuery {
     | "webhook.secret_rotated"
     | "webhook.pinged"
     | "webhook.disabled"
+    | "recovery.created"
+    | "recovery.paused"
+    | "recovery.resumed"
+    | "recovery.canceled"
     | "delivery.redelivered"
     | "delivery.retried"
     | "delivery.canceled"
@@ -322,7 +336,7 @@ export interface Operations {
   previewWebhook(body: PreviewWebhook, options?: RequestOptions): Promise<WebhookPreview>
   /** Get a webhook. One webhook with its health counters. `GET /v1/webhooks/{webhookId}` */
   getWebhook(webhookId: string, options?: RequestOptions): Promise<WebhookWithHealth>
-  /** Update a webhook. A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are refused. A change of the URL, kinds or filter, and enabling, need the Developer role on every vault that the webhook then covers. Disabling cancels what waits; enabling begins a new streak. `PATCH /v1/webhooks/{webhookId}` */
+  /** Update a webhook. A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are refused. A change of the URL, kinds or filter, and enabling, need the Developer role on every vault that the webhook then covers. Disabling cancels what waits; enabling begins a new streak. Pausing holds deliveries, and what waits goes out oldest first when the webhook is ACTIVE again. `PATCH /v1/webhooks/{webhookId}` */
   updateWebhook(webhookId: string, body: UpdateWebhook, options?: RequestOptions): Promise<Webhook>
   /** Delete a webhook. Its deliveries stay readable through their events; pending deliveries are canceled. `DELETE /v1/webhooks/{webhookId}` */
   deleteWebhook(webhookId: string, options?: RequestOptions): Promise<void>
@@ -342,6 +356,18 @@ export interface Operations {
   redeliver(deliveryId: string, options?: OnceOptions): Promise<Delivery>
   /** Ping a webhook. Sends a signed test POST and returns the result; 200 even if the endpoint failed. At most 6 per minute. `POST /v1/webhooks/{webhookId}/ping` */
   pingWebhook(webhookId: string, options?: RequestOptions): Promise<PingResult>
+  /** Recover missed events. Sends again, to the webhook as it is now, every event recorded in the stretch that was never DELIVERED to it. New events come first. Needs the Developer role on every vault that the webhook covers. One recovery of a webhook runs at a time. Accepts `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/recoveries` */
+  createRecovery(webhookId: string, body: CreateRecovery, options?: OnceOptions): Promise<Recovery>
+  /** List a webhook's recoveries. Newest first. Ended ones are kept for 31 days. `GET /v1/webhooks/{webhookId}/recoveries` */
+  listRecoveries(webhookId: string, query?: ListRecoveriesQuery, options?: RequestOptions): Pages<Recovery>
+  /** Get a recovery. One recovery with its progress. `GET /v1/webhook-recoveries/{recoveryId}` */
+  getRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
+  /** Pause a recovery. No more deliveries are created until it is resumed. Those that wait go on. `POST /v1/webhook-recoveries/{recoveryId}/pause` */
+  pauseRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
+  /** Resume a recovery. Goes on where it was paused. `POST /v1/webhook-recoveries/{recoveryId}/resume` */
+  resumeRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
+  /** Cancel a recovery. Ends it, and cancels its deliveries that wait. `POST /v1/webhook-recoveries/{recoveryId}/cancel` */
+  cancelRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Get the credential. The API key that asks, its user, what they see, and why a vault is not visible. Any valid key; no scope. `GET /v1/credential` */
   getCredential(query?: GetCredentialQuery, options?: RequestOptions): Promise<Credential>
   /** Get the public signing keys. The JSON Web Key Set that signatures of this service verify with, the key in use first; replaced keys stay. Needs no API key. `GET /v1/jwks.json` */
@@ -359,7 +385,7 @@ export interface Operations {
     readonly id: string
     readonly at: string
     readonly actor: AuditActor
-    /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted. More may come. */
+    /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, recovery.created, recovery.paused, recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted. More may come. */
     readonly action: string
     readonly target: AuditTarget
     /** Address of the caller; null where there was no request */
@@ -463,6 +489,24 @@ export interface OperationErrors {
     | "idempotency_in_progress"
     | "idempotency_key_reused"
   readonly pingWebhook: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found"
+  readonly createRecovery:
+    | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
+    | "insufficient_scope"
+    | "owner_required"
+    | "not_found"
+    | "recovery_running"
+    | "webhook_disabled"
+    | "idempotency_in_progress"
+    | "payload_too_large"
+    | "unsupported_media_type"
+    | "idempotency_key_reused"
+  readonly listRecoveries: CommonErrorCode | "invalid_cursor" | "not_found"
+  readonly getRecovery: CommonErrorCode | "not_found"
+  readonly pauseRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
+  readonly resumeRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
+  readonly cancelRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
   readonly getCredential: CommonErrorCode | "not_found"
   readonly getSigningKeys: CommonErrorCode
   readonly listEventCheckpoints: CommonErrorCode | "invalid_cursor" | "insufficient_scope" | "not_found"
@@ -588,6 +632,60 @@ export const routes: { readonly [Name in keyof Operations]: Route } = {
     once: true
   },
   pingWebhook: { method: "POST", path: "/v1/webhooks/{webhookId}/ping", pages: false, query: false, file: false, body: false, once: false },
+  createRecovery: {
+    method: "POST",
+    path: "/v1/webhooks/{webhookId}/recoveries",
+    pages: false,
+    query: false,
+    file: false,
+    body: true,
+    once: true
+  },
+  listRecoveries: {
+    method: "GET",
+    path: "/v1/webhooks/{webhookId}/recoveries",
+    pages: true,
+    query: true,
+    file: false,
+    body: false,
+    once: false
+  },
+  getRecovery: {
+    method: "GET",
+    path: "/v1/webhook-recoveries/{recoveryId}",
+    pages: false,
+    query: false,
+    file: false,
+    body: false,
+    once: false
+  },
+  pauseRecovery: {
+    method: "POST",
+    path: "/v1/webhook-recoveries/{recoveryId}/pause",
+    pages: false,
+    query: false,
+    file: false,
+    body: false,
+    once: false
+  },
+  resumeRecovery: {
+    method: "POST",
+    path: "/v1/webhook-recoveries/{recoveryId}/resume",
+    pages: false,
+    query: false,
+    file: false,
+    body: false,
+    once: false
+  },
+  cancelRecovery: {
+    method: "POST",
+    path: "/v1/webhook-recoveries/{recoveryId}/cancel",
+    pages: false,
+    query: false,
+    file: false,
+    body: false,
+    once: false
+  },
   getCredential: { method: "GET", path: "/v1/credential", pages: false, query: true, file: false, body: false, once: false },
   getSigningKeys: { method: "GET", path: "/v1/jwks.json", pages: false, query: false, file: false, body: false, once: false },
   listEventCheckpoints: { method: "GET", path: "/v1/event-checkpoints", pages: true, query: true, file: false, body: false, once: false },

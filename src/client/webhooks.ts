@@ -13,10 +13,12 @@ export interface CreateWebhook {
   readonly vaultIds?: ReadonlyArray<string> | null | undefined
   /** For people */
   readonly description?: string | undefined
+  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made */
   readonly status?: WebhookStatus | undefined
 }
 
-export type WebhookStatus = "ACTIVE" | "DISABLED"
+/** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made */
+export type WebhookStatus = "ACTIVE" | "PAUSED" | "DISABLED"
 
 /** MANUAL: by an update; FAILING: no 2xx response for too long; GONE: the endpoint returned 410 twice */
 export type DisabledReason = "MANUAL" | "FAILING" | "GONE"
@@ -82,6 +84,7 @@ export interface Webhook {
   readonly url: string
   /** For people */
   readonly description: string
+  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made */
   readonly status: WebhookStatus
   /** Why it is disabled; null while it is active */
   readonly disabledReason: DisabledReason | null
@@ -108,6 +111,7 @@ export interface WebhookWithHealth {
   readonly url: string
   /** For people */
   readonly description: string
+  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made */
   readonly status: WebhookStatus
   /** Why it is disabled; null while it is active */
   readonly disabledReason: DisabledReason | null
@@ -129,8 +133,8 @@ export interface WebhookWithHealth {
 }
 
 export interface WebhookHealth {
-  /** HEALTHY: no attempt failed since the last 2xx response or since it was enabled; DEGRADED: attempts fail; FAILING: at least 10 attempts failed in a row, for an hour or more */
-  readonly state: "HEALTHY" | "DEGRADED" | "FAILING"
+  /** HEALTHY: no attempt failed since the last 2xx response or since it was enabled; DEGRADED: attempts fail; FAILING: at least 10 attempts failed in a row, for an hour or more; HOLDING: the endpoint is down, so deliveries wait as HELD and it is probed */
+  readonly state: "HEALTHY" | "DEGRADED" | "FAILING" | "HOLDING"
   /** Failed attempts since the last 2xx */
   readonly consecutiveFailures: number
   /** When the first of them failed */
@@ -141,8 +145,12 @@ export interface WebhookHealth {
   readonly lastFailureAt: string | null
   /** Result of the last attempt */
   readonly lastResult: string | null
-  /** Pending deliveries, counted up to 100000 */
+  /** Deliveries that wait, held ones included, counted up to 100000 */
   readonly pendingDeliveries: number
+  /** Deliveries that are HELD, counted up to 100000 */
+  readonly heldDeliveries: number
+  /** When the endpoint is probed next; null while it is not HOLDING, or paused */
+  readonly nextProbeAt: string | null
   /** Deliveries delivered in the last 24 hours */
   readonly delivered24h: number
   /** Deliveries that exhausted their retry schedule in the last 24 hours */
@@ -156,6 +164,7 @@ export interface UpdateWebhook {
   readonly eventKinds?: ReadonlyArray<EventKind> | undefined
   /** Vaults whose events it receives; null for all vaults of its entities, also those that are created later. You need the Developer role on each vault that it covers now */
   readonly vaultIds?: ReadonlyArray<string> | null | undefined
+  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made */
   readonly status?: WebhookStatus | undefined
   readonly description?: string | null | undefined
 }
@@ -191,6 +200,7 @@ export interface WebhookEventDetail {
   readonly deliveryCounts: {
     readonly PENDING: number
     readonly RETRYING: number
+    readonly HELD: number
     readonly DELIVERED: number
     readonly FAILED: number
     readonly CANCELED: number
@@ -211,8 +221,8 @@ export interface FeedPagination {
   readonly nextCursor: string | null
 }
 
-/** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
-export type DeliveryStatus = "PENDING" | "RETRYING" | "DELIVERED" | "FAILED" | "CANCELED"
+/** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits because its webhook is paused or its endpoint is down; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
+export type DeliveryStatus = "PENDING" | "RETRYING" | "HELD" | "DELIVERED" | "FAILED" | "CANCELED"
 
 export interface Delivery {
   /** Opaque, prefixed del_ */
@@ -223,16 +233,18 @@ export interface Delivery {
   readonly sequence: number
   /** Kind of the event */
   readonly kind: string
-  /** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
+  /** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits because its webhook is paused or its endpoint is down; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
   readonly status: DeliveryStatus
   /** Attempts so far, oldest first */
   readonly attempts: ReadonlyArray<Attempt>
   /** When the next attempt is due; null when there is none */
   readonly nextAttemptAt: string | null
-  /** Why it ended without a 2xx response; null otherwise */
-  readonly failureReason: "EXHAUSTED" | "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL" | null
+  /** Why it ended without a 2xx response; null otherwise. EXPIRED: it was held for 31 days */
+  readonly failureReason: "EXHAUSTED" | "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL" | "EXPIRED" | null
   /** The delivery that this one redelivers; null otherwise */
   readonly replayedFromDeliveryId: string | null
+  /** The recovery that it is of; null otherwise */
+  readonly recoveryId: string | null
   readonly deliveredAt: string | null
   readonly createdAt: string
 }
@@ -285,6 +297,65 @@ export interface PingResult {
   readonly latencyMs: number
   /** Beginning of the response body */
   readonly bodySnippet: string | null
+}
+
+export interface CreateRecovery {
+  /** Events recorded from then on; at most 31 days before `until` */
+  readonly since: string
+  /** Events recorded up to then; now by default */
+  readonly until?: string | undefined
+  /** Kinds that the webhook receives; all by default */
+  readonly eventKinds?: ReadonlyArray<EventKind> | undefined
+  /** Vaults that the webhook covers; all by default */
+  readonly vaultIds?: ReadonlyArray<string> | undefined
+  readonly include?: ReadonlyArray<RecoveryInclusion> | undefined
+  readonly ratePerSecond?: number | undefined
+}
+
+/** FAILED, CANCELED: the last delivery of the event ended so; MISSED: there was none */
+export type RecoveryInclusion = "FAILED" | "CANCELED" | "MISSED"
+
+/** RUNNING; PAUSED: no more deliveries are created; COMPLETED: all that it created have ended; CANCELED */
+export type RecoveryStatus = "RUNNING" | "PAUSED" | "COMPLETED" | "CANCELED"
+
+/** As far as the key sees the events. Where it does not see all that the webhook covers, scanned is the same as created. */
+export interface RecoveryProgress {
+  /** Events that the webhook would receive and that were looked at so far */
+  readonly scanned: number
+  /** Deliveries that it created */
+  readonly created: number
+  /** Of those: DELIVERED */
+  readonly delivered: number
+  /** Of those: FAILED */
+  readonly failed: number
+  /** Of those: CANCELED */
+  readonly canceled: number
+  /** Of those: still waiting */
+  readonly pending: number
+}
+
+export interface Recovery {
+  /** Opaque, prefixed rec_ */
+  readonly id: string
+  readonly webhookId: string
+  /** RUNNING; PAUSED: no more deliveries are created; COMPLETED: all that it created have ended; CANCELED */
+  readonly status: RecoveryStatus
+  readonly since: string
+  readonly until: string
+  /** Only these kinds; null for all that the webhook receives */
+  readonly eventKinds: ReadonlyArray<string> | null
+  /** Only these vaults; null for all that the webhook covers */
+  readonly vaultIds: ReadonlyArray<string> | null
+  /** Which events are sent again */
+  readonly include: ReadonlyArray<RecoveryInclusion>
+  /** Most deliveries created a second; null: as fast as the endpoint takes them */
+  readonly ratePerSecond: number | null
+  /** As far as the key sees the events. Where it does not see all that the webhook covers, scanned is the same as created. */
+  readonly progress: RecoveryProgress
+  readonly createdAt: string
+  readonly updatedAt: string
+  /** When it was COMPLETED or CANCELED; null before */
+  readonly completedAt: string | null
 }
 
 export interface Credential {
@@ -371,7 +442,7 @@ export interface AuditActor {
 }
 
 export interface AuditTarget {
-  /** webhook, delivery, api_key, account or organization */
+  /** webhook, recovery, delivery, api_key, account or organization */
   readonly type: string
   /** Id of what it was done to; of an account its user's */
   readonly id: string
@@ -385,6 +456,7 @@ export interface CreatedWebhook {
   readonly url: string
   /** For people */
   readonly description: string
+  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made */
   readonly status: WebhookStatus
   /** Why it is disabled; null while it is active */
   readonly disabledReason: DisabledReason | null

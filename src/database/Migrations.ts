@@ -22,6 +22,7 @@ import feed from "./migrations/0015_feed.ts"
 import outboxOrder from "./migrations/0018_outbox_order.ts"
 import eventsOfEntity from "./migrations/0021_events_of_entity.ts"
 import lanesOfEntities from "./migrations/0022_lanes_of_entities.ts"
+import holds from "./migrations/0023_holds.ts"
 
 /** The steps by number and name; a new one is added at the end, an old one is never edited. */
 export const steps = {
@@ -42,7 +43,8 @@ export const steps = {
   "0015_feed": feed,
   "0018_outbox_order": outboxOrder,
   "0021_events_of_entity": eventsOfEntity,
-  "0022_lanes_of_entities": lanesOfEntities
+  "0022_lanes_of_entities": lanesOfEntities,
+  "0023_holds": holds
 }
 
 const LOCK = 7_249_011

@@ -19,6 +19,7 @@ import { notFound, problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { type Delivery, statuses } from "./Delivery.ts"
+import { writing } from "./newDeliveries.ts"
 import { firstWait } from "./retrySchedule.ts"
 import type { ToStart } from "./WorkflowStarter.ts"
 
@@ -57,6 +58,7 @@ const deliveryOf = ({
   deliveredAt,
   failureReason,
   nextAttemptAt,
+  recoveryId,
   replayedFromDeliveryId,
   seen: _,
   ...row
@@ -66,12 +68,13 @@ const deliveryOf = ({
   nextAttemptAt,
   failureReason,
   replayedFromDeliveryId,
+  recoveryId,
   deliveredAt,
   createdAt
 })
 
 const columns = `d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.sequence, d.kind, d.status, d.next_attempt_at AS "nextAttemptAt",
-  d.failure_reason AS "failureReason", d.replayed_from AS "replayedFromDeliveryId", d.delivered_at AS "deliveredAt", d.created_at AS "createdAt"`
+  d.failure_reason AS "failureReason", d.replayed_from AS "replayedFromDeliveryId", d.recovery_id AS "recoveryId", d.delivered_at AS "deliveredAt", d.created_at AS "createdAt"`
 
 /**
  * True for a row of `deliveries d` whose event the principal sees; whether the webhook is visible is a condition of its own.
@@ -222,7 +225,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
     /** The delivery with what its redelivery copies, when the caller sees its webhook and its event. */
     const visible = (principal: PrincipalState, deliveryId: string) => sql<Redeliverable>`
       SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url,
-        e.vault_id AS "vaultId", w.status = 'ACTIVE' AS active
+        e.vault_id AS "vaultId", w.status IN ('ACTIVE', 'PAUSED') AS active
       FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
       WHERE d.id = ${deliveryId} AND d.id >= ${oldestId("del")} AND e.id >= ${oldestId("evt")} AND w.deleted_at IS NULL
         AND ${seesWebhook(sql, principal)} AND ${seesEvent(sql, principal)}`
@@ -266,13 +269,22 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         if (!found.active) return yield* problem("webhook_disabled", "The webhook is disabled. Enable it first.")
         const id = Id.make("del")
         const [made] = yield* sql<Omit<Examined, "attempts">>`
-          WITH numbered AS (
-            INSERT INTO webhook_sequences AS s (webhook_id, last) VALUES (${found.webhookId}, 1)
-            ON CONFLICT (webhook_id) DO UPDATE SET last = s.last + 1 RETURNING last)
-          INSERT INTO deliveries AS d (id, event_id, webhook_id, organization_id, kind, vault_id, sequence, status, next_attempt_at, replayed_from)
-          SELECT ${id}, ${found.eventId}, ${found.webhookId}, ${principal.organizationId}, ${found.kind}, ${found.vaultId}, last, 'PENDING',
-            now() + make_interval(secs => ${firstWait(webhookRetrySchedule)}), ${deliveryId} FROM numbered
-          RETURNING ${sql.literal(columns)}, true AS seen`
+          WITH ${writing(
+            sql,
+            [
+              {
+                id,
+                eventId: found.eventId,
+                webhookId: found.webhookId,
+                organizationId: principal.organizationId,
+                kind: found.kind,
+                vaultId: found.vaultId,
+                replayedFrom: deliveryId
+              }
+            ],
+            firstWait(webhookRetrySchedule)
+          )}
+          SELECT ${sql.literal(columns)}, true AS seen FROM written d`
         if (made === undefined) return yield* Effect.die(new Error(`the delivery ${id} was not written`))
         yield* record(sql, [
           {
@@ -284,7 +296,8 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
           }
         ])
         const { active: _, vaultId: _vault, ...started } = found
-        return { delivery: deliveryOf({ ...made, attempts: [] }), toStart: { ...started, id } satisfies ToStart }
+        const toStart: ToStart | undefined = made.status === "HELD" ? undefined : { ...started, id }
+        return { delivery: deliveryOf({ ...made, attempts: [] }), toStart }
       })
     }
   })

@@ -3,11 +3,11 @@ import { Schema } from "effect"
 import { Timestamp } from "../values/Timestamp.ts"
 
 /** Every status of a delivery. */
-export const statuses = ["PENDING", "RETRYING", "DELIVERED", "FAILED", "CANCELED"] as const
+export const statuses = ["PENDING", "RETRYING", "HELD", "DELIVERED", "FAILED", "CANCELED"] as const
 export const DeliveryStatus = Schema.Literal(...statuses).annotations({
   identifier: "DeliveryStatus",
   description:
-    "PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting"
+    "PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits because its webhook is paused or its endpoint is down; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting"
 })
 export type DeliveryStatus = typeof DeliveryStatus.Type
 
@@ -57,12 +57,13 @@ export const Delivery = Schema.Struct({
   status: DeliveryStatus,
   attempts: Schema.Array(Attempt).annotations({ description: "Attempts so far, oldest first" }),
   nextAttemptAt: Schema.NullOr(Timestamp).annotations({ description: "When the next attempt is due; null when there is none" }),
-  failureReason: Schema.NullOr(Schema.Literal("EXHAUSTED", "WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL")).annotations({
-    description: "Why it ended without a 2xx response; null otherwise"
+  failureReason: Schema.NullOr(Schema.Literal("EXHAUSTED", "WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL", "EXPIRED")).annotations({
+    description: "Why it ended without a 2xx response; null otherwise. EXPIRED: it was held for 31 days"
   }),
   replayedFromDeliveryId: Schema.NullOr(Schema.String).annotations({
     description: "The delivery that this one redelivers; null otherwise"
   }),
+  recoveryId: Schema.NullOr(Schema.String).annotations({ description: "The recovery that it is of; null otherwise" }),
   deliveredAt: Schema.NullOr(Timestamp),
   createdAt: Timestamp
 }).annotations({ identifier: "Delivery", title: "Delivery" })

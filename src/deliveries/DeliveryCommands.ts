@@ -10,6 +10,7 @@ import type { PrincipalState } from "../credentials/Principal.ts"
 import { dieOnSql } from "../database/sql.ts"
 import { problem } from "../http/Problem.ts"
 import { SIGNALS_CHANNEL } from "../webhooks/cancelWaiting.ts"
+import { probeNow } from "../webhooks/holds.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
 
 const ended = () => problem("delivery_ended", "The delivery has already ended.")
@@ -23,9 +24,10 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
     const change = (deliveryId: string, set: Statement.Fragment) =>
       Effect.gen(function* () {
         yield* sql`SELECT 1 FROM webhooks WHERE id = (SELECT webhook_id FROM deliveries WHERE id = ${deliveryId}) FOR SHARE`
-        const waiting = yield* sql`
-          UPDATE deliveries SET ${set} WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') RETURNING id`
-        if (waiting.length === 0) return yield* ended()
+        const [waiting] = yield* sql<{ webhookId: string; status: string }>`
+          UPDATE deliveries SET ${set} WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD')
+          RETURNING webhook_id AS "webhookId", status`
+        return waiting === undefined ? yield* ended() : waiting
       })
     // A row that a dispatcher has read and not removed yet is written anew, so that it is told once more.
     const signal = (deliveryId: string, name: "retryNow" | "cancel") => sql`
@@ -40,14 +42,19 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
       ])
 
     return {
-      /** Makes the next attempt now instead of when it is due; it counts as one of the schedule. */
+      /** Makes the next attempt now instead of when it is due; it counts as one of the schedule. For one that is held, the endpoint is probed. */
       retryNow: (principal: PrincipalState, deliveryId: string) =>
         sql
           .withTransaction(
             Effect.gen(function* () {
               yield* deliveries.requireRedeliverable(principal, deliveryId)
-              yield* change(deliveryId, sql`next_attempt_at = least(next_attempt_at, clock_timestamp())`)
-              yield* signal(deliveryId, "retryNow")
+              const { status, webhookId } = yield* change(
+                deliveryId,
+                sql`next_attempt_at = CASE WHEN status <> 'HELD' THEN least(next_attempt_at, clock_timestamp()) END`
+              )
+              // What is held has its turn: for it the endpoint is probed now.
+              if (status === "HELD") yield* probeNow(sql, webhookId)
+              else yield* signal(deliveryId, "retryNow")
               yield* audit(principal, "delivery.retried", deliveryId)
             })
           )

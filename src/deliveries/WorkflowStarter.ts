@@ -6,7 +6,16 @@
 import { isGrpcServiceError, ServiceError, WorkflowExecutionAlreadyStartedError, type WorkflowOptions } from "@temporalio/client"
 import { NamespaceNotFoundError, WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError } from "@temporalio/common"
 import { Data, Duration, Effect, Option, Ref } from "effect"
-import { type DeliverInput, type FirstAttemptsInput, searchKeys, signals, workflows } from "../../workflows/contract.ts"
+import {
+  type DeliverInput,
+  type FirstAttemptsInput,
+  type HoldInput,
+  holdIdOf,
+  type RecoverInput,
+  searchKeys,
+  signals,
+  workflows
+} from "../../workflows/contract.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type TemporalAway, TemporalConnection } from "../temporal/Connection.ts"
 import { register } from "../temporal/searchAttributes.ts"
@@ -84,6 +93,23 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
           (error) => error instanceof NotStarted && error.cause instanceof WorkflowExecutionAlreadyStartedError,
           () => Effect.succeed("running" as const)
         )
+      )
+
+    /** Wakes a workflow, and starts it where it does not run. */
+    const signalWithStart = (workflow: string, options: Omit<WorkflowOptions, "taskQueue"> & { readonly args: Array<unknown> }) =>
+      Effect.flatMap(temporal.now, ({ client }) =>
+        Effect.tryPromise({
+          try: () =>
+            client.withDeadline(Date.now() + START_MS, () =>
+              client.workflow.signalWithStart(workflow, {
+                ...options,
+                taskQueue: temporal.taskQueue,
+                signal: signals.wake,
+                workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE
+              })
+            ),
+          catch: (cause) => new NotStarted({ cause })
+        })
       )
 
     const startAs = (asIndexed: boolean, { entityId, eventId, id, kind, url, webhookId }: ToStart, hostQueue: Option.Option<string>) =>
@@ -172,6 +198,28 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
           workflowId
         )
       },
+
+      /** Starts the workflow of a webhook's hold, or wakes it. Fails like `start`. */
+      startHold: (webhookId: string, url: string) =>
+        findable((asIndexed) =>
+          signalWithStart(workflows.hold, {
+            workflowId: holdIdOf(webhookId),
+            args: [{ webhookId, width: 1, failures: 0 } satisfies HoldInput],
+            staticSummary: `deliveries held → ${hostOf(url)}`,
+            ...(asIndexed ? { typedSearchAttributes: [{ key: searchKeys.webhookId, value: webhookId }] } : {})
+          })
+        ),
+
+      /** Starts the workflow of a recovery, or wakes it. Fails like `start`. */
+      startRecovery: (recoveryId: string, webhookId: string, url: string) =>
+        findable((asIndexed) =>
+          signalWithStart(workflows.recover, {
+            workflowId: recoveryId,
+            args: [{ recoveryId } satisfies RecoverInput],
+            staticSummary: `missed events → ${hostOf(url)}`,
+            ...(asIndexed ? { typedSearchAttributes: [{ key: searchKeys.webhookId, value: webhookId }] } : {})
+          })
+        ),
 
       /** Waits for a workflow to end, however it ends, for the time given at most. */
       ended: (workflowId: string, atMost: Duration.DurationInput) =>

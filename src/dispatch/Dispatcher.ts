@@ -14,8 +14,11 @@ import { OUTBOX_CHANNEL } from "../events/EventLog.ts"
 import { Settings } from "../settings/Settings.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import { CANCELLATIONS_CHANNEL, SIGNALS_CHANNEL } from "../webhooks/cancelWaiting.ts"
+import { HOLDS_CHANNEL } from "../webhooks/holds.ts"
 import { Canceler } from "./Canceler.ts"
+import { HoldKeeper } from "./HoldKeeper.ts"
 import { OutboxRepo } from "./OutboxRepo.ts"
+import { RecoveryKeeper } from "./RecoveryKeeper.ts"
 import { SignalRelay } from "./SignalRelay.ts"
 import { Sweeper } from "./Sweeper.ts"
 
@@ -46,6 +49,8 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     const sweeper = yield* Sweeper
     const signalRelay = yield* SignalRelay
     const canceler = yield* Canceler
+    const holds = yield* HoldKeeper
+    const recoveries = yield* RecoveryKeeper
     const scope = yield* Effect.scope
     const { webhookFirstAttempts, webhookRetrySchedule } = yield* Settings
     /** Groups of first attempts that are running. */
@@ -144,7 +149,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
 
     const sweeps = Effect.zipRight(
       loggingFailure("sweeping deliveries", sweeper.sweep),
-      loggingFailure("sweeping notices", sweeper.notices)
+      Effect.zipRight(loggingFailure("sweeping notices", sweeper.notices), loggingFailure("sweeping what is held", holds.sweep))
     )
 
     return {
@@ -153,6 +158,9 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         yield* Effect.forkScoped(keepLooking("dispatching", OUTBOX_CHANNEL, drain))
         yield* Effect.forkScoped(keepLooking("signaling workflows", SIGNALS_CHANNEL, signalRelay.tell))
         yield* Effect.forkScoped(keepLooking("canceling deliveries", CANCELLATIONS_CHANNEL, canceler.run))
+        yield* Effect.forkScoped(keepLooking("holding deliveries", HOLDS_CHANNEL, holds.collect))
+        yield* Effect.forkScoped(keepLooking("waking holds", HOLDS_CHANNEL, holds.tell))
+        yield* Effect.forkScoped(keepLooking("waking recoveries", HOLDS_CHANNEL, recoveries.tell))
         // What a dispatcher left that was killed is not waited for: the first sweeps look at all that is due, and again
         // at what was just being started.
         const first = loggingFailure("the first sweep", sweeper.first)

@@ -10,6 +10,7 @@
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Ref } from "effect"
+import { writing } from "../deliveries/newDeliveries.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import type { ToStart } from "../deliveries/WorkflowStarter.ts"
 import { oldestWaiting, waitingOrganizations } from "../events/outbox.ts"
@@ -35,7 +36,7 @@ interface Match {
 export interface Claim {
   /** Whether events may be left. */
   readonly more: boolean
-  /** The deliveries that were written, of one organization after the other in turn. */
+  /** The deliveries that were written and are to be started, of one organization after the other in turn. */
   readonly deliveries: ReadonlyArray<ToStart>
 }
 
@@ -59,32 +60,21 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
         DELETE FROM event_outbox o USING claimed c WHERE o.organization_id = c.organization_id AND o.position = c.position
       )
       SELECT c.event_id AS "eventId", c.organization_id AS "organizationId", c.entity_id AS "entityId", c.kind, c.vault_id AS "vaultId", w.id AS "webhookId", w.url
-      FROM durability CROSS JOIN claimed c LEFT JOIN (webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status = 'ACTIVE')
+      FROM durability CROSS JOIN claimed c LEFT JOIN (webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status IN ('ACTIVE', 'PAUSED'))
         ON we.entity_id = c.entity_id AND c.kind = ANY(w.event_kinds)
         AND (c.vault_id IS NULL OR w.vault_ids IS NULL OR c.vault_id = ANY(w.vault_ids))
       ORDER BY c.turn, c.organization_id, w.id`
 
-    /** Writes deliveries, numbered within their webhooks, and what became of the events. */
+    /** Writes deliveries, numbered within their webhooks, and what became of the events. Returns the ids of those that are held. */
     const write = (eventIds: ReadonlyArray<string>, deliveries: ReadonlyArray<ToStart & Pick<Match, "organizationId" | "vaultId">>) => {
       const counts = new Map<string, number>()
       for (const { eventId } of deliveries) counts.set(eventId, (counts.get(eventId) ?? 0) + 1)
-      return sql`
-        WITH made AS MATERIALIZED (
-          SELECT d.*, row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.ord) AS nth
-          FROM unnest(${deliveries.map((_) => _.id)}::text[], ${deliveries.map((_) => _.eventId)}::text[], ${deliveries.map((_) => _.webhookId)}::text[],
-            ${deliveries.map((_) => _.organizationId)}::text[], ${deliveries.map((_) => _.kind)}::text[],
-            ${deliveries.map((_) => _.vaultId)}::text[]) WITH ORDINALITY AS d (id, event_id, webhook_id, organization_id, kind, vault_id, ord)
-        ), numbered AS (
-          INSERT INTO webhook_sequences AS s (webhook_id, last) SELECT webhook_id, max(nth) FROM made GROUP BY webhook_id ORDER BY webhook_id
-          ON CONFLICT (webhook_id) DO UPDATE SET last = s.last + excluded.last RETURNING webhook_id, last
-        ), written AS (
-          INSERT INTO deliveries (id, event_id, webhook_id, organization_id, kind, vault_id, sequence, status, next_attempt_at)
-          SELECT m.id, m.event_id, m.webhook_id, m.organization_id, m.kind, m.vault_id,
-            n.last - (max(m.nth) OVER (PARTITION BY m.webhook_id)) + m.nth, 'PENDING', now() + make_interval(secs => ${firstWait(webhookRetrySchedule)})
-          FROM made m JOIN numbered n USING (webhook_id) ON CONFLICT (id) DO NOTHING
+      return sql<{ id: string }>`
+        WITH ${writing(sql, deliveries, firstWait(webhookRetrySchedule))}, dispatched AS (
+          INSERT INTO event_dispatches (event_id, matched_count)
+          SELECT * FROM unnest(${eventIds}::text[], ${eventIds.map((id) => counts.get(id) ?? 0)}::int[])
         )
-        INSERT INTO event_dispatches (event_id, matched_count)
-        SELECT * FROM unnest(${eventIds}::text[], ${eventIds.map((id) => counts.get(id) ?? 0)}::int[])`
+        SELECT id FROM written WHERE status = 'HELD'`
     }
 
     const claimAfter = (after: string) =>
@@ -108,9 +98,9 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
                   }
                 ]
           )
-          yield* write([...new Set(matches.map(({ eventId }) => eventId))], deliveries)
+          const held = new Set((yield* write([...new Set(matches.map(({ eventId }) => eventId))], deliveries)).map(({ id }) => id))
           // failpoint: dispatch-written
-          return { matches, deliveries }
+          return { matches, deliveries: deliveries.filter(({ id }) => !held.has(id)) }
         })
       )
 

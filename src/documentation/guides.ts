@@ -136,6 +136,8 @@ const advice: Partial<Readonly<Record<Code, string>>> = {
     "A misspelt filter never returns unfiltered data: the parameter is not known to this path. The API reference lists those that are.",
   ip_not_allowed:
     "The key has an IP allowlist and `detail` shows the address that the service saw. Add it to the key in the portal, or call from an allowed address.",
+  recovery_running: "Wait until the recovery has ended, or cancel it: `POST /v1/webhook-recoveries/{recoveryId}/cancel`.",
+  recovery_ended: "Nothing is left to pause, resume or cancel. Create a new recovery for what is still missing.",
   webhook_disabled: 'Enable the webhook first (`PATCH` with `{ "status": "ACTIVE" }`), then redeliver.',
   webhook_limit_reached: "An entity can be covered by 20 active webhooks. Disable or delete one that you no longer need.",
   rotation_limit_reached: "At most three secrets are live at once. Wait until the oldest expires, 24 hours after its rotation.",

@@ -34,7 +34,14 @@ const count = Schema.Int.annotations({ jsonSchema: { type: "integer", minimum: 0
 export const EventDetail = Schema.Struct({
   ...fields,
   matchedCount: Schema.Int.annotations({ description: "Number of active webhooks that matched at dispatch; 0 before dispatch" }),
-  deliveryCounts: Schema.Struct({ PENDING: count, RETRYING: count, DELIVERED: count, FAILED: count, CANCELED: count }).annotations({
+  deliveryCounts: Schema.Struct({
+    PENDING: count,
+    RETRYING: count,
+    HELD: count,
+    DELIVERED: count,
+    FAILED: count,
+    CANCELED: count
+  }).annotations({
     description: "Number of its deliveries visible to this API key, by status, including redeliveries"
   })
 }).annotations({ identifier: "WebhookEventDetail" })

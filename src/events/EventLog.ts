@@ -126,7 +126,7 @@ export const append = Effect.fnUntraced(function* (
     ), wanted AS MATERIALIZED (
       SELECT r.id FROM recorded r WHERE EXISTS (
         SELECT 1 FROM webhook_entities we JOIN webhooks w ON w.id = we.webhook_id
-        WHERE we.entity_id = r.entity_id AND w.status = 'ACTIVE' AND r.kind = ANY(w.event_kinds)
+        WHERE we.entity_id = r.entity_id AND w.status IN ('ACTIVE', 'PAUSED') AND r.kind = ANY(w.event_kinds)
           AND (r.vault_id IS NULL OR w.vault_ids IS NULL OR r.vault_id = ANY(w.vault_ids)))
     ), logged AS (
       INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience, dispatched_at)

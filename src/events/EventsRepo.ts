@@ -186,6 +186,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
             (rows) => ({
               PENDING: 0,
               RETRYING: 0,
+              HELD: 0,
               DELIVERED: 0,
               FAILED: 0,
               CANCELED: 0,

@@ -37,6 +37,8 @@ export const codes = {
   not_acceptable: [406, "Responses are JSON only"],
   webhook_limit_reached: [409, "The entity already has 20 active webhooks"],
   webhook_disabled: [409, "The webhook is disabled"],
+  recovery_running: [409, "A recovery of the webhook is running"],
+  recovery_ended: [409, "The recovery has ended"],
   rotation_limit_reached: [409, "Too many active secrets"],
   idempotency_in_progress: [409, "A request with this idempotency key is still in progress"],
   cursor_expired: [410, "The cursor is older than the log"],

@@ -12,6 +12,8 @@ export interface Facts {
   readonly failures: number
   readonly lastResult: string
   readonly deliveryId: string
+  /** Deliveries that wait because the endpoint is down; undefined where none is held for that. */
+  readonly held?: number | undefined
 }
 
 /** The settings that the texts speak of. */
@@ -28,17 +30,17 @@ export interface Text {
   readonly body: string
 }
 
+const rows = (all: ReadonlyArray<readonly [string, string]>) => all.map(([name, value]) => `${`${name}:`.padEnd(17)}${value}`).join("\n")
+
 const table = ({ failures, host, lastResult, since, webhookId }: Facts, more: ReadonlyArray<readonly [string, string]> = []) =>
-  [
+  rows([
     ["Webhook", webhookId],
     ["Host", host],
     ["Failing since", since],
     ["Failed in a row", `${failures} ${failures === 1 ? "attempt" : "attempts"}`],
     ["Last result", lastResult],
     ...more
-  ]
-    .map(([name, value]) => `${`${name}:`.padEnd(17)}${value}`)
-    .join("\n")
+  ])
 
 const redeliver = (webhookId: string) => `To redeliver an event once the endpoint works:
   POST /v1/webhook-deliveries/{deliveryId}/redeliver
@@ -60,7 +62,7 @@ export const inWords = (duration: Duration.Duration): string => {
 }
 
 /** Deliveries are counted up to 10,000. */
-const canceledInWords = (count: number): string =>
+const deliveriesInWords = (count: number): string =>
   count === 1 ? "1 delivery" : count > 10_000 ? "more than 10,000 deliveries" : `${count} deliveries`
 
 /** The texts, in the terms of the settings. */
@@ -72,8 +74,33 @@ export const noticeTexts = ({ disableAfter, schedule }: Terms) => {
       subject: `Webhook ${facts.webhookId} is failing (${facts.host})`,
       body:
         `Deliveries to your webhook keep failing. Each delivery is attempted ${schedule.length} times over about ${span}.\n\n${table(facts)}\n\n` +
+        `${facts.held === undefined ? "" : `Nothing is lost: ${deliveriesInWords(facts.held)} held until the endpoint returns 2xx. `}` +
         `No action is needed if the endpoint recovers. Otherwise the webhook is disabled when the endpoint has not ` +
         `returned 2xx for ${inWords(disableAfter)}.\n`
+    }),
+
+    /** When an endpoint that is down is held, once an hour at the most. */
+    held: (facts: Facts): Text => ({
+      subject: `Webhook ${facts.webhookId} is on hold: its endpoint is down (${facts.host})`,
+      body:
+        `The endpoint does not take deliveries, so they are held. Nothing is lost: no attempt of a delivery's schedule is used up ` +
+        `while it waits. The endpoint is probed after 30 seconds and then every few minutes; with the first 2xx everything is sent, ` +
+        `oldest first.\n\n${table(facts, [["Held", deliveriesInWords(facts.held ?? 0)]])}\n\n` +
+        `What to do: bring the endpoint back. If it does not return 2xx for ${inWords(disableAfter)}, the webhook is disabled and what ` +
+        `waits is canceled.\n`
+    }),
+
+    /** When everything that was held because the endpoint was down has been sent. */
+    recovered: ({ count, host, since, webhookId }: Pick<Facts, "webhookId" | "host" | "since"> & { readonly count: number }): Text => ({
+      subject: `Webhook ${webhookId} recovered, nothing was lost: ${count} delivered (${host})`,
+      body:
+        `The endpoint takes deliveries again, and everything that was held has been sent.\n\n` +
+        `${rows([
+          ["Webhook", webhookId],
+          ["Host", host],
+          ["Held since", since],
+          ["Delivered", deliveriesInWords(count)]
+        ])}\n\nNo action is needed.\n`
     }),
 
     /** At the first delivery that used up its schedule, once a day at the most. */
@@ -90,7 +117,7 @@ export const noticeTexts = ({ disableAfter, schedule }: Terms) => {
       body:
         `${facts.gone ? "The endpoint repeatedly returned 410 Gone" : `The endpoint has not returned 2xx for ${inWords(disableAfter)}`}, ` +
         `so the webhook was disabled. Events are still recorded for 31 days; pending deliveries were canceled.\n\n` +
-        `${table(facts, [["Canceled", canceledInWords(facts.canceled)]])}\n\n` +
+        `${table(facts, [["Canceled", deliveriesInWords(facts.canceled)]])}\n\n` +
         `To enable it again:\n  PATCH /v1/webhooks/${facts.webhookId} with {"status": "ACTIVE"}\n${redeliver(facts.webhookId)}\n`
     })
   }

@@ -66,6 +66,8 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
     const rows = Effect.map(
       Effect.all([
         remove("webhook_secrets", sql`c.expires_at <= now()`),
+        // Their deliveries have left by then.
+        remove("recoveries", sql`c.completed_at < now() - interval '31 days'`),
         remove("idempotency_keys", sql`c.created_at < now() - interval '24 hours'`),
         remove("pings", sql`c.at < now() - interval '1 day'`),
         // As long as the log, for the portal's charts. The newest slot of each webhook stays: it knows the last success.

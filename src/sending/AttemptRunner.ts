@@ -10,14 +10,14 @@
 import { Cause, Data, Deferred, Effect, FiberId, FiberSet, Metric, MetricBoundaries } from "effect"
 import type { AttemptInput, AttemptOutcome } from "../../workflows/contract.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
-import { isUnavailable, whileUnavailable } from "../database/unavailable.ts"
+import { isUnavailable } from "../database/unavailable.ts"
 import { waitAfter, waitAfterInterruption, waitAfterProxyError } from "../deliveries/retrySchedule.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
-import type { Answer } from "./Answer.ts"
 import { AttemptsRepo, type Begun, INTERRUPTIONS, QUARANTINE } from "./AttemptsRepo.ts"
 import { EndpointLimiter } from "./EndpointLimiter.ts"
 import { FailureRecorder } from "./FailureRecorder.ts"
+import { persistently, whenBack } from "./persistently.ts"
 import { WebhookClient } from "./WebhookClient.ts"
 
 const attemptCount = Metric.counter("custody_delivery_attempts_total", { description: "Attempts by result" })
@@ -50,21 +50,12 @@ export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ rea
 
 /** A short pause before a step that has to look again. */
 const AGAIN_MS = 250
+/** When a workflow asks again whose version does not know that its delivery is held, in ms. */
+const UNAWARE_MS = 300_000
 /** A request goes out on what was read at most this long ago, in ms; later than that it is asked again whether it is wanted. */
 const FRESH_MS = 500
 /** How long steps under way may take to write their outcomes when the process stops; workers have waited for them before. */
 const LAST = "2 seconds"
-
-const whenBack = whileUnavailable("500 millis")
-
-/**
- * Writes an outcome, however long Postgres is away. An outcome that Postgres refuses for what the endpoint said is
- * written without it, so that no answer can make an attempt unrecordable.
- */
-const persistently = <A, E>(answer: Answer, write: (answer: Answer) => Effect.Effect<A, E>) =>
-  Effect.catchAll(whenBack(write(answer)), (error) =>
-    Effect.zipRight(Effect.logError("an outcome could not be recorded as it was", error), whenBack(write({ ...answer, bodySnippet: null })))
-  )
 
 export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/AttemptRunner", {
   scoped: Effect.gen(function* () {
@@ -102,15 +93,18 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
      * Whether the request may go out: as read when the attempt began, or asked again where that is a while ago. An answer
      * that took long itself is asked for a second time and no more, or a slow Postgres would let nothing out at all.
      */
-    const wanted = (deliveryId: string, readAt: number, times = 2): Effect.Effect<boolean> =>
+    const wanted = (deliveryId: string, held: boolean, readAt: number, times = 2): Effect.Effect<boolean> =>
       Effect.suspend(() => {
         if (times === 0 || performance.now() - readAt < FRESH_MS) return Effect.succeed(true)
         const askedAt = performance.now()
-        return Effect.matchEffect(attempts.wanted(deliveryId), {
+        return Effect.matchEffect(attempts.wanted(deliveryId, held), {
           onFailure: () => Effect.succeed(false),
-          onSuccess: (is) => (is ? wanted(deliveryId, askedAt, times - 1) : Effect.succeed(false))
+          onSuccess: (is) => (is ? wanted(deliveryId, held, askedAt, times - 1) : Effect.succeed(false))
         })
       })
+
+    /** How a delivery stands whose attempt uses up nothing of the schedule: it still waits, or it has ended. */
+    const waits = (status: string) => status === "RETRYING" || status === "HELD"
 
     /** Sends and records; the attempt row is there already. `undefined` when the next attempt follows at once. */
     const request = Effect.fnUntraced(function* (begun: Begun, number: number, payload: string, { fresh, input, readAt }: Step) {
@@ -129,13 +123,18 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
         attempt: number,
         body: payload,
         secrets,
-        wanted: wanted(begun.id, readAt),
+        wanted: wanted(begun.id, input.held !== undefined, readAt),
         fresh
       })
       // failpoint: answered
       Metric.tagged(attemptCount, "result", answer.result).unsafeUpdate(1, [])
       attemptSeconds.unsafeUpdate(answer.latencyMs / 1_000, [])
-      const recorded = { deliveryId: begun.id, webhookId: begun.webhookId, number }
+      const recorded = {
+        deliveryId: begun.id,
+        webhookId: begun.webhookId,
+        number,
+        held: input.held === undefined ? undefined : { probe: input.held === "probe", wake: begun.started }
+      }
       const { latencyMs, result } = answer
       if (result === "2xx") {
         yield* persistently(answer, (answer) => attempts.succeed({ ...recorded, answer }))
@@ -143,14 +142,14 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       }
       if (answer.stale) {
         const status = yield* persistently(answer, (answer) => attempts.recordUncounted({ ...recorded, answer }, 0))
-        return { latencyMs: undefined, outcome: status === "RETRYING" ? ("again" as const) : ended(status) }
+        return { latencyMs: undefined, outcome: waits(status) ? ("again" as const) : ended(status) }
       }
       if (answer.result === "proxy_error") {
         const waitMs = waitAfterProxyError(input.jitter)
         const status = yield* persistently(answer, (answer) => attempts.recordUncounted({ ...recorded, answer }, waitMs))
         return {
           latencyMs: undefined,
-          outcome: status === "RETRYING" ? ({ next: "wait", number, result, waitMs, notices: [] } satisfies AttemptOutcome) : ended(status)
+          outcome: waits(status) ? ({ next: "wait", number, result, waitMs, notices: [] } satisfies AttemptOutcome) : ended(status)
         }
       }
       const waitMs = waitAfter(begun.used + 1, answer, input.waitsMs, input.jitter)
@@ -161,9 +160,15 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
           ? { next: "wait", number, result, waitMs, notices }
           : status === "FAILED"
             ? yield* failed(begun, number, result, notices)
-            : ended(status, notices)
+            : status === "HELD"
+              ? { next: "held", number, notices }
+              : ended(status, notices)
       return { latencyMs, outcome }
     })
+
+    /** What a delivery does that is held: a workflow from before there were holds asks again now and then. */
+    const heldOf = (begun: Begun, { holds }: AttemptInput): AttemptOutcome =>
+      holds === true ? { next: "held", number: begun.last, notices: [] } : { next: "busy", waitMs: UNAWARE_MS }
 
     /** What a step does with a delivery whose last attempt was interrupted, and not for the first time in a row. */
     const afterInterruptions = Effect.fnUntraced(function* (begun: Begun, { jitter, waitsMs }: AttemptInput) {
@@ -186,8 +191,14 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       const { input } = step
       const without = (outcome: AttemptOutcome) => ({ latencyMs: undefined, outcome })
       if (begun === null) return without(ended("CANCELED"))
-      if (begun.status !== "PENDING" && begun.status !== "RETRYING") return without(ended(begun.status))
-      if (!begun.active) return without(ended(yield* attempts.cancel(begun.id, begun.deleted ? "WEBHOOK_DELETED" : "WEBHOOK_DISABLED")))
+      if (begun.status !== "PENDING" && begun.status !== "RETRYING" && begun.status !== "HELD") return without(ended(begun.status))
+      if (begun.cancelAs !== null) return without(ended(yield* attempts.cancel(begun.id, begun.cancelAs)))
+      if (input.held === undefined ? begun.status === "HELD" : begun.number === null && begun.status !== "HELD")
+        return without(heldOf(begun, input))
+      if (begun.holding && input.held === undefined) {
+        const status = yield* attempts.hold(begun.id, begun.webhookId)
+        return without(status === "HELD" ? heldOf(begun, input) : { next: "busy", waitMs: AGAIN_MS })
+      }
       if (begun.dueInMs !== null) {
         const alone = begun.interruptions >= QUARANTINE
         return without({
@@ -226,7 +237,8 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
           id: input.deliveryId,
           limit: input.waitsMs.length,
           after: input.after,
-          alone: input.alone === true
+          alone: input.alone === true,
+          held: input.held !== undefined
         })
         // failpoint: begun
         const { latencyMs, outcome } = yield* proceed(begun, { input, readAt, fresh })

@@ -11,7 +11,8 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { batched } from "../database/Batch.ts"
 import type { Result } from "../deliveries/Delivery.ts"
-import { isToBeCanceled } from "../webhooks/cancelWaiting.ts"
+import { cancelReason } from "../webhooks/cancelWaiting.ts"
+import { holdsOf, isHeld } from "../webhooks/holds.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
 import type { Answer } from "./Answer.ts"
 
@@ -25,8 +26,11 @@ export interface Begun {
   /** The delivery's number within its webhook. C-2. */
   readonly sequence: number
   readonly url: string
-  readonly active: boolean
-  readonly deleted: boolean
+  /** Why it is canceled instead of sent; null where it is to be sent. */
+  readonly cancelAs: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL" | null
+  /** Whether its webhook is paused, or its endpoint down, and whether the delivery may have a workflow. */
+  readonly holding: boolean
+  readonly started: boolean
   /** The envelope's text; null when the event is gone. */
   readonly payload: string | null
   /** Ciphertexts of the live secrets, newest first. */
@@ -54,6 +58,8 @@ export interface Beginning {
   readonly after: number
   /** Whether the step runs alone on its queue, where a delivery is tried whose senders keep dying. */
   readonly alone: boolean
+  /** Whether it is the turn of a delivery that is held; any other one is not begun while its webhook holds. */
+  readonly held: boolean
 }
 
 /** Interruptions in a row after which the next attempt waits as after a failure, and after which it is made alone. */
@@ -66,6 +72,8 @@ export interface Recorded {
   readonly webhookId: string
   readonly number: number
   readonly answer: Answer
+  /** Of a delivery that was held: whether its workflow, which waits, is to be woken. Absent for every other one. */
+  readonly held?: { readonly probe: boolean; readonly wake: boolean } | undefined
 }
 
 /** The shard of the counters that this process writes: two processes seldom wait for one another. Containers share process ids. */
@@ -87,13 +95,13 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
         sql<Begun>`
           WITH asked AS MATERIALIZED (
             SELECT d.id, d.status, d.webhook_id, d.event_id, d.kind, d.sequence, w.url,
-              w.status = 'ACTIVE' AND NOT ${isToBeCanceled(sql)} AS active, w.deleted_at IS NOT NULL AS deleted,
-              a.max, a.alone, l.last, l.last_result, l.used, l.last - l.known AS interruptions,
+              ${cancelReason(sql)} AS cancel_as,
+              ${isHeld(sql)} AS holding, w.status = 'PAUSED' AS paused, d.started, a.max, a.alone, a.held, l.last, l.last_result, l.used, l.last - l.known AS interruptions,
               CASE WHEN l.last > a.waited AND (l.last = l.known OR l.last - l.known >= ${INTERRUPTIONS}) AND l.last_result IS NOT NULL
                   AND d.next_attempt_at > clock_timestamp()
                 THEN ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000)::float8 END AS due_in
             FROM unnest(${items.map((_) => _.id)}::text[], ${items.map((_) => _.limit)}::int[], ${items.map((_) => _.after)}::int[],
-              ${items.map((_) => _.alone)}::bool[]) AS a (id, max, waited, alone)
+              ${items.map((_) => _.alone)}::bool[], ${items.map((_) => _.held)}::bool[]) AS a (id, max, waited, alone, held)
             JOIN deliveries d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id
             CROSS JOIN LATERAL (
               SELECT coalesce(max(t.number), 0) AS last, (array_agg(t.result ORDER BY t.number DESC))[1] AS last_result,
@@ -102,18 +110,20 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
               FROM delivery_attempts t WHERE t.delivery_id = a.id) l
           ), closed AS (
             UPDATE delivery_attempts t SET result = 'interrupted', latency_ms = least(2147483647, greatest(0, extract(epoch FROM clock_timestamp() - t.at) * 1000))::int
-            FROM asked a WHERE t.delivery_id = a.id AND t.result IS NULL
+            FROM asked a WHERE t.delivery_id = a.id AND t.result IS NULL AND (a.held OR a.status <> 'HELD')
           ), retrying AS (
             UPDATE deliveries d SET status = 'RETRYING' FROM asked a WHERE a.last > 0 AND a.status = 'PENDING' AND d.id = a.id AND d.status = 'PENDING'
           ), begun AS (
             INSERT INTO delivery_attempts (delivery_id, number, at)
             SELECT a.id, a.last + 1, clock_timestamp() FROM asked a
-            WHERE a.status IN ('PENDING', 'RETRYING') AND a.active AND a.used < a.max AND a.due_in IS NULL
+            WHERE CASE WHEN a.held THEN a.status = 'HELD' AND NOT a.paused ELSE a.status IN ('PENDING', 'RETRYING') AND NOT a.holding END
+              AND a.cancel_as IS NULL AND a.used < a.max AND a.due_in IS NULL
               AND (a.interruptions < ${INTERRUPTIONS} OR a.last_result IS NOT NULL) AND (a.interruptions < ${QUARANTINE} OR a.alone)
             ON CONFLICT (delivery_id, number) DO NOTHING
             RETURNING delivery_id, number
           )
-          SELECT a.id, a.status, a.webhook_id AS "webhookId", a.event_id AS "eventId", a.kind, a.sequence, a.url, a.active, a.deleted, a.last,
+          SELECT a.id, a.status, a.webhook_id AS "webhookId", a.event_id AS "eventId", a.kind, a.sequence, a.url, a.cancel_as AS "cancelAs", a.holding,
+            a.started, a.last,
             a.last_result AS "lastResult", a.used, a.interruptions, a.last > 0 AND a.last_result IS NULL AS "newlyInterrupted",
             a.due_in AS "dueInMs", b.number,
             (SELECT e.payload FROM events e WHERE e.id = a.event_id) AS payload,
@@ -131,18 +141,28 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           WITH r AS MATERIALIZED (
             SELECT * FROM unnest(${items.map((_) => _.deliveryId)}::text[], ${items.map((_) => _.webhookId)}::text[],
               ${items.map((_) => _.number)}::int[], ${items.map((_) => _.answer.httpStatus)}::int[],
-              ${items.map((_) => _.answer.latencyMs)}::int[], ${items.map((_) => _.answer.bodySnippet)}::text[])
-              AS r (delivery_id, webhook_id, number, http_status, latency_ms, body_snippet)
+              ${items.map((_) => _.answer.latencyMs)}::int[], ${items.map((_) => _.answer.bodySnippet)}::text[],
+              ${items.map((_) => _.held !== undefined)}::bool[], ${items.map((_) => _.held?.wake === true)}::bool[])
+              AS r (delivery_id, webhook_id, number, http_status, latency_ms, body_snippet, held, wake)
           ), attempts AS (
             UPDATE delivery_attempts t SET result = '2xx', http_status = r.http_status, latency_ms = r.latency_ms, body_snippet = r.body_snippet
             FROM r WHERE t.delivery_id = r.delivery_id AND t.number = r.number
           ), done AS (
             UPDATE deliveries d SET status = 'DELIVERED', delivered_at = clock_timestamp(), next_attempt_at = NULL, failure_reason = NULL
-            FROM r WHERE d.id = r.delivery_id AND d.status <> 'DELIVERED' RETURNING d.webhook_id
+            FROM r WHERE d.id = r.delivery_id AND d.status <> 'DELIVERED' RETURNING d.id, d.webhook_id, r.held, r.wake
           ), healed AS (
             UPDATE webhook_health h SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
-              several_deliveries = false, gone_at = NULL
+              several_deliveries = false, gone_at = NULL, down_failures = 0
             WHERE h.webhook_id IN (SELECT r.webhook_id FROM r) AND h.consecutive_failures > 0
+          ), up AS (
+            -- The first 2xx ends the probing, whichever attempt it is of.
+            UPDATE webhook_holds h SET down = false, probe_at = NULL, wake = h.wake + h.down::int,
+              delivered = h.delivered + (SELECT count(*) FROM done WHERE done.webhook_id = h.webhook_id AND done.held)
+            WHERE h.webhook_id IN (SELECT x.webhook_id FROM webhook_holds x WHERE x.webhook_id IN (SELECT r.webhook_id FROM r)
+              ORDER BY x.webhook_id FOR NO KEY UPDATE)
+          ), woken AS (
+            INSERT INTO delivery_signals (delivery_id, signal) SELECT id, 'wake' FROM done WHERE wake
+            ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT
           )
           INSERT INTO webhook_counters AS c (webhook_id, slot, shard, delivered, last_success_at)
           SELECT r.webhook_id, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${SHARD},
@@ -153,6 +173,9 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
       )
 
     const isLast = lastAttempt(sql)
+
+    const statusOf = (deliveryId: string) =>
+      Effect.map(sql<{ status: string }>`SELECT status FROM deliveries WHERE id = ${deliveryId}`, (rows) => rows[0]?.status ?? "CANCELED")
 
     const begin = yield* batched(beginMany, { size: 100, parallel: 4 })
     const succeed = yield* batched(succeedMany, { size: 100, parallel: 4 })
@@ -166,12 +189,13 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
       begin: (beginning: Beginning) => begin(beginning),
 
       /** Whether a request of the delivery may still be sent: it waits, and its webhook is active. */
-      wanted: (deliveryId: string) =>
+      wanted: (deliveryId: string, held: boolean) =>
         Effect.map(
           sql`
             SELECT 1 FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
-            WHERE d.id = ${deliveryId} AND d.status IN ('PENDING', 'RETRYING') AND w.status = 'ACTIVE'
-              AND NOT ${isToBeCanceled(sql)}`,
+            WHERE d.id = ${deliveryId} AND w.status = 'ACTIVE'
+              AND ${held ? sql`d.status = 'HELD'` : sql`d.status IN ('PENDING', 'RETRYING') AND NOT ${isHeld(sql)}`}
+              AND (${cancelReason(sql)}) IS NULL`,
           (rows) => rows.length > 0
         ),
 
@@ -200,6 +224,19 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           (rows) => rows[0]?.status ?? "CANCELED"
         ),
 
+      /**
+       * Holds a delivery whose webhook holds, and that has a workflow which waits to be woken. Returns its status now. The
+       * hold is kept until the commit: one that ends at the same time finds the delivery.
+       */
+      hold: (deliveryId: string, webhookId: string) =>
+        Effect.zipRight(
+          sql`
+            WITH ${holdsOf(sql, [webhookId])}
+            UPDATE deliveries d SET status = 'HELD', next_attempt_at = NULL FROM holds
+            WHERE d.id = ${deliveryId} AND d.status IN ('PENDING', 'RETRYING')`,
+          statusOf(deliveryId)
+        ),
+
       /** Sets when the next attempt of a delivery is due whose last ones were interrupted. */
       postpone: (deliveryId: string, waitMs: number) => sql`
         UPDATE deliveries SET next_attempt_at = clock_timestamp() + ${waitMs} * interval '1 millisecond'
@@ -213,11 +250,8 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
         Effect.zipRight(
           sql`
             UPDATE deliveries SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
-            WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING')`,
-          Effect.map(
-            sql<{ status: string }>`SELECT status FROM deliveries WHERE id = ${deliveryId}`,
-            (rows) => rows[0]?.status ?? "CANCELED"
-          )
+            WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD')`,
+          statusOf(deliveryId)
         )
     }
   })

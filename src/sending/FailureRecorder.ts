@@ -4,34 +4,22 @@
  * and its row is locked meanwhile, so each cause has one notice however many attempts fail at once. Decision D-23.
  */
 import { SqlClient } from "@effect/sql"
-import { Duration, Effect } from "effect"
+import { Effect } from "effect"
 import { record, SERVICE } from "../audit/AuditTrail.ts"
 import * as EventLog from "../events/EventLog.ts"
 import { type Facts, noticeTexts } from "../notifications/noticeTexts.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { announceCancellation, requestCancellation } from "../webhooks/cancelWaiting.ts"
+import { endRecoveries } from "../webhooks/endRecoveries.ts"
+import { forget } from "../webhooks/holds.ts"
 import { hostOf } from "../webhooks/url.ts"
-import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
 import { lastAttempt, type Recorded, SHARD } from "./AttemptsRepo.ts"
+import * as downtime from "./downtime.ts"
+import * as streaks from "./streak.ts"
 
-/** Time between two 410 answers after which an endpoint counts as gone, in minutes. */
-const GONE_MINUTES = 5
 /** Deliveries that wait are counted up to this for the notice of a disable. */
 const COUNTED = 10_000
-/** A failure that comes more than so many hours after the one before begins a new streak. */
-const STREAK_GAP_HOURS = 48
-
-interface Streak {
-  readonly consecutiveFailures: number
-  readonly failingSince: string
-  readonly severalDeliveries: boolean
-  /** Whether the streak is old enough to disable, to be told of, and whether a 410 came long enough ago. */
-  readonly disableDue: boolean
-  readonly noticeDue: boolean
-  readonly goneBefore: boolean
-}
-
 /** What followed from a failure. */
 export interface Consequence {
   /** The delivery's status now. */
@@ -44,62 +32,33 @@ export interface Consequence {
 export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/FailureRecorder", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { webhookDisableAfter, webhookRetrySchedule } = yield* Settings
+    const { webhookDisableAfter, webhookHold, webhookRetrySchedule } = yield* Settings
     const texts = noticeTexts({ schedule: webhookRetrySchedule, disableAfter: webhookDisableAfter })
 
     const isLast = lastAttempt(sql)
 
     /** Finishes the attempt, and moves the delivery on unless a later attempt was begun: the outcome then came late. */
-    const finish = ({ answer, deliveryId, number }: Recorded, waitMs: number | undefined) =>
+    const finish = ({ answer, deliveryId, held, number }: Recorded, waitMs: number | undefined) =>
       Effect.gen(function* () {
+        const probe = held?.probe === true
         const attempts = yield* sql`
           UPDATE delivery_attempts SET result = ${answer.result}, http_status = ${answer.httpStatus}, latency_ms = ${answer.latencyMs},
-            body_snippet = ${answer.bodySnippet}
+            body_snippet = ${answer.bodySnippet}, uses_schedule = ${!probe}
           WHERE delivery_id = ${deliveryId} AND number = ${number} AND (result IS NULL OR result = 'interrupted') RETURNING number`
-        const moved = yield* sql<{ status: string }>`
-          UPDATE deliveries SET status = ${waitMs === undefined ? "FAILED" : "RETRYING"}, failure_reason = ${waitMs === undefined ? "EXHAUSTED" : null},
+        // A probe uses up nothing, and its delivery stays where it is. What was being drained goes on in a workflow of its own.
+        const moved = probe
+          ? []
+          : yield* sql<{ status: string }>`
+          UPDATE deliveries SET started = true, status = ${waitMs === undefined ? "FAILED" : "RETRYING"}, failure_reason = ${waitMs === undefined ? "EXHAUSTED" : null},
             next_attempt_at = ${waitMs === undefined ? sql`NULL` : sql`clock_timestamp() + ${waitMs} * interval '1 millisecond'`}
-          WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') AND ${isLast(deliveryId, number)} RETURNING status`
+          WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', ${held === undefined ? "RETRYING" : "HELD"}) AND ${isLast(deliveryId, number)}
+          RETURNING status`
+        if (held?.wake === true && moved.length > 0)
+          yield* sql`INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, 'wake')
+            ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT`
         const [now] = moved.length > 0 ? moved : yield* sql<{ status: string }>`SELECT status FROM deliveries WHERE id = ${deliveryId}`
         return { first: attempts.length > 0, moved: moved.length > 0, status: now?.status ?? "CANCELED" }
       })
-
-    /**
-     * Takes the webhook's turn, before any delivery is touched, so that all failures take their locks in one order. Returns
-     * whether its streak is stale.
-     */
-    const takeTurn = (webhookId: string) =>
-      Effect.map(
-        sql<{ stale: boolean }>`
-          SELECT consecutive_failures > 0 AND last_failure_at < clock_timestamp() - make_interval(hours => ${STREAK_GAP_HOURS}) AS stale
-          FROM webhook_health WHERE webhook_id = ${webhookId} FOR UPDATE`,
-        ([row]) => row?.stale ?? false
-      )
-
-    /** Ends a streak whose last failure is long ago: the next failure begins a new one. */
-    const endStreak = (webhookId: string) => sql`
-      UPDATE webhook_health SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
-        several_deliveries = false, gone_at = NULL WHERE webhook_id = ${webhookId}`
-
-    /** Counts the failure and returns the streak as it is now. */
-    const count = ({ answer, deliveryId, webhookId }: Recorded) =>
-      Effect.map(
-        sql<Streak>`
-          INSERT INTO webhook_health AS h (webhook_id, consecutive_failures, failing_since, first_failed_delivery, gone_at, last_failure_at, last_failure_result)
-          VALUES (${webhookId}, 1, clock_timestamp(), ${deliveryId}, CASE WHEN ${answer.httpStatus === 410} THEN clock_timestamp() END,
-            clock_timestamp(), ${answer.result})
-          ON CONFLICT (webhook_id) DO UPDATE SET consecutive_failures = h.consecutive_failures + 1,
-            failing_since = coalesce(h.failing_since, clock_timestamp()),
-            first_failed_delivery = coalesce(h.first_failed_delivery, excluded.first_failed_delivery),
-            several_deliveries = h.several_deliveries OR coalesce(h.first_failed_delivery <> excluded.first_failed_delivery, false),
-            gone_at = coalesce(h.gone_at, excluded.gone_at), last_failure_at = clock_timestamp(), last_failure_result = excluded.last_failure_result
-          RETURNING consecutive_failures AS "consecutiveFailures", failing_since AS "failingSince", several_deliveries AS "severalDeliveries",
-            consecutive_failures >= ${STREAK_ATTEMPTS}
-              AND failing_since <= clock_timestamp() - ${Duration.toMillis(webhookDisableAfter)} * interval '1 millisecond' AS "disableDue",
-            consecutive_failures >= ${STREAK_ATTEMPTS} AND failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}) AS "noticeDue",
-            coalesce(gone_at <= clock_timestamp() - make_interval(mins => ${GONE_MINUTES}), false) AS "goneBefore"`,
-        ([row]) => row
-      )
 
     const countExhausted = (webhookId: string) => sql`
       INSERT INTO webhook_counters AS c (webhook_id, slot, shard, failed)
@@ -133,8 +92,9 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
     const countWaiting = (webhookId: string) =>
       Effect.map(
         sql<{ count: number }>`
-          SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status IN ('PENDING', 'RETRYING')
-            LIMIT ${COUNTED + 1}) waiting`,
+          SELECT (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status IN ('PENDING', 'RETRYING')
+            LIMIT ${COUNTED + 1}) waiting) + (SELECT count(*) FROM (SELECT 1 FROM deliveries d
+            WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' LIMIT ${COUNTED + 1}) held) AS count`,
         ([row]) => row?.count ?? 0
       )
 
@@ -150,6 +110,8 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       const canceled = yield* countWaiting(webhookId)
       yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
       yield* announceCancellation(sql)
+      yield* forget(sql, webhookId)
+      yield* endRecoveries(sql, webhookId)
       yield* EventLog.record(
         sql,
         entityIds.map((entityId) => ({
@@ -193,11 +155,12 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
     const nothing = { disabled: false, notices: [] as ReadonlyArray<string> }
 
     /** What a streak calls for, in the order of its weight: the disable tells more than any other notice. */
-    const react = Effect.fnUntraced(function* (recorded: Recorded, streak: Streak, exhausted: boolean) {
+    const react = Effect.fnUntraced(function* (recorded: Recorded, streak: streaks.Streak, exhausted: boolean) {
       const { answer, deliveryId, webhookId } = recorded
       const gone = answer.httpStatus === 410 && streak.goneBefore
       const failing = streak.disableDue && streak.severalDeliveries
-      if (!gone && !failing && !streak.noticeDue && !exhausted) return nothing
+      const down = webhookHold === "auto" && streak.isDown
+      if (!gone && !failing && !streak.noticeDue && !exhausted && !down) return nothing
       const target = yield* targetOf(webhookId)
       if (target === undefined) return nothing
       const facts = {
@@ -206,7 +169,8 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
         since: streak.failingSince,
         failures: streak.consecutiveFailures,
         lastResult: answer.httpStatus === 0 ? answer.result : `${answer.result} (${answer.httpStatus})`,
-        deliveryId
+        deliveryId,
+        held: down ? yield* countWaiting(webhookId) : undefined
       }
       if (gone || failing) {
         const disabled = yield* disable(webhookId, gone ? "GONE" : "FAILING", target)
@@ -215,10 +179,16 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
           return { disabled: true, notices: yield* notice(webhookId, `disabled/${webhookId}/${disabled.at}`, target.email, text) }
         }
       }
-      const told = streak.noticeDue
-        ? yield* notice(webhookId, `streak/${webhookId}/${streak.failingSince}`, target.email, texts.streak(facts))
-        : []
-      return { disabled: false, notices: exhausted ? [...told, ...(yield* tellFailed(facts, target.email))] : told }
+      const told = [
+        ...(down && (yield* downtime.begin(sql, webhookId))
+          ? yield* notice(webhookId, `held/${webhookId}/${streak.at}`, target.email, texts.held(facts))
+          : []),
+        ...(streak.noticeDue
+          ? yield* notice(webhookId, `streak/${webhookId}/${streak.failingSince}`, target.email, texts.streak(facts))
+          : []),
+        ...(exhausted ? yield* tellFailed(facts, target.email) : [])
+      ]
+      return { disabled: false, notices: told }
     })
 
     /** The notice of a delivery that failed for good, unless one went out within a day. */
@@ -232,14 +202,16 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       record: (recorded: Recorded, waitMs: number | undefined) =>
         sql.withTransaction(
           Effect.gen(function* () {
-            const stale = yield* takeTurn(recorded.webhookId)
+            const stale = yield* streaks.takeTurn(sql, recorded.webhookId)
             const { first, moved, status } = yield* finish(recorded, waitMs)
             // failpoint: failure-written
             if (!first) return { status, ...nothing } satisfies Consequence
             const exhausted = moved && status === "FAILED"
             if (exhausted) yield* countExhausted(recorded.webhookId)
-            if (stale) yield* endStreak(recorded.webhookId)
-            const streak = yield* count(recorded)
+            if (stale) yield* streaks.end(sql, recorded.webhookId)
+            const streak = yield* streaks.count(sql, recorded, webhookDisableAfter)
+            if (recorded.held?.probe === true) yield* downtime.postponeProbe(sql, recorded)
+            else yield* downtime.collectLate(sql, recorded.webhookId)
             const { disabled, notices } = streak === undefined ? nothing : yield* react(recorded, streak, exhausted)
             // A disable has what waits canceled, and this delivery at once.
             const canceled = disabled && status === "RETRYING"
@@ -252,10 +224,10 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       exhaust: (deliveryId: string, webhookId: string) =>
         sql.withTransaction(
           Effect.gen(function* () {
-            yield* takeTurn(webhookId)
+            yield* streaks.takeTurn(sql, webhookId)
             const rows = yield* sql`
               UPDATE deliveries SET status = 'FAILED', failure_reason = 'EXHAUSTED', next_attempt_at = NULL
-              WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') RETURNING id`
+              WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD') RETURNING id`
             if (rows.length === 0) return []
             yield* countExhausted(webhookId)
             const target = yield* targetOf(webhookId)

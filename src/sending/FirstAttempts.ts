@@ -41,7 +41,16 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
     const attempt = ({ deliveryId, webhookId }: Member, { waitsMs }: FirstAttemptsInput, pace: Pace) =>
       Effect.suspend((): Effect.Effect<Result> => {
         if (pace.slow || performance.now() > pace.until) return Effect.succeed(undefined)
-        const step = attempts.step({ deliveryId, webhookId, waitsMs, after: 0, jitter: Math.random(), local: true, cancel: false })
+        const step = attempts.step({
+          deliveryId,
+          webhookId,
+          waitsMs,
+          after: 0,
+          jitter: Math.random(),
+          local: true,
+          cancel: false,
+          holds: true
+        })
         // A step that fails is taken again by the delivery's own workflow.
         const outcome = Effect.orElseSucceed(step, (): Result => undefined)
         const late = Effect.sync(() => {
@@ -82,7 +91,13 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
           })).flat()
           const isDone = (result: Result) =>
             typeof result === "object" && (result.next === "delivered" || (result.next === "ended" && result.status === "DELIVERED"))
-          const others = new Map(results.flatMap(([{ deliveryId }, result]) => (isDone(result) ? [] : [[deliveryId, result] as const])))
+          const isHeld = (result: Result) => typeof result === "object" && result.next === "held"
+          const held = results.flatMap(([{ deliveryId }, result]) => (isHeld(result) ? [deliveryId] : []))
+          // They have no workflow until their turn comes.
+          if (held.length > 0) yield* sql`UPDATE deliveries SET started = false WHERE id = ANY(${held}::text[]) AND status = 'HELD'`
+          const others = new Map(
+            results.flatMap(([{ deliveryId }, result]) => (isDone(result) || isHeld(result) ? [] : [[deliveryId, result] as const]))
+          )
           if (others.size > 0) {
             const deliveries = yield* toStart(sql, [...others.keys()])
             yield* Effect.forEach(
@@ -92,7 +107,9 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
             )
           }
           return {
-            deliveries: Object.fromEntries(results.map(([{ deliveryId }, result]) => [deliveryId, isDone(result) ? "2xx" : "goes on"])),
+            deliveries: Object.fromEntries(
+              results.map(([{ deliveryId }, result]) => [deliveryId, isDone(result) ? "2xx" : isHeld(result) ? "held" : "goes on"])
+            ),
             notices: results.flatMap(([, result]) => (typeof result === "object" && "notices" in result ? result.notices : []))
           } satisfies FirstAttemptsOutcome
         })

@@ -1,14 +1,25 @@
 /** The activities that worker started, each bridged from its Effect. */
 import { Context } from "@temporalio/activity"
 import { Effect } from "effect"
-import type { Activities, AttemptInput, FirstAttemptsInput, NotifyInput, PingInput, SealInput } from "../../workflows/contract.ts"
+import type {
+  Activities,
+  AttemptInput,
+  FirstAttemptsInput,
+  HoldInput,
+  NotifyInput,
+  PingInput,
+  RecoverStep,
+  SealInput
+} from "../../workflows/contract.ts"
 import { Notices } from "../notifications/Notices.ts"
+import { RecoveryRunner } from "../recoveries/RecoveryRunner.ts"
 import { Retention } from "../retention/Retention.ts"
 import { StatementSealer } from "../statements/StatementSealer.ts"
 import { activity } from "../temporal/activity.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import { AttemptRunner } from "./AttemptRunner.ts"
 import { FirstAttempts } from "./FirstAttempts.ts"
+import { HoldRunner } from "./HoldRunner.ts"
 import { PingSender } from "./PingSender.ts"
 
 /** How long one part of sealing may begin further vaults, in ms. */
@@ -18,6 +29,8 @@ const SEAL_MS = 20_000
 export const activities = Effect.gen(function* () {
   const attemptRunner = yield* AttemptRunner
   const firstAttempts = yield* FirstAttempts
+  const holds = yield* HoldRunner
+  const recoveries = yield* RecoveryRunner
   const pings = yield* PingSender
   const notices = yield* Notices
   const retention = yield* Retention
@@ -37,6 +50,8 @@ export const activities = Effect.gen(function* () {
     attempt: make("attempt", (input: AttemptInput) => attemptRunner.step(input)),
     firstAttempts: make("firstAttempts", (input: FirstAttemptsInput) => firstAttempts.run(input)),
     ping: make("ping", ({ eventId, webhookId }: PingInput) => pings.send(webhookId, eventId)),
+    hold: make("hold", (input: HoldInput) => holds.step(input)),
+    recover: make("recover", (input: RecoverStep) => recoveries.step(input)),
     sendNotice: make("sendNotice", ({ noticeId }: NotifyInput) => notices.send(noticeId)),
     retain: () => retain(undefined),
     sealStatements: make("sealStatements", ({ after }: SealInput) => statements.seal(after, SEAL_MS)),

@@ -74,7 +74,7 @@ export const table = {
   temporalTaskQueue: setting(
     "TEMPORAL_TASK_QUEUE",
     "webhook-deliveries",
-    "task queue of first attempts; slow endpoints, retries, pings, mail and deliveries in quarantine have the same name with `-slow`, `-retries`, `-pings`, `-notices` and `-quarantine`",
+    "task queue of first attempts; slow endpoints, retries, pings, mail and deliveries in quarantine have the same name with `-slow`, `-retries`, `-holds`, `-recoveries`, `-pings`, `-notices` and `-quarantine`",
     text
   ),
   temporalApiKey: secret("TEMPORAL_API_KEY", "none", "API key of Temporal Cloud; implies TLS", text),
@@ -170,6 +170,12 @@ export const table = {
     "burst",
     "`each`: a workflow for every delivery from its first attempt on; `burst`: first attempts share workflows when more than 16 wait; `grouped`: they always do",
     oneOf("each", "burst", "grouped")
+  ),
+  webhookHold: setting(
+    "WEBHOOK_HOLD",
+    "auto",
+    "`auto`: deliveries to an endpoint that is down are held and it is probed, instead of using up their schedules; `off`: they are not",
+    oneOf("auto", "off")
   ),
   webhookRotationGrace: setting(
     "WEBHOOK_ROTATION_GRACE",

@@ -1,13 +1,14 @@
 /**
  * The workers of a process: one for workflows and the attempts that run inside their tasks, one for first attempts
- * that may take long, one for retries, one for deliveries whose senders keep dying, one for pings, one for mail. Each has its own room, so that neither a hanging endpoint or mail
+ * that may take long, one for retries, one for deliveries whose senders keep dying, one for pings, one for endpoints that are
+ * down and what drains to them, one for recoveries, one for mail. Each has its own room, so that neither a hanging endpoint or mail
  * server nor a flood of retries is in the way of a first attempt. They stop in order: they take nothing new, finish what
  * is under way, and let go.
  */
 import type { DataConverter } from "@temporalio/common"
 import { type NativeConnection, Worker, type WorkerOptions } from "@temporalio/worker"
 import { Duration, Effect, Schedule } from "effect"
-import { type Activities, pingQueueOf, quarantineQueueOf } from "../../workflows/contract.ts"
+import { type Activities, holdQueueOf, pingQueueOf, quarantineQueueOf, recoveryQueueOf } from "../../workflows/contract.ts"
 
 /** What a process's workers work with. */
 export interface Work {
@@ -73,6 +74,21 @@ const pingWorker = (work: Work): WorkerOptions => ({
   maxConcurrentActivityTaskExecutions: 500
 })
 
+const holdWorker = (work: Work): WorkerOptions => ({
+  ...common(work),
+  taskQueue: holdQueueOf(work.taskQueue),
+  activities: { hold: work.activities.hold },
+  maxConcurrentActivityTaskExecutions: 100
+})
+
+/** Few at a time, so that however many recoveries run, most of the process is there for new events. */
+const recoveryWorker = (work: Work): WorkerOptions => ({
+  ...common(work),
+  taskQueue: recoveryQueueOf(work.taskQueue),
+  activities: { recover: work.activities.recover },
+  maxConcurrentActivityTaskExecutions: 4
+})
+
 const noticeWorker = (work: Work): WorkerOptions => ({
   ...common(work),
   taskQueue: work.noticeQueue,
@@ -106,6 +122,8 @@ export const runWorkers = (work: Work) =>
       { ...attemptWorker(work, work.hostQueue), maxConcurrentActivityTaskPolls: 1 },
       attemptWorker(work, quarantineQueueOf(work.taskQueue), 1),
       pingWorker(work),
+      holdWorker(work),
+      recoveryWorker(work),
       noticeWorker(work)
     ].map((options) =>
       run(options).pipe(

@@ -10,7 +10,22 @@ import { Schema } from "effect"
 import { fromUUIDBytes, TypeID } from "typeid-js"
 
 /** The kinds of objects with an id of this service or of the custody platform. */
-export type Prefix = "org" | "entity" | "vault" | "user" | "key" | "whs" | "evt" | "del" | "req" | "ntc" | "inv" | "acc" | "psk" | "aud"
+export type Prefix =
+  | "org"
+  | "entity"
+  | "vault"
+  | "user"
+  | "key"
+  | "whs"
+  | "evt"
+  | "del"
+  | "req"
+  | "ntc"
+  | "inv"
+  | "acc"
+  | "psk"
+  | "aud"
+  | "rec"
 
 /** A new id; later ids of the same process sort after earlier ones. */
 export const make = (prefix: Prefix): string => fromUUIDBytes(prefix, uuid7(Date.now()))

@@ -58,6 +58,20 @@ export const TimestampParam = param("cut")
 /** The same as an inclusive lower bound: finer fractions are rounded up, so nothing earlier is included. */
 export const TimestampFrom = param("up")
 
+/** A time in a body: in any zone, it becomes UTC. */
+export const TimestampField = Schema.transformOrFail(
+  Schema.String.annotations({ jsonSchema: { type: "string", format: "date-time" }, message: () => expected }),
+  Schema.String,
+  {
+    strict: true,
+    decode: (text, _, ast) => {
+      const parsed = parse(text)
+      return parsed === undefined ? ParseResult.fail(new ParseResult.Type(ast, text, expected)) : ParseResult.succeed(parsed)
+    },
+    encode: ParseResult.succeed
+  }
+)
+
 /** A time in a custody record: UTC, written with `Z`. */
 export const TimestampUtc = Schema.transformOrFail(Schema.String, Schema.String, {
   strict: true,

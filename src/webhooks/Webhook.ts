@@ -9,8 +9,12 @@ import { Timestamp } from "../values/Timestamp.ts"
 const described = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
 const nullable = <A, I>(schema: Schema.Schema<A, I>, description: string) => Schema.NullOr(schema).annotations({ description })
 
-/** `ACTIVE` receives events, `DISABLED` does not. */
-export const WebhookStatus = Schema.Literal("ACTIVE", "DISABLED").annotations({ identifier: "WebhookStatus" })
+/** `ACTIVE` receives events, `PAUSED` receives them when it is resumed, `DISABLED` does not. */
+export const WebhookStatus = Schema.Literal("ACTIVE", "PAUSED", "DISABLED").annotations({
+  identifier: "WebhookStatus",
+  description:
+    "ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made"
+})
 /** Why a webhook is disabled. */
 export const DisabledReason = Schema.Literal("MANUAL", "FAILING", "GONE").annotations({
   identifier: "DisabledReason",
@@ -52,16 +56,18 @@ const count = (description: string) => Schema.Int.annotations({ description, jso
 
 /** Health of a webhook. Decision D-19. */
 export const Health = Schema.Struct({
-  state: Schema.Literal("HEALTHY", "DEGRADED", "FAILING").annotations({
+  state: Schema.Literal("HEALTHY", "DEGRADED", "FAILING", "HOLDING").annotations({
     description:
-      "HEALTHY: no attempt failed since the last 2xx response or since it was enabled; DEGRADED: attempts fail; FAILING: at least 10 attempts failed in a row, for an hour or more"
+      "HEALTHY: no attempt failed since the last 2xx response or since it was enabled; DEGRADED: attempts fail; FAILING: at least 10 attempts failed in a row, for an hour or more; HOLDING: the endpoint is down, so deliveries wait as HELD and it is probed"
   }),
   consecutiveFailures: count("Failed attempts since the last 2xx"),
   failingSince: nullable(Timestamp, "When the first of them failed"),
   lastSuccessAt: nullable(Timestamp, "The last 2xx"),
   lastFailureAt: nullable(Timestamp, "The last failed attempt"),
   lastResult: nullable(Schema.String, "Result of the last attempt"),
-  pendingDeliveries: count("Pending deliveries, counted up to 100000"),
+  pendingDeliveries: count("Deliveries that wait, held ones included, counted up to 100000"),
+  heldDeliveries: count("Deliveries that are HELD, counted up to 100000"),
+  nextProbeAt: nullable(Timestamp, "When the endpoint is probed next; null while it is not HOLDING, or paused"),
   delivered24h: count("Deliveries delivered in the last 24 hours"),
   failed24h: count("Deliveries that exhausted their retry schedule in the last 24 hours")
 }).annotations({ identifier: "WebhookHealth" })

@@ -18,6 +18,8 @@ import { notFound, problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { announceCancellation, cancelWaiting, carryOut, pendingCancellations, requestCancellation } from "./cancelWaiting.ts"
+import { endRecoveries } from "./endRecoveries.ts"
+import * as holds from "./holds.ts"
 import { requireRoom } from "./limit.ts"
 import * as Secret from "./signingSecret.ts"
 import * as url from "./url.ts"
@@ -74,7 +76,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       const href = yield* checkUrl(body.url)
       yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
       yield* requireReadableKinds(principal, body.eventKinds)
-      if (body.status === "ACTIVE") yield* requireRoom(sql, body.entityIds)
+      if (body.status !== "DISABLED") yield* requireRoom(sql, body.entityIds)
       return href
     })
 
@@ -82,8 +84,9 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
     const requireUpdatable = Effect.fnUntraced(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
       const known = yield* lock(principal, webhookId)
       const href = patch.url === undefined ? known.url : yield* checkUrl(patch.url)
-      const enabling = patch.status === "ACTIVE" && known.status === "DISABLED"
-      const disabling = patch.status === "DISABLED" && known.status === "ACTIVE"
+      const status = patch.status ?? known.status
+      const enabling = status !== "DISABLED" && known.status === "DISABLED"
+      const disabling = status === "DISABLED" && known.status !== "DISABLED"
       const moving = href !== known.url
       // The URL and the status need the same checks as the filters.
       if (patch.vaultIds !== undefined || patch.eventKinds !== undefined || moving || enabling) {
@@ -91,7 +94,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
       }
       if (enabling) yield* requireRoom(sql, known.entityIds)
-      return { known, href, enabling, disabling, moving }
+      return { known, href, status, enabling, disabling, moving }
     })
 
     /** Runs a change in a transaction, and then some of the cancellations that it requested; a dispatcher does the rest. */
@@ -126,27 +129,35 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
           SELECT w.id, a.id, w.organization_id, w.created_at, w.status
           FROM webhooks w CROSS JOIN unnest(${body.entityIds}::text[]) AS a (id) WHERE w.id = ${id}`
         yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${id}, ${Secret.seal(master, id, secret)})`
+        if (body.status === "PAUSED") yield* holds.pause(sql, id)
         const made = yield* read(id)
         yield* audit(principal, "webhook.created", id, changed(auditedFields, undefined, audited(made)))
         return { ...made, secret: Redacted.value(secret) }
       }),
 
-      /** Applies a patch. Enabling counts against the limit and starts a new streak; disabling cancels waiting deliveries. */
+      /** Applies a patch. Enabling counts against the limit and starts a new streak; disabling cancels waiting deliveries; pausing holds them. */
       update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
-        const { disabling, enabling, href, known, moving } = yield* requireUpdatable(principal, webhookId, patch)
+        const { disabling, enabling, href, known, moving, status } = yield* requireUpdatable(principal, webhookId, patch)
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of
         // somebody who cannot read them.
         if (moving) {
           const unseen = sql`NOT EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})`
           yield* cancelWaiting(sql, webhookId, unseen)
         }
+        // A new URL may work where the old one did not.
+        if (moving) yield* holds.probeNow(sql, webhookId)
         if (enabling) {
           yield* sql`
             UPDATE webhook_health SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
-              several_deliveries = false, gone_at = NULL WHERE webhook_id = ${webhookId}`
+              several_deliveries = false, gone_at = NULL, down_failures = 0 WHERE webhook_id = ${webhookId}`
         }
-        if (disabling) yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
-        const status = patch.status ?? known.status
+        if (disabling) {
+          yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
+          yield* holds.forget(sql, webhookId)
+          yield* endRecoveries(sql, webhookId)
+        }
+        if (status === "PAUSED" && known.status !== "PAUSED") yield* holds.pause(sql, webhookId)
+        if (status === "ACTIVE" && known.status === "PAUSED") yield* holds.resume(sql, webhookId)
         yield* sql`
           UPDATE webhooks SET url = ${href}, event_kinds = ${patch.eventKinds ?? known.eventKinds}::text[],
             vault_ids = ${patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds}::text[],
@@ -165,6 +176,8 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       delete: Effect.fn("Webhooks.delete")(function* (principal: PrincipalState, webhookId: string) {
         yield* lock(principal, webhookId)
         yield* requestCancellation(sql, webhookId, "WEBHOOK_DELETED")
+        yield* holds.forget(sql, webhookId)
+        yield* endRecoveries(sql, webhookId)
         yield* sql`
           UPDATE webhooks SET deleted_at = now(), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),
             disabled_at = coalesce(disabled_at, now()), updated_at = now() WHERE id = ${webhookId}`

@@ -106,7 +106,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .annotate(OpenApi.Summary, "Update a webhook")
       .annotate(
         OpenApi.Description,
-        "A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are refused. A change of the URL, kinds or filter, and enabling, need the Developer role on every vault that the webhook then covers. Disabling cancels what waits; enabling begins a new streak."
+        "A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are refused. A change of the URL, kinds or filter, and enabling, need the Developer role on every vault that the webhook then covers. Disabling cancels what waits; enabling begins a new streak. Pausing holds deliveries, and what waits goes out oldest first when the webhook is ACTIVE again."
       )
   )
   .add(

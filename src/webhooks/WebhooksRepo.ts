@@ -28,6 +28,9 @@ interface HealthRow {
   readonly lastFailureAt: string | null
   readonly lastFailureResult: string | null
   readonly pendingDeliveries: number
+  readonly heldDeliveries: number
+  readonly holding: boolean
+  readonly nextProbeAt: string | null
   readonly delivered24h: number
   readonly failed24h: number
   readonly failingLong: boolean
@@ -89,9 +92,13 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
                 WHERE c.webhook_id = w.id AND c.last_success_at IS NOT NULL ORDER BY c.slot DESC LIMIT ${SHARDS}) n) AS "lastSuccessAt",
               (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.id AND d.status IN ('PENDING', 'RETRYING')
                 LIMIT ${COUNTED}) waiting) AS "pendingDeliveries",
+              (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.id AND d.status = 'HELD'
+                LIMIT ${COUNTED}) held) AS "heldDeliveries",
+              coalesce(hd.down, false) AS holding,
+              (SELECT hd.probe_at FROM webhooks a WHERE a.id = w.id AND a.status = 'ACTIVE') AS "nextProbeAt",
               coalesce(c.delivered, 0) AS "delivered24h", coalesce(c.failed, 0) AS "failed24h"
             FROM unnest(${webhookIds}::text[]) w (id)
-            LEFT JOIN webhook_health h ON h.webhook_id = w.id
+            LEFT JOIN webhook_health h ON h.webhook_id = w.id LEFT JOIN webhook_holds hd ON hd.webhook_id = w.id
             LEFT JOIN LATERAL (SELECT sum(k.delivered) AS delivered, sum(k.failed) AS failed FROM webhook_counters k
               WHERE k.webhook_id = w.id AND k.slot > clock_timestamp() - interval '24 hours') c ON true`,
           (rows) => Object.fromEntries(rows.map((row) => [row.id, healthOf(row)]))
@@ -106,13 +113,15 @@ const healthOf = (row: HealthRow): Health => {
   const { consecutiveFailures, failingLong, lastFailureAt, lastSuccessAt } = row
   const succeededLast = lastSuccessAt !== null && (lastFailureAt === null || lastSuccessAt >= lastFailureAt)
   return {
-    state: consecutiveFailures === 0 ? "HEALTHY" : failingLong ? "FAILING" : "DEGRADED",
+    state: row.holding ? "HOLDING" : consecutiveFailures === 0 ? "HEALTHY" : failingLong ? "FAILING" : "DEGRADED",
     consecutiveFailures,
     failingSince: row.failingSince,
     lastSuccessAt,
     lastFailureAt,
     lastResult: succeededLast ? "2xx" : row.lastFailureResult,
-    pendingDeliveries: row.pendingDeliveries,
+    pendingDeliveries: Math.min(COUNTED, row.pendingDeliveries + row.heldDeliveries),
+    heldDeliveries: row.heldDeliveries,
+    nextProbeAt: row.nextProbeAt,
     delivered24h: row.delivered24h,
     failed24h: row.failed24h
   }

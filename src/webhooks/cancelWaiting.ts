@@ -24,9 +24,14 @@ export interface PendingCancellation {
 export const SIGNALS_CHANNEL = "custody_signals",
   CANCELLATIONS_CHANNEL = "custody_cancellations"
 
-/** Whether a delivery `d` is to be canceled although its row does not say so yet. */
-export const isToBeCanceled = (sql: SqlClient.SqlClient): Statement.Fragment =>
+/** Whether a delivery `d` is to be canceled with its webhook, though its row does not say so yet. */
+const isOfCanceled = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`EXISTS (SELECT 1 FROM pending_cancellations pc WHERE pc.webhook_id = d.webhook_id AND pc.until >= d.created_at)`
+
+/** Why a delivery `d` to a webhook `w` is not to be sent, though its row does not say so yet; null where it is. */
+export const cancelReason = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
+  CASE WHEN w.deleted_at IS NOT NULL THEN 'WEBHOOK_DELETED' WHEN w.status = 'DISABLED' OR ${isOfCanceled(sql)} THEN 'WEBHOOK_DISABLED'
+    WHEN EXISTS (SELECT 1 FROM recoveries r WHERE r.id = d.recovery_id AND r.status = 'CANCELED') THEN 'MANUAL' END`
 
 /** Records in the transaction of the change that waiting deliveries are to be canceled. */
 export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string, reason: PendingCancellation["reason"]) =>
@@ -43,22 +48,28 @@ const cancelPart = (
 ) =>
   Effect.map(
     // Rows locked by another transaction are left for later: waiting for them could deadlock.
-    sql<{ found: number; last: string | null }>`
+    sql<{ found: number; last: string }>`
       WITH waiting AS MATERIALIZED (
         SELECT d.id, d.next_attempt_at FROM deliveries d
         WHERE d.webhook_id = ${webhookId} AND d.status IN ('PENDING', 'RETRYING') AND d.created_at <= ${until}::timestamptz
           AND d.next_attempt_at >= ${last}::timestamptz AND ${which}
         ORDER BY d.next_attempt_at LIMIT ${PART} FOR UPDATE SKIP LOCKED
+      ), held AS MATERIALIZED (
+        -- What is held has no due time, and what was ended of it does not stand in the way: it is taken from the oldest on.
+        SELECT d.id FROM deliveries d
+        WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND d.created_at <= ${until}::timestamptz AND ${which}
+        ORDER BY d.sequence LIMIT ${PART} FOR UPDATE SKIP LOCKED
       ), canceled AS (
         UPDATE deliveries d SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
-        FROM waiting w WHERE d.id = w.id AND d.status IN ('PENDING', 'RETRYING') RETURNING d.id
+        FROM (SELECT id FROM waiting UNION ALL SELECT id FROM held) w WHERE d.id = w.id AND d.status IN ('PENDING', 'RETRYING', 'HELD')
+        RETURNING d.id, d.started
       ), told AS (
-        INSERT INTO delivery_signals (delivery_id, signal, bulk) SELECT id, 'cancel', ${bulk} FROM canceled
+        INSERT INTO delivery_signals (delivery_id, signal, bulk) SELECT id, 'cancel', ${bulk} FROM canceled WHERE started
         ON CONFLICT (delivery_id, signal) DO NOTHING
       )
-      SELECT (SELECT count(*) FROM waiting) AS found, (SELECT max(next_attempt_at) FROM waiting) AS last,
-        pg_notify(${SIGNALS_CHANNEL}, 'cancel')`,
-    ([part]) => part ?? { found: 0, last: null }
+      SELECT greatest((SELECT count(*) FROM waiting), (SELECT count(*) FROM held)) AS found,
+        coalesce((SELECT max(next_attempt_at) FROM waiting), ${last}::timestamptz)::text AS last, pg_notify(${SIGNALS_CHANNEL}, 'cancel')`,
+    ([part]) => part ?? { found: 0, last }
   )
 
 /**
@@ -76,13 +87,15 @@ export const carryOut = Effect.fnUntraced(function* (
       cancelPart(sql, pending, { last, bulk: part * PART >= AT_ONCE, which: sql.literal("true") })
     )
     // failpoint: canceled-part
-    if (end === null || found < PART) break
+    if (found < PART) break
     last = end
     if (part * PART >= AT_ONCE) yield* Effect.sleep(Duration.times(took, 2))
   }
   const left = yield* sql`
-    SELECT 1 FROM deliveries d WHERE d.webhook_id = ${pending.webhookId} AND d.status IN ('PENDING', 'RETRYING')
-      AND d.created_at <= ${pending.until}::timestamptz LIMIT 1`
+    SELECT 1 WHERE EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${pending.webhookId} AND d.status IN ('PENDING', 'RETRYING')
+      AND d.created_at <= ${pending.until}::timestamptz)
+      OR EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${pending.webhookId} AND d.status = 'HELD'
+      AND d.created_at <= ${pending.until}::timestamptz)`
   if (left.length > 0) return false
   yield* sql`DELETE FROM pending_cancellations WHERE id = ${pending.id}`
   return true
@@ -98,7 +111,7 @@ export const pendingCancellations = (sql: SqlClient.SqlClient, webhookId?: strin
 export const cancelWaiting = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, webhookId: string, which: Statement.Fragment) {
   for (let last = "-infinity"; ; ) {
     const part = yield* cancelPart(sql, { webhookId, reason: "MANUAL", until: "infinity" }, { last, bulk: false, which })
-    if (part.last === null || part.found < PART) return
+    if (part.found < PART) return
     last = part.last
   }
 })

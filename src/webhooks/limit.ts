@@ -1,5 +1,5 @@
 /**
- * At most 20 active webhooks for each entity. Spec: Delivery contract 6. Decision D-29.
+ * At most 20 active or paused webhooks for each entity. Spec: Delivery contract 6. Decision D-29.
  */
 import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
@@ -18,7 +18,7 @@ export const requireRoom = Effect.fnUntraced(function* (sql: SqlClient.SqlClient
     SELECT pg_advisory_xact_lock(lock) FROM (
       SELECT DISTINCT hashtextextended('active webhooks of ' || id, 0) AS lock FROM unnest(${entityIds}::text[]) AS e (id) ORDER BY lock) locks`
   const full = yield* sql`
-    SELECT we.entity_id FROM webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status = 'ACTIVE'
+    SELECT we.entity_id FROM webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status IN ('ACTIVE', 'PAUSED')
     WHERE we.entity_id = ANY(${entityIds}) GROUP BY we.entity_id HAVING count(*) >= ${ACTIVE_PER_ENTITY} LIMIT 1`
   if (full.length > 0) {
     return yield* problem(

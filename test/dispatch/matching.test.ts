@@ -180,6 +180,7 @@ describe("Delivery", () => {
       nextAttemptAt: null,
       failureReason: null,
       replayedFromDeliveryId: null,
+      recoveryId: null,
       sequence: expect.any(Number),
       deliveredAt: time,
       createdAt: time

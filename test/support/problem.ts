@@ -22,6 +22,8 @@ const statuses: { readonly [code: string]: number } = {
   not_acceptable: 406,
   webhook_limit_reached: 409,
   webhook_disabled: 409,
+  recovery_running: 409,
+  recovery_ended: 409,
   rotation_limit_reached: 409,
   cursor_expired: 410,
   payload_too_large: 413,

@@ -65,6 +65,8 @@ describe("GET /v1/webhooks/{webhookId}", () => {
       lastFailureAt: null,
       lastResult: null,
       pendingDeliveries: 0,
+      heldDeliveries: 0,
+      nextProbeAt: null,
       delivered24h: 0,
       failed24h: 0
     })

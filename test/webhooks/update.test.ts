@@ -72,7 +72,7 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
       const answer = await patch(app, keys.owner, id, { description: "changed", [field]: value })
       expect([field, answer.status, answer.json.code, issues(answer)]).toEqual([field, 400, "invalid_body", [`${field} unknown_field`]])
     }
-    for (const status of ["x", "active", 1, "PAUSED"])
+    for (const status of ["x", "active", 1, "paused"])
       expect(issues(await patch(app, keys.owner, id, { status }))).toEqual(["status invalid"])
     for (const body of [[], null, 1, "x", [{ description: "changed" }]])
       expect(short(await patch(app, keys.owner, id, body))).toBe("400 invalid_body")

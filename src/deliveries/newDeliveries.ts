@@ -1,0 +1,39 @@
+/** Writing deliveries, numbered within their webhooks; those of a webhook that holds are held. C-2, C-5. */
+import type { SqlClient, Statement } from "@effect/sql"
+import { holdsOf } from "../webhooks/holds.ts"
+
+/** A delivery to be written. */
+export interface NewDelivery {
+  readonly id: string
+  readonly eventId: string
+  readonly webhookId: string
+  readonly organizationId: string
+  readonly kind: string
+  readonly vaultId: string | null
+  /** The delivery that it sends again, and the recovery that it is of. */
+  readonly replayedFrom?: string | null
+  readonly recoveryId?: string
+}
+
+/**
+ * Common table expressions that write deliveries in the order given, one that is there already not again; the last one is
+ * `written`, their rows. Each is due after `firstWait` seconds, or HELD.
+ */
+export const writing = (sql: SqlClient.SqlClient, deliveries: ReadonlyArray<NewDelivery>, firstWait: number): Statement.Fragment => sql`
+  ${holdsOf(sql, [...new Set(deliveries.map((_) => _.webhookId))])}, made AS MATERIALIZED (
+    SELECT d.*, row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.ord) AS nth
+    FROM unnest(${deliveries.map((_) => _.id)}::text[], ${deliveries.map((_) => _.eventId)}::text[], ${deliveries.map((_) => _.webhookId)}::text[],
+      ${deliveries.map((_) => _.organizationId)}::text[], ${deliveries.map((_) => _.kind)}::text[], ${deliveries.map((_) => _.vaultId)}::text[],
+      ${deliveries.map((_) => _.replayedFrom ?? null)}::text[], ${deliveries.map((_) => _.recoveryId ?? null)}::text[])
+      WITH ORDINALITY AS d (id, event_id, webhook_id, organization_id, kind, vault_id, replayed_from, recovery_id, ord)
+  ), numbered AS (
+    INSERT INTO webhook_sequences AS s (webhook_id, last) SELECT webhook_id, max(nth) FROM made GROUP BY webhook_id ORDER BY webhook_id
+    ON CONFLICT (webhook_id) DO UPDATE SET last = s.last + excluded.last RETURNING webhook_id, last
+  ), written AS (
+    INSERT INTO deliveries (id, event_id, webhook_id, organization_id, kind, vault_id, sequence, status, next_attempt_at, started,
+      replayed_from, recovery_id)
+    SELECT m.id, m.event_id, m.webhook_id, m.organization_id, m.kind, m.vault_id,
+      n.last - (max(m.nth) OVER (PARTITION BY m.webhook_id)) + m.nth, CASE WHEN h.webhook_id IS NULL THEN 'PENDING' ELSE 'HELD' END,
+      CASE WHEN h.webhook_id IS NULL THEN now() + make_interval(secs => ${firstWait}) END, h.webhook_id IS NULL, m.replayed_from, m.recovery_id
+    FROM made m JOIN numbered n USING (webhook_id) LEFT JOIN holds h USING (webhook_id) ON CONFLICT (id) DO NOTHING RETURNING *
+  )`

@@ -1,0 +1,130 @@
+/**
+ * Keeps what holds say true: holds the deliveries that waited when a webhook was paused or its endpoint went down, a part
+ * at a time; starts and wakes the workflows that probe and drain; cancels what was held for 31 days; and finds what is held
+ * without a hold, which a crash or an older version may leave. Any dispatcher goes on where another one was killed. C-5.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
+import { HOLD_DAYS } from "../webhooks/holds.ts"
+
+/** Deliveries of one part, and parts of one webhook at a time. */
+const PART = 200,
+  PARTS = 20
+/** Webhooks of one look. */
+const WEBHOOKS = 500
+/** A hold whose workflow did not look for so long although it was to is started again. */
+const LOST = "60 seconds"
+/** An attempt that began less than this ago may be under way: its delivery is held when it is over. */
+const UNDER_WAY = "15 seconds"
+
+export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const starter = yield* WorkflowStarter
+
+    /** Holds a part of what waits for a webhook. Returns how many waited, and how many of them it held. */
+    const part = (webhookId: string) => sql<{ waiting: number; held: number }>`
+      WITH kept AS MATERIALIZED (
+        SELECT h.webhook_id FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
+        WHERE h.webhook_id = ${webhookId} AND (h.down OR w.status = 'PAUSED') FOR KEY SHARE OF h
+      ), waiting AS MATERIALIZED (
+        SELECT d.id FROM kept JOIN deliveries d ON d.webhook_id = kept.webhook_id
+        WHERE d.status IN ('PENDING', 'RETRYING') ORDER BY d.next_attempt_at LIMIT ${PART} FOR UPDATE OF d SKIP LOCKED
+      ), held AS (
+        UPDATE deliveries d SET status = 'HELD', next_attempt_at = NULL FROM waiting w
+        WHERE d.id = w.id AND d.status IN ('PENDING', 'RETRYING') AND NOT EXISTS (
+          SELECT 1 FROM delivery_attempts t WHERE t.delivery_id = d.id AND t.result IS NULL AND t.at > clock_timestamp() - ${UNDER_WAY}::interval)
+        RETURNING d.id
+      )
+      SELECT (SELECT count(*) FROM waiting) AS waiting, (SELECT count(*) FROM held) AS held`
+
+    /** Holds what waits for a webhook; what has an attempt under way is left for the next time. */
+    const collect = (webhookId: string) =>
+      Effect.gen(function* () {
+        for (let count = 0; count < PARTS; count++) {
+          const [{ held, waiting } = { held: 0, waiting: 0 }] = yield* part(webhookId)
+          // failpoint: held-part
+          if (waiting === 0) {
+            // Unless another one came to wait meanwhile, the hold says again that it is to be collected.
+            yield* sql`
+              UPDATE webhook_holds SET collected = true WHERE webhook_id = ${webhookId} AND NOT EXISTS (
+                SELECT 1 FROM deliveries WHERE webhook_id = ${webhookId} AND status IN ('PENDING', 'RETRYING'))`
+            return
+          }
+          if (held === 0) return
+        }
+      })
+
+    return {
+      /** Holds what is still to be held. Returns whether there was anything. */
+      collect: Effect.flatMap(
+        sql<{ webhookId: string }>`
+          SELECT h.webhook_id AS "webhookId" FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
+          WHERE NOT h.collected AND (h.down OR w.status = 'PAUSED') ORDER BY h.seen_at LIMIT ${WEBHOOKS}`,
+        (rows) =>
+          Effect.as(
+            Effect.forEach(rows, ({ webhookId }) => collect(webhookId), { concurrency: 2, discard: true }),
+            rows.length > 0
+          )
+      ),
+
+      /** Starts and wakes the workflows of holds that have something to do. Returns whether there were any. */
+      tell: Effect.flatMap(
+        sql<{ webhookId: string; url: string; wake: number }>`
+          SELECT h.webhook_id AS "webhookId", w.url, h.wake FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
+          WHERE w.status = 'ACTIVE' AND (h.wake > h.told
+            OR h.seen_at < clock_timestamp() - ${LOST}::interval AND coalesce(h.probe_at, '-infinity') < clock_timestamp() - ${LOST}::interval)
+          ORDER BY h.seen_at LIMIT ${WEBHOOKS}`,
+        (rows) =>
+          Effect.forEach(
+            rows,
+            ({ url, wake, webhookId }) =>
+              starter.startHold(webhookId, url).pipe(
+                Effect.zipRight(sql`UPDATE webhook_holds SET told = greatest(told, ${wake}) WHERE webhook_id = ${webhookId}`),
+                Effect.catchAll((error) => Effect.logDebug("a hold's workflow could not be started", error))
+              ),
+            { concurrency: 8, discard: true }
+          ).pipe(Effect.as(rows.length > 0))
+      ),
+
+      /** Cancels what was held for too long, and holds again, or cancels, what is held without a hold. */
+      sweep: Effect.gen(function* () {
+        const rows = yield* sql<{ webhookId: string }>`
+          WITH RECURSIVE held (webhook_id) AS (
+            (SELECT webhook_id FROM deliveries WHERE status = 'HELD' ORDER BY webhook_id LIMIT 1)
+            UNION ALL
+            SELECT (SELECT d.webhook_id FROM deliveries d WHERE d.status = 'HELD' AND d.webhook_id > h.webhook_id ORDER BY d.webhook_id LIMIT 1)
+            FROM held h WHERE h.webhook_id IS NOT NULL
+          )
+          SELECT webhook_id AS "webhookId" FROM held WHERE webhook_id IS NOT NULL`
+        for (const { webhookId } of rows) {
+          yield* sql`
+            INSERT INTO webhook_holds (webhook_id, down) SELECT id, false FROM webhooks WHERE id = ${webhookId} AND status <> 'DISABLED'
+            ON CONFLICT (webhook_id) DO NOTHING`
+          yield* sql`
+            INSERT INTO pending_cancellations (webhook_id, reason, until)
+            SELECT id, CASE WHEN deleted_at IS NULL THEN 'WEBHOOK_DISABLED' ELSE 'WEBHOOK_DELETED' END, clock_timestamp()
+            FROM webhooks w WHERE w.id = ${webhookId} AND w.status = 'DISABLED'
+              AND NOT EXISTS (SELECT 1 FROM pending_cancellations p WHERE p.webhook_id = w.id)`
+          for (let count = PART; count === PART; ) {
+            const [{ ended } = { ended: 0 }] = yield* sql<{ ended: number }>`
+              WITH oldest AS MATERIALIZED (
+                SELECT d.id, d.created_at FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' ORDER BY d.sequence LIMIT ${PART}
+              ), expired AS (
+                UPDATE deliveries d SET status = 'CANCELED', failure_reason = 'EXPIRED' FROM oldest o
+                WHERE d.id = o.id AND d.status = 'HELD' AND o.created_at < now() - make_interval(days => ${HOLD_DAYS}) RETURNING d.id, d.started
+              ), told AS (
+                INSERT INTO delivery_signals (delivery_id, signal, bulk) SELECT id, 'cancel', true FROM expired WHERE started
+                ON CONFLICT (delivery_id, signal) DO NOTHING
+              )
+              SELECT count(*) AS ended FROM expired`
+            count = ended
+          }
+        }
+      })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,37 @@
+/** Starts and wakes the workflows of recoveries: of new ones, of those that were changed, and of those that were lost. C-4. */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
+
+/** Recoveries of one look. */
+const RECOVERIES = 500
+/** A recovery whose workflow did not look for so long is started again; the longest that it waits is a minute. */
+const LOST = "3 minutes"
+
+export class RecoveryKeeper extends Effect.Service<RecoveryKeeper>()("custody/RecoveryKeeper", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const starter = yield* WorkflowStarter
+    return {
+      /** Tells all there is to tell; what cannot be told now stays for the next time. Returns whether there was anything. */
+      tell: Effect.flatMap(
+        sql<{ id: string; webhookId: string; url: string; wake: number }>`
+          SELECT r.id, r.webhook_id AS "webhookId", w.url, r.wake FROM recoveries r JOIN webhooks w ON w.id = r.webhook_id
+          WHERE (r.status = 'RUNNING' OR r.canceling) AND (r.wake > r.told OR r.seen_at < clock_timestamp() - ${LOST}::interval)
+          ORDER BY r.id LIMIT ${RECOVERIES}`,
+        (rows) =>
+          Effect.forEach(
+            rows,
+            ({ id, url, wake, webhookId }) =>
+              starter.startRecovery(id, webhookId, url).pipe(
+                Effect.zipRight(sql`UPDATE recoveries SET told = greatest(told, ${wake}) WHERE id = ${id}`),
+                Effect.catchAll((error) => Effect.logDebug("a recovery's workflow could not be started", error))
+              ),
+            { concurrency: 8, discard: true }
+          ).pipe(Effect.as(rows.length > 0))
+      )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

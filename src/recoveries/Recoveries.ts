@@ -1,0 +1,163 @@
+/**
+ * What can be done to recoveries: create, pause, resume, cancel. A recovery is a row that its workflow goes by; whoever
+ * changes it locks the webhook's row first, as a change of the webhook does. C-4.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect, Option } from "effect"
+import { requireManage } from "../access/scopeMiddleware.ts"
+import { seesWebhook } from "../access/visibility.ts"
+import { type Action, actorOf, type Changes, record } from "../audit/AuditTrail.ts"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { transaction } from "../database/sql.ts"
+import { fieldIssue, invalidFields } from "../http/Body.ts"
+import { notFound, problem } from "../http/Problem.ts"
+import * as Id from "../values/Id.ts"
+import type { Webhook } from "../webhooks/Webhook.ts"
+import { columns } from "../webhooks/WebhooksRepo.ts"
+import { requireReadableKinds, requireWebhookScope } from "../webhooks/webhookScope.ts"
+import { RecoveriesRepo } from "./RecoveriesRepo.ts"
+import { type CreateRecovery, RECOVERY_DAYS } from "./Recovery.ts"
+
+const DAY = 86_400_000
+/** What the caller's clock may be off, in ms. */
+const LENIENT = 60_000
+/** How much earlier than its time an event's id may be, in ms. */
+const EARLIER = 60_000
+
+export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const repo = yield* RecoveriesRepo
+
+    const audit = (principal: PrincipalState, action: Action, recoveryId: string, changes: Changes = {}) =>
+      record(sql, [
+        {
+          organizationId: principal.organizationId,
+          actor: actorOf(principal),
+          action,
+          target: { type: "recovery", id: recoveryId },
+          changes
+        }
+      ])
+
+    const read = (principal: PrincipalState, recoveryId: string) =>
+      Effect.flatMap(repo.find(principal, recoveryId), Option.match({ onNone: () => Effect.fail(notFound()), onSome: Effect.succeed }))
+
+    /** The position before the organization's first event whose id is not older than a time, found by halving. */
+    const positionBefore = Effect.fnUntraced(function* (organizationId: string, at: number) {
+      const [bounds] = yield* sql<{ low: number | null; high: number }>`
+        SELECT (SELECT min(e.position) FROM events e WHERE e.organization_id = ${organizationId} AND e.position IS NOT NULL) AS low, s.position AS high
+        FROM event_streams s WHERE s.organization_id = ${organizationId}`
+      const from = Id.floor("evt", Math.max(0, at))
+      let low = (bounds?.low ?? 1) - 1,
+        high = bounds?.high ?? 0
+      const last = high
+      // Events up to `low` are older; the one at `high` + 1 is not.
+      while (low < high) {
+        const middle = Math.floor((low + high) / 2)
+        const [next] = yield* sql<{ id: string; position: number }>`
+          SELECT e.id, e.position FROM events e WHERE e.organization_id = ${organizationId} AND e.position > ${middle} ORDER BY e.position LIMIT 1`
+        if (next === undefined || next.id >= from) high = middle
+        else low = next.position
+      }
+      return { position: low, last }
+    })
+
+    const requireStretch = (since: string, until: string | undefined) =>
+      Effect.gen(function* () {
+        const now = Date.now()
+        const [from, to] = [Date.parse(since), Math.min(now, until === undefined ? now : Date.parse(until))]
+        if (from > to) return yield* invalidFields([fieldIssue("since", "must be before until, and before now")])
+        if (to - from > RECOVERY_DAYS * DAY + LENIENT)
+          return yield* invalidFields([fieldIssue("since", `must be at most ${RECOVERY_DAYS} days before until`)])
+        return new Date(to).toISOString()
+      })
+
+    /** The recovery's webhook locked, when the caller sees it and may manage webhooks. Fails once the recovery has ended. */
+    const lock = Effect.fnUntraced(function* (principal: PrincipalState, recoveryId: string) {
+      const rows = yield* sql`
+        SELECT w.id FROM webhooks w WHERE w.id = (SELECT r.webhook_id FROM recoveries r WHERE r.id = ${recoveryId}) AND w.deleted_at IS NULL
+          AND ${seesWebhook(sql, principal)} FOR SHARE`
+      if (rows.length === 0) return yield* notFound()
+      yield* requireManage(principal)
+      const [found] = yield* sql<{ status: string }>`SELECT status FROM recoveries WHERE id = ${recoveryId} FOR UPDATE`
+      if (found === undefined) return yield* notFound()
+      if (found.status === "COMPLETED" || found.status === "CANCELED")
+        return yield* problem("recovery_ended", "The recovery has already ended.")
+      return found.status
+    })
+
+    const change = (principal: PrincipalState, recoveryId: string, action: "recovery.paused" | "recovery.resumed" | "recovery.canceled") =>
+      transaction(sql)(
+        Effect.gen(function* () {
+          const before = yield* lock(principal, recoveryId)
+          const status = action === "recovery.paused" ? "PAUSED" : action === "recovery.resumed" ? "RUNNING" : "CANCELED"
+          if (status !== before) {
+            const ends = status === "CANCELED"
+            yield* sql`
+              UPDATE recoveries SET status = ${status}, canceling = ${ends}, completed_at = CASE WHEN ${ends} THEN now() END,
+                updated_at = now(), wake = wake + 1 WHERE id = ${recoveryId}`
+            yield* audit(principal, action, recoveryId, { status: { old: before, new: status } })
+          }
+          return yield* read(principal, recoveryId)
+        })
+      )
+
+    /** Refuses callers who do not see the webhook, then those who may not manage webhooks. */
+    const requireManageable = Effect.fn("Recoveries.requireManageable")(function* (principal: PrincipalState, webhookId: string) {
+      const rows =
+        yield* sql`SELECT w.id FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`
+      if (rows.length === 0) return yield* notFound()
+      yield* requireManage(principal)
+    })
+
+    return {
+      requireManageable,
+
+      /** A new recovery, which a dispatcher starts. To be run in a transaction. */
+      create: Effect.fn("Recoveries.create")(function* (principal: PrincipalState, webhookId: string, body: CreateRecovery) {
+        const [webhook] = yield* sql<Webhook>`
+          SELECT ${sql.literal(columns)} FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
+          FOR NO KEY UPDATE`
+        if (webhook === undefined) return yield* notFound()
+        yield* requireManage(principal)
+        const until = yield* requireStretch(body.since, body.until)
+        const kinds = body.eventKinds ?? null
+        if (kinds?.some((kind) => !webhook.eventKinds.includes(kind)) === true)
+          return yield* invalidFields([fieldIssue("eventKinds", "must list kinds that the webhook receives")])
+        const vaults = body.vaultIds ?? null
+        if (vaults !== null && webhook.vaultIds !== null && vaults.some((id) => webhook.vaultIds?.includes(id) !== true))
+          return yield* invalidFields([fieldIssue("vaultIds", "must list vaults that the webhook covers")])
+        yield* requireWebhookScope(sql, principal, webhook.entityIds, webhook.vaultIds)
+        if (vaults !== null) yield* requireWebhookScope(sql, principal, webhook.entityIds, vaults)
+        yield* requireReadableKinds(principal, webhook.eventKinds)
+        if (webhook.status === "DISABLED") return yield* problem("webhook_disabled", "The webhook is disabled. Enable it first.")
+        const running = yield* sql`SELECT 1 FROM recoveries WHERE webhook_id = ${webhookId} AND status IN ('RUNNING', 'PAUSED')`
+        if (running.length > 0)
+          return yield* problem("recovery_running", "A recovery of this webhook is still running. Wait for it, or cancel it.")
+        const { last, position } = yield* positionBefore(principal.organizationId, Date.parse(body.since) - EARLIER)
+        const id = Id.make("rec")
+        yield* sql`
+          INSERT INTO recoveries (id, webhook_id, organization_id, status, since, until, event_kinds, vault_ids, include, rate_per_second, position, last_position)
+          VALUES (${id}, ${webhookId}, ${principal.organizationId}, 'RUNNING', ${body.since}::timestamptz, ${until}::timestamptz, ${kinds}::text[],
+            ${vaults}::text[], ${body.include}::text[], ${body.ratePerSecond ?? null}, ${position}, ${last})`
+        yield* audit(principal, "recovery.created", id, {
+          webhookId: { old: null, new: webhookId },
+          since: { old: null, new: body.since },
+          until: { old: null, new: until },
+          include: { old: null, new: body.include }
+        })
+        return yield* read(principal, id)
+      }),
+
+      /** No more deliveries are created until it is resumed. */
+      pause: (principal: PrincipalState, recoveryId: string) => change(principal, recoveryId, "recovery.paused"),
+      /** Goes on where it was paused. */
+      resume: (principal: PrincipalState, recoveryId: string) => change(principal, recoveryId, "recovery.resumed"),
+      /** Ends it; its deliveries that wait are canceled afterwards, and none of them is sent in between. */
+      cancel: (principal: PrincipalState, recoveryId: string) => change(principal, recoveryId, "recovery.canceled")
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

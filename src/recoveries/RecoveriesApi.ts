@@ -1,0 +1,81 @@
+/** The contract of recoveries. C-4. */
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import { Schema } from "effect"
+import { InsufficientScope, OwnerRequired, WebhookReadable } from "../access/scopeMiddleware.ts"
+import { InvalidBody, PayloadTooLarge, UnsupportedMediaType } from "../http/Body.ts"
+import { IdempotencyHeaders, IdempotencyInProgress, IdempotencyKeyReused } from "../http/Idempotency.ts"
+import { Page, PageParams } from "../http/Page.ts"
+import { noQuery, pathId, query } from "../http/Parameters.ts"
+import { InvalidList, InvalidRequest, problems } from "../http/Problem.ts"
+import { webhookPath } from "../webhooks/WebhooksApi.ts"
+import { CreateRecovery, Recovery } from "./Recovery.ts"
+
+const NotRecoverable = problems("NotRecoverable", "recovery_running", "webhook_disabled")
+const RecoveryEnded = problems("RecoveryEnded", "recovery_ended")
+
+const recoveryPath = Schema.Struct({ recoveryId: pathId("recovery") })
+
+const command = <const Name extends string, const Verb extends string>(name: Name, verb: Verb, summary: string, description: string) =>
+  HttpApiEndpoint.post(name, `/webhook-recoveries/:recoveryId/${verb}`)
+    .setPath(recoveryPath)
+    .setUrlParams(noQuery)
+    .addSuccess(Recovery)
+    .addError(InvalidRequest)
+    .addError(InsufficientScope)
+    .addError(OwnerRequired)
+    .addError(RecoveryEnded)
+    .middleware(WebhookReadable)
+    .annotate(OpenApi.Summary, summary)
+    .annotate(OpenApi.Description, description)
+
+export class RecoveriesApi extends HttpApiGroup.make("recoveries")
+  .add(
+    HttpApiEndpoint.post("createRecovery", "/webhooks/:webhookId/recoveries")
+      .setPath(webhookPath)
+      .setUrlParams(noQuery)
+      .setHeaders(IdempotencyHeaders)
+      .setPayload(CreateRecovery)
+      .addSuccess(Recovery, { status: 202 })
+      .addError(InvalidBody)
+      .addError(PayloadTooLarge)
+      .addError(UnsupportedMediaType)
+      .addError(InsufficientScope)
+      .addError(OwnerRequired)
+      .addError(NotRecoverable)
+      .addError(IdempotencyInProgress)
+      .addError(IdempotencyKeyReused)
+      .middleware(WebhookReadable)
+      .annotate(OpenApi.Summary, "Recover missed events")
+      .annotate(
+        OpenApi.Description,
+        "Sends again, to the webhook as it is now, every event recorded in the stretch that was never DELIVERED to it. New events come first. Needs the Developer role on every vault that the webhook covers. One recovery of a webhook runs at a time. Accepts `Idempotency-Key`."
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("listRecoveries", "/webhooks/:webhookId/recoveries")
+      .setPath(webhookPath)
+      .setUrlParams(query(PageParams))
+      .addSuccess(Page(Recovery, "RecoveryPage"))
+      .addError(InvalidList)
+      .middleware(WebhookReadable)
+      .annotate(OpenApi.Summary, "List a webhook's recoveries")
+      .annotate(OpenApi.Description, "Newest first. Ended ones are kept for 31 days.")
+  )
+  .add(
+    HttpApiEndpoint.get("getRecovery", "/webhook-recoveries/:recoveryId")
+      .setPath(recoveryPath)
+      .setUrlParams(noQuery)
+      .addSuccess(Recovery)
+      .addError(InvalidRequest)
+      .middleware(WebhookReadable)
+      .annotate(OpenApi.Summary, "Get a recovery")
+      .annotate(OpenApi.Description, "One recovery with its progress.")
+  )
+  .add(command("pauseRecovery", "pause", "Pause a recovery", "No more deliveries are created until it is resumed. Those that wait go on."))
+  .add(command("resumeRecovery", "resume", "Resume a recovery", "Goes on where it was paused."))
+  .add(command("cancelRecovery", "cancel", "Cancel a recovery", "Ends it, and cancels its deliveries that wait."))
+  .annotate(OpenApi.Title, "Recoveries")
+  .annotate(
+    OpenApi.Description,
+    "Get back what a webhook missed: events that failed, were canceled, or had no delivery because the webhook was disabled, did not exist yet, or did not want their kind."
+  ) {}

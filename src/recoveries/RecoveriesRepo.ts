@@ -1,0 +1,82 @@
+/**
+ * Reads of recoveries: each carries the caller's visibility, and counts only deliveries whose events the caller sees. Counts
+ * are taken along an index by status and vault. C-4.
+ */
+import { SqlClient, type Statement } from "@effect/sql"
+import { Effect, Option } from "effect"
+import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { and, limit } from "../database/sql.ts"
+import type { Key } from "../http/Page.ts"
+import type { Recovery } from "./Recovery.ts"
+
+interface Row extends Omit<Recovery, "progress"> {
+  readonly all: boolean
+  readonly scanned: number
+  readonly counts: Readonly<Record<string, number>>
+}
+
+const recoveryOf = ({ all, completedAt, counts, createdAt, scanned, updatedAt, ...row }: Row): Recovery => {
+  const of = (...statuses: ReadonlyArray<string>) => statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
+  const created = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  return {
+    ...row,
+    progress: {
+      scanned: all ? scanned : created,
+      created,
+      delivered: of("DELIVERED"),
+      failed: of("FAILED"),
+      canceled: of("CANCELED"),
+      pending: of("PENDING", "RETRYING", "HELD")
+    },
+    createdAt,
+    updatedAt,
+    completedAt
+  }
+}
+
+export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/RecoveriesRepo", {
+  effect: Effect.map(SqlClient.SqlClient, (sql) => {
+    /** Recoveries `r` of webhooks `w`, with what the caller may see of their progress. */
+    const rows = (principal: PrincipalState, where: Statement.Fragment, order: Statement.Fragment) => sql<Row>`
+      SELECT r.id, r.webhook_id AS "webhookId", r.status, r.since, r.until, r.event_kinds AS "eventKinds", r.vault_ids AS "vaultIds", r.include,
+        r.rate_per_second AS "ratePerSecond", r.created_at AS "createdAt", r.updated_at AS "updatedAt", r.completed_at AS "completedAt", r.scanned,
+        NOT EXISTS (SELECT 1 FROM webhook_entities we JOIN vaults v ON v.entity_id = we.entity_id
+          WHERE we.webhook_id = w.id AND (w.vault_ids IS NULL OR v.id = ANY(w.vault_ids)) AND NOT (${seesVault(sql, principal, sql.literal("v.id"))})) AS all,
+        (SELECT coalesce(json_object_agg(c.status, c.count), '{}') FROM (
+          SELECT k.status, sum(k.count)::float8 AS count FROM (
+            SELECT d.status, d.vault_id, count(*) AS count FROM deliveries d
+            WHERE d.recovery_id = r.id AND d.vault_id IS NOT NULL GROUP BY d.status, d.vault_id
+            UNION ALL
+            SELECT d.status, NULL, count(*) FROM deliveries d JOIN events e ON e.id = d.event_id
+            WHERE d.recovery_id = r.id AND d.vault_id IS NULL AND ${seesEvent(sql, principal)} GROUP BY d.status
+          ) k WHERE k.vault_id IS NULL OR (${seesVault(sql, principal, sql.literal("k.vault_id"))}) GROUP BY k.status) c) AS counts
+      FROM (SELECT r.* FROM recoveries r JOIN webhooks w ON w.id = r.webhook_id WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)} AND ${where} ${order}) r
+      JOIN webhooks w ON w.id = r.webhook_id ${order}`
+
+    return {
+      /** A page of a webhook's recoveries; whether the caller sees the webhook is checked with it. */
+      list: (principal: PrincipalState, webhookId: string, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Recovery>> =>
+        Effect.orDie(
+          Effect.map(
+            rows(
+              principal,
+              sql`r.webhook_id = ${webhookId} ${and(sql, after !== null && sql`(r.created_at, r.id) < (${after[0]}::timestamptz, ${after[1]})`)}`,
+              sql`ORDER BY r.created_at DESC, r.id DESC ${limit(sql, take)}`
+            ),
+            (found) => found.map(recoveryOf)
+          )
+        ),
+
+      /** A recovery, unless the caller does not see its webhook or that is deleted. */
+      find: (principal: PrincipalState, recoveryId: string): Effect.Effect<Option.Option<Recovery>> =>
+        Effect.orDie(
+          Effect.map(rows(principal, sql`r.id = ${recoveryId}`, sql`LIMIT 1`), ([found]) =>
+            Option.map(Option.fromNullable(found), recoveryOf)
+          )
+        )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

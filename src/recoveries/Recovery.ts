@@ -1,0 +1,81 @@
+/** Recoveries of missed events, as the API takes and answers them. C-4. */
+import { Schema } from "effect"
+import { KindName } from "../events/Kind.ts"
+import { Timestamp, TimestampField } from "../values/Timestamp.ts"
+
+/** Longest stretch of the log that a recovery covers, in days. */
+export const RECOVERY_DAYS = 31
+/** Most deliveries a second that can be asked for. */
+export const MAX_RATE = 1_000
+
+/** What can be included: the last delivery failed, or was canceled, or there was none. */
+export const inclusions = ["FAILED", "CANCELED", "MISSED"] as const
+const Inclusion = Schema.Literal(...inclusions).annotations({
+  identifier: "RecoveryInclusion",
+  description: "FAILED, CANCELED: the last delivery of the event ended so; MISSED: there was none"
+})
+
+export const RecoveryStatus = Schema.Literal("RUNNING", "PAUSED", "COMPLETED", "CANCELED").annotations({
+  identifier: "RecoveryStatus",
+  description: "RUNNING; PAUSED: no more deliveries are created; COMPLETED: all that it created have ended; CANCELED"
+})
+
+const nullable = <A, I>(schema: Schema.Schema<A, I>, description: string) => Schema.NullOr(schema).annotations({ description })
+const count = (description: string) => Schema.Int.annotations({ description, jsonSchema: { type: "integer", minimum: 0, description } })
+
+/** A recovery: events that never were DELIVERED to a webhook, sent again. */
+export const Recovery = Schema.Struct({
+  id: Schema.String.annotations({ description: "Opaque, prefixed rec_", examples: ["rec_01jz0000000000000000000000"] }),
+  webhookId: Schema.String.annotations({ examples: ["whs_01jz0000000000000000000000"] }),
+  status: RecoveryStatus,
+  since: Timestamp.annotations({ description: "Events recorded from then on" }),
+  until: Timestamp.annotations({ description: "Events recorded up to then" }),
+  eventKinds: nullable(Schema.Array(Schema.String), "Only these kinds; null for all that the webhook receives"),
+  vaultIds: nullable(Schema.Array(Schema.String), "Only these vaults; null for all that the webhook covers"),
+  include: Schema.Array(Inclusion).annotations({ description: "Which events are sent again" }),
+  ratePerSecond: nullable(Schema.Int, "Most deliveries created a second; null: as fast as the endpoint takes them"),
+  progress: Schema.Struct({
+    scanned: count("Events that the webhook would receive and that were looked at so far"),
+    created: count("Deliveries that it created"),
+    delivered: count("Of those: DELIVERED"),
+    failed: count("Of those: FAILED"),
+    canceled: count("Of those: CANCELED"),
+    pending: count("Of those: still waiting")
+  }).annotations({
+    identifier: "RecoveryProgress",
+    description: "As far as the key sees the events. Where it does not see all that the webhook covers, scanned is the same as created."
+  }),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  completedAt: nullable(Timestamp, "When it was COMPLETED or CANCELED; null before")
+}).annotations({ identifier: "Recovery", title: "Recovery" })
+export type Recovery = typeof Recovery.Type
+
+const list = <A, I>(item: Schema.Schema<A, I>, most: number, what: string) =>
+  Schema.Array(item).pipe(
+    Schema.filter(
+      (values) =>
+        (values.length > 0 && values.length <= most && new Set(values).size === values.length) ||
+        `must list 1 to ${most} ${what}, each once`,
+      { jsonSchema: { minItems: 1, maxItems: most, uniqueItems: true } }
+    )
+  )
+
+/** Body of a creation. It may only narrow what the webhook receives. */
+export const CreateRecovery = Schema.Struct({
+  since: TimestampField.annotations({ description: "Events recorded from then on; at most 31 days before `until`" }),
+  until: Schema.optional(TimestampField.annotations({ description: "Events recorded up to then; now by default" })),
+  eventKinds: Schema.optional(list(KindName, 100, "kinds").annotations({ description: "Kinds that the webhook receives; all by default" })),
+  vaultIds: Schema.optional(
+    list(Schema.String, 1_000, "vaults").annotations({ description: "Vaults that the webhook covers; all by default" })
+  ),
+  include: Schema.optionalWith(list(Inclusion, inclusions.length, "of FAILED, CANCELED and MISSED"), { default: () => inclusions }),
+  ratePerSecond: Schema.optional(
+    Schema.Int.pipe(Schema.between(1, MAX_RATE)).annotations({
+      message: () => `must be a whole number from 1 to ${MAX_RATE}`,
+      jsonSchema: { type: "integer", minimum: 1, maximum: MAX_RATE },
+      description: "Most deliveries created a second; by default as fast as the endpoint takes them"
+    })
+  )
+}).annotations({ identifier: "CreateRecovery" })
+export type CreateRecovery = typeof CreateRecovery.Type

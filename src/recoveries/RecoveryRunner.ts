@@ -1,0 +1,251 @@
+/**
+ * A step of a recovery, as its workflow asks for it: looks at a part of the organization's events in the order of recording,
+ * creates deliveries of those that were missed, and makes their first attempts.
+ *
+ * A part is one transaction that moves the recovery's position on, and a delivery's id follows from its recovery and event, so
+ * whoever is killed when, none is created twice. Events that still wait to be dispatched are not looked at before that is
+ * done. New events come first: a recovery has one group of first attempts under way at a time, and leaves pauses. C-4.
+ */
+import { SqlClient } from "@effect/sql"
+import { Duration, Effect } from "effect"
+import type { RecoverOutcome, RecoverStep } from "../../workflows/contract.ts"
+import { transaction } from "../database/sql.ts"
+import { writing } from "../deliveries/newDeliveries.ts"
+import { firstWait } from "../deliveries/retrySchedule.ts"
+import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
+import { oldestId } from "../events/EventsRepo.ts"
+import { Settings } from "../settings/Settings.ts"
+import * as Id from "../values/Id.ts"
+import { cancelWaiting } from "../webhooks/cancelWaiting.ts"
+
+/** How long one step goes on, in ms; another recovery may wait for its place. */
+const STEP_MS = 10_000
+/** Events of one look, and deliveries of one part. */
+const LOOK = 500,
+  PART = 25
+/** Deliveries of a recovery that are held at the most: new events are sent behind them when the webhook goes on. */
+const HELD = 1_000
+/** A group of first attempts that takes longer than this is not waited for. */
+const GROUP_ENDS = "5 seconds"
+/** The pause after a part, as a multiple of what it took: the rest of the time is there for new events. */
+const PAUSE = 1
+/** Shortest and longest wait before looking again, in ms. */
+const SHORT_MS = 500,
+  LONG_MS = 60_000
+/** Workflows that are being started at once. */
+const STARTS = 8
+
+interface Row {
+  readonly webhookId: string
+  readonly organizationId: string
+  readonly status: string
+  readonly canceling: boolean
+  readonly ratePerSecond: number | null
+  readonly position: number
+  readonly lastPosition: number
+  readonly scanned: number
+  readonly created: number
+}
+
+interface Candidate {
+  readonly id: string
+  readonly position: number
+  readonly entityId: string
+  readonly kind: string
+  readonly vaultId: string | null
+  /** Whether the webhook would receive it; then what became of it. */
+  readonly matches: boolean
+  readonly reason: "FAILED" | "CANCELED" | "MISSED" | null
+  readonly replayedFrom: string | null
+}
+
+/** What a part did. */
+interface Part {
+  readonly toStart: ReadonlyArray<ToStart>
+  readonly created: number
+  /** Whether anything was looked at. */
+  readonly moved: boolean
+}
+
+export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/RecoveryRunner", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const starter = yield* WorkflowStarter
+    const { webhookFirstAttempts, webhookRetrySchedule } = yield* Settings
+
+    const read = (recoveryId: string) =>
+      Effect.map(
+        sql<Row>`
+          UPDATE recoveries SET seen_at = clock_timestamp() WHERE id = ${recoveryId}
+          RETURNING webhook_id AS "webhookId", organization_id AS "organizationId", status, canceling, rate_per_second AS "ratePerSecond",
+            position, last_position AS "lastPosition", scanned, created`,
+        ([row]) => row
+      )
+
+    /** Events behind the recovery's position and before the first that is not dispatched yet, with what became of each. */
+    const look = (recoveryId: string, { organizationId, webhookId }: Row) => sql<Candidate>`
+      WITH recovery AS MATERIALIZED (
+        SELECT r.*, least(r.last_position, coalesce(
+          (SELECT min(o.position) - 1 FROM event_outbox o WHERE o.organization_id = ${organizationId}), r.last_position)) AS upper
+        FROM recoveries r WHERE r.id = ${recoveryId}
+      ), seen AS MATERIALIZED (
+        SELECT e.id, e.position, e.entity_id, e.kind, e.vault_id, e.created_at, r.since, r.until, r.event_kinds, r.vault_ids
+        FROM recovery r CROSS JOIN LATERAL (
+          SELECT e.* FROM events e WHERE e.organization_id = ${organizationId} AND e.position > r.position AND e.position <= r.upper
+            AND e.id >= ${oldestId("evt")} ORDER BY e.position LIMIT ${LOOK}) e
+      )
+      SELECT s.id, s.position, s.entity_id AS "entityId", s.kind, s.vault_id AS "vaultId", w.id IS NOT NULL AS matches,
+        CASE WHEN w.id IS NULL OR b.delivered OR b.waiting THEN NULL ELSE coalesce(b.last_status, 'MISSED') END AS reason, b.last_id AS "replayedFrom"
+      FROM seen s
+      LEFT JOIN webhooks w ON w.id = ${webhookId} AND s.created_at BETWEEN s.since AND s.until
+        AND EXISTS (SELECT 1 FROM webhook_entities we WHERE we.webhook_id = w.id AND we.entity_id = s.entity_id)
+        AND s.kind = ANY(w.event_kinds) AND (s.event_kinds IS NULL OR s.kind = ANY(s.event_kinds))
+        AND (s.vault_id IS NULL OR ((w.vault_ids IS NULL OR s.vault_id = ANY(w.vault_ids)) AND (s.vault_ids IS NULL OR s.vault_id = ANY(s.vault_ids))))
+      LEFT JOIN LATERAL (
+        SELECT coalesce(bool_or(d.status = 'DELIVERED'), false) AS delivered, coalesce(bool_or(d.status IN ('PENDING', 'RETRYING', 'HELD')), false) AS waiting,
+          (array_agg(d.status ORDER BY d.created_at DESC, d.id DESC))[1] AS last_status, (array_agg(d.id ORDER BY d.created_at DESC, d.id DESC))[1] AS last_id
+        FROM deliveries d WHERE d.event_id = s.id AND d.webhook_id = w.id) b ON true
+      ORDER BY s.position`
+
+    /** Creates the next deliveries, at most so many, and moves the recovery on. Nothing once it does not run any more. */
+    const part = (recoveryId: string, most: number) =>
+      transaction(sql)(
+        Effect.gen(function* () {
+          const nothing: Part = { toStart: [], created: 0, moved: false }
+          // The webhook first, as a change of it does.
+          const [webhook] = yield* sql<{ url: string }>`
+            SELECT w.url FROM webhooks w WHERE w.id = (SELECT webhook_id FROM recoveries WHERE id = ${recoveryId}) AND w.status <> 'DISABLED' FOR SHARE`
+          const [recovery] = yield* sql<Row & { readonly include: ReadonlyArray<string>; readonly createdAt: string }>`
+            SELECT webhook_id AS "webhookId", organization_id AS "organizationId", status, canceling, rate_per_second AS "ratePerSecond",
+              position, last_position AS "lastPosition", scanned, created, include, created_at AS "createdAt"
+            FROM recoveries WHERE id = ${recoveryId} AND status = 'RUNNING' FOR UPDATE`
+          if (webhook === undefined || recovery === undefined) return nothing
+          const candidates = yield* look(recoveryId, recovery)
+          const chosen: Array<Candidate> = []
+          let position = recovery.position,
+            scanned = 0
+          for (const candidate of candidates) {
+            if (chosen.length === most) break
+            position = candidate.position
+            if (!candidate.matches) continue
+            scanned++
+            if (candidate.reason !== null && recovery.include.includes(candidate.reason)) chosen.push(candidate)
+          }
+          const { organizationId, webhookId } = recovery
+          const at = Date.parse(recovery.createdAt)
+          const deliveries = chosen.map(({ entityId, id, kind, replayedFrom, vaultId }) => ({
+            id: Id.derived("del", at, id, webhookId, recoveryId),
+            eventId: id,
+            webhookId,
+            organizationId,
+            entityId,
+            kind,
+            vaultId,
+            replayedFrom,
+            recoveryId,
+            url: webhook.url
+          }))
+          const written =
+            deliveries.length === 0
+              ? []
+              : yield* sql<{ id: string; status: string }>`
+                  WITH ${writing(sql, deliveries, firstWait(webhookRetrySchedule))} SELECT id, status FROM written`
+          if (candidates.length > 0)
+            yield* sql`
+              UPDATE recoveries SET position = ${position}, scanned = scanned + ${scanned}, created = created + ${written.length}, updated_at = now()
+              WHERE id = ${recoveryId}`
+          // failpoint: recovery-part
+          const starts = new Set(written.flatMap(({ id, status }) => (status === "HELD" ? [] : [id])))
+          return { toStart: deliveries.filter(({ id }) => starts.has(id)), created: written.length, moved: candidates.length > 0 }
+        })
+      )
+
+    /** Whether everything up to the end was looked at: what left the log meanwhile is not there to be looked at. */
+    const isOver = (recoveryId: string, { organizationId }: Row) =>
+      Effect.map(
+        sql`
+          SELECT 1 FROM recoveries r WHERE r.id = ${recoveryId} AND EXISTS (
+            SELECT 1 FROM events e WHERE e.organization_id = ${organizationId} AND e.position > r.position AND e.position <= r.last_position
+              AND e.id >= ${oldestId("evt")})`,
+        (rows) => rows.length === 0
+      )
+
+    /** Makes first attempts as the dispatcher does, in a group or each in a workflow of its own. What cannot be started the sweeper finds. */
+    const send = (deliveries: ReadonlyArray<ToStart>) =>
+      deliveries.length === 0
+        ? Effect.void
+        : (webhookFirstAttempts === "each" || firstWait(webhookRetrySchedule) > 0
+            ? Effect.forEach(deliveries, (delivery) => starter.start(delivery), { concurrency: STARTS, discard: true })
+            : Effect.flatMap(starter.startGroup(deliveries), (workflowId) => starter.ended(workflowId, GROUP_ENDS))
+          ).pipe(Effect.catchAll((error) => Effect.logDebug("deliveries of a recovery are started later", error)))
+
+    const waitingOf = (recoveryId: string, statuses: ReadonlyArray<string>, most: number) =>
+      Effect.map(
+        sql<{ count: number }>`
+          SELECT count(*) FROM (SELECT 1 FROM unnest(${statuses}::text[]) s (status) CROSS JOIN LATERAL (
+            SELECT 1 FROM deliveries d WHERE d.recovery_id = ${recoveryId} AND d.status = s.status LIMIT ${most}) d) waiting`,
+        ([row]) => row?.count ?? 0
+      )
+
+    const details = ({ created, scanned, status }: Row, more = "") =>
+      `${status}: looked at ${scanned} events, created ${created} deliveries${more}`
+    const wait = (row: Row, waitMs: number | null, idle: boolean, more = ""): RecoverOutcome => ({
+      next: "wait",
+      waitMs,
+      idle,
+      details: details(row, more)
+    })
+
+    /** Waits longer the longer nothing happens. */
+    const later = (waits: number) => Math.min(LONG_MS, SHORT_MS * 2 ** Math.min(waits, 10))
+
+    const cancel = Effect.fnUntraced(function* (recoveryId: string, row: Row) {
+      yield* cancelWaiting(sql, row.webhookId, sql`d.recovery_id = ${recoveryId}`)
+      if ((yield* waitingOf(recoveryId, ["PENDING", "RETRYING", "HELD"], 1)) > 0) return wait(row, SHORT_MS, false)
+      yield* sql`UPDATE recoveries SET canceling = false WHERE id = ${recoveryId}`
+      return { next: "ended", details: details(row) } satisfies RecoverOutcome
+    })
+
+    const run = Effect.fnUntraced(function* ({ recoveryId, waits }: RecoverStep) {
+      const until = performance.now() + STEP_MS
+      for (;;) {
+        const row = yield* read(recoveryId)
+        if (row === undefined) return { next: "ended", details: "the recovery is gone" } satisfies RecoverOutcome
+        if (row.canceling) return yield* cancel(recoveryId, row)
+        if (row.status === "PAUSED") return wait(row, null, false)
+        if (row.status !== "RUNNING") return { next: "ended", details: details(row) } satisfies RecoverOutcome
+        if (performance.now() > until) return wait(row, 0, false)
+        if ((yield* waitingOf(recoveryId, ["HELD"], HELD)) >= HELD) return wait(row, later(waits), true, "; the webhook holds deliveries")
+        const { ratePerSecond } = row
+        const [took, { created, moved }] = yield* Effect.timed(
+          Effect.tap(part(recoveryId, Math.min(PART, ratePerSecond ?? PART)), ({ toStart }) => send(toStart))
+        )
+        if (!moved) {
+          if (!(yield* isOver(recoveryId, row))) return wait(row, SHORT_MS, false, "; waits for events to be dispatched")
+          if ((yield* waitingOf(recoveryId, ["PENDING", "RETRYING", "HELD"], 1)) > 0)
+            return wait(row, later(waits), true, "; waits for its deliveries to end")
+          yield* sql`
+            UPDATE recoveries SET status = 'COMPLETED', completed_at = now(), updated_at = now() WHERE id = ${recoveryId} AND status = 'RUNNING'`
+          continue
+        }
+        if (created === 0) continue
+        const tookMs = Duration.toMillis(took)
+        yield* Effect.sleep(ratePerSecond === null ? tookMs * PAUSE : Math.max(0, (created / ratePerSecond) * 1_000 - tookMs))
+      }
+    })
+
+    return {
+      /** Takes the step. Fails when Postgres cannot be reached; it is taken again then. */
+      step: (input: RecoverStep) =>
+        Effect.gen(function* () {
+          if (input.cancel)
+            yield* sql`
+              UPDATE recoveries SET status = 'CANCELED', canceling = true, completed_at = now(), updated_at = now()
+              WHERE id = ${input.recoveryId} AND status IN ('RUNNING', 'PAUSED')`
+          return yield* run(input)
+        })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,214 @@
+/**
+ * A step of a hold, as its workflow asks for it: probes an endpoint that is down when that is due, or sends what was held,
+ * in the order of the deliveries' numbers. One step at a time takes deliveries of a webhook that are held, and nothing else
+ * attempts them, so none is attempted twice at a time.
+ *
+ * A probe is the oldest delivery. After the first few the oldest ones take turns, so that one that the endpoint never
+ * takes does not keep it on hold. What is drained begins with one delivery in flight, and twice as many after each round
+ * that succeeded, up to 8. One that fails goes on in a workflow of its own with its schedule. C-5.
+ */
+import { SqlClient } from "@effect/sql"
+import { Duration, Effect, Option } from "effect"
+import type { AttemptOutcome, HoldInput, HoldOutcome } from "../../workflows/contract.ts"
+import { toStart } from "../deliveries/toStart.ts"
+import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
+import { oldestId } from "../events/EventsRepo.ts"
+import { noticeTexts } from "../notifications/noticeTexts.ts"
+import { Settings } from "../settings/Settings.ts"
+import * as Id from "../values/Id.ts"
+import { hostOf } from "../webhooks/url.ts"
+import { AttemptRunner } from "./AttemptRunner.ts"
+import { PER_WEBHOOK } from "./EndpointLimiter.ts"
+
+/** How long one step goes on, in ms; another webhook may wait for its place. */
+const STEP_MS = 10_000
+/** Probes of the oldest delivery, after which the oldest so many take turns. */
+const OLDEST_PROBES = 4,
+  TURNS = 10
+/** Deliveries of a round at full width. */
+const ROUND = 64
+/** Waits after rounds of which none succeeded, in ms. */
+const FAILED_MS = [1_000, 2_000, 5_000, 10_000, 30_000] as const
+/** When to look again, in ms: for a delivery that is not held yet, and where there is no room at the endpoint. */
+const AGAIN_MS = 1_000
+
+interface Hold {
+  readonly active: boolean
+  readonly down: boolean
+  readonly collected: boolean
+  readonly probes: number
+  readonly probeInMs: number
+}
+
+interface Held {
+  readonly id: string
+  readonly sequence: number
+}
+
+/** What came of a delivery's turn. */
+type Turn = "delivered" | "failed" | "ended" | "again"
+
+export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const attempts = yield* AttemptRunner
+    const starter = yield* WorkflowStarter
+    const { webhookDisableAfter, webhookRetrySchedule } = yield* Settings
+    const waitsMs = webhookRetrySchedule.map(Duration.toMillis)
+    const texts = noticeTexts({ schedule: webhookRetrySchedule, disableAfter: webhookDisableAfter })
+
+    const read = (webhookId: string) =>
+      Effect.map(
+        sql<Hold>`
+          UPDATE webhook_holds h SET seen_at = clock_timestamp() FROM webhooks w WHERE h.webhook_id = ${webhookId} AND w.id = h.webhook_id
+          RETURNING w.status = 'ACTIVE' AS active, h.down, h.collected, h.probes,
+            coalesce(ceil(extract(epoch FROM h.probe_at - clock_timestamp()) * 1000), 0)::float8 AS "probeInMs"`,
+        ([hold]) => hold
+      )
+
+    const oldest = (webhookId: string, after: number, take: number) => sql<Held>`
+      SELECT d.id, d.sequence FROM deliveries d
+      WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND d.sequence > ${after} AND d.id >= ${oldestId("del")}
+      ORDER BY d.sequence LIMIT ${take}`
+
+    const waiting = (waitMs: number, pace: Pick<HoldInput, "width" | "failures">, details: string): HoldOutcome => ({
+      next: "wait",
+      waitMs: Math.max(0, Math.round(waitMs)),
+      width: pace.width,
+      failures: pace.failures,
+      details,
+      notices: []
+    })
+
+    const step = (webhookId: string, deliveryId: string, held: "probe" | "drain") =>
+      attempts.step({
+        deliveryId,
+        webhookId,
+        waitsMs,
+        after: 0,
+        jitter: Math.random(),
+        local: false,
+        cancel: false,
+        holds: true,
+        held
+      })
+
+    /** Ends the hold unless something is held after all; whoever writes a held delivery keeps the row meanwhile. */
+    const end = (webhookId: string) =>
+      sql.withTransaction(
+        Effect.gen(function* () {
+          const [hold] = yield* sql<{ url: string; email: string; since: string; delivered: number; noticed: boolean; down: boolean }>`
+            SELECT w.url, w.notification_email AS email, h.since, h.delivered, h.noticed, h.down FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
+            WHERE h.webhook_id = ${webhookId} AND w.status = 'ACTIVE' FOR UPDATE OF h`
+          if (hold === undefined) return []
+          const left = yield* oldest(webhookId, 0, 1)
+          if (left.length > 0) return undefined
+          yield* sql`DELETE FROM webhook_holds WHERE webhook_id = ${webhookId}`
+          if (!hold.noticed || hold.down) return []
+          const { body, subject } = texts.recovered({ webhookId, host: hostOf(hold.url), since: hold.since, count: hold.delivered })
+          const notices = yield* sql<{ id: string }>`
+            INSERT INTO notices (id, webhook_id, organization_id, cause, recipient, subject, body)
+            SELECT ${Id.make("ntc")}, w.id, w.organization_id, ${`recovered/${webhookId}/${hold.since}`}, ${hold.email}, ${subject}, ${body}
+            FROM webhooks w WHERE w.id = ${webhookId} ON CONFLICT (cause) DO NOTHING RETURNING id`
+          return notices.map(({ id }) => id)
+        })
+      )
+
+    const ended = (details: string, notices: ReadonlyArray<string> = []): HoldOutcome => ({ next: "ended", details, notices })
+
+    /** Ends the hold, or says that something is held after all. */
+    const finish = (webhookId: string, pace: Pick<HoldInput, "width" | "failures">) =>
+      Effect.map(end(webhookId), (notices) =>
+        notices === undefined ? waiting(0, pace, "draining") : ended("nothing is held any more", notices)
+      )
+
+    const probe = Effect.fnUntraced(function* ({ webhookId }: HoldInput, { collected, probes }: Hold) {
+      const pace = { width: 1, failures: 0 }
+      const candidates = yield* oldest(webhookId, 0, TURNS)
+      const chosen = candidates[probes < OLDEST_PROBES ? 0 : (probes - OLDEST_PROBES + 1) % Math.max(1, candidates.length)]
+      if (chosen === undefined)
+        return collected ? yield* finish(webhookId, pace) : waiting(AGAIN_MS, pace, "waits for deliveries to be held")
+      const outcome = yield* step(webhookId, chosen.id, "probe")
+      const now = yield* read(webhookId)
+      const notices = "notices" in outcome ? outcome.notices : []
+      const details = `probe ${probes + 1}: ${outcome.next === "delivered" ? outcome.result : outcome.next === "wait" ? outcome.result : "failed"}`
+      if (now === undefined) return ended(details, notices)
+      // An attempt that was interrupted, or for which there was no room, is made again soon; one that failed has its next time.
+      const again = outcome.next === "busy" || outcome.next === "wait" ? Math.min(outcome.waitMs, 30_000) : 0
+      return { ...waiting(now.down ? Math.max(now.probeInMs, again, now.probes === probes ? AGAIN_MS : 0) : 0, pace, details), notices }
+    })
+
+    /** A delivery's turn. One that goes on by itself is started unless it has a workflow, which is woken by a signal of its own. */
+    const turn = Effect.fnUntraced(function* (webhookId: string, { id }: Held, notices: Array<string>) {
+      const outcome: AttemptOutcome = yield* step(webhookId, id, "drain")
+      if ("notices" in outcome) notices.push(...outcome.notices)
+      switch (outcome.next) {
+        case "delivered":
+          return "delivered" satisfies Turn
+        case "failed":
+          return "failed" satisfies Turn
+        case "ended":
+          return "ended" satisfies Turn
+        case "wait": {
+          // A sender that died, or a proxy of ours that failed: the row is still held.
+          yield* sql`
+            UPDATE deliveries SET status = 'RETRYING', started = true, next_attempt_at = clock_timestamp() + ${outcome.waitMs} * interval '1 millisecond'
+            WHERE id = ${id} AND status = 'HELD'`
+          const [delivery] = yield* toStart(sql, [id])
+          if (delivery !== undefined) yield* starter.start(delivery, Option.none())
+          return "failed" satisfies Turn
+        }
+        default:
+          return "again" satisfies Turn
+      }
+    })
+
+    const drain = Effect.fnUntraced(function* ({ failures, webhookId, width }: HoldInput) {
+      const until = performance.now() + STEP_MS
+      const notices: Array<string> = []
+      let pace = { width, failures }
+      let after = 0
+      const done = (outcome: HoldOutcome): HoldOutcome => ({ ...outcome, notices: [...notices, ...outcome.notices] })
+      while (performance.now() < until) {
+        const hold = yield* read(webhookId)
+        if (hold === undefined || !hold.active || hold.down) break
+        const round = yield* oldest(webhookId, after, pace.width < PER_WEBHOOK ? pace.width : ROUND)
+        if (round.length === 0) {
+          const outcome = yield* finish(webhookId, pace)
+          if (outcome.next === "ended") return done(outcome)
+          // What came back was held again, or had no room.
+          if (after === 0) return done(waiting(AGAIN_MS, pace, "draining"))
+          after = 0
+          continue
+        }
+        const turns = yield* Effect.forEach(round, (held) => turn(webhookId, held, notices), { concurrency: pace.width })
+        after = round.at(-1)?.sequence ?? after
+        if (turns.includes("again")) return done(waiting(AGAIN_MS, pace, "waits for room at the endpoint"))
+        const failed = turns.filter((one) => one === "failed").length
+        const delivered = turns.filter((one) => one === "delivered").length
+        if (failed === 0) pace = { width: Math.min(PER_WEBHOOK, pace.width * 2), failures: 0 }
+        else if (delivered === 0) {
+          pace = { width: 1, failures: pace.failures + 1 }
+          return done(waiting(FAILED_MS[Math.min(pace.failures, FAILED_MS.length) - 1] ?? AGAIN_MS, pace, "the endpoint fails again"))
+        } else pace = { ...pace, failures: 0 }
+      }
+      return done(waiting(0, pace, `draining, ${pace.width} in flight`))
+    })
+
+    return {
+      /** Takes the step. Fails when Postgres or Temporal cannot be reached; it is taken again then. */
+      step: (input: HoldInput) =>
+        Effect.gen(function* () {
+          const hold = yield* read(input.webhookId)
+          if (hold === undefined) return ended("nothing is held any more")
+          // It is started again when the webhook is resumed.
+          if (!hold.active) return ended("the webhook is paused")
+          if (!hold.down) return yield* drain(input)
+          if (hold.probeInMs > 0) return waiting(hold.probeInMs, { width: 1, failures: 0 }, "the endpoint is down and is probed")
+          return yield* probe(input, hold)
+        })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

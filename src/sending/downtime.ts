@@ -1,0 +1,51 @@
+/**
+ * That an endpoint is down: which failures say so, and the hold that follows. All of it is run in the transaction that
+ * records a failure, which holds the webhook's row of `webhook_health`. C-5.
+ */
+import type { SqlClient, SqlError } from "@effect/sql"
+import { Effect } from "effect"
+import { FIRST_PROBE_SECONDS, PROBE_SECONDS } from "../webhooks/holds.ts"
+import type { Answer } from "./Answer.ts"
+import type { Recorded } from "./AttemptsRepo.ts"
+
+/** What a `Retry-After` to a probe is honoured up to, in seconds. */
+const RETRY_AFTER_SECONDS = 3_600
+/** Results that say that the endpoint is down, and not that it did not want this one delivery. */
+const DOWN: ReadonlySet<string> = new Set([
+  "timeout",
+  "dns_error",
+  "connection_refused",
+  "connection_reset",
+  "tls_error",
+  "network_error",
+  "5xx"
+])
+
+/** Whether a failure says that the endpoint is down. */
+export const says = ({ httpStatus, result }: Answer): boolean => DOWN.has(result) || httpStatus === 429
+
+/** Holds a webhook whose endpoint is down. Whether that is new and to be told of: once an hour at the most. */
+export const begin = (sql: SqlClient.SqlClient, webhookId: string): Effect.Effect<boolean, SqlError.SqlError> =>
+  Effect.map(
+    sql<{ tell: boolean }>`
+      INSERT INTO webhook_holds AS h (webhook_id, down, probe_at, noticed)
+      SELECT ${webhookId}, true, clock_timestamp() + make_interval(secs => ${FIRST_PROBE_SECONDS}), NOT EXISTS (
+        SELECT 1 FROM notices WHERE webhook_id = ${webhookId} AND cause LIKE 'held/%' AND created_at > now() - interval '1 hour')
+      ON CONFLICT (webhook_id) DO UPDATE SET down = true, probe_at = excluded.probe_at, probes = 0, collected = false, wake = h.wake + 1,
+        noticed = h.noticed OR excluded.noticed
+        WHERE NOT h.down
+      RETURNING (SELECT NOT EXISTS (SELECT 1 FROM notices WHERE webhook_id = ${webhookId} AND cause LIKE 'held/%'
+        AND created_at > now() - interval '1 hour')) AS tell`,
+    ([row]) => row?.tell === true
+  )
+
+/** When the next probe is due after one that failed: what the endpoint asks for is honoured, up to an hour. */
+export const postponeProbe = (sql: SqlClient.SqlClient, { answer, webhookId }: Recorded) => sql`
+  UPDATE webhook_holds SET probes = probes + 1, probe_at = clock_timestamp() + make_interval(secs => greatest(
+    (${PROBE_SECONDS}::int[])[least(probes + 1, ${PROBE_SECONDS.length})], ${Math.min(answer.retryAfterSeconds ?? 0, RETRY_AFTER_SECONDS)}))
+  WHERE webhook_id = ${webhookId} AND down`
+
+/** Has what comes late to a webhook that holds, an attempt that was under way, held with the rest. */
+export const collectLate = (sql: SqlClient.SqlClient, webhookId: string) => sql`
+  UPDATE webhook_holds h SET collected = false FROM webhooks w
+  WHERE h.webhook_id = ${webhookId} AND w.id = h.webhook_id AND h.collected AND (h.down OR w.status = 'PAUSED')`

@@ -1,0 +1,75 @@
+/**
+ * The streak of failures of a webhook: what decides about notices, the disable, and whether its endpoint is down. All of it is
+ * run in the transaction that records a failure. Decision D-23, C-5.
+ */
+import type { SqlClient } from "@effect/sql"
+import { Duration, Effect } from "effect"
+import { DOWN_ATTEMPTS, DOWN_SECONDS } from "../webhooks/holds.ts"
+import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
+import type { Recorded } from "./AttemptsRepo.ts"
+import { says } from "./downtime.ts"
+
+/** Time between two 410 answers after which an endpoint counts as gone, in minutes. */
+const GONE_MINUTES = 5
+/** A failure that comes more than so many hours after the one before begins a new streak. */
+const STREAK_GAP_HOURS = 48
+
+/** A streak as it is after a failure. */
+export interface Streak {
+  readonly consecutiveFailures: number
+  readonly failingSince: string
+  readonly severalDeliveries: boolean
+  /** Whether the streak is old enough to disable, to be told of, and whether a 410 came long enough ago. */
+  readonly disableDue: boolean
+  readonly noticeDue: boolean
+  readonly goneBefore: boolean
+  /** Whether the endpoint is down: enough failures in a row, of several deliveries, over long enough. */
+  readonly isDown: boolean
+  /** When its last failure was. */
+  readonly at: string
+}
+
+/**
+ * Takes the webhook's turn, before any delivery is touched, so that all failures take their locks in one order. Returns
+ * whether its streak is stale.
+ */
+export const takeTurn = (sql: SqlClient.SqlClient, webhookId: string) =>
+  Effect.map(
+    sql<{ stale: boolean }>`
+      SELECT consecutive_failures > 0 AND last_failure_at < clock_timestamp() - make_interval(hours => ${STREAK_GAP_HOURS}) AS stale
+      FROM webhook_health WHERE webhook_id = ${webhookId} FOR UPDATE`,
+    ([row]) => row?.stale ?? false
+  )
+
+/** Ends a streak whose last failure is long ago: the next failure begins a new one. */
+export const end = (sql: SqlClient.SqlClient, webhookId: string) => sql`
+  UPDATE webhook_health SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
+    several_deliveries = false, gone_at = NULL, down_failures = 0 WHERE webhook_id = ${webhookId}`
+
+/** Counts the failure and returns the streak as it is now. */
+export const count = (sql: SqlClient.SqlClient, { answer, deliveryId, webhookId }: Recorded, webhookDisableAfter: Duration.Duration) =>
+  Effect.map(
+    sql<Streak>`
+      INSERT INTO webhook_health AS h (webhook_id, consecutive_failures, failing_since, first_failed_delivery, gone_at, last_failure_at,
+        last_failure_result, down_failures, down_since, down_delivery)
+      VALUES (${webhookId}, 1, clock_timestamp(), ${deliveryId}, CASE WHEN ${answer.httpStatus === 410} THEN clock_timestamp() END,
+        clock_timestamp(), ${answer.result}, ${says(answer) ? 1 : 0}, clock_timestamp(), ${deliveryId})
+      ON CONFLICT (webhook_id) DO UPDATE SET consecutive_failures = h.consecutive_failures + 1,
+        failing_since = coalesce(h.failing_since, clock_timestamp()),
+        first_failed_delivery = coalesce(h.first_failed_delivery, excluded.first_failed_delivery),
+        several_deliveries = h.several_deliveries OR coalesce(h.first_failed_delivery <> excluded.first_failed_delivery, false),
+        gone_at = coalesce(h.gone_at, excluded.gone_at), last_failure_at = clock_timestamp(), last_failure_result = excluded.last_failure_result,
+        -- A row of such failures is ended by any other answer, as by a 2xx.
+        down_failures = CASE WHEN ${says(answer)} THEN h.down_failures + 1 ELSE 0 END,
+        down_since = CASE WHEN h.down_failures > 0 THEN h.down_since ELSE clock_timestamp() END,
+        down_delivery = CASE WHEN h.down_failures > 0 THEN h.down_delivery ELSE excluded.down_delivery END,
+        down_several = h.down_failures > 0 AND (h.down_several OR h.down_delivery <> excluded.down_delivery)
+      RETURNING consecutive_failures AS "consecutiveFailures", failing_since AS "failingSince", several_deliveries AS "severalDeliveries",
+        consecutive_failures >= ${STREAK_ATTEMPTS}
+          AND failing_since <= clock_timestamp() - ${Duration.toMillis(webhookDisableAfter)} * interval '1 millisecond' AS "disableDue",
+        consecutive_failures >= ${STREAK_ATTEMPTS} AND failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}) AS "noticeDue",
+        coalesce(gone_at <= clock_timestamp() - make_interval(mins => ${GONE_MINUTES}), false) AS "goneBefore",
+        down_failures >= ${DOWN_ATTEMPTS} AND down_several AND down_since <= clock_timestamp() - make_interval(secs => ${DOWN_SECONDS}) AS "isDown",
+        last_failure_at AS at`,
+    ([row]) => row
+  )

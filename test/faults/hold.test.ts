@@ -1,0 +1,70 @@
+/**
+ * Pausing a webhook with a large backlog, and sending it again when it is resumed, while the process is killed: everything is
+ * held, everything is sent, and what is sent twice is what was in flight. C-5.
+ */
+import { expect, test } from "bun:test"
+import { useApp } from "../support/app.ts"
+import { happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
+import { transaction } from "../support/records.ts"
+import { long, report } from "./Rig.ts"
+
+const receiver = useReceiver()
+const ALL = ["api", "worker", "dispatcher"]
+const app = useApp(ALL, () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1h", WEBHOOK_HOLD: "off" }))
+const EVENTS = long ? 20_000 : 1_200
+const KILLS = long ? 10 : 2
+
+const counted = async (id: string) => {
+  const rows = await app.sql("SELECT status, count(*)::int AS count FROM deliveries WHERE webhook_id = $1 GROUP BY status", [id])
+  return Object.fromEntries(rows.map(({ count, status }) => [String(status), Number(count)]))
+}
+
+test(`C-5: ${EVENTS} deliveries are held and drained, and the process is killed ${KILLS} times meanwhile`, async () => {
+  const key = await settle(app, 1)
+  let down = true
+  receiver.on("/hook", () => new Response("", { status: down ? 500 : 200 }))
+  const { id } = await webhookOf(app, key, 0, receiver.url("/hook"))
+  await app.feed(Array.from({ length: EVENTS }, (_, number) => transaction("vault_0", 10_000 + number)))
+  await until("first attempts", async () => (await counted(id))["RETRYING"] === EVENTS, 300)
+  await app.main?.end()
+  app.main = await app.start(["api"])
+  expect((await app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { status: "PAUSED" } })).status).toBe(200)
+  await app.main.end()
+  const killed = await app.start(ALL, { FAIL_AT: "held-part:3" })
+  app.main = killed
+  await until("its end", () => killed.child.signalCode === "SIGKILL", 60)
+  const some = await counted(id)
+  expect(some["HELD"]).toBeGreaterThan(0)
+  expect(some["RETRYING"]).toBeGreaterThan(0)
+  app.main = await app.start(ALL)
+  await until("everything is held", async () => (await counted(id))["HELD"] === EVENTS, 60)
+  down = false
+  const before = receiver.to("/hook").length
+  const startedAt = performance.now()
+  expect((await app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { status: "ACTIVE" } })).status).toBe(200)
+  for (let kill = 1; kill <= KILLS; kill++) {
+    await until("a part", async () => receiver.to("/hook").length - before > (EVENTS / (KILLS + 1)) * kill, 120)
+    await app.main.end("SIGKILL")
+    app.main = await app.start(ALL)
+  }
+  await until("everything is delivered", async () => (await counted(id))["DELIVERED"] === EVENTS, 240)
+  const seconds = (performance.now() - startedAt) / 1_000
+  const requests = receiver.to("/hook").slice(before)
+  const [row] = await app.sql(
+    "SELECT count(*)::int AS attempts FROM delivery_attempts t JOIN deliveries d ON d.id = t.delivery_id WHERE d.webhook_id = $1 AND t.number > 1",
+    [id]
+  )
+  const repeated = requests.length - new Set(requests.map(({ headers }) => headers["webhook-id"])).size
+  report("held and drained", { events: EVENTS, kills: KILLS, perSecond: Math.round(EVENTS / seconds), repeated })
+  expect(new Set(requests.map(({ headers }) => headers["webhook-id"])).size).toBe(EVENTS)
+  expect(repeated).toBeLessThanOrEqual(8 * KILLS)
+  // Each request has its row; what was begun and not sent when the process died has one, too.
+  expect(Number(row?.["attempts"])).toBeGreaterThanOrEqual(requests.length)
+  expect(Number(row?.["attempts"])).toBeLessThanOrEqual(requests.length + 8 * KILLS)
+  await until("the end of the hold", async () => (await app.sql("SELECT 1 FROM webhook_holds")).length === 0, 60)
+  // Workflows that waited have ended, and the next event is sent as ever.
+  await until("signals", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0, 60)
+  await happen(app, [0])
+  await until("the next event", async () => (await counted(id))["DELIVERED"] === EVENTS + 1, 30)
+}, 900_000)

@@ -1,0 +1,75 @@
+/**
+ * A recovery whose processes are killed, and that is paused and resumed meanwhile: each event that was missed gets exactly one
+ * delivery of it, all are delivered, and the counts agree with the receiver's and with the rows. C-4.
+ */
+import { expect, test } from "bun:test"
+import { useApp } from "../support/app.ts"
+import { settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
+import { transaction } from "../support/records.ts"
+import { long, report } from "./Rig.ts"
+
+const receiver = useReceiver()
+const ALL = ["api", "worker", "dispatcher"]
+const app = useApp(ALL, () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,1s,5s" }))
+const EVENTS = long ? 20_000 : 600
+const KILLS = long ? 10 : 2
+
+test(`C-4: a recovery of ${EVENTS} missed events is killed ${KILLS} times, paused and resumed, and sends each of them`, async () => {
+  const key = await settle(app, 1)
+  await app.feed(Array.from({ length: EVENTS }, (_, number) => transaction("vault_0", 50_000 + number)))
+  await until("the outbox", async () => (await app.sql("SELECT 1 FROM event_outbox LIMIT 1")).length === 0)
+  // One in twenty is refused at first, so that retries are under way as well.
+  receiver.on(
+    "/hook",
+    ({ headers }, count) => new Response("", { status: headers["x-service-attempt"] === "1" && count % 20 === 0 ? 500 : 200 })
+  )
+  const { id } = await webhookOf(app, key, 0, receiver.url("/hook"))
+  const since = new Date(Date.now() - 3_600_000).toISOString()
+  const created = await app.request("POST", `/v1/webhooks/${id}/recoveries`, { key, body: { since } })
+  expect(created.status).toBe(202)
+  const path = `/v1/webhook-recoveries/${created.json.id}`
+  const sent = () => new Set(receiver.to("/hook").map(({ headers }) => headers["webhook-id"])).size
+  await app.main?.end()
+  const startedAt = performance.now()
+  // In the middle of the transaction of a part.
+  const first = await app.start(ALL, { FAIL_AT: "recovery-part:3" })
+  app.main = first
+  await until("its end", () => first.child.signalCode === "SIGKILL", 60)
+  app.main = await app.start(ALL)
+  for (let kill = 1; kill <= KILLS; kill++) {
+    await until("a part", () => sent() > (EVENTS / (KILLS + 1)) * kill, 300)
+    expect((await app.request("POST", `${path}/pause`, { key })).json.status).toBe("PAUSED")
+    await app.main.end("SIGKILL")
+    app.main = await app.start(ALL)
+    expect((await app.request("POST", `${path}/resume`, { key })).json.status).toBe("RUNNING")
+  }
+  const recovery = await until(
+    "its end",
+    async () => {
+      const { json } = await app.get(path, key)
+      return json.status === "COMPLETED" && json
+    },
+    600
+  )
+  const seconds = (performance.now() - startedAt) / 1_000
+  expect(recovery.progress).toEqual({ scanned: EVENTS, created: EVENTS, delivered: EVENTS, failed: 0, canceled: 0, pending: 0 })
+  const [rows] = await app.sql(
+    "SELECT count(*)::int AS deliveries, count(DISTINCT event_id)::int AS events, max(sequence)::int AS last FROM deliveries WHERE recovery_id = $1 AND status = 'DELIVERED'",
+    [recovery.id]
+  )
+  expect(rows).toEqual({ deliveries: EVENTS, events: EVENTS, last: EVENTS })
+  expect(sent()).toBe(EVENTS)
+  const [row] = await app.sql("SELECT count(*)::int AS attempts FROM delivery_attempts")
+  const requests = receiver.to("/hook").length
+  report("a recovery that is killed", {
+    events: EVENTS,
+    kills: KILLS + 1,
+    perSecond: Math.round(EVENTS / seconds),
+    requests,
+    attempts: row?.["attempts"]
+  })
+  // Each request has its row; what was begun and not sent when the process died has one, too.
+  expect(Number(row?.["attempts"])).toBeGreaterThanOrEqual(requests)
+  expect(Number(row?.["attempts"])).toBeLessThanOrEqual(requests + 8 * (KILLS + 1))
+}, 1_200_000)

@@ -1,0 +1,50 @@
+/**
+ * A webhook whose deliveries are held because its endpoint is down: probes it, and sends what waits once a probe succeeded
+ * or the webhook was resumed. It ends when nothing is held. What it goes by is in the database; a hold whose workflow was
+ * lost is started again from there. C-5.
+ */
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineSignal,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo
+} from "@temporalio/workflow"
+import { announce } from "./announce.ts"
+import { type Activities, type HoldInput, holdQueueOf, signals } from "./contract.ts"
+
+export const wakeHold = defineSignal(signals.wake)
+
+export async function hold(input: HoldInput): Promise<string> {
+  const activities = proxyActivities<Activities>({
+    taskQueue: holdQueueOf(workflowInfo().taskQueue),
+    startToCloseTimeout: "6 hours",
+    heartbeatTimeout: "4 seconds",
+    retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" }
+  })
+  let woken = false
+  const wakeHandler = () => {
+    woken = true
+  }
+  setHandler(wakeHold, wakeHandler, {
+    description: "Looks again whether the endpoint is to be probed, or what is held may be sent. The service sends it."
+  })
+  let { failures, width } = input
+  for (;;) {
+    woken = false
+    const outcome = await CancellationScope.nonCancellable(() => activities.hold({ webhookId: input.webhookId, width, failures }))
+    setCurrentDetails(outcome.details)
+    if (outcome.notices.length > 0) await CancellationScope.nonCancellable(() => announce(outcome.notices))
+    if (outcome.next === "ended") {
+      if (woken) continue
+      return outcome.details
+    }
+    failures = outcome.failures
+    width = outcome.width
+    if (outcome.waitMs > 0) await condition(() => woken, outcome.waitMs)
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof hold>({ webhookId: input.webhookId, width, failures })
+  }
+}

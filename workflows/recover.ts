@@ -1,0 +1,58 @@
+/**
+ * A recovery: creates deliveries of what a webhook missed, a part at a time, until all was looked at and all that it created
+ * has ended. What it goes by is in the database; canceling the workflow cancels the recovery. C-4.
+ */
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo
+} from "@temporalio/workflow"
+import { type Activities, type RecoverInput, recoveryQueueOf, signals } from "./contract.ts"
+
+export const wakeRecovery = defineSignal(signals.wake)
+
+export async function recover({ recoveryId }: RecoverInput): Promise<string> {
+  const activities = proxyActivities<Activities>({
+    taskQueue: recoveryQueueOf(workflowInfo().taskQueue),
+    startToCloseTimeout: "6 hours",
+    heartbeatTimeout: "4 seconds",
+    retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" }
+  })
+  let woken = false
+  const wakeHandler = () => {
+    woken = true
+  }
+  setHandler(wakeRecovery, wakeHandler, { description: "Looks again how the recovery stands. The service sends it." })
+  /** The cancellation that was asked for, kept to end as Canceled. */
+  let canceled: unknown
+  let waits = 0
+  for (;;) {
+    woken = false
+    const step = { recoveryId, waits, cancel: canceled !== undefined }
+    const outcome = await CancellationScope.nonCancellable(() => activities.recover(step))
+    setCurrentDetails(outcome.details)
+    if (outcome.next === "ended") {
+      if (canceled !== undefined) throw canceled
+      if (woken) continue
+      return outcome.details
+    }
+    waits = outcome.idle ? waits + 1 : 0
+    const { waitMs } = outcome
+    try {
+      if (waitMs === null) await condition(() => woken)
+      else if (waitMs > 0) await condition(() => woken, waitMs)
+      if (CancellationScope.current().consideredCancelled) await CancellationScope.current().cancelRequested
+    } catch (error) {
+      if (!isCancellation(error)) throw error
+      canceled = error
+      continue
+    }
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof recover>({ recoveryId })
+  }
+}
