@@ -10,6 +10,7 @@ import { doctor } from "./commands/doctor.ts"
 import { ending } from "./commands/exit.ts"
 import { asksForHelp, helpText, program } from "./commands/help.ts"
 import { keys } from "./commands/keys.ts"
+import { listen } from "./commands/listen.ts"
 import { load } from "./commands/load.ts"
 import { secrets } from "./commands/reencrypt.ts"
 import { migrate, start } from "./commands/start.ts"
@@ -34,6 +35,7 @@ const commands = [
   Command.provide(users, base),
   Command.provide(statements, base),
   Command.provide(demo, base),
+  listen,
   verify,
   // The doctor reads the settings itself: those that do not fit are what it is asked about.
   doctor

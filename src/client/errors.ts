@@ -12,6 +12,8 @@ export interface Problem<Code extends string = string> {
   readonly requestId: string
   /** The invalid fields, if any. */
   readonly errors: ReadonlyArray<FieldIssue>
+  /** Of `cursor_expired`: the oldest place of the event feed to go on from. */
+  readonly oldestCursor?: string | undefined
 }
 
 /** The API refused or failed. `code` says why; {@link isCustodyError} narrows it. */
@@ -23,6 +25,7 @@ export class CustodyError<Code extends string = ErrorCode> extends Error impleme
   readonly detail: string
   readonly requestId: string
   readonly errors: ReadonlyArray<FieldIssue>
+  readonly oldestCursor: string | undefined
   /** Seconds after which the API asks to be tried again, where it says so. */
   readonly retryAfter: number | undefined
 
@@ -34,6 +37,7 @@ export class CustodyError<Code extends string = ErrorCode> extends Error impleme
     this.detail = problem.detail
     this.requestId = problem.requestId
     this.errors = problem.errors
+    this.oldestCursor = problem.oldestCursor
     this.retryAfter = retryAfter
   }
 }

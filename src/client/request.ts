@@ -48,7 +48,8 @@ export interface Call {
 /** Longest wait before a try, in milliseconds. */
 const LONGEST_WAIT = 30_000
 
-const queryOf = (query: Readonly<Record<string, unknown>>): string => {
+/** A query as it stands in the address, `?` included; absent values are left out. */
+export const queryOf = (query: Readonly<Record<string, unknown>>): string => {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined && one !== null) parameters.append(name, String(one))
@@ -62,7 +63,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
 /** The error that an answer stands for. */
-const errorOf = (response: Response, text: string): Error => {
+export const errorOf = (response: Response, text: string): Error => {
   let problem: unknown
   try {
     problem = JSON.parse(text)
@@ -70,7 +71,7 @@ const errorOf = (response: Response, text: string): Error => {
     problem = undefined
   }
   if (!isRecord(problem) || typeof problem["code"] !== "string" || typeof problem["requestId"] !== "string") {
-    const message = `${response.url} answered ${response.status}with a response that is not the API's`
+    const message = `${response.url} answered ${response.status} with a response that is not the API's`
     return new NoAnswerError("unexpected_answer", message, { status: response.status })
   }
   const after = Number(response.headers.get("retry-after") ?? Number.NaN)
@@ -81,7 +82,8 @@ const errorOf = (response: Response, text: string): Error => {
       title: textOf(problem["title"]),
       detail: textOf(problem["detail"]),
       requestId: problem["requestId"],
-      errors: Array.isArray(problem["errors"]) ? problem["errors"] : []
+      errors: Array.isArray(problem["errors"]) ? problem["errors"] : [],
+      oldestCursor: typeof problem["oldestCursor"] === "string" ? problem["oldestCursor"] : undefined
     },
     Number.isFinite(after) ? after : undefined
   )
@@ -98,7 +100,8 @@ const waitBefore = (attempt: number, error: unknown): number => {
   return asked === undefined ? Math.random() * 250 * 2 ** attempt : asked * 1_000
 }
 
-const pause = (millis: number, signal: AbortSignal | undefined): Promise<void> =>
+/** Waits, unless the caller gives up first: then it rejects. */
+export const pause = (millis: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer)

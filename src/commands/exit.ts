@@ -38,6 +38,9 @@ export class NotComplete extends Data.TaggedError("NotComplete")<{ readonly mess
 /** Whether the events of an entity are complete could not be checked. */
 export class NotVerified extends Data.TaggedError("NotVerified")<{ readonly message: string }> {}
 
+/** The events of a deployment cannot be followed: it refuses (1), or cannot be reached (5). */
+export class NotFollowed extends Data.TaggedError("NotFollowed")<{ readonly code: 1 | 5; readonly message: string }> {}
+
 /** The codes of failures that say in words what is wrong. */
 const codes = {
   NotVerified: 2,
@@ -82,6 +85,7 @@ export const ending = async (exit: Exit.Exit<unknown, unknown>): Promise<{ reado
   // @effect/cli has printed what is wrong with the command line.
   if (ValidationError.isValidationError(error)) return { code: 2, message: "" }
   if (error instanceof Unwell) return { code: error.code, message: "" }
+  if (error instanceof NotFollowed) return { code: error.code, message: error.message }
   const tag = error instanceof Error && "_tag" in error ? String(error._tag) : ""
   if (error instanceof Error && hasCode(tag)) return { code: codes[tag], message: error.message }
   if (tag === "SqlError") return endingOfSql(error)

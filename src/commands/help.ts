@@ -13,7 +13,13 @@ const config = CliConfig.make({ showBuiltIns: false, showTypes: true })
 
 /** What @effect/cli says of every option; that one is required is said here instead. */
 const OPTIONAL = "This setting is optional."
-const SAID_OF_ALL = new Set(["A user-defined piece of text.", "A true or false value.", OPTIONAL])
+const SAID_OF_ALL = new Set([
+  "A user-defined piece of text.",
+  "A user-defined piece of text that is confidential.",
+  "A true or false value.",
+  OPTIONAL
+])
+const REPEATED = "This option may be repeated zero or more times."
 
 interface Section {
   readonly title: string
@@ -46,9 +52,14 @@ const sectionsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<Section> => {
 
 const entriesOf = ({ entries, title }: Section): ReadonlyArray<readonly [string, string]> =>
   entries.map(([name, said]) => {
-    const text = said.filter((one) => !SAID_OF_ALL.has(one)).join(" ")
-    const required = title === "OPTIONS" && !said.includes(OPTIONAL) && / text/.test(name) && !/default/i.test(text)
-    return [name.replace(/ text$/, " <text>"), required ? `${text} (required)` : text]
+    const repeated = said.some((one) => one.endsWith(REPEATED))
+    const text = said
+      .filter((one) => !SAID_OF_ALL.has(one))
+      .join(" ")
+      .replace(REPEATED, "")
+      .trim()
+    const required = title === "OPTIONS" && !said.includes(OPTIONAL) && !repeated && / text/.test(name) && !/default/i.test(text)
+    return [name.replace(/ (?:text|redacted)(?:\.\.\.)?$/, repeated ? " <text>…" : " <text>"), required ? `${text} (required)` : text]
   })
 
 const table = (entries: ReadonlyArray<readonly [string, string]>, columns: number): ReadonlyArray<string> => {

@@ -6,26 +6,29 @@ import * as fs from "node:fs"
 import { Command, Options } from "@effect/cli"
 import { Console, Effect, Option } from "effect"
 import { NotComplete, NotVerified } from "./exit.ts"
+import { api, apiKey, baseUrl, key } from "./remote.ts"
 
-const api = Options.text("api").pipe(Options.withDescription("Where the service is, such as https://custody.example.com"))
-const key = Options.text("key").pipe(Options.withDescription("An API key with webhook:read and without an allowlist"))
 const entity = Options.text("entity").pipe(Options.withDescription("The entity whose events are verified"))
 const since = Options.file("since", { exists: "yes" }).pipe(
   Options.withDescription("A checkpoint that was kept, as JSON; the oldest one in the log when absent"),
   Options.optional
 )
 
-export const verify = Command.make("verify", { api, key, entity, since }, ({ api, entity, key, since }) =>
-  Effect.gen(function* () {
-    const found = yield* Effect.tryPromise({
-      try: async () => {
-        const { createClient, verifyEvents } = await import("../client/index.ts")
-        const kept = Option.isSome(since) ? JSON.parse(fs.readFileSync(since.value, "utf8")) : undefined
-        return await verifyEvents(createClient({ baseUrl: api, apiKey: key }), entity, kept)
-      },
-      catch: (error) => new NotVerified({ message: `could not be checked: ${error instanceof Error ? error.message : String(error)}` })
+export const verify = Command.make(
+  "verify",
+  { api, key: key("webhook:read and without an allowlist"), entity, since },
+  ({ api, entity, key, since }) =>
+    Effect.gen(function* () {
+      const client = { baseUrl: yield* baseUrl(api), apiKey: yield* apiKey(key) }
+      const found = yield* Effect.tryPromise({
+        try: async () => {
+          const { createClient, verifyEvents } = await import("../client/index.ts")
+          const kept = Option.isSome(since) ? JSON.parse(fs.readFileSync(since.value, "utf8")) : undefined
+          return await verifyEvents(createClient(client), entity, kept)
+        },
+        catch: (error) => new NotVerified({ message: `could not be checked: ${error instanceof Error ? error.message : String(error)}` })
+      })
+      if (!found.complete) return yield* new NotComplete({ message: `differs: ${found.difference}` })
+      yield* Console.log(`complete: ${found.events.toLocaleString("en-US")} events`)
     })
-    if (!found.complete) return yield* new NotComplete({ message: `differs: ${found.difference}` })
-    yield* Console.log(`complete: ${found.events.toLocaleString("en-US")} events`)
-  })
 ).pipe(Command.withDescription("Checks that the events of an entity are complete, by what the service signed."))

@@ -31,6 +31,8 @@ export const show = (
   line(` export KEY=${keys.owner}`)
   line(` curl -s -H "Authorization: Bearer $KEY" "${baseUrl}/v1/webhook-events?limit=2"`)
   line(` curl -s -H "Authorization: Bearer $KEY" ${baseUrl}/v1/webhooks/${webhookId}`)
+  line(style.dim(" follow events, and with --forward-to have them posted to a server of yours:"))
+  line(` npx --yes bun@1.4.5 run custody listen --api ${baseUrl} --key $KEY`)
 }
 
 /** The rows that stay at the bottom. */

@@ -5,6 +5,7 @@ import { doctor } from "../../src/commands/doctor.ts"
 import { exitCodes } from "../../src/commands/exit.ts"
 import { helpText, program } from "../../src/commands/help.ts"
 import { keys } from "../../src/commands/keys.ts"
+import { listen } from "../../src/commands/listen.ts"
 import { load } from "../../src/commands/load.ts"
 import { secrets } from "../../src/commands/reencrypt.ts"
 import { migrate, start } from "../../src/commands/start.ts"
@@ -36,7 +37,7 @@ describe("help", () => {
   test("of every command says how it is used and what each of its options means, in lines that fit the terminal", async () => {
     const shown = program(
       "",
-      [start, migrate, load, keys, secrets, users, statements, demo, verify, doctor].map(({ descriptor }) => descriptor)
+      [start, migrate, load, keys, secrets, users, statements, demo, listen, verify, doctor].map(({ descriptor }) => descriptor)
     )
     const names = commands((await cli([], broken)).stdout)
     expect(names.length).toBeGreaterThan(9)

@@ -1,0 +1,176 @@
+/**
+ * Following the event feed: its stream of server-sent events, over lost connections and restarts of the service. Each
+ * connection goes on from the place that the one before named last, so no event is missed and none comes twice. C-1.
+ */
+import { CustodyError, NoAnswerError } from "./errors.ts"
+import { type ClientOptions, errorOf, pause, queryOf } from "./request.ts"
+import type { WebhookEvent } from "./webhooks.ts"
+
+/** Where to begin, and what to follow. */
+export interface FollowOptions {
+  /** A `resumeCursor`: only what was recorded after it. Absent: the whole log. */
+  readonly after?: string | undefined
+  /** `now`: only what is recorded from now on. Not together with `after`. */
+  readonly from?: "now" | undefined
+  readonly kind?: ReadonlyArray<string> | undefined
+  readonly vaultId?: ReadonlyArray<string> | undefined
+  readonly entityId?: ReadonlyArray<string> | undefined
+  /** Ends the iteration. */
+  readonly signal?: AbortSignal | undefined
+  /** Called with each place to go on from: after every event, and every 15 s while there is none. */
+  readonly onPlace?: ((resumeCursor: string) => void) | undefined
+  /** Called when a connection is open and its place known, and with why it ended when it is lost and made anew. */
+  readonly onConnected?: (() => void) | undefined
+  readonly onLost?: ((reason: Error) => void) | undefined
+}
+
+/** An event with the place after it. */
+export interface FollowedEvent {
+  readonly event: WebhookEvent
+  /** Keep it with what you did about the event, and pass it as `after` to go on. */
+  readonly resumeCursor: string
+}
+
+/** A stream is never silent for longer than 15 s; one that is, in ms, is taken for lost. */
+const SILENCE = 45_000
+/** Shortest and longest wait before a connection is made anew, in ms. */
+const SOON = 250,
+  LATE = 5_000
+
+/** What a stream says in one message. */
+interface Message {
+  readonly cursor: string
+  /** Absent in a comment. */
+  readonly data: string | undefined
+}
+
+const messageOf = (block: string): Message | undefined => {
+  let cursor: string | undefined, data: string | undefined
+  for (const line of block.split("\n")) {
+    if (line.startsWith(": at ")) cursor = line.slice(5)
+    else if (line.startsWith("id: ")) cursor = line.slice(4)
+    else if (line.startsWith("data: ")) data = data === undefined ? line.slice(6) : `${data}\n${line.slice(6)}`
+  }
+  return cursor === undefined ? undefined : { cursor, data }
+}
+
+/** The messages of a connection, to its end. */
+async function* messages(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Message> {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let text = ""
+  const stop = () => void reader.cancel().catch(() => {})
+  signal.addEventListener("abort", stop, { once: true })
+  try {
+    for (;;) {
+      const timer = setTimeout(stop, SILENCE)
+      const { done, value } = await reader.read().finally(() => clearTimeout(timer))
+      if (done) return
+      const blocks = (text + decoder.decode(value, { stream: true })).split("\n\n")
+      text = blocks.pop() ?? ""
+      for (const block of blocks) {
+        const message = messageOf(block)
+        if (message !== undefined) yield message
+      }
+    }
+  } finally {
+    signal.removeEventListener("abort", stop)
+    stop()
+  }
+}
+
+/** Whether a failure passes by itself. */
+const passes = (error: unknown): boolean =>
+  error instanceof CustodyError
+    ? error.status === 429 || error.status >= 500
+    : error instanceof NoAnswerError && (error.reason === "network" || (error.status ?? 0) >= 502)
+
+const lost = (cause: unknown, origin: string): Error =>
+  cause instanceof CustodyError || cause instanceof NoAnswerError
+    ? cause
+    : new NoAnswerError("network", `The connection to ${origin} was lost${cause instanceof Error ? `: ${cause.message}` : ""}.`, { cause })
+
+/**
+ * Every event that the key may see from a place on, oldest first, each once, for as long as it is iterated or until
+ * `signal` is aborted. A connection that is lost is made anew, however long that takes. Rejects with a
+ * {@link CustodyError} when the service refuses (a wrong or revoked key, a cursor that is not its own or older than the
+ * log), and with a {@link NoAnswerError} when it cannot be reached to begin with.
+ */
+export async function* followEvents(client: ClientOptions, options: FollowOptions = {}): AsyncGenerator<FollowedEvent, void> {
+  const { after, from, onConnected, onLost, onPlace, signal, ...filters } = options
+  const { apiKey, baseUrl, fetch: send = (request) => fetch(request), timeout = 30_000 } = client
+  const origin = baseUrl.replace(/\/+$/, "")
+  const gone = signal ?? new AbortController().signal
+  let place = after,
+    began = false,
+    wait = SOON
+
+  const connect = async (ended: AbortController): Promise<ReadableStream<Uint8Array>> => {
+    const query = queryOf({ ...filters, from: place === undefined ? from : undefined })
+    const late = setTimeout(() => ended.abort(), timeout)
+    try {
+      const response = await send(
+        new Request(`${origin}/v1/event-feed/stream${query}`, {
+          redirect: "error",
+          headers: {
+            accept: "text/event-stream, application/problem+json",
+            authorization: `Bearer ${apiKey}`,
+            ...(place === undefined ? {} : { "last-event-id": place })
+          },
+          signal: ended.signal
+        })
+      )
+      const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true
+      if (!response.ok || !isStream || response.body === null) throw errorOf(response, await response.text())
+      return response.body
+    } catch (cause) {
+      if (cause instanceof CustodyError || cause instanceof NoAnswerError) throw cause
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new NoAnswerError("network", `${origin} cannot be reached: ${why}`, { cause })
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  while (!gone.aborted) {
+    const ended = new AbortController()
+    const end = () => ended.abort()
+    gone.addEventListener("abort", end, { once: true })
+    let failure: unknown
+    try {
+      const body = await connect(ended)
+      let silent = true
+      for await (const { cursor, data } of messages(body, ended.signal)) {
+        if (gone.aborted) return
+        // A stream begins by saying where it is: from then on its place is known.
+        if (silent) onConnected?.()
+        silent = false
+        began = true
+        wait = SOON
+        if (data !== undefined) {
+          // What the stream says is an event: the contract of the API holds it to that.
+          const event = JSON.parse(data) as WebhookEvent
+          place = cursor
+          yield { event, resumeCursor: cursor }
+        }
+        place = cursor
+        onPlace?.(cursor)
+      }
+    } catch (error) {
+      failure = error
+      // A consumer's own failure is thrown into the iteration and is not caught here.
+      if (!gone.aborted && (error instanceof CustodyError || error instanceof NoAnswerError)) {
+        if (!passes(error) || (!began && error instanceof NoAnswerError)) throw error
+      }
+    } finally {
+      gone.removeEventListener("abort", end)
+      ended.abort()
+    }
+    if (gone.aborted) return
+    const reason = lost(failure, origin)
+    onLost?.(reason)
+    const asked = reason instanceof CustodyError ? (reason.retryAfter ?? 0) * 1_000 : 0
+    await pause(Math.max(asked, wait * (0.5 + Math.random() / 2)), gone).catch(() => {})
+    wait = Math.min(LATE, wait * 2)
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * `custody listen`: the event feed of any deployment on a developer's screen, and posted to a server of theirs as
+ * deliveries are. It asks the public API and nothing else. C-1.
+ */
+import { Command, Options } from "@effect/cli"
+import { Effect } from "effect"
+import { api, key } from "./remote.ts"
+
+const options = {
+  api,
+  key: key("webhook:read"),
+  forwardTo: Options.text("forward-to").pipe(
+    Options.withDescription("Post each event to this URL, such as http://localhost:3000/hook"),
+    Options.optional
+  ),
+  kinds: Options.text("kind").pipe(Options.withDescription("Only events of this kind; may be given several times"), Options.repeated),
+  vaults: Options.text("vault").pipe(Options.withDescription("Only events of this vault; may be given several times"), Options.repeated),
+  from: Options.text("from").pipe(
+    Options.withDescription("Where to begin: now (default), oldest, or the resumeCursor of an event"),
+    Options.withDefault("now")
+  ),
+  secret: Options.text("secret").pipe(
+    Options.withDescription("The whsec_ that posted events are signed with; a new one when absent"),
+    Options.optional
+  ),
+  json: Options.boolean("json").pipe(Options.withDescription("Print one JSON object per event, and all else on standard error")),
+  allowPublic: Options.boolean("allow-public").pipe(Options.withDescription("Post to public addresses, too"))
+}
+
+export const listen = Command.make("listen", options, (given) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./run/listen.ts")),
+    ({ listen }) => listen(given)
+  )
+).pipe(Command.withDescription("Follow the events of a deployment, and post them to a server of yours."))

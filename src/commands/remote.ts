@@ -1,0 +1,26 @@
+/** What commands need that ask a deployment over its public API: where it is, and a key. No database, no settings. */
+import { Options } from "@effect/cli"
+import { Config, Effect, Option, Redacted } from "effect"
+import { Usage } from "./exit.ts"
+
+/** `--api`. */
+export const api = Options.text("api").pipe(Options.withDescription("Where the service is, such as https://custody.example.com"))
+
+/** `--key`, with what the key has to be able to do. */
+export const key = (needs: string) =>
+  Options.redacted("key").pipe(Options.withDescription(`An API key with ${needs}; CUSTODY_KEY when absent`), Options.optional)
+
+/** The key that was given, or the one in `CUSTODY_KEY`. */
+export const apiKey = (given: Option.Option<Redacted.Redacted>) =>
+  Effect.gen(function* () {
+    if (Option.isSome(given)) return Redacted.value(given.value)
+    const set = yield* Effect.orDie(Config.option(Config.redacted("CUSTODY_KEY")))
+    if (Option.isSome(set) && Redacted.value(set.value) !== "") return Redacted.value(set.value)
+    return yield* new Usage({ message: "Give an API key with --key or in CUSTODY_KEY." })
+  })
+
+/** Where the service is, checked. */
+export const baseUrl = (given: string) =>
+  URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)
+    ? Effect.succeed(given.replace(/\/+$/, ""))
+    : Effect.fail(new Usage({ message: `--api is “${given}”, expected a URL such as https://custody.example.com.` }))

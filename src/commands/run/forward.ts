@@ -1,0 +1,123 @@
+/**
+ * Posts events to a server of the developer, with the headers of a real delivery. It connects to addresses of this
+ * machine and of private networks only, unless more is allowed: what a name resolves to is looked at for each event, and
+ * the connection goes to the address that was looked at.
+ */
+import { randomBytes } from "node:crypto"
+import * as dns from "node:dns/promises"
+import * as http from "node:http"
+import * as https from "node:https"
+import { Redacted } from "effect"
+import type { WebhookEvent } from "../../client/index.ts"
+import { descriptive, headers } from "../../deliveries/signatureHeaders.ts"
+import * as Format from "../../settings/Format.ts"
+import * as Id from "../../values/Id.ts"
+import { Usage } from "../exit.ts"
+
+/** Longest that a server may take, in ms: as long as an endpoint may. */
+const DEADLINE = 10_000
+
+/** What became of an event that was posted. */
+export interface Forwarded {
+  /** The number in `webhook-sequence`, from 1. */
+  readonly sequence: number
+  /** Null when there was no answer. */
+  readonly status: number | null
+  readonly latencyMs: number
+  /** Why there was no answer. */
+  readonly error?: string
+}
+
+/** Whether an address is of this machine or of a private network. */
+const isNear = (text: string): boolean => ["loopback", "private", "uniqueLocal"].includes(Format.address(text)?.range() ?? "")
+
+/** The addresses of a host; fails when one of them is public and that is not allowed. */
+const addressesOf = async ({ hostname }: URL, allowPublic: boolean): Promise<ReadonlyArray<string>> => {
+  const host = hostname.replace(/^\[|\]$/g, "")
+  const found = Format.address(host) === undefined ? (await dns.lookup(host, { all: true })).map(({ address }) => address) : [host]
+  const far = found.find((address) => !isNear(address))
+  if (far !== undefined && !allowPublic) throw new Error(`${hostname} is ${far}, which is public: allow it with --allow-public`)
+  return found
+}
+
+const post = (url: URL, address: string, sent: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const request = (url.protocol === "https:" ? https : http).request(
+      {
+        method: "POST",
+        host: address,
+        port: url.port === "" ? undefined : url.port,
+        path: `${url.pathname}${url.search}`,
+        headers: { ...sent, host: url.host, "content-length": Buffer.byteLength(body) },
+        ...(Format.address(url.hostname) === undefined ? { servername: url.hostname } : {}),
+        signal,
+        agent: false
+      },
+      (response) => {
+        resolve(response.statusCode ?? 0)
+        response.on("error", () => {})
+        response.resume()
+      }
+    )
+    request.on("error", reject)
+    request.end(body)
+  })
+
+const codeOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  return "code" in error && typeof error.code === "string" ? error.code : error.message
+}
+
+/** A new signing secret. */
+export const newSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`
+
+/** A secret as webhooks have it; fails for text of another form. */
+export const readSecret = (text: string): string => {
+  const bytes = Buffer.from(text.replace(/^whsec_/, ""), "base64")
+  if (!text.startsWith("whsec_") || bytes.length < 16 || `whsec_${bytes.toString("base64")}` !== text)
+    throw new Usage({ message: "--secret is expected to be whsec_ and at least 16 bytes in base64." })
+  return text
+}
+
+/** Posts events to a URL, one after the other; fails at once when the URL may not be posted to. */
+export const forwarder = async (target: string, secret: string, allowPublic: boolean) => {
+  if (!URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))
+    throw new Usage({ message: `--forward-to is “${target}”, expected a URL such as http://localhost:3000/hook.` })
+  const url = new URL(target)
+  await addressesOf(url, allowPublic).catch((error: unknown) => {
+    const why = codeOf(error) === "ENOTFOUND" ? `${url.hostname} does not resolve` : codeOf(error)
+    throw new Usage({ message: `--forward-to cannot be used: ${why}.` })
+  })
+  let sequence = 0
+
+  return async ({ id, kind, payload }: WebhookEvent): Promise<Forwarded> => {
+    const body = JSON.stringify(payload)
+    const startedAt = performance.now()
+    const timestamp = Math.floor(Date.now() / 1_000)
+    sequence++
+    const sent = {
+      ...descriptive({ deliveryId: Id.make("del"), attempt: 1, kind, sequence }),
+      ...headers({ id, timestamp, body, secrets: [Redacted.make(secret)] })
+    }
+    const told = (more: Pick<Forwarded, "status" | "error">): Forwarded => ({
+      sequence,
+      latencyMs: Math.round(performance.now() - startedAt),
+      ...more
+    })
+    const late = AbortSignal.timeout(DEADLINE)
+    try {
+      const addresses = await addressesOf(url, allowPublic)
+      for (const [index, address] of addresses.entries()) {
+        try {
+          return told({ status: await post(url, address, sent, body, late) })
+        } catch (error) {
+          // A name such as localhost has an address of each family, and a server may listen on one of them.
+          if (codeOf(error) !== "ECONNREFUSED" || index === addresses.length - 1) throw error
+        }
+      }
+      return told({ status: null, error: "no address" })
+    } catch (error) {
+      return told({ status: null, error: late.aborted ? `no answer in ${DEADLINE / 1_000} s` : codeOf(error) })
+    }
+  }
+}

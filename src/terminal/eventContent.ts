@@ -1,0 +1,45 @@
+/** What happened in an event, in a few columns of a screen. */
+import { Option, Schema } from "effect"
+import { cut } from "./text.ts"
+
+/** What a line shows of an event's envelope; each kind has some of it. */
+const Envelope = Schema.parseJson(
+  Schema.Struct({
+    kind: Schema.String,
+    data: Schema.Struct({
+      vaultId: Schema.optional(Schema.String),
+      transaction: Schema.optional(Schema.Struct({ asset: Schema.String, amount: Schema.String, direction: Schema.String })),
+      balance: Schema.optional(Schema.Struct({ symbol: Schema.String, amount: Schema.String })),
+      depositAddress: Schema.optional(Schema.Struct({ address: Schema.String, network: Schema.String })),
+      vault: Schema.optional(Schema.Struct({ label: Schema.String })),
+      webhook: Schema.optional(Schema.Struct({ previousSecretExpiresAt: Schema.optional(Schema.String) }))
+    })
+  })
+)
+export type Envelope = typeof Envelope.Type
+
+/** The envelope in the body of a delivery; undefined for text that is none. */
+export const envelopeOf = (body: string): Envelope | undefined => Option.getOrUndefined(Schema.decodeOption(Envelope)(body))
+
+/** Digits in groups of three before the point, as people read them; every digit stays. */
+const grouped = (amount: string): string => amount.replace(/^\d+/, (whole) => whole.replaceAll(/\B(?=(\d{3})+$)/g, ","))
+
+/** Amount and symbol, the symbol whole: of an amount that is too long the last digits give way. */
+const amountOf = (sign: string, amount: string, symbol: string, columns: number): string =>
+  `${cut(`${sign} ${grouped(amount)}`, columns - Math.min(10, Bun.stringWidth(symbol)) - 1)} ${cut(symbol, 10)}`
+
+/** The content of an event in so many columns; an asset is shown by its symbol where that is known. */
+export const contentOf = ({ data }: Envelope, symbols: ReadonlyMap<string, string>, columns: number): string => {
+  const { balance, depositAddress, transaction, vault, webhook } = data
+  if (transaction !== undefined) {
+    const symbol = symbols.get(transaction.asset) ?? transaction.asset
+    return amountOf(transaction.direction === "inbound" ? "+" : "−", transaction.amount, symbol, columns)
+  }
+  if (balance !== undefined) return amountOf("=", balance.amount, balance.symbol, columns)
+  if (depositAddress !== undefined) {
+    const { address } = depositAddress
+    return columns >= Bun.stringWidth(address) + 2 ? `@ ${address}` : `@ ${address.slice(0, 6)}…${address.slice(-4)}`
+  }
+  if (webhook?.previousSecretExpiresAt !== undefined) return `old until ${webhook.previousSecretExpiresAt.slice(5, 16).replace("T", " ")}`
+  return vault === undefined ? "" : `“${vault.label}”`
+}
