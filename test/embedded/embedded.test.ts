@@ -46,6 +46,26 @@ const pid = (name: string) => Number(fs.readFileSync(run(`${name}.pid`), "utf8")
 
 const left = () => processesOf(folder)
 
+/** The addresses on which a process listens for TCP connections, from /proc. */
+const listenersOf = (process: number): ReadonlyArray<string> => {
+  const sockets = fs.readdirSync(`/proc/${process}/fd`).flatMap((fd) => {
+    try {
+      return /^socket:\[(\d+)\]$/.exec(fs.readlinkSync(`/proc/${process}/fd/${fd}`))?.[1] ?? []
+    } catch {
+      // Closed meanwhile.
+      return []
+    }
+  })
+  const rows = ["tcp", "tcp6"].flatMap((table) => fs.readFileSync(`/proc/${process}/net/${table}`, "utf8").trim().split("\n").slice(1))
+  return rows.flatMap((row) => {
+    const [, local = "", , state = "", , , , , , inode = ""] = row.trim().split(/\s+/)
+    if (state !== "0A" || !sockets.includes(inode)) return []
+    const address = local.split(":")[0] ?? ""
+    // IPv4 is one number in the byte order of the machine; IPv6 is told as it is.
+    return address.length === 8 ? [[...Buffer.from(address, "hex")].reverse().join(".")] : [address]
+  })
+}
+
 const feed = (process: Process, records: ReadonlyArray<unknown>) =>
   fetch(`${process.platformUrl}/platform/v1/records`, {
     method: "POST",
@@ -112,6 +132,15 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     // Another user can pass through to Postgres at most.
     expect(fs.statSync(folder).mode & 0o066).toBe(0)
     expect(fs.existsSync(path.join(folder, "temporal.db"))).toBe(true)
+  })
+
+  test("Temporal, which has no authentication, listens on loopback only, and the doctor says so", async () => {
+    const listening = listenersOf(pid("temporal"))
+    expect(listening.length).toBeGreaterThanOrEqual(2)
+    expect(listening.filter((address) => address !== "127.0.0.1")).toEqual([])
+    const { stdout } = await cli(["doctor", "--json"], env)
+    const found = JSON.parse(stdout).findings.find(({ subject }: { subject: string }) => subject === "Embedded Temporal")
+    expect(found).toMatchObject({ state: "well", says: expect.stringContaining("loopback only") })
   })
 
   test("the command line finds the same database through DATA_DIR, and the API serves what was fed", async () => {
