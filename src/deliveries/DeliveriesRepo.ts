@@ -268,22 +268,10 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         yield* requireManage(principal)
         if (!found.active) return yield* problem("webhook_disabled", "The webhook is disabled. Enable it first.")
         const id = Id.make("del")
+        const { eventId, kind, vaultId, webhookId } = found
+        const row = { id, eventId, webhookId, organizationId: principal.organizationId, kind, vaultId, replayedFrom: deliveryId }
         const [made] = yield* sql<Omit<Examined, "attempts">>`
-          WITH ${writing(
-            sql,
-            [
-              {
-                id,
-                eventId: found.eventId,
-                webhookId: found.webhookId,
-                organizationId: principal.organizationId,
-                kind: found.kind,
-                vaultId: found.vaultId,
-                replayedFrom: deliveryId
-              }
-            ],
-            firstWait(webhookRetrySchedule)
-          )}
+          WITH ${writing(sql, [row], firstWait(webhookRetrySchedule))}
           SELECT ${sql.literal(columns)}, true AS seen FROM written d`
         if (made === undefined) return yield* Effect.die(new Error(`the delivery ${id} was not written`))
         yield* record(sql, [
