@@ -18,23 +18,13 @@ import type { Key } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
-import { type Delivery, statuses } from "./Delivery.ts"
+import { type Delivery, type DeliveryFilter, statuses } from "./Delivery.ts"
 import { writing } from "./newDeliveries.ts"
 import { firstWait } from "./retrySchedule.ts"
 import type { ToStart } from "./WorkflowStarter.ts"
 
 /** After this an attempt without an outcome lost its webhookClient: it is shown as interrupted, also before the next one closes it. */
 const UNFINISHED = "1 minute"
-
-/** Filters of a webhook's deliveries. */
-export interface DeliveryFilter {
-  readonly status?: ReadonlyArray<string> | undefined
-  readonly kind?: string | undefined
-  readonly eventId?: string | undefined
-  readonly sequence?: number | undefined
-  readonly createdAfter?: string | undefined
-  readonly createdBefore?: string | undefined
-}
 
 /** Deliveries of a webhook that are examined for those that the caller sees, before each of the caller's vaults is read. */
 const EXAMINED = 3_000

@@ -68,3 +68,13 @@ export const Delivery = Schema.Struct({
   createdAt: Timestamp
 }).annotations({ identifier: "Delivery", title: "Delivery" })
 export type Delivery = typeof Delivery.Type
+
+/** Filters of a webhook's deliveries. */
+export interface DeliveryFilter {
+  readonly status?: ReadonlyArray<string> | undefined
+  readonly kind?: string | undefined
+  readonly eventId?: string | undefined
+  readonly sequence?: number | undefined
+  readonly createdAfter?: string | undefined
+  readonly createdBefore?: string | undefined
+}
