@@ -1,6 +1,6 @@
 /**
- * The whole public contract. The server, the OpenAPI document, the typed client and the route golden file are
- * all made from it.
+ * The complete public contract. The server, the OpenAPI document, the typed client and the route golden file are derived
+ * from it.
  */
 import { HttpApi, OpenApi } from "@effect/platform"
 import { CredentialApi } from "./access/CredentialApi.ts"
@@ -16,7 +16,7 @@ import { StatementsApi } from "./statements/StatementsApi.ts"
 import { VaultsApi } from "./vaults/VaultsApi.ts"
 import { WebhooksApi } from "./webhooks/WebhooksApi.ts"
 
-/** FailureRecorder that every path can answer with. */
+/** Errors of every route. */
 export const UriTooLong = problems("UriTooLong", "uri_too_long")
 export const InternalError = problems("InternalError", "internal_error")
 export const ServiceUnavailable = problems("ServiceUnavailable", "service_unavailable")

@@ -1,6 +1,6 @@
 /**
- * The one composition root: which servers, pools, rooms and listeners make up a process, in which order they come
- * up and, in reverse, go down. The layers of the API and of the portal are put together in Server.ts and portal/Portal.ts.
+ * The composition root: which servers, pools, rooms and listeners a process has, in which order they start, and in
+ * reverse stop. Server.ts and portal/Portal.ts compose the layers of the API and the portal.
  */
 
 import { Etag, type HttpApp, HttpRouter } from "@effect/platform"
@@ -57,19 +57,19 @@ import { TemporalAddress, TemporalConnection } from "./temporal/Connection.ts"
 import { register } from "./temporal/searchAttributes.ts"
 import { runWorkers } from "./temporal/Worker.ts"
 
-/** The Temporal server to use: the configured one, or the embedded one. */
+/** The Temporal server: the configured one, or the embedded one. */
 export const temporal = Effect.flatMap(Settings, ({ temporalAddress, temporalUiUrl }) =>
   temporalAddress === undefined ? EmbeddedTemporal.acquire : Effect.succeed({ address: temporalAddress, ui: temporalUiUrl })
 )
 
 const http = Layer.mergeAll(BunHttpPlatform.layer, Etag.layerWeak, BunContext.layer)
 
-/** Attempts, pings, notices and retention, carried out by Temporal workers. Nothing else sends to endpoints. */
+/** Attempts, pings, notices and retention, executed by Temporal workers. Nothing else sends to endpoints. */
 const work = Effect.gen(function* () {
   const connection = yield* TemporalConnection
   const dataDir = yield* DataDir
   const connected = yield* connection.ready
-  // Again and again: a Temporal server that lost its state has neither.
+  // Repeated, because a Temporal server that lost its state has neither.
   const setUp = Effect.zipRight(
     Effect.catchAll(register(connected, connection.namespace), (error) =>
       Effect.logWarning("search attributes could not be registered; see docs/temporal.md", error)
@@ -108,7 +108,7 @@ const dispatchLayer = Dispatcher.layer.pipe(
   Layer.provide([WorkflowStarter.layer, Notices.layer])
 )
 
-/** What the public API and the record feed stand on, each with connections of its own. */
+/** The dependencies of the public API and the record feed, each with its own connections. */
 const apiLayer = (url: Redacted.Redacted, connection: Context.Context<TemporalConnection | Notifications.Notifications>) =>
   Layer.merge(
     Layer.provideMerge(
@@ -118,7 +118,7 @@ const apiLayer = (url: Redacted.Redacted, connection: Context.Context<TemporalCo
     Layer.provide(Ledger.layer, Database.layer(url, Database.pools.ledger))
   )
 
-/** Listens where platform and operators ask; a process without the API goes on when the port is taken by one that has it. */
+/** The platform listener; a process without the API continues if the port is in use by one that has it. */
 const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
   Effect.gen(function* () {
     const settings = yield* Settings
@@ -131,7 +131,7 @@ const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
         port: settings.platformPort,
         trustedProxies: settings.trustedProxies,
         maxBody: MAX_BYTES + 64 * 1024,
-        // Orchestrators and scrapers ask every few seconds; what they are told is in the answer.
+        // Orchestrators and scrapers send requests every few seconds; the responses say it all.
         onAnswer: (request, state, status) => (request.method === "GET" ? undefined : log(request, state, status))
       },
       app
@@ -143,10 +143,10 @@ const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
         )
   })
 
-/** How to start. */
+/** Options of a start. */
 export interface StartOptions {
   readonly migrate: boolean
-  /** Runs once everything answers, with where it is. */
+  /** Called when everything is available, with the addresses. */
   readonly onReady?: (addresses: Addresses) => Effect.Effect<void>
 }
 
@@ -164,7 +164,7 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     const [url, servers] = yield* Effect.all([databaseUrl, temporal], { concurrency: 2 })
     yield* patiently(prepare(url, options.migrate))
 
-    // Built first, released last: what is built on them ends in the reverse order, the listeners first of all.
+    // Acquired first, released last: everything that depends on these stops in reverse order, the listeners first.
     const connection = yield* Layer.build(
       Layer.merge(Layer.provide(TemporalConnection.layer, Layer.succeed(TemporalAddress, servers)), Notifications.layer(url))
     )
@@ -179,7 +179,7 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     const dispatcher = has("dispatcher") ? yield* Layer.build(Layer.provide(dispatchLayer, common)) : undefined
     const api = has("api") ? yield* Layer.build(apiLayer(url, connection)) : undefined
 
-    // Everything that has work in flight ends at the same time, so that the longest of them is what a stop takes.
+    // Everything with work in flight stops concurrently, so a stop takes as long as the slowest part.
     const roles = yield* Effect.acquireRelease(Scope.make(ExecutionStrategy.parallel), (scope) => Scope.close(scope, Exit.void))
     if (worker !== undefined) yield* Effect.forkIn(Effect.provide(surviving("the worker", work), worker), roles)
     if (dispatcher !== undefined) {
@@ -199,7 +199,10 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     return yield* Effect.never
   }).pipe(Effect.scoped, Effect.provide(Layer.merge(masterKeyLayer, http)))
 
-/** Starts work again that ended, whatever ended it, a defect included: the process would go on without it and say that it is ready. */
+/**
+ * Restarts a background task that ended, for whatever reason, defects included: the process would otherwise continue
+ * without it and claim to be ready.
+ */
 export const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
     Effect.tapErrorCause((cause) => Effect.logError(`${what} ended and is restarted`, cause)),
@@ -207,14 +210,14 @@ export const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>)
     Effect.retry(Schedule.spaced("3 seconds"))
   )
 
-/** Waits a quarter of a minute for a Postgres that is still coming up: the order in which servers and processes start is free. */
+/** Waits 15 seconds for Postgres to start: servers and processes may start in any order. */
 const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
     Effect.tapError((error) => (isUnavailable(error) ? Effect.logWarning("Postgres cannot be reached yet") : Effect.void)),
     whileUnavailable("1 second", "15 seconds")
   )
 
-/** Where a process answers; what it does not have is absent. */
+/** The addresses of a process; absent parts are undefined. */
 export interface Addresses {
   readonly api?: string
   readonly docs?: string
@@ -225,7 +228,7 @@ export interface Addresses {
 
 interface Ports {
   readonly port?: number
-  /** 0 when the platform listener is not there. */
+  /** 0 without a platform listener. */
   readonly platformPort: number
   readonly temporalUi: string
 }
@@ -239,11 +242,11 @@ const addresses = (settings: typeof Settings.Service, { platformPort, port, temp
   }
 }
 
-/** One line that says where everything is. Scripts wait for it. */
+/** One log line with all addresses. Scripts wait for it. */
 const announce = (roles: ReadonlyArray<Role>, where: Addresses, { onReady }: StartOptions) =>
   Effect.logInfo("ready").pipe(Effect.annotateLogs({ roles: roles.join(","), ...where }), Effect.zipRight(onReady?.(where) ?? Effect.void))
 
-/** Migrates when asked to, and refuses to run on a schema that is not the program's. */
+/** Applies migrations if enabled, and refuses to run on another schema version. */
 const prepare = (url: Redacted.Redacted, migrate: boolean) =>
   Effect.gen(function* () {
     if (migrate) {
@@ -264,7 +267,7 @@ const warnings = (settings: typeof Settings.Service) =>
     ? Effect.logWarning("HOST is not a loopback address and neither TLS nor TRUSTED_PROXIES is set: API keys would be sent in clear text")
     : Effect.void
 
-/** Tells of a port in use before anything is started for it; what else is wrong with an address, listening tells. */
+/** Reports a port in use before anything starts; other errors of an address appear when listening. */
 const portsFree = Effect.flatMap(Settings, (settings) =>
   Effect.gen(function* () {
     for (const [name, setting, host, port] of [

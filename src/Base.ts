@@ -1,6 +1,6 @@
 /**
- * What every command is built on: settings, data directory, logs, and a database. It is apart from App.ts so that a
- * command which only reads or writes the database does not load the Temporal SDK and the portal first.
+ * The base of every command: settings, data directory, logs, and a database. It is separate from App.ts, so that a
+ * command that only uses the database does not load the Temporal SDK and the portal.
  */
 import { Effect, Layer } from "effect"
 import * as Database from "./database/Database.ts"
@@ -15,7 +15,7 @@ import * as Otel from "./telemetry/Otel.ts"
 /** Settings, data directory and logs. */
 export const base = Layer.mergeAll(DataDir.layer, Log.layer, Otel.layer).pipe(Layer.provideMerge(Settings.layer))
 
-/** The Postgres to use: the configured one, or the embedded one, started when it is not running. */
+/** The Postgres: the configured one, or the embedded one, started if it is not running. */
 export const databaseUrl = Effect.flatMap(Settings, ({ databaseUrl }) =>
   databaseUrl === undefined ? EmbeddedPostgres.acquire : Effect.succeed(databaseUrl)
 )

@@ -1,7 +1,7 @@
 /**
- * The OpenAPI 3.1 document, made from the contract that serves the requests and from the registry of event kinds.
- * What the framework cannot know is added here: headers, examples, the events that webhooks receive; what never
- * leaves the error boundary, the framework's own decode error, is taken out. Spec: the whole API. Decision D-18.
+ * The OpenAPI 3.1 document, derived from the contract that the server implements and from the registry of event kinds.
+ * This adds what the framework does not know (headers, examples, webhook events) and removes the framework's decode
+ * error, which never leaves the error boundary. Spec: the whole API. Decision D-18.
  */
 import { OpenApi, OpenApiJsonSchema } from "@effect/platform"
 import { Api } from "./Api.ts"
@@ -18,12 +18,12 @@ const list = (value: Json | undefined): ReadonlyArray<Json> => (Array.isArray(va
 const mapValues = (value: Object, f: (value: Json, key: string) => Json): Object =>
   Object.fromEntries(Object.entries(value).map(([key, one]) => [key, f(one, key)]))
 
-// The framework's document is JSON; its type is only narrower than what is done with it here.
+// The framework's document is JSON; its type is narrower than what happens here.
 const generated: Object = JSON.parse(JSON.stringify(OpenApi.fromApi(Api, { additionalPropertiesStrategy: "allow" })))
 
 const FRAMEWORK_ERROR = "#/components/schemas/HttpApiDecodeError"
 
-/** Takes out the framework's decode error and the titles that it makes up. */
+/** Removes the framework's decode error and its generated titles. */
 const clean = (value: Json): Json => {
   if (Array.isArray(value)) return value.filter((one) => object(one)["$ref"] !== FRAMEWORK_ERROR).map(clean)
   if (!isObject(value)) return value
@@ -46,7 +46,7 @@ const resolve = (schema: Json | undefined): Object => {
   return Array.isArray(allOf) && allOf.length > 0 ? { ...resolve(allOf[0]), ...object(schema) } : object(schema)
 }
 
-/** An example that fits a schema, put together from the examples, constants and defaults that it holds. */
+/** An example of a schema, from its examples, constants and defaults. */
 const exampleOf = (schema: Json | undefined): Json => {
   const { anyOf, const: constant, default: fallback, enum: values, examples, items, properties, type } = resolve(schema)
   if (Array.isArray(examples) && examples[0] !== undefined) return examples[0]
@@ -85,7 +85,7 @@ const extraHeaders: Record<string, Object> = {
   "503": { "Retry-After": header("Seconds to wait before the next request", "integer") }
 }
 
-/** The responses that are not 2xx, by name: many operations share one, and the document writes each once. */
+/** The responses other than 2xx, by name: many operations share one, and the document has each once. */
 const problemResponses: Record<string, Json> = {}
 
 /** The name of a problem's schema, or the names of a choice of them, as the name of a response. */
@@ -148,7 +148,7 @@ const withBodyExample = (body: Json): Json => ({
 
 const cleanPaths = object(clean(generated["paths"] ?? {}))
 
-// Answers may grow; a body with a field that the contract does not have is refused.
+// Responses may get new fields; a body with an unknown field is rejected.
 for (const body of Object.values(cleanPaths).flatMap((item) =>
   Object.values(object(item)).map((one) => object(object(one)["requestBody"]))
 )) {
@@ -187,7 +187,7 @@ const deliveryHeaders: ReadonlyArray<Json> = [
   received("X-Service-Event-Kind", "Kind of the event")
 ]
 
-/** The envelope of a kind; what it names of the read API stands among the document's schemas. */
+/** The envelope of a kind; schemas of the read API are references into the document. */
 const eventSchema = (kind: Kind): Json => {
   const defs: Record<string, OpenApiJsonSchema.JsonSchema> = {}
   const schema = OpenApiJsonSchema.makeWithDefs(schemaOf(kind), { defs, additionalPropertiesStrategy: "allow" })
@@ -217,7 +217,7 @@ const webhook = (name: Kind): readonly [string, Json] => {
 
 const webhooks = Object.fromEntries(names.map(webhook))
 
-/** The document as it is served. */
+/** The document as served. */
 export const document: Object = {
   openapi: "3.1.0",
   info: {

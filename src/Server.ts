@@ -1,6 +1,6 @@
 /**
- * The public API as an HTTP listener: the contract's routes behind the error boundary, the document that describes
- * them, the web portal beside them, and nothing else. Spec: Endpoints.
+ * The public API's HTTP listener: the contract's routes behind the error boundary, the documentation, and the web portal.
+ * Spec: Endpoints.
  */
 import { HttpApi, HttpApiBuilder, HttpRouter } from "@effect/platform"
 import { Effect, Layer, Metric, MetricBoundaries, type Runtime } from "effect"
@@ -54,10 +54,10 @@ import { WebhookPreview } from "./webhooks/WebhookPreview.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { WebhooksRepo } from "./webhooks/WebhooksRepo.ts"
 
-/** How long a caller may take to send a body of that size, in seconds. */
+/** How long a client may take to send a body, in seconds. */
 const BODY_SECONDS = 10
 
-/** Paths without a key. */
+/** Paths that need no key. */
 const publicPaths = new Set(["/v1/jwks.json"])
 
 /** Every route of the contract as a pattern with its methods, for 405 answers. */
@@ -91,7 +91,7 @@ const seconds = Metric.histogram(
   "Time from request to response of the public API"
 )
 
-/** Counts and logs an answer. */
+/** Counts and logs a response. */
 const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
   const log = answerLog(logReads, runtime)
   return (request: Request, state: RequestState, status: number) => {
@@ -103,7 +103,7 @@ const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
 
 const reads = Layer.provideMerge(Transactions.layer, Layer.mergeAll(Pages.layer, VaultsRepo.layer, BalancesRepo.layer, ReadAdmission.layer))
 
-/** What the event feed is read and followed by. */
+/** The services of the event feed. */
 const following = FeedStreams.layer.pipe(
   Layer.provideMerge(FeedFollower.layer),
   Layer.provideMerge(Layer.merge(FeedRepo.layer, KeyChecks.layer))
@@ -140,10 +140,10 @@ const groups = Layer.mergeAll(
   Layer.provide(reads)
 )
 
-/** The OpenAPI document and its page. They are made for the first reader: most processes serve neither, and start sooner. */
+/** The OpenAPI document and its page, created at the first request: most processes serve neither, and start faster. */
 const documents = HttpApiBuilder.Router.use((router) => Effect.forEach(documentation, ([path, answer]) => router.get(path, answer)))
 
-/** Everything that the paths of the API and of the portal are answered by. */
+/** The services of the API's and the portal's routes. */
 const layer = HttpApiBuilder.api(Api).pipe(
   Layer.provideMerge(groups),
   Layer.merge(documents),
@@ -176,7 +176,7 @@ const listening = Effect.gen(function* () {
     authorize: Access.authorizations(authentication).vaultReadable,
     handle: (principal, vaultId, asked) => admit(principal, transactions.list(principal, vaultId, asked))
   })
-  // Inside the framework's app, so that the error boundary sees failures before the framework writes them its own way.
+  // Inside the framework's app, so that the error boundary sees failures before the framework turns them into responses.
   const { add } = yield* HttpApiBuilder.Middleware
   yield* add(through)
   const app = yield* HttpApiBuilder.httpApp
@@ -200,5 +200,5 @@ const listening = Effect.gen(function* () {
   )
 })
 
-/** Serves the public API for as long as the scope is open. Returns the port in use. */
+/** Serves the public API while the scope is open. Returns the port. */
 export const serve = Effect.flatMap(Layer.build(layer), (services) => Effect.provide(listening, services))

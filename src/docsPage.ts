@@ -1,7 +1,6 @@
 /**
- * The documentation page at `/v1/docs`: the OpenAPI document for people. One HTML file without a script and
- * without a request to anywhere, so that it also works where there is no internet. Anchors: an operation's id, an
- * error's code, an event's kind.
+ * The plain documentation page: the OpenAPI document for people. One HTML file without scripts or external requests, so
+ * it also works offline. Anchors: an operation's id, an error's code, an event's kind.
  */
 import { codes, portalCodes } from "./http/Problem.ts"
 import { document } from "./OpenApi.ts"
@@ -23,7 +22,7 @@ const prose = (value: unknown): string =>
 const schemas = node(node(document["components"])["schemas"])
 const sharedResponses = node(node(document["components"])["responses"])
 
-/** A schema's type in a few words, with links to the schemas that it names. */
+/** A schema's type in a few words, with links to the schemas in it. */
 const typeOf = (schema: Node): string => {
   const { $ref, allOf, anyOf, enum: values, format, items, type } = schema
   if (typeof $ref === "string") return linkTo($ref.split("/").at(-1) ?? "")

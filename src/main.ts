@@ -18,8 +18,8 @@ import { statements } from "./commands/statements.ts"
 import { users } from "./commands/users.ts"
 import { verify } from "./commands/verify.ts"
 
-// A command loads what it needs when it runs, so that --help and what only asks the database answer at once. Settings are
-// read by the command that runs and not before, so that --help and doctor work whatever they are.
+// A command loads its implementation when it runs, so that --help and commands that only use the database start fast.
+// Only the command that runs reads the settings, so that --help and doctor work even if some are invalid.
 const base = Layer.unwrapEffect(
   Effect.map(
     Effect.promise(() => import("./Base.ts")),
@@ -37,7 +37,7 @@ const commands = [
   Command.provide(demo, base),
   listen,
   verify,
-  // The doctor reads the settings itself: those that do not fit are what it is asked about.
+  // The doctor reads the settings itself: invalid ones are what it reports.
   doctor
 ] as const
 const SAID = "Read-only custody data with signed webhooks."
@@ -60,16 +60,17 @@ const main = (asksForHelp(shown, words) ? Effect.flatMap(help, Console.log) : ru
   Effect.provide(Layer.merge(BunContext.layer, CliConfig.layer({ showBuiltIns: false, showTypes: false })))
 )
 
-// What the program and the servers that it starts write is for their owner alone.
+// Files of the program and its servers are for their owner only.
 process.umask(0o077)
 const fiber = Effect.runFork(main)
 let askedAt: number | undefined
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
-    // Ctrl-C reaches the whole process group, and package runners pass it on once more: what follows at once is the same one.
+    // Ctrl-C reaches the whole process group, and package runners forward it again: an immediate second signal is the
+    // same one.
     const now = performance.now()
     if (askedAt !== undefined && now - askedAt < 1_000) return
-    // The first signal ends in order; another one does not wait.
+    // The first signal shuts down gracefully; another one terminates immediately.
     if (askedAt !== undefined) process.exit(130)
     askedAt = now
     Effect.runFork(Fiber.interruptFork(fiber))

@@ -11,13 +11,13 @@ import { Authenticated, NotFound } from "./scopeMiddleware.ts"
 const text = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
 const count = (description: string) => Schema.Int.annotations({ description, jsonSchema: { type: "integer", minimum: 0, description } })
 
-/** Why a vault is visible to a key or not: the first of these that holds. */
+/** Why a vault is visible to a key or not: the first reason that applies. */
 const Because = Schema.Literal("unknown", "scope", "allowlist", "visible").annotations({
   description:
-    "unknown: there is no such vault, or the user has no Developer role on it; scope: the key lacks `vault:read`; allowlist: the key's vault allowlist leaves it out; visible: reads answer"
+    "unknown: there is no such vault, or the user has no Developer role on it; scope: the key lacks `vault:read`; allowlist: the key's vault allowlist does not include it; visible: reads return it"
 })
 
-/** The key that asks, its user, and what they see. */
+/** The key of the request, its user, and what they can see. */
 export const Credential = Schema.Struct({
   key: Schema.Struct({
     id: text("Id of the key", "key_01jz0000000000000000000000"),
@@ -42,11 +42,11 @@ export const Credential = Schema.Struct({
   vaults: Schema.Struct({
     role: count("Vaults where the user has the Developer role"),
     allowlist: count("Those of them within the key's vault allowlist"),
-    visible: count("Those that reads answer; 0 without `vault:read`")
+    visible: count("Those that reads return; 0 without `vault:read`")
   }),
   vault: Schema.optional(
     Schema.Struct({ visible: Schema.Boolean, because: Because }).annotations({
-      description: "The vault that was asked for; absent when none was"
+      description: "The vault in `vaultId`; absent without one"
     })
   )
 }).annotations({ identifier: "Credential" })
@@ -57,7 +57,7 @@ export class CredentialApi extends HttpApiGroup.make("credential")
     HttpApiEndpoint.get("getCredential", "/credential")
       .setUrlParams(
         query({
-          vaultId: Schema.optional(GivenId.annotations({ description: "Says of this vault whether the key sees it, and why not" }))
+          vaultId: Schema.optional(GivenId.annotations({ description: "Vault to check: whether the key can see it, and if not, why" }))
         })
       )
       .addSuccess(Credential)
@@ -67,8 +67,8 @@ export class CredentialApi extends HttpApiGroup.make("credential")
       .annotate(OpenApi.Summary, "Get the credential")
       .annotate(
         OpenApi.Description,
-        "The API key that asks, its user, what they see, and why a vault is not visible. Any valid key; no scope."
+        "The API key of the request, its user, what they can see, and why a vault is not visible. Works with any valid key, without a scope."
       )
   )
   .annotate(OpenApi.Title, "Credential")
-  .annotate(OpenApi.Description, "What a key can learn of itself.") {}
+  .annotate(OpenApi.Description, "Information about the API key of the request.") {}

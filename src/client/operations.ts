@@ -54,7 +54,7 @@ export interface ListBalancesQuery {
   readonly limit?: number | undefined
   /** Only this network */
   readonly network?: string | undefined
-  /** The balances as they were at this time, which is not in the future; the present ones when absent */
+  /** Balances at this time, which must not be in the future; default: present balances */
   readonly at?: string | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
@@ -66,9 +66,9 @@ export interface ListBalanceHistoryQuery {
   readonly limit?: number | undefined
   /** The asset; an EVM contract in either letter case */
   readonly asset: string
-  /** Only records of this time or later */
+  /** Only records at or after this time */
   readonly occurredAfter?: string | undefined
-  /** Only records of this time or earlier */
+  /** Only records at or before this time */
   readonly occurredBefore?: string | undefined
   /** Where to begin: `nextCursor` of a page with the same filters */
   readonly cursor?: string | undefined
@@ -238,7 +238,7 @@ export interface ListRecoveriesQuery {
 
 /** Filters of {@link Operations.getCredential}. */
 export interface GetCredentialQuery {
-  /** Says of this vault whether the key sees it, and why not */
+  /** Vault to check: whether the key can see it, and if not, why */
   readonly vaultId?: string | undefined
 }
 
@@ -310,13 +310,13 @@ export interface Operations {
   listVaults(query?: ListVaultsQuery, options?: RequestOptions): Pages<Vault>
   /** Get a vault. One vault. `GET /v1/vaults/{vaultId}` */
   getVault(vaultId: string, options?: RequestOptions): Promise<Vault>
-  /** List balances. Settled balances across the networks the vault operates on, by network, the native asset first, then by symbol. With `at`, as the last records at or before that time say; assets without one are absent. `GET /v1/vaults/{vaultId}/balances` */
+  /** List balances. Settled balances across the networks the vault operates on, by network, the native asset first, then by symbol. With `at`, balances from the last records at or before that time; assets without one are absent. `GET /v1/vaults/{vaultId}/balances` */
   listBalances(vaultId: string, query?: ListBalancesQuery, options?: RequestOptions): Pages<Balance>
-  /** List the history of a balance. Every record of one asset's balance, newest first. Of records of one time the first in the list counts: it was recorded last. `GET /v1/vaults/{vaultId}/balance-history` */
+  /** List the history of a balance. Every record of one asset's balance, newest first. Of several records with the same time, the first in the list was recorded last and counts. `GET /v1/vaults/{vaultId}/balance-history` */
   listBalanceHistory(vaultId: string, query: ListBalanceHistoryQuery, options?: RequestOptions): Pages<BalanceRecord>
   /** List transactions. Transfers into and out of the vault, most recent first. Filters are combined with AND. `GET /v1/vaults/{vaultId}/transactions` */
   listTransactions(vaultId: string, query?: ListTransactionsQuery, options?: RequestOptions): Pages<Transaction>
-  /** Export transactions. All transactions that match, most recent first, of one consistent moment, as a stream. CSV precedes amounts, and cells that a spreadsheet would take for a formula, with an apostrophe. At most two exports at a time for a key. A connection that breaks before the file's end means that the file is not whole. `GET /v1/vaults/{vaultId}/transactions/export` */
+  /** Export transactions. All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes amounts and cells that a spreadsheet would read as a formula. A key can have two exports at a time. If the connection breaks before the end of the file, the file is incomplete. `GET /v1/vaults/{vaultId}/transactions/export` */
   exportTransactions(vaultId: string, query: ExportTransactionsQuery, options?: RequestOptions): Promise<ReadableStream<Uint8Array>>
   /** List deposit addresses. Deposit addresses of the vault, newest first. `GET /v1/vaults/{vaultId}/addresses` */
   listAddresses(vaultId: string, query?: ListAddressesQuery, options?: RequestOptions): Pages<DepositAddress>
@@ -332,11 +332,11 @@ export interface Operations {
   createWebhook(body: CreateWebhook, options?: OnceOptions): Promise<CreatedWebhook>
   /** List webhooks. Webhooks across the accessible entities, newest first. `GET /v1/webhooks` */
   listWebhooks(query?: ListWebhooksQuery, options?: RequestOptions): Pages<Webhook>
-  /** Preview a webhook. What a webhook of these entities, kinds and vaults would have received in the last 31 days. Changes nothing; sees what the key could create a webhook for. `POST /v1/webhooks/preview` */
+  /** Preview a webhook. Shows what a webhook with these entities, kinds and vaults would have received in the last 31 days. Changes nothing. Requires the same access as creating the webhook. `POST /v1/webhooks/preview` */
   previewWebhook(body: PreviewWebhook, options?: RequestOptions): Promise<WebhookPreview>
   /** Get a webhook. One webhook with its health counters. `GET /v1/webhooks/{webhookId}` */
   getWebhook(webhookId: string, options?: RequestOptions): Promise<WebhookWithHealth>
-  /** Update a webhook. A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are refused. A change of the URL, kinds or filter, and enabling, need the Developer role on every vault that the webhook then covers. Disabling cancels what waits; enabling begins a new streak. Pausing holds deliveries, and what waits goes out oldest first when the webhook is ACTIVE again. `PATCH /v1/webhooks/{webhookId}` */
+  /** Update a webhook. A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are rejected. Changing the URL, kinds or filter, and enabling, require the Developer role on every vault that the webhook then covers. Disabling cancels waiting deliveries; enabling resets the failure streak. Pausing holds deliveries; they are sent oldest first when the webhook is ACTIVE again. `PATCH /v1/webhooks/{webhookId}` */
   updateWebhook(webhookId: string, body: UpdateWebhook, options?: RequestOptions): Promise<Webhook>
   /** Delete a webhook. Its deliveries stay readable through their events; pending deliveries are canceled. `DELETE /v1/webhooks/{webhookId}` */
   deleteWebhook(webhookId: string, options?: RequestOptions): Promise<void>
@@ -368,7 +368,7 @@ export interface Operations {
   resumeRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Cancel a recovery. Ends it, and cancels its deliveries that wait. `POST /v1/webhook-recoveries/{recoveryId}/cancel` */
   cancelRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
-  /** Get the credential. The API key that asks, its user, what they see, and why a vault is not visible. Any valid key; no scope. `GET /v1/credential` */
+  /** Get the credential. The API key of the request, its user, what they can see, and why a vault is not visible. Works with any valid key, without a scope. `GET /v1/credential` */
   getCredential(query?: GetCredentialQuery, options?: RequestOptions): Promise<Credential>
   /** Get the public signing keys. The JSON Web Key Set that signatures of this service verify with, the key in use first; replaced keys stay. Needs no API key. `GET /v1/jwks.json` */
   getSigningKeys(options?: RequestOptions): Promise<SigningKeySet>

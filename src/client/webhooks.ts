@@ -391,14 +391,14 @@ export interface Credential {
     readonly role: number
     /** Those of them within the key's vault allowlist */
     readonly allowlist: number
-    /** Those that reads answer; 0 without `vault:read` */
+    /** Those that reads return; 0 without `vault:read` */
     readonly visible: number
   }
-  /** The vault that was asked for; absent when none was */
+  /** The vault in `vaultId`; absent without one */
   readonly vault?:
     | {
         readonly visible: boolean
-        /** unknown: there is no such vault, or the user has no Developer role on it; scope: the key lacks `vault:read`; allowlist: the key's vault allowlist leaves it out; visible: reads answer */
+        /** unknown: there is no such vault, or the user has no Developer role on it; scope: the key lacks `vault:read`; allowlist: the key's vault allowlist does not include it; visible: reads return it */
         readonly because: "unknown" | "scope" | "allowlist" | "visible"
       }
     | undefined

@@ -1,6 +1,6 @@
 /**
- * Help and messages as @effect/cli prints them are coloured whatever they are printed to, titles in white. Here they
- * are plain where no terminal shows them, and bold in the terminal's own colour where one does.
+ * @effect/cli colors help and messages wherever they are printed, with titles in white. Here they are plain without a
+ * terminal, and bold in the terminal's own color with one.
  */
 import { stripVTControlCharacters } from "node:util"
 import { Effect } from "effect"
@@ -13,7 +13,7 @@ const fitting = (stream: NodeJS.WriteStream, text: unknown): string => {
   return stream.isTTY && process.env.NO_COLOR === undefined ? plain.replaceAll(WHITE, BOLD) : stripVTControlCharacters(plain)
 }
 
-/** Runs the effect with a console whose colours fit where they are printed to. */
+/** Runs the effect with a console whose colors match the output. */
 export const plainly = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.flatMap(Effect.console, (console) =>
     Effect.withConsole(effect, {

@@ -1,4 +1,4 @@
-/** How commands end: in words for people, and as an exit code for scripts. */
+/** How commands end: a message for people and an exit code for scripts. */
 import { ValidationError } from "@effect/cli"
 import { Cause, Data, Exit } from "effect"
 import type { InvalidKey, UnknownKey } from "../credentials/ApiKeys.ts"
@@ -20,33 +20,33 @@ export const exitCodes = {
   130: "terminated by a second Ctrl-C without a graceful shutdown"
 } as const
 
-/** The command line does not say what is needed. */
+/** The command line lacks something. */
 export class Usage extends Data.TaggedError("Usage")<{ readonly message: string }> {}
 
-/** Input could not be read or does not fit. */
+/** Input could not be read or is invalid. */
 export class InvalidInput extends Data.TaggedError("InvalidInput")<{ readonly message: string }> {}
 
-/** The doctor found faults, and has told them; `code` is what the gravest of them stands for. */
+/** The doctor found and printed faults; `code` is that of the most severe one. */
 export class Unwell extends Data.TaggedError("Unwell")<{ readonly code: 1 | 3 | 5 }> {}
 
-/** Not everything that is sealed at rest is under the current key. */
+/** Not every stored secret is encrypted with the current key. */
 export class NotReencrypted extends Data.TaggedError("NotReencrypted")<{ readonly message: string }> {}
 
-/** The events of an entity are not what was signed. */
+/** The events of an entity differ from what was signed. */
 export class NotComplete extends Data.TaggedError("NotComplete")<{ readonly message: string }> {}
 
-/** Whether the events of an entity are complete could not be checked. */
+/** The completeness of an entity's events could not be checked. */
 export class NotVerified extends Data.TaggedError("NotVerified")<{ readonly message: string }> {}
 
 /** The events of a deployment cannot be followed: it refuses (1), or cannot be reached (5). */
 export class NotFollowed extends Data.TaggedError("NotFollowed")<{ readonly code: 1 | 5; readonly message: string }> {}
 
-/** The codes of failures that say in words what is wrong. */
+/** Exit codes of failures with a message for people. */
 const codes = {
   NotVerified: 2,
   Usage: 2,
   InvalidKey: 2,
-  // The command was well said, and what it names is not there or not in that state.
+  // The command line is valid, but what it names does not exist or is in the wrong state.
   UnknownKey: 1,
   InvalidInvitation: 1,
   DemoFailed: 1,
@@ -77,12 +77,12 @@ const codes = {
 >
 const hasCode = (tag: string): tag is keyof typeof codes => tag in codes
 
-/** A command's end in words for standard error (empty when it said everything itself), and its exit code. */
+/** The message of a failed command for standard error (empty if it was printed already), and its exit code. */
 export const ending = async (exit: Exit.Exit<unknown, unknown>): Promise<{ readonly code: number; readonly message: string }> => {
   if (Exit.isSuccess(exit)) return { code: 0, message: "" }
   if (Cause.isInterruptedOnly(exit.cause)) return { code: 130, message: "" }
   const error = Cause.squash(exit.cause)
-  // @effect/cli has printed what is wrong with the command line.
+  // @effect/cli has already printed what is wrong with the command line.
   if (ValidationError.isValidationError(error)) return { code: 2, message: "" }
   if (error instanceof Unwell) return { code: error.code, message: "" }
   if (error instanceof NotFollowed) return { code: error.code, message: error.message }

@@ -1,17 +1,16 @@
 /**
- * `--help` of the program and of each command. @effect/cli knows the commands and what they say of themselves; how it
- * prints them is one line per command however long, with a sentence on every type. Here they are laid out for the
- * width of a terminal.
+ * `--help` of the program and its commands. @effect/cli knows the commands and their descriptions, but prints one line
+ * per command however long, with a sentence about every type. This prints them for the width of a terminal.
  */
 import { stripVTControlCharacters } from "node:util"
 import { CliConfig, CommandDescriptor, HelpDoc } from "@effect/cli"
 import { left, type Styles, styles, widthOf, wrap } from "../terminal/text.ts"
 import { exitCodes } from "./exit.ts"
 
-/** Without the options that the library adds to every command; the program's help names them once. */
+/** Without the options that the library adds to every command; the program's help lists them once. */
 const config = CliConfig.make({ showBuiltIns: false, showTypes: true })
 
-/** What @effect/cli says of every option; that one is required is said here instead. */
+/** What @effect/cli prints for every option; required options are marked here instead. */
 const OPTIONAL = "This setting is optional."
 const SAID_OF_ALL = new Set([
   "A user-defined piece of text.",
@@ -82,7 +81,7 @@ interface Named {
 
 const inOrder = (commands: ReadonlyArray<Named>): ReadonlyArray<Named> => commands.toSorted((a, b) => (a.path < b.path ? -1 : 1))
 
-/** A command with those below it. The library says of one that has none that it is its own. */
+/** A command with its subcommands. The library returns a command without subcommands as its own. */
 const named = (parent: string, command: CommandDescriptor.Command<unknown>): Named => {
   const [own = ""] = CommandDescriptor.getNames(command)
   const path = `${parent} ${own}`
@@ -94,14 +93,14 @@ const named = (parent: string, command: CommandDescriptor.Command<unknown>): Nam
   }
 }
 
-/** The program: what it says of itself, and its commands by name. */
+/** The program: its description, and its commands by name. */
 export const program = (said: string, commands: ReadonlyArray<CommandDescriptor.Command<unknown>>): Named => ({
   path: "custody",
   sections: [{ title: "DESCRIPTION", lines: [said], entries: [] }],
   under: inOrder(commands.map((one) => named("custody", one)))
 })
 
-/** The command that the words before the first option name. */
+/** The command named by the words before the first option. */
 const find = (root: Named, [word, ...rest]: ReadonlyArray<string>): Named => {
   const next = root.under.find(({ path }) => path === `${root.path} ${word}`)
   return next === undefined ? root : find(next, rest)
@@ -109,7 +108,7 @@ const find = (root: Named, [word, ...rest]: ReadonlyArray<string>): Named => {
 
 const said = ({ sections }: Named): string => sections.find(({ title }) => title === "DESCRIPTION")?.lines.join(" ") ?? ""
 
-/** Every command below this one that does something by itself, in the order of their names. */
+/** Every executable command below this one, by name. */
 const leaves = (one: Named): ReadonlyArray<Named> => (one.under.length === 0 ? [one] : one.under.flatMap(leaves))
 
 const usageOf = ({ path, sections, under }: Named): string => {
@@ -119,7 +118,7 @@ const usageOf = ({ path, sections, under }: Named): string => {
   return `${path}${of("OPTIONS") === undefined ? "" : " [options]"}${args.join("")}`
 }
 
-/** Whether the words of a command line (without the program) ask for help, or stop at a command that is only a group of others. */
+/** Whether the command line (without the program) asks for help, or ends at a command that is only a group. */
 export const asksForHelp = (root: Named, words: ReadonlyArray<string>): boolean => {
   const end = words.indexOf("--")
   if ((end < 0 ? words : words.slice(0, end)).some((word) => word === "--help" || word === "-h")) return true
@@ -132,7 +131,7 @@ const MORE = [
   "Shell completions: `custody --completions bash`, `zsh` or `fish`. Version: `custody --version`."
 ]
 
-/** The help that the words of a command line ask for, in lines of at most so many columns. */
+/** The help for a command line, in lines of at most so many columns. */
 export const helpText = (
   root: Named,
   words: ReadonlyArray<string>,

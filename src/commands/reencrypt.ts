@@ -1,4 +1,4 @@
-/** `custody secrets`: what is sealed at rest. */
+/** `custody secrets`: stored secrets. */
 import { Command } from "@effect/cli"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** `custody statements`: seal what is due now. The result is JSON on standard output. C-6. */
+/** `custody statements`: seal statements that are due. The result is JSON on standard output. C-6. */
 import { Command } from "@effect/cli"
 import { Effect } from "effect"
 
@@ -11,6 +11,6 @@ const seal = Command.make("seal", {}, () =>
 
 /** The command. */
 export const statements = Command.make("statements").pipe(
-  Command.withDescription("Daily statements of vaults: seal what is due."),
+  Command.withDescription("Daily statements of vaults: seal those that are due."),
   Command.withSubcommands([seal])
 )

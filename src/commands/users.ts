@@ -1,4 +1,4 @@
-/** `custody users`: who may sign in to the web portal. Results are JSON on standard output. */
+/** `custody users`: users of the web portal. Results are JSON on standard output. */
 import { Args, Command, Options } from "@effect/cli"
 import { Effect } from "effect"
 

@@ -1,6 +1,6 @@
 /**
- * `custody verify`: whether the events that a deployment gives for an entity are all that it recorded. It asks the public
- * API and nothing else, so that an auditor can run it. C-3.
+ * `custody verify`: checks that the events of an entity are complete. It only uses the public API, so an auditor can run
+ * it. C-3.
  */
 import * as fs from "node:fs"
 import { Command, Options } from "@effect/cli"
@@ -8,9 +8,9 @@ import { Console, Effect, Option } from "effect"
 import { NotComplete, NotVerified } from "./exit.ts"
 import { api, apiKey, baseUrl, key } from "./remote.ts"
 
-const entity = Options.text("entity").pipe(Options.withDescription("The entity whose events are verified"))
+const entity = Options.text("entity").pipe(Options.withDescription("entity whose events are verified"))
 const since = Options.file("since", { exists: "yes" }).pipe(
-  Options.withDescription("A checkpoint that was kept, as JSON; the oldest one in the log when absent"),
+  Options.withDescription("stored checkpoint as JSON; default: the oldest one in the log"),
   Options.optional
 )
 
@@ -31,4 +31,4 @@ export const verify = Command.make(
       if (!found.complete) return yield* new NotComplete({ message: `differs: ${found.difference}` })
       yield* Console.log(`complete: ${found.events.toLocaleString("en-US")} events`)
     })
-).pipe(Command.withDescription("Checks that the events of an entity are complete, by what the service signed."))
+).pipe(Command.withDescription("Verify that the events of an entity are complete, against the service's signed checkpoints."))

@@ -1,7 +1,7 @@
 /**
- * One statement for many callers. Calls that come while a batch is under way wait for the next one, so a busy
- * process asks the database once where it would have asked fifty times, and an idle one is not delayed at all.
- * Nothing is kept: each call is answered by a statement that began after the call.
+ * Combines calls into one statement. Calls that arrive while a batch is running wait for the next one, so a busy process
+ * runs one query instead of fifty, and an idle one is not delayed. Nothing is cached: each call is answered by a
+ * statement that began after it.
  */
 import { Effect, Runtime } from "effect"
 
@@ -10,19 +10,19 @@ interface Waiting<A, B, E> {
   readonly resume: (effect: Effect.Effect<B, E>) => void
 }
 
-/** How calls are put together. */
+/** How calls are combined. */
 export interface BatchShape<A> {
-  /** The most that a batch holds: items, or their weight. A single item may weigh more. */
+  /** Limit of a batch: items, or their weight. A single item may weigh more. */
   readonly size: number
-  /** Batches that run at once. */
+  /** Concurrent batches. */
   readonly parallel: number
-  /** What an item counts; 1 when absent. */
+  /** The weight of an item; default 1. */
   readonly weight?: (item: A) => number
 }
 
 /**
- * Turns a function of many items into one of a single item. `run` answers in the order of its items; its failure
- * is the failure of every caller of that batch.
+ * Turns a function of many items into one of a single item. `run` returns results in the order of its items; its failure
+ * is the failure of every caller in that batch.
  */
 export const batched = <A, B, E, R>(
   run: (items: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E, R>,
@@ -34,7 +34,7 @@ export const batched = <A, B, E, R>(
     let underWay = 0
     let scheduled = false
 
-    /** How many of those that wait, the first ones, make a batch: at least one. */
+    /** How many of the waiting items form the next batch: at least one. */
     const fitting = (): number => {
       let total = 0
       for (const [index, { item }] of waiting.entries()) {
@@ -68,7 +68,7 @@ export const batched = <A, B, E, R>(
     const schedule = () => {
       if (scheduled || underWay >= parallel) return
       scheduled = true
-      // After the current turn's callbacks, so that requests that arrive together ask together.
+      // After the current turn's callbacks, so that requests that arrive together share a query.
       setImmediate(flush)
     }
 

@@ -1,9 +1,8 @@
 /**
- * Postgres as the rooms see it: an Effect `SqlClient` over a pool of its own. API, ledger and worker have
- * separate pools, so that a busy worker never keeps a reader waiting; a pool without a free connection
- * refuses within a second instead of queueing. Every connection speaks UTC, bounds its statements, and hands
- * timestamps out as the text that the API answers with.
- * What works around the driver is in pgWorkarounds.ts.
+ * Postgres for the rest of the program: an Effect `SqlClient` over its own pool. API, ledger and worker have separate
+ * pools, so a busy worker never delays a reader; a pool without a free connection fails within a second instead of
+ * queueing. Every connection uses UTC, has statement timeouts, and returns timestamps in the text form of API responses.
+ * Workarounds for the driver are in pgWorkarounds.ts.
  */
 
 import * as Reactivity from "@effect/experimental/Reactivity"
@@ -12,35 +11,35 @@ import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 import { breakSilent, connectionLossAsError, DirectRows, direct, PreparingClient } from "./pgWorkarounds.ts"
 
-/** What a pool is for, with its bounds. */
+/** A pool and its limits. */
 export interface PoolShape {
   readonly name: string
   readonly connections: number
-  /** Longest a statement may run. */
+  /** Statement timeout. */
   readonly statement: Duration.Duration
-  /** Longest a caller waits for a connection. */
+  /** Longest wait for a connection. */
   readonly acquire: Duration.Duration
-  /** Longest that a transaction may wait for its next statement; 5 s when absent. */
+  /** Longest idle time within a transaction; default 5 s. */
   readonly idleInTransaction?: Duration.Duration
   /** Settings of Postgres's planner. */
   readonly planner: ReadonlyArray<string>
 }
 
-// A prepared statement keeps its plan until its tables are analyzed, and a plan that was made for empty tables reads them
-// whole, which takes minutes by the time that a hundred thousand rows are there. What finds rows by their keys is
-// therefore planned for keys.
+// A prepared statement keeps its plan until its tables are analyzed, and a plan for empty tables scans them, which takes
+// minutes once they have a hundred thousand rows. Statements that find rows by key are therefore planned for index
+// access.
 const byKeys = ["enable_seqscan=off", "enable_hashjoin=off", "enable_mergejoin=off"],
   eachTime = ["plan_cache_mode=force_custom_plan", ...byKeys],
-  // An array of unknown length makes Postgres plan each execution anew, over all the days' partitions.
+  // With an array of unknown length, Postgres plans each execution again, over all daily partitions.
   keptByKeys = ["plan_cache_mode=force_generic_plan", ...byKeys],
-  // Lists go along an index to the end of a page, whatever the statistics say: each has one index that gives its order, and
-  // to sort is the last choice. So no plan depends on the values at hand, and every statement keeps the one it has.
+  // Lists read an index up to the end of a page, whatever the statistics: each has one index in its order, and sorting is
+  // the last choice. So no plan depends on parameter values, and every statement keeps its plan.
   alongIndexes = [
     ...keptByKeys,
     "enable_sort=off",
     "enable_incremental_sort=off",
     "random_page_cost=1.1",
-    // What cannot do without sorting counts as very expensive, and is not to be compiled for that.
+    // Statements that must sort count as very expensive and should not be compiled (JIT) for that.
     "jit=off"
   ]
 
@@ -73,10 +72,10 @@ const types: pg.CustomTypesConfig = {
     oid === TIMESTAMPTZ ? isoOf : oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
 }
 
-/** How long a connection is used: whoever only reads would stay on what became a standby. */
+/** Lifetime of a connection: a pure reader would otherwise stay on a server that became a standby. */
 export const LIFETIME = Duration.minutes(15)
 
-/** A pool of this shape, and how to stop looking after its connections. */
+/** A pool with this configuration, and how to stop monitoring its connections. */
 export const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
   const pool = new pg.Pool({
     connectionString: Redacted.value(url),
@@ -96,12 +95,15 @@ export const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
       ...shape.planner.map((setting) => `-c ${setting}`)
     ].join(" ")
   })
-  // A connection that breaks while idle is replaced by the pool; the next statement reports what is wrong.
+  // The pool replaces a connection that breaks while idle; the next statement reports errors.
   pool.on("error", () => {})
   return { pool, unwatch: breakSilent(pool, shape.statement) }
 }
 
-/** A `SqlClient`, `PgClient` and {@link DirectRows} over a pool of this shape. Fails at the first use, not here, when Postgres is away. */
+/**
+ * A `SqlClient`, `PgClient` and {@link DirectRows} over a pool with this configuration. If Postgres is away, it fails at
+ * the first use, not here.
+ */
 export const layer = (url: Redacted.Redacted, shape: PoolShape) =>
   Layer.unwrapScoped(
     Effect.acquireRelease(

@@ -1,7 +1,4 @@
-/**
- * The schema, as numbered steps that are applied once and in order. Two processes that start together do it
- * one after the other: an advisory lock is held meanwhile.
- */
+/** The schema as numbered migrations, applied once and in order. An advisory lock serializes processes that start together. */
 import { Migrator, SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import custody from "./migrations/0001_custody.ts"
@@ -24,7 +21,7 @@ import eventsOfEntity from "./migrations/0021_events_of_entity.ts"
 import lanesOfEntities from "./migrations/0022_lanes_of_entities.ts"
 import holds from "./migrations/0023_holds.ts"
 
-/** The steps by number and name; a new one is added at the end, an old one is never edited. */
+/** The migrations by number and name; add new ones at the end, never edit old ones. */
 export const steps = {
   "0001_custody": custody,
   "0002_credentials": credentials,
@@ -49,13 +46,13 @@ export const steps = {
 
 const LOCK = 7_249_011
 
-/** Applies what is missing; returns the numbers and names of the steps that it applied. */
+/** Applies pending migrations; returns their numbers and names. */
 export const migrate = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   return yield* sql.withTransaction(
     Effect.gen(function* () {
       yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
-      // The migrator's own way of making its table fails inside a transaction, so it finds the table made.
+      // The migrator's own CREATE TABLE fails inside a transaction, so the table is created before.
       yield* sql`
       CREATE TABLE IF NOT EXISTS effect_sql_migrations (
         migration_id integer PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), name text NOT NULL)`
@@ -64,7 +61,7 @@ export const migrate = Effect.gen(function* () {
   )
 })
 
-/** Names of steps that the database has not seen yet; empty when it is up to date. */
+/** Names of pending migrations; empty if the schema is up to date. */
 export const pending = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`

@@ -1,21 +1,21 @@
 /**
- * Notifications of Postgres on a connection of their own. They are hints: one may be lost while the connection is made
- * anew, so whoever waits for them polls as well. `listen` of `@effect/sql-pg` does not notice that its connection broke
- * (https://github.com/Effect-TS/effect/pull/8215); this one connects again. The connection is made when somebody first listens.
+ * Notifications of Postgres on a connection of their own. They are hints: one may be lost while the connection is
+ * re-established, so listeners also poll. `listen` of `@effect/sql-pg` does not notice that its connection broke
+ * (https://github.com/Effect-TS/effect/pull/8215); this one reconnects. It connects when somebody first listens.
  */
 import { Context, Duration, Effect, Layer, Queue, Redacted, Schedule } from "effect"
 import pg from "pg"
 import { LIFETIME } from "./Database.ts"
 
-/** How long a broken connection is left before it is made anew, and how long making it may take. */
+/** Wait before reconnecting, and timeout of connecting. */
 const AGAIN = Duration.seconds(1),
   CONNECT = Duration.seconds(5)
 
-/** One that listens to a channel. */
+/** A listener of a channel. */
 export interface Listener {
-  /** Waits for the next notification; several at once count as one, and so does a connection that was made anew. */
+  /** Waits for the next notification; several at once count as one, and so does a reconnect. */
   readonly next: Effect.Effect<void>
-  /** Lets the wait end now. */
+  /** Ends the wait immediately. */
   readonly now: () => void
 }
 
@@ -27,7 +27,7 @@ export class Notifications extends Context.Tag("custody/Notifications")<
   }
 >() {}
 
-/** Notifications of the database at this URL, for as long as the scope is open. */
+/** Notifications of the database at this URL, while the scope is open. */
 export const layer = (url: Redacted.Redacted) =>
   Layer.scoped(
     Notifications,
@@ -52,7 +52,7 @@ export const layer = (url: Redacted.Redacted) =>
           .then(async () => {
             for (const channel of waiting.keys()) await client.query(`LISTEN ${client.escapeIdentifier(channel)}`)
             connected = client
-            // What was announced before reached nobody.
+            // Earlier notifications were lost.
             for (const queue of [...waiting.values()].flat()) Queue.unsafeOffer(queue, undefined)
           })
           .catch((error) => resume(Effect.fail(error)))
@@ -61,7 +61,7 @@ export const layer = (url: Redacted.Redacted) =>
           client.end().catch(() => {})
         })
       })
-      // A connection that ended by itself is let go of as well as one that is given up.
+      // Releases a connection whether it broke or was closed here.
       const session = Effect.raceFirst(listen, Effect.sleep(LIFETIME))
       const asked = yield* Effect.makeLatch()
       yield* Effect.forkScoped(asked.whenOpen(session.pipe(Effect.ignore, Effect.repeat(Schedule.spaced(AGAIN)))))

@@ -1,13 +1,13 @@
 /**
- * Events, deliveries and attempts live in daily partitions. A partition is a range of ids: an id begins with the
- * time it was made at, so a row's day stands in its key and a look-up by id reads one partition only. Days are
- * made ahead by every process that writes, and dropped by retention. Decision D-31.
+ * Daily partitions of events, deliveries and attempts. A partition is a range of ids: an id begins with its creation
+ * time, so the key contains the day, and a lookup by id reads one partition only. Every writing process creates
+ * partitions ahead of time; retention drops them. Decision D-31.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Schedule } from "effect"
 import * as Id from "../values/Id.ts"
 
-/** The partitioned tables and the prefix of the id that their ranges are made of. */
+/** The partitioned tables, and the prefix of the ids in their ranges. */
 export const tables = [
   ["events", "evt"],
   ["event_dispatches", "evt"],
@@ -16,7 +16,7 @@ export const tables = [
 ] as const
 
 const DAY = 86_400_000
-/** Days that exist ahead of today. */
+/** Days created ahead of today. */
 const AHEAD = 7
 
 /** The name of a table's partition of a day, such as `events_20260131`. */
@@ -28,7 +28,7 @@ export const dayOf = (millis: number): number => Math.floor(millis / DAY)
 
 const LOCK = 7_249_012
 
-/** Makes the partitions of yesterday to a week ahead that are not there yet. Harmless when done twice or together. */
+/** Creates missing partitions from yesterday to a week ahead. Safe to run twice or concurrently. */
 export const ensure = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const today = dayOf(Date.now())
@@ -46,7 +46,7 @@ export const ensure = Effect.gen(function* () {
       for (const { day, name, prefix, table } of missing) {
         const already = yield* sql`SELECT 1 FROM pg_class WHERE relname = ${name}`
         if (already.length > 0) continue
-        // Attached, not created in place: attaching does not block readers and writers of the other days.
+        // Attached instead of created in place: attaching does not block readers and writers of other days.
         yield* sql.unsafe(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`)
         yield* sql.unsafe(`ALTER TABLE ${table} ATTACH PARTITION ${name}
         FOR VALUES FROM ('${Id.floor(prefix, day * DAY)}') TO ('${Id.floor(prefix, (day + 1) * DAY)}')`)
@@ -55,7 +55,7 @@ export const ensure = Effect.gen(function* () {
   )
 })
 
-/** Keeps the partitions made for as long as the scope is open. */
+/** Creates partitions ahead of time while the scope is open. */
 export const keep = Effect.zipRight(
   ensure,
   Effect.forkScoped(

@@ -1,14 +1,14 @@
 /**
- * One consistent moment of the database, for as long as a caller takes to read it: a connection of its own in a read-only
- * REPEATABLE READ transaction. The pool is small and of its own, so that whoever reads for minutes takes nothing from those
- * who read a page. A connection that is given back while a statement runs is closed, and the statement is canceled.
+ * Consistent snapshots for long reads: a separate connection in a read-only REPEATABLE READ transaction. They have their
+ * own small pool, so that long reads take nothing from short ones. If a connection is released while a statement runs,
+ * the statement is canceled and the connection closed.
  */
 import { SqlError, type Statement } from "@effect/sql"
 import { Context, Duration, Effect, Layer, type Redacted, type Scope } from "effect"
 import type pg from "pg"
 import { makePool, type PoolShape } from "./Database.ts"
 
-/** Reads of one moment. */
+/** Reads of one snapshot. */
 export interface Snapshot {
   readonly query: <Row extends object>(statement: Statement.Statement<Row>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
 }
@@ -18,7 +18,7 @@ const shape: PoolShape = {
   connections: 6,
   statement: Duration.seconds(20),
   acquire: Duration.seconds(1),
-  // A reader that stops reading is cut off before this.
+  // A reader that stops reading is disconnected before this.
   idleInTransaction: Duration.seconds(90),
   planner: ["enable_seqscan=off", "random_page_cost=1.1"]
 }
@@ -30,7 +30,7 @@ const run = (client: pg.PoolClient, text: string, values: ReadonlyArray<unknown>
 export class Snapshots extends Context.Tag("custody/Snapshots")<
   Snapshots,
   {
-    /** A snapshot, released with the scope. Fails as unavailable when every connection is taken. */
+    /** A snapshot, released with the scope. Fails as unavailable if every connection is in use. */
     readonly open: Effect.Effect<Snapshot, SqlError.SqlError, Scope.Scope>
   }
 >() {
@@ -53,7 +53,7 @@ export class Snapshots extends Context.Tag("custody/Snapshots")<
               Effect.tryPromise({
                 try: async () => {
                   const client = await pool.connect()
-                  // A connection that breaks is noticed by the next statement.
+                  // The next statement notices a broken connection.
                   client.on("error", () => {})
                   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                   return { client, running: 0 }
@@ -71,7 +71,7 @@ export class Snapshots extends Context.Tag("custody/Snapshots")<
                     return run(held.client, text, values).finally(() => held.running--)
                   },
                   catch: failed
-                  // The caller's type says what its statement selects, as with every statement.
+                  // The caller's type describes what its statement selects, as with every statement.
                 }).pipe(Effect.map(({ rows }): ReadonlyArray<Row> => rows as Array<Row>))
               }
             })
@@ -89,7 +89,7 @@ const release = async (pool: pg.Pool, { client, running }: { readonly client: pg
     )
     return
   }
-  // pg's clients know the process that serves them; its types do not say so.
+  // pg's clients have their backend's process id; its types do not say so.
   const pid: unknown = Reflect.get(client, "processID")
   client.release(true)
   await pool.query("SELECT pg_cancel_backend($1)", [pid]).catch(() => {})

@@ -1,6 +1,6 @@
 /**
- * What works around `pg` and `@effect/sql-pg`, each with the upstream issue: a version that resolves it lets the part go.
- * Notifications.ts is the fifth of them.
+ * Workarounds for `pg` and `@effect/sql-pg`, each with its upstream issue; remove a part when a version resolves it.
+ * Notifications.ts is the fifth.
  */
 import { SqlError, type Statement } from "@effect/sql"
 import type { PgClient } from "@effect/sql-pg"
@@ -8,7 +8,7 @@ import { Context, Duration, Effect, Option } from "effect"
 import pg from "pg"
 import { isUnavailable } from "./unavailable.ts"
 
-/** Distinct statement texts that are prepared; beyond it a statement runs unprepared. */
+/** Distinct statement texts that are prepared; further statements run unprepared. */
 const PREPARED = 400
 
 const names = new Map<string, string>()
@@ -21,12 +21,12 @@ const nameOf = (text: string): string | undefined => {
   return name
 }
 
-/** A write was refused because nothing can be written here. */
+/** Postgres rejected a write because it is read-only. */
 const READ_ONLY = "25006"
 
 /**
- * A connection that prepares each statement with parameters once, under a name that follows from its text, and knows how
- * long it has waited for an answer. `pg` leaves naming to its callers, and `@effect/sql-pg` names nothing:
+ * A connection that prepares each statement with parameters once, under a name derived from its text, and knows how long
+ * it has been waiting for a response. `pg` leaves naming to its callers, and `@effect/sql-pg` names nothing:
  * https://github.com/brianc/node-postgres/issues/1990.
  */
 export class PreparingClient extends pg.Client {
@@ -45,7 +45,8 @@ export class PreparingClient extends pg.Client {
         this.#waiting--
         this.#since = performance.now()
         last(...answer)
-        // The other end became a standby. It goes on reading, so the connection would be kept, and every write refused.
+        // The server became a standby. Reads still work, so the pool would keep the connection, and every write would
+        // fail.
         if (answer[0] instanceof pg.DatabaseError && answer[0].code === READ_ONLY) this.connection.stream.destroy()
       }
     }
@@ -53,9 +54,9 @@ export class PreparingClient extends pg.Client {
   }
 
   /**
-   * Breaks the connection when a statement has waited longer than this many milliseconds. Postgres ends a statement
-   * that takes too long itself; a Postgres that is silent (stopped, or behind a dead network) does not, and whoever
-   * waits would wait for ever. `query_timeout` of `pg` leaves such a connection in the pool:
+   * Breaks the connection when a statement has waited longer than this many milliseconds. Postgres itself cancels
+   * statements that take too long; a silent Postgres (stopped, or behind a dead network) does not, and callers would wait
+   * forever. `query_timeout` of `pg` leaves such a connection in the pool:
    * https://github.com/brianc/node-postgres/issues/3399.
    */
   breakWhenSilent(millis: number): void {
@@ -64,10 +65,10 @@ export class PreparingClient extends pg.Client {
   }
 }
 
-/** How much longer than its longest statement a pool waits for an answer. */
+/** How much longer than its statement timeout a pool waits for a response. */
 const SILENCE = Duration.seconds(1)
 
-/** Breaks connections of a pool that are silent for longer than its longest statement may take. Returns how to stop. */
+/** Breaks connections of a pool that are silent for longer than its statement timeout. Returns a function that stops it. */
 export const breakSilent = (pool: pg.Pool, statement: Duration.Duration) => {
   const clients = new Set<PreparingClient>()
   pool.on("connect", (client) => {
@@ -85,9 +86,9 @@ export const breakSilent = (pool: pg.Pool, statement: Duration.Duration) => {
 }
 
 /**
- * Statements straight on the pool, for the few that are on every request's way: one step where the client of
- * `@effect/sql-pg`, which acquires and releases a connection in scopes of its own, takes a dozen. It knows nothing of
- * transactions; what is to be part of one goes through the `SqlClient`. No upstream issue: it is a matter of cost.
+ * Runs statements directly on the pool, for the few that every request needs: one step, where the client of
+ * `@effect/sql-pg`, which acquires and releases a connection in scopes of its own, takes a dozen. It ignores
+ * transactions; statements within one must use the `SqlClient`. No upstream issue: it is a matter of cost.
  */
 export class DirectRows extends Context.Tag("custody/DirectRows")<
   DirectRows,
@@ -105,8 +106,8 @@ export const direct = (pool: pg.Pool): typeof DirectRows.Service => ({
 })
 
 /**
- * A transaction that lost its connection fails with that. The client would make a defect of it, because it cannot roll back
- * on a connection that is gone, and no retry sees a defect; Postgres has rolled back by itself.
+ * Turns the loss of a transaction's connection into an error. The client makes it a defect, because it cannot roll back
+ * on a lost connection, and retries do not see defects; Postgres has rolled back by itself.
  * https://github.com/Effect-TS/effect/issues/7235.
  */
 export const connectionLossAsError = (client: PgClient.PgClient) => {

@@ -1,32 +1,35 @@
-/** Small parts that statements are put together from. */
+/** Helpers for building statements. */
 import { type SqlClient, SqlError, type Statement } from "@effect/sql"
 import { Effect } from "effect"
 
-/** `AND a AND b …` of the conditions that are there; nothing when none is. */
+/** `AND a AND b …` of the given conditions; empty without any. */
 export const and = (sql: SqlClient.SqlClient, ...conditions: ReadonlyArray<Statement.Fragment | false>): Statement.Fragment => {
   const present = conditions.filter((condition) => condition !== false)
   return present.length === 0 ? sql.literal("") : sql`AND ${sql.and(present)}`
 }
 
-/** Page sizes that clients ask for most, with the one row more by which a page knows that it is not the last. */
+/** The most frequent page sizes, plus the extra row that tells whether there is another page. */
 const USUAL = new Set([10, 20, 25, 50, 100, 200, 500].flatMap((limit) => [limit, limit + 1]))
 
 /**
- * `LIMIT` of a list that runs along an index. The usual sizes stand in the text: with a parameter Postgres thinks that
- * the plan for the size at hand is so much better that it makes one for each execution, which takes longer than the rows.
- * `times` multiplies it, for rows that are looked through.
+ * `LIMIT` of a list that reads an index. Frequent sizes are literals: with a parameter, Postgres considers a plan for the
+ * actual size so much better that it plans each execution, which takes longer than reading the rows. `times` multiplies
+ * it, for rows that are searched.
  */
 export const limit = (sql: SqlClient.SqlClient, rows: number, times = 1): Statement.Fragment =>
   USUAL.has(rows) ? sql.literal(`LIMIT ${rows * times}`) : sql`LIMIT ${rows * times}`
 
-/** Statements do not fail for reasons that a caller could act on: what Postgres refuses is a defect, which the error boundary reads. */
+/**
+ * Statements do not fail for reasons that a caller could handle: their errors are defects, which the error boundary
+ * interprets.
+ */
 export const dieOnSql = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, Exclude<E, SqlError.SqlError>, R> =>
   Effect.catchAll(effect, (error) =>
-    // What is not the SqlError is everything else that E holds; the type checker cannot see that through the class check.
+    // Everything in E other than SqlError; the type checker cannot see that through the class check.
     error instanceof SqlError.SqlError ? Effect.die(error) : Effect.fail(error as Exclude<E, SqlError.SqlError>)
   )
 
-/** Times that a transaction is run again when Postgres ended it to break a circle of locks. */
+/** How often a transaction is repeated after a deadlock. */
 const AGAIN = 3
 
 const isDeadlock = (error: unknown): boolean =>
@@ -36,7 +39,7 @@ const isDeadlock = (error: unknown): boolean =>
   "code" in error.cause &&
   error.cause.code === "40P01"
 
-/** Runs an effect in a transaction, and again from its beginning when it was ended to break a circle of locks. */
+/** Runs an effect in a transaction, and repeats it after a deadlock. */
 export const transaction =
   (sql: SqlClient.SqlClient) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>

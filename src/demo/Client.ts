@@ -1,4 +1,4 @@
-/** The demo as a client of the service: over HTTP, as any other, with the owner's key and the platform's token. */
+/** The demo's client of the service: over HTTP like any other, with the owner's key and the platform token. */
 import { Effect, Redacted, Schema } from "effect"
 import type { Addresses } from "../App.ts"
 import { DemoFailed } from "./demoData.ts"
@@ -20,7 +20,7 @@ const Events = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.Str
 const Applied = Schema.Struct({ received: Schema.Int, changed: Schema.Int, events: Schema.Int })
 export type Delivery = typeof Delivery.Type
 
-/** Records of one request at the most. */
+/** Most records per request. */
 const BATCH = 1_000
 
 interface Request {
@@ -40,7 +40,7 @@ const send = (url: string, token: string, { body, headers, method = "GET" }: Req
       })
       return { ok: response.ok, status: response.status, text: await response.text() }
     },
-    catch: (error) => new DemoFailed({ message: `${url} does not answer: ${error instanceof Error ? error.message : String(error)}` })
+    catch: (error) => new DemoFailed({ message: `${url} did not respond: ${error instanceof Error ? error.message : String(error)}` })
   }).pipe(
     Effect.filterOrFail(
       ({ ok }) => ok,
@@ -54,7 +54,7 @@ const decoding =
   (text: string) =>
     Effect.mapError(
       Schema.decode(Schema.parseJson(schema))(text),
-      ({ message }) => new DemoFailed({ message: `The service's answer does not fit: ${message}` })
+      ({ message }) => new DemoFailed({ message: `The service's response is invalid: ${message}` })
     )
 
 /** A client of the service at these addresses. */
@@ -79,14 +79,14 @@ export const make = (where: Addresses, platformToken: Redacted.Redacted, key: st
     )
 
   return {
-    /** Feeds what predates the service: no events. Returns how many records were new. */
+    /** Feeds history, without events. Returns how many records were new. */
     history: (lines: ReadonlyArray<string>) =>
       Effect.reduce(
         Array.from({ length: Math.ceil(lines.length / BATCH) }, (_, batch) => lines.slice(batch * BATCH, (batch + 1) * BATCH)),
         0,
         (sum, batch) => Effect.map(records(batch, { "x-record-events": "none" }), ({ changed }) => sum + changed)
       ),
-    /** Feeds one record as it happens. Returns whether it was news. */
+    /** Feeds one record with its event. Returns whether it changed anything. */
     happened: (line: string) => Effect.map(records([line], {}), ({ events }) => events > 0),
     webhooks: Effect.map(get("/v1/webhooks?limit=500", WebhookPage), ({ data }) => data),
     createWebhook: (body: unknown) => post("/v1/webhooks", body, Created),

@@ -1,8 +1,7 @@
 /**
- * The demo: the whole service on this machine with real data, and a consumer beside it. It starts what `custody start`
- * starts, by the same composition, and drives it as its users would: records over the platform listener, webhooks
- * over the API, deliveries to an HTTPS endpoint. What can go wrong: a port that is taken, a Temporal server that
- * cannot be fetched; both are told in words.
+ * The demo: the whole service on this machine with real data, and a consumer. It starts the same layers as `custody
+ * start` and uses the service as its users would: records over the platform listener, webhooks over the API, deliveries
+ * to an HTTPS endpoint. What can fail: a port in use, a Temporal server that cannot be downloaded; both have a message.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -30,7 +29,7 @@ import { LEDGER, open, type Receiver } from "./Receiver.ts"
 import { Screen } from "./Screen.ts"
 import { createWebhooks, tell } from "./Story.ts"
 
-/** `DATA_DIR/demo.json`: where everything is, for scripts. */
+/** `DATA_DIR/demo.json`: addresses and keys, for scripts. */
 export const DemoFile = Schema.Struct({
   baseUrl: Schema.String,
   platformUrl: Schema.String,
@@ -44,12 +43,12 @@ export const DemoFile = Schema.Struct({
   webhookId: Schema.String
 })
 
-/** Waits between attempts that can be watched; a schedule of one's own stays. */
+/** Short waits between attempts, to watch them; a configured schedule takes precedence. */
 const quickly = [0, 2, 5, 30, 300, 3_600].map((seconds) => Duration.seconds(seconds))
 
 const loopback = Format.cidr("127.0.0.0/8")
 
-/** The settings for this run: as they are, and in addition what the receiver on this machine needs. */
+/** The settings of this run: the configured ones, plus what the receiver on this machine needs. */
 const demoSettings = (settings: Values, receiver: Receiver) =>
   Effect.gen(function* () {
     const ownSchedule = Option.isSome(yield* Config.option(Config.nonEmptyString("WEBHOOK_RETRY_SCHEDULE")))
@@ -64,7 +63,7 @@ const demoSettings = (settings: Values, receiver: Receiver) =>
     return demo
   })
 
-/** What an earlier run left in `demo.json`; nothing where that cannot be read. */
+/** The content of an earlier run's `demo.json`; empty if it cannot be read. */
 const earlierKeys = (file: string) =>
   Effect.orElseSucceed(
     Effect.map(
@@ -79,13 +78,13 @@ const earlierKeys = (file: string) =>
 
 const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).host : url)
 
-/** The Temporal server; while it is fetched or built, what it says goes to `tell`. */
+/** The Temporal server; `tell` gets its messages while it is downloaded or built. */
 const telling = <A, E, R>(effect: Effect.Effect<A, E, R>, tell: (text: string) => void) =>
   Effect.flatMap(Effect.console, (console) =>
     Effect.withConsole(effect, { ...console, error: (...parts) => Effect.sync(() => tell(parts.map(String).join(" "))) })
   )
 
-/** Everything that has to stand before the first delivery, a step at a time on the screen. */
+/** Everything that must run before the first delivery, step by step on the screen. */
 const prepare = Effect.gen(function* () {
   const screen = yield* Screen
   const dataDir = yield* DataDir
@@ -95,7 +94,7 @@ const prepare = Effect.gen(function* () {
     note = text
     if (!screen.live) screen.line(`    ${text}`)
   }
-  // All three are under way at once; the screen shows them one after the other, each with the time that it took.
+  // All three start together; the screen shows them one after the other, each with its time.
   const postgresStarting = yield* Effect.forkScoped(Effect.timed(databaseUrl))
   const temporalStarting = yield* Effect.forkScoped(Effect.timed(telling(temporal, noted)))
   const bundling = yield* Effect.forkScoped(Effect.timed(bundle(dataDir.at("cache"))))
@@ -120,7 +119,7 @@ const prepare = Effect.gen(function* () {
   return { receiver, servers, service, where }
 })
 
-/** A path as it is shorter: from here, or from the root. */
+/** The shorter form of a path: relative or absolute. */
 const shortest = (file: string): string => {
   const relative = path.relative(process.cwd(), file) || "."
   return relative.startsWith("..") ? file : relative
@@ -132,7 +131,7 @@ const write = (file: string, content: typeof DemoFile.Type) =>
     fs.renameSync(`${file}.${process.pid}`, file)
   })
 
-/** Runs the demo: once through, or until it is interrupted. */
+/** Runs the demo: once, or until it is interrupted. */
 export const run = (once: boolean) =>
   Effect.gen(function* () {
     const screen = yield* Screen

@@ -1,7 +1,7 @@
 /**
- * The demo's consumer: an HTTPS endpoint on loopback that does what a consumer should. It verifies the signature on
- * the raw body with the secrets that it was given, refuses what does not verify, and answers. One of its paths is
- * out of order at the first attempt of each delivery, to show what happens then.
+ * The demo's consumer: an HTTPS endpoint on loopback that does what a consumer should. It verifies the signature on the
+ * raw body with its secrets, rejects invalid ones, and answers. One of its paths fails the first attempt of each
+ * delivery, to show retries.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -15,7 +15,7 @@ import { signedBy } from "./verifyDelivery.ts"
 export const LEDGER = "/hooks/ledger",
   BACK_OFFICE = "/hooks/back-office"
 
-/** A request that was received. */
+/** A received request. */
 export interface Received {
   readonly path: string
   readonly eventId: string
@@ -23,13 +23,13 @@ export interface Received {
   /** Number of the attempt, from 1. */
   readonly attempt: number
   readonly body: string
-  /** Whether each of the secrets that the receiver holds for the path signed it, newest first. */
+  /** Whether each secret of the path signed it, newest first. */
   readonly signed: ReadonlyArray<boolean>
-  /** What it was answered. */
+  /** The status of the response. */
   readonly status: number
 }
 
-/** The port that webhooks may have without a setting, where it is free. */
+/** The port that webhooks may use without a setting, if it is free. */
 const PREFERRED_PORT = 8443
 
 const statusOf = (pathname: string, attempt: number, signed: ReadonlyArray<boolean>): number => {
@@ -37,7 +37,7 @@ const statusOf = (pathname: string, attempt: number, signed: ReadonlyArray<boole
   return pathname === BACK_OFFICE && attempt === 1 ? 503 : 200
 }
 
-/** Opens the receiver for as long as the scope is. */
+/** Opens the receiver until the scope closes. */
 export const open = Effect.gen(function* () {
   const dataDir = yield* DataDir
   const { authority, certificate, key } = yield* Effect.promise(make)
@@ -82,12 +82,12 @@ export const open = Effect.gen(function* () {
     caFile,
     port: server.port ?? PREFERRED_PORT,
     url: (pathname: string) => `https://localhost:${server.port}${pathname}`,
-    /** The secrets by which requests to a path are verified, newest first. */
+    /** The secrets that verify requests to a path, newest first. */
     trust: (pathname: string, live: ReadonlyArray<string>) => void secrets.set(pathname, live),
     /** The next request, in the order of arrival. */
     next: Queue.take(received)
   }
 })
 
-/** The receiver while it is open. */
+/** The open receiver. */
 export type Receiver = Effect.Effect.Success<typeof open>

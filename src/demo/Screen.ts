@@ -1,22 +1,22 @@
 /**
- * The demo's screen. On a terminal: a spinner while something is under way, and a footer that stays at the bottom
- * while lines scroll above it. Anywhere else: plain lines, one after the other. Colours are the terminal's own and
- * few, so that they read on light and on dark; NO_COLOR turns them off.
+ * The demo's screen. On a terminal: a spinner while something is under way, and a footer that stays at the bottom while
+ * lines scroll above it. Elsewhere: plain lines. It uses few of the terminal's own colors, so that they are readable on
+ * light and dark backgrounds; NO_COLOR turns them off.
  */
 import { Duration, Effect, Exit } from "effect"
 import { cut, left, right, span, styles, widthOf } from "../terminal/text.ts"
 
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
-/** Columns of what is not a terminal. */
+/** Columns if there is no terminal. */
 const PLAIN_WIDTH = 100
 
-/** How a step is told. */
+/** How a step is shown. */
 interface Step<A> {
-  /** What came of it. */
+  /** Its result. */
   readonly told: (value: A) => string
-  /** How long it took, where it began before it was shown. */
+  /** Its duration, if it began before it was shown. */
   readonly took?: (value: A) => Duration.Duration
-  /** What it is at, while it is under way. */
+  /** Its progress, while it runs. */
   readonly note?: () => string
 }
 
@@ -26,7 +26,7 @@ export class Screen extends Effect.Service<Screen>()("custody/Screen", {
     const live = out.isTTY === true && process.env.TERM !== "dumb"
     const style = styles(live && process.env.NO_COLOR === undefined)
     const columns = () => (live ? Math.max(40, out.columns) : PLAIN_WIDTH)
-    /** What stays at the bottom, and how many rows of it stand on the screen. */
+    /** The footer, and how many of its rows are on the screen. */
     let bottom: ReadonlyArray<string> = []
     let drawn = 0
 
@@ -58,7 +58,7 @@ export class Screen extends Effect.Service<Screen>()("custody/Screen", {
       footer,
       /** Whether the screen can be redrawn. */
       live,
-      /** Shows that something is under way, then what came of it and how long it took. */
+      /** Shows a running step, then its result and duration. */
       step: <A, E, R>(name: string, effect: Effect.Effect<A, E, R>, { note, told, took }: Step<A>): Effect.Effect<A, E, R> =>
         Effect.suspend(() => {
           const startedAt = performance.now()
@@ -87,5 +87,5 @@ export class Screen extends Effect.Service<Screen>()("custody/Screen", {
   static readonly layer = this.Default
 }
 
-/** Cuts a row that holds control sequences: as plain text where it is too long. */
+/** Cuts a row with control sequences: to plain text if it is too long. */
 const fit = (row: string, columns: number): string => (widthOf(row) <= columns ? row : cut(Bun.stripANSI(row), columns))

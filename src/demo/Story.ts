@@ -1,6 +1,6 @@
 /**
- * What happens in the demo: transactions are fed as a custody platform would feed them, an endpoint fails and is
- * tried again, a secret is rotated. Every request that the receiver gets is shown with what the service recorded of it.
+ * The demo's script: it feeds transactions as a custody platform would, one endpoint fails and is retried, a secret is
+ * rotated. Every request to the receiver is shown with what the service recorded about it.
  */
 import { Duration, Effect, Ref, Schedule } from "effect"
 import type { Client } from "./Client.ts"
@@ -17,7 +17,7 @@ export interface Webhooks {
 
 const DESCRIPTION = "Demo: "
 
-/** Makes the demo's two webhooks; those of an earlier run are deleted, their history stays. */
+/** Creates the demo's two webhooks; deletes those of an earlier run, whose history stays. */
 export const createWebhooks = (client: Client, receiver: Receiver, { entityIds }: DemoData) =>
   Effect.gen(function* () {
     const earlier = (yield* client.webhooks).filter(({ description }) => description.startsWith(DESCRIPTION))
@@ -55,7 +55,7 @@ interface Telling {
   readonly webhooks: Webhooks
 }
 
-/** What happens next on the custody platform, one at a time. */
+/** The next events on the custody platform, one at a time. */
 const platform = ({ client, data }: Telling) => {
   let [transactions, others] = [0, 0]
   const rename = Effect.suspend(() => {
@@ -63,7 +63,7 @@ const platform = ({ client, data }: Telling) => {
     const renamed = (text: string) => client.happened(JSON.stringify({ ...vault, label: text }))
     return Effect.flatMap(renamed(`${label} II`), (news) => (news ? Effect.void : Effect.asVoid(renamed(label))))
   })
-  /** Feeds the next record that is news; when all are known already, a vault is renamed. */
+  /** Feeds the next new record; if all are known already, renames a vault. */
   const next = (take: () => string | undefined): Effect.Effect<void, DemoFailed> =>
     Effect.suspend(() => {
       const line = take()
@@ -75,12 +75,12 @@ const platform = ({ client, data }: Telling) => {
   }
 }
 
-/** Shows requests as they come in, for ever. */
+/** Shows requests as they arrive, forever. */
 const show = ({ client, data, receiver, screen }: Telling, onShown: (latencyMs: number, ok: boolean) => Effect.Effect<void>) =>
   Effect.forever(
     Effect.gen(function* () {
       const received = yield* receiver.next
-      // The attempt is recorded when its answer has arrived, a moment after the receiver sent it.
+      // The attempt is recorded when its response has arrived, a moment after the receiver sent it.
       const attempt = yield* client.deliveriesOf(received.eventId).pipe(
         Effect.map((found) => found.find(({ id }) => id === received.deliveryId)?.attempts[received.attempt - 1]),
         Effect.filterOrFail((found) => found !== undefined),
@@ -107,7 +107,7 @@ const settled = ({ client, webhooks }: Telling, start: string) =>
     Effect.mapError(({ message }) => new DemoFailed({ message: `Not every delivery was DELIVERED within 90 s: ${message}.` }))
   )
 
-/** Tells the story. Once: ends when every delivery was delivered. Otherwise: goes on for ever. */
+/** Runs the script. With `once`: ends when every delivery was delivered. Otherwise: continues forever. */
 export const tell = (telling: Telling, once: boolean, footer: (status: string) => ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const { client, receiver, screen, webhooks } = telling
@@ -153,12 +153,12 @@ export const tell = (telling: Telling, once: boolean, footer: (status: string) =
 
     const { attempts, deliveries } = yield* settled(telling, start)
     if (once) {
-      // The last rows may still be on their way to the screen.
+      // The last rows may not be on the screen yet.
       yield* pause("300 millis")
       screen.line(`\n ${style.good("✓")} ${deliveries} deliveries, all DELIVERED, in ${attempts} attempts.`)
       return
     }
-    yield* say("Live", "transactions go on, one every few seconds")
+    yield* say("Live", "a new transaction every few seconds")
     const patiently = <A>(effect: Effect.Effect<A, DemoFailed>) =>
       Effect.catchAll(effect, ({ message }) => Effect.sync(() => screen.line(` ${style.bad("✗")} ${message}`)))
     return yield* Effect.forever(

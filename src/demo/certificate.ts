@@ -1,11 +1,11 @@
-/** A certificate for the demo's receiver, made when the demo starts and forgotten with it. */
+/** A certificate for the demo's receiver, created at startup and never stored. */
 import "reflect-metadata"
 import { BasicConstraintsExtension, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509"
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const
 const HOUR = 3_600_000
 
-/** Certificate of the receiver and of the authority that signed it, in PEM. */
+/** Certificates of the receiver and its CA, in PEM. */
 export interface Certificate {
   readonly authority: string
   readonly certificate: string
@@ -17,7 +17,7 @@ const keyPair = () => crypto.subtle.generateKey(algorithm, true, ["sign", "verif
 const pem = (label: string, der: ArrayBuffer): string =>
   `-----BEGIN ${label}-----\n${Buffer.from(der).toString("base64").replace(/.{64}/g, "$&\n")}\n-----END ${label}-----\n`
 
-/** A fresh authority and a certificate of it for `localhost` and 127.0.0.1, valid for 30 days. */
+/** A new CA and its certificate for `localhost` and 127.0.0.1, valid for 30 days. */
 export const make = async (): Promise<Certificate> => {
   const [root, own] = [await keyPair(), await keyPair()]
   const validity = { notBefore: new Date(Date.now() - HOUR), notAfter: new Date(Date.now() + 30 * 24 * HOUR) }

@@ -1,4 +1,4 @@
-/** One request that the receiver got, as a row of the demo's table. */
+/** One received request as a row of the demo's table. */
 import { contentOf, envelopeOf } from "../terminal/eventContent.ts"
 import { cut, left, right } from "../terminal/text.ts"
 import type { Delivery } from "./Client.ts"
@@ -11,7 +11,7 @@ const KIND = 23,
   TRY = 3,
   LATENCY = 8
 
-/** Columns of the table at a width: what is wider than a small terminal shows more, not more white. */
+/** Columns of the table for a width: a wider terminal shows more content, not more space. */
 const columnsOf = (width: number) => {
   const rest = width - 1 - (TIME + 1 + KIND + 1 + 1 + TRY + LATENCY + 2)
   const signature = 13
@@ -34,7 +34,7 @@ export const head = (screen: Screen): string => {
   )
 }
 
-/** The row of a request and of the attempt that the service recorded for it. */
+/** The row of a request and its recorded attempt. */
 export const row = (screen: Screen, data: DemoData, received: Received, attempt: Delivery["attempts"][number] | undefined): string => {
   const { amount, vault } = columnsOf(screen.columns())
   const envelope = envelopeOf(received.body)

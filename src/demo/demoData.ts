@@ -1,8 +1,7 @@
 /**
- * The demo's data: real transactions of public chains in the vaults of two made-up organizations (data/README.md).
- * Most of it is history that predates the service. Each vault's newest transactions, some addresses and some
- * balances are kept back, to happen while the demo runs. Nothing is made up for it: a second run goes on where the
- * first stopped, because records that are known already do nothing.
+ * The demo's data: real transactions of public chains in the vaults of two fictional organizations (data/README.md). Most
+ * of it is loaded as history. Each vault's newest transactions, some addresses and some balances are held back and fed
+ * while the demo runs. A second run continues where the first stopped, because known records do nothing.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -11,10 +10,10 @@ import { type Record, type RecordOf, type RecordType, readLine } from "../ledger
 
 const FILE = path.resolve(import.meta.dir, "../../data/real-custody.ndjson")
 
-/** What the demo cannot go on without is missing; `message` says what. */
+/** Something that the demo needs is missing; `message` says what. */
 export class DemoFailed extends Data.TaggedError("DemoFailed")<{ readonly message: string }> {}
 
-/** A record with the line that it was read from, which is what is fed. */
+/** A record with its original line, which is what is fed. */
 interface Line<R extends Record = Record> {
   readonly source: string
   readonly record: R
@@ -23,13 +22,13 @@ interface Line<R extends Record = Record> {
 const of = <T extends RecordType>(lines: ReadonlyArray<Line>, type: T): ReadonlyArray<Line<RecordOf<T>>> =>
   lines.filter((line): line is Line<RecordOf<T>> => line.record.type === type)
 
-/** The first of each list, then the second of each, and so on. */
+/** The first item of each list, then the second of each, and so on. */
 const inTurns = <A>(lists: ReadonlyArray<ReadonlyArray<A>>): ReadonlyArray<A> =>
   Array.from({ length: Math.max(0, ...lists.map(({ length }) => length)) }).flatMap((_, turn) =>
     lists.flatMap((list) => (turn < list.length ? list.slice(turn, turn + 1) : []))
   )
 
-/** Of each vault the last records, at most `most` and no more than a third. */
+/** The last records of each vault, at most `most` and a third. */
 const lastOfEach = <R extends Record & { readonly vaultId: string }>(lines: ReadonlyArray<Line<R>>, most: number) =>
   [...Map.groupBy(lines, ({ record }) => record.vaultId).values()].map((list) => list.slice(-Math.min(most, Math.floor(list.length / 3))))
 
@@ -75,12 +74,12 @@ const prepare = (text: string) => {
   ])
   const kept = new Set([...transactions, ...others])
   return {
-    /** What predates the service, in an order in which each record comes after what it refers to. */
+    /** The history, in an order in which each record comes after those that it refers to. */
     history: lines.filter((line) => !kept.has(line)).map(({ source }) => source),
-    /** What happens while the demo runs. */
+    /** The records fed while the demo runs. */
     transactions: transactions.map(({ source }) => source),
     others: others.map(({ source }) => source),
-    /** A vault that is renamed when everything else has happened. */
+    /** A vault to rename when everything else was fed. */
     renamed: first(vaults, "vault").record,
     symbols: new Map(of(lines, "asset").map(({ record }) => [record.id, record.symbol])),
     labels: new Map(of(lines, "vault").map(({ record }) => [record.id, record.label])),
@@ -96,7 +95,7 @@ const prepare = (text: string) => {
 
 export type DemoData = ReturnType<typeof prepare>
 
-/** Reads the data that ship with the program. */
+/** Reads the data files of the repository. */
 export const read = Effect.try({
   try: () => prepare(fs.readFileSync(FILE, "utf8")),
   catch: (error) =>

@@ -1,6 +1,6 @@
 /**
- * The demo's keys, one for each rule of access that can be tried. A key of an earlier run is used again, as long as
- * the database still knows it; whatever was changed of it meanwhile is set back.
+ * The demo's keys, one per access rule. Keys of an earlier run are reused if the database still has them; changes to them
+ * are reverted.
  */
 import { Effect, Redacted, Schema } from "effect"
 import { ApiKeys, type Choice } from "../credentials/ApiKeys.ts"
@@ -23,7 +23,7 @@ export type Keys = typeof Keys.Type
 const everything = ["vault:read", "webhook:read", "webhook:manage"]
 const open: Choice = { scopes: everything, vaultIds: null, ipAllowlist: [], expiresAt: null, label: "" }
 
-/** Who each key is bound to, and what was chosen for it. */
+/** The user and the properties of each key. */
 const wanted = ({ developerId, developerVaultId, ownerId }: DemoData): { readonly [N in Name]: readonly [string, Choice] } => ({
   owner: [ownerId, open],
   reader: [ownerId, { ...open, scopes: ["vault:read"] }],
@@ -33,7 +33,7 @@ const wanted = ({ developerId, developerVaultId, ownerId }: DemoData): { readonl
   ipLocked: [ownerId, { ...open, ipAllowlist: ["203.0.113.0/24"] }]
 })
 
-/** The keys, made where those of an earlier run are no longer there. */
+/** The keys; missing ones are created. */
 export const ensure = (data: DemoData, earlier: Partial<Keys>) =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys

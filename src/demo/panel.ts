@@ -1,4 +1,4 @@
-/** What the demo says of itself: addresses, a key, lines to paste. */
+/** The demo's instructions: addresses, a key, commands to paste. */
 import * as path from "node:path"
 import type { DemoFile } from "./Demo.ts"
 import type { Way } from "./portalInvitation.ts"
@@ -8,7 +8,7 @@ type Content = typeof DemoFile.Type
 
 const workflows = ({ temporalUi }: Content) => `${temporalUi}/namespaces/default/workflows`
 
-/** Prints addresses, the owner's key, the way into the portal and lines to paste. */
+/** Prints addresses, the owner's key, the portal's link and commands to paste. */
 export const show = (
   { line, style }: Screen,
   content: Content,

@@ -1,4 +1,4 @@
-/** One demo at a time: of a data directory, and of each port. All that is in the way is told at once, before anything starts. */
+/** Allows one demo per data directory and port. Reports all conflicts together, before anything starts. */
 import { Effect } from "effect"
 import { DataDir } from "../embedded/DataDir.ts"
 import { EmbeddedServerError, livePid, portInUse } from "../embedded/Process.ts"
@@ -6,10 +6,10 @@ import { Settings } from "../settings/Settings.ts"
 
 const PORTS = ["PORT", "PLATFORM_PORT", "EMBEDDED_POSTGRES_PORT", "EMBEDDED_TEMPORAL_PORT", "EMBEDDED_TEMPORAL_UI_PORT"]
 
-/** A line that starts a demo beside whatever runs. */
+/** A command that starts a demo beside whatever is running. */
 const BESIDE = `DATA_DIR=.data-2 ${PORTS.map((name) => `${name}=0`).join(" ")} npx --yes bun@1.4.5 run demo`
 
-/** Ports that this run is going to listen on, by their settings; those of servers that run already are none of them. */
+/** Ports that this run will listen on, by setting; without those of servers that are running already. */
 const wanted = Effect.gen(function* () {
   const settings = yield* Settings
   const dataDir = yield* DataDir
@@ -28,7 +28,7 @@ const wanted = Effect.gen(function* () {
   ] as const
 })
 
-/** Refuses to be the second demo of a data directory, and to start where a port is taken. */
+/** Fails if there is another demo of the data directory, or a port is in use. */
 export const portsFree = Effect.gen(function* () {
   const dataDir = yield* DataDir
   const taken = yield* Effect.filter(yield* wanted, ([, port]) => (port === 0 ? Effect.succeed(false) : portInUse(port)))

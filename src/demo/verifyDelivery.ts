@@ -1,7 +1,6 @@
 /**
- * Verifying a delivery as a consumer does it: on the raw body, before anything of it is believed. The `webhook-*`
- * headers are verified by the Standard Webhooks library, `X-Service-Signature` by the few lines that it takes.
- * Spec: Delivery contract 3. Decision D-24.
+ * Verifies a delivery as a consumer does: on the raw body, before anything else. The Standard Webhooks library verifies
+ * the `webhook-*` headers; a few lines verify `X-Service-Signature`. Spec: Delivery contract 3. Decision D-24.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import { Webhook } from "standardwebhooks"
@@ -9,7 +8,7 @@ import { Webhook } from "standardwebhooks"
 /** Headers of a request, names in lower case. */
 export type Headers = Readonly<Record<string, string>>
 
-/** How far a signature's time may be from now, in seconds. */
+/** Tolerance of a signature's time, in seconds. */
 const TOLERANCE = 300
 
 const standard = (secret: string, headers: Headers, body: string): boolean => {
@@ -32,6 +31,6 @@ const service = (secret: string, header: string, body: string): boolean => {
   })
 }
 
-/** Whether this secret signed the request, by both schemes. */
+/** Whether this secret signed the request, with both schemes. */
 export const signedBy = (secret: string, headers: Headers, body: string): boolean =>
   standard(secret, headers, body) && service(secret, headers["x-service-signature"] ?? "", body)

@@ -1,7 +1,6 @@
 /**
- * The doctor: looks at every setting and at everything that the service stands on, changes nothing and starts nothing,
- * and says of each how it is and what to do. Where settings do not fit, nothing else is looked at: it would be looked
- * at in the wrong place.
+ * The doctor: checks every setting and every dependency, changes and starts nothing, and says how to fix what is wrong.
+ * If settings are invalid, it checks nothing else, because it would look in the wrong place.
  */
 import { Effect, Layer } from "effect"
 import { DataDir } from "../embedded/DataDir.ts"
@@ -12,9 +11,9 @@ import { outside } from "./networkChecks.ts"
 import { postgres } from "./postgresChecks.ts"
 import { temporal } from "./temporalChecks.ts"
 
-/** All that was found. */
+/** The findings. */
 export interface Report {
-  /** Every setting with its effective value; secrets are not shown. */
+  /** Every setting with its effective value; secrets are hidden. */
   readonly settings: ReadonlyArray<Inspected>
   readonly findings: ReadonlyArray<Finding>
 }
@@ -24,7 +23,7 @@ const settingFault = (text: string): Finding => {
   return fault(name, rest.join(": "), `Set ${name} as expected, or unset it.`, 3)
 }
 
-/** Where a database is not the embedded one, its master key and the feed's token have to be given, as a start would demand. */
+/** With a database of your own, the master key and the feed's token must be set, as startup requires. */
 const missingKeys = Effect.map(Settings, ({ databaseUrl, masterKey, platformToken }): ReadonlyArray<Finding> => {
   if (databaseUrl === undefined) return []
   const says = "It is not set, but DATABASE_URL is."
@@ -38,7 +37,7 @@ const missingKeys = Effect.map(Settings, ({ databaseUrl, masterKey, platformToke
   ]
 })
 
-/** Looks at everything. */
+/** Runs all checks. */
 export const examine = Effect.gen(function* () {
   const { faults, inspected, values } = yield* inspect
   if (values === undefined) return { settings: inspected, findings: faults.map(settingFault) }
@@ -46,7 +45,7 @@ export const examine = Effect.gen(function* () {
   const findings = yield* Effect.all(looks, { concurrency: "unbounded" }).pipe(
     Effect.provide(Layer.provideMerge(DataDir.layer, Layer.succeed(Settings, values)))
   )
-  // The embedded server's UI is where its port is, whatever the default of the setting.
+  // The embedded server's UI is on its own port, whatever the setting's default.
   const { embeddedTemporalUiPort, temporalAddress } = values
   const ui = temporalAddress === undefined ? `http://127.0.0.1:${embeddedTemporalUiPort}` : undefined
   const settings = inspected.map((one) => (one.name === "TEMPORAL_UI_URL" && !one.given && ui !== undefined ? { ...one, value: ui } : one))

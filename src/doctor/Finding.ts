@@ -1,22 +1,22 @@
-/** What `custody doctor` finds: one thing that it looked at, how that is, and what to do about it. */
+/** A finding of `custody doctor`: what was checked, its state, and what to do. */
 
 /** A finding. */
 export interface Finding {
-  /** What was looked at, in a word or two. */
+  /** What was checked, in a word or two. */
   readonly subject: string
-  /** `fault`: the service cannot work so. `notice`: it works, and somebody should know. */
+  /** `fault`: the service cannot work. `notice`: it works, but somebody should know. */
   readonly state: "well" | "notice" | "fault"
   readonly says: string
-  /** What to do, as a sentence; absent where nothing is to be done. */
+  /** What to do, as a sentence; absent if there is nothing to do. */
   readonly advice?: string
-  /** The exit code that this fault stands for: 1 failed, 3 a setting, 5 something is away or a port is taken. */
+  /** The exit code of this fault: 1 failed, 3 a setting, 5 a dependency is away or a port is in use. */
   readonly code?: 1 | 3 | 5
 }
 
-/** As it should be. */
+/** Everything is fine. */
 export const well = (subject: string, says: string): Finding => ({ subject, state: "well", says })
 
-/** Nothing is broken, and it may not be what is wanted. */
+/** Not broken, but possibly not intended. */
 export const notice = (subject: string, says: string, advice: string): Finding => ({ subject, state: "notice", says, advice })
 
 /** Broken. */
@@ -28,7 +28,7 @@ export const fault = (subject: string, says: string, advice: string, code: 1 | 3
   code
 })
 
-/** The exit code of all findings together: a setting first, because the others may follow from it; 0 when nothing is at fault. */
+/** The exit code of all findings: settings first, because others may follow from them; 0 without faults. */
 export const codeOf = (findings: ReadonlyArray<Finding>): 0 | 1 | 3 | 5 => {
   const codes = findings.flatMap(({ code, state }) => (state === "fault" && code !== undefined ? [code] : []))
   return ([3, 5, 1] as const).find((code) => codes.includes(code)) ?? 0

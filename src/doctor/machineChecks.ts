@@ -1,4 +1,4 @@
-/** What the doctor looks at on this machine: the data directory, its disk, the ports, certificates, the proxy variables. */
+/** The doctor's checks on this machine: data directory, disk, ports, certificates, proxy variables. */
 import { createPrivateKey, X509Certificate } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -11,10 +11,10 @@ import { type Finding, fault, notice, well, why } from "./Finding.ts"
 const GIB = 1024 ** 3,
   DAY = 86_400_000
 
-/** The nearest folder that exists: the data directory, or where it would be made. */
+/** The nearest existing directory: the data directory, or where it would be created. */
 const nearest = (folder: string): string => (fs.existsSync(folder) ? folder : nearest(path.dirname(folder)))
 
-/** Whether the data directory can be written to, and has room. */
+/** Whether the data directory is writable and has space. */
 export const dataDirectory = Effect.gen(function* () {
   const { root } = yield* DataDir
   const settings = yield* Settings
@@ -45,7 +45,7 @@ interface Listener {
   readonly hostSetting?: string
   readonly port: number
   readonly setting: string
-  /** Process that may have the port: the service itself, or its own server. */
+  /** The process that may use the port: the service itself, or its own server. */
   readonly owner: number | undefined
 }
 
@@ -63,7 +63,7 @@ const portOf = ({ host, hostSetting, owner, port, setting, subject }: Listener):
     return fault(subject, `Nothing can listen on ${host}:${port} (${code}).`, `Set ${host_} to an address of this machine.`, 3)
   })
 
-/** The ports that a start listens on, and who has them. */
+/** The ports that startup needs, and who uses them. */
 export const ports = Effect.gen(function* () {
   const dataDir = yield* DataDir
   const settings = yield* Settings
@@ -143,7 +143,7 @@ const certificateOf = (
   return [well(setting, `valid for ${left} days more`)]
 }
 
-/** The certificates that settings name: readable, in time, and with the key that belongs to them. */
+/** The configured certificates: readable, not expired, and matching their key. */
 export const certificates = Effect.map(Settings, (settings): ReadonlyArray<Finding> => {
   const {
     temporalTlsCaFile,
@@ -168,7 +168,7 @@ export const certificates = Effect.map(Settings, (settings): ReadonlyArray<Findi
   ]
 })
 
-/** What of the surroundings is not a fault and should be known. */
+/** Circumstances that are not faults but should be known. */
 export const surroundings = Effect.gen(function* () {
   const settings = yield* Settings
   const set = yield* Effect.filter(["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"], (name) =>

@@ -1,4 +1,4 @@
-/** What the doctor looks at outside: the mail server, the resolvers, the collector and the identity provider, where settings name them. */
+/** The doctor's checks of other servers: mail server, DNS resolvers, collector and identity provider, if configured. */
 import { Resolver } from "node:dns/promises"
 import * as net from "node:net"
 import { Effect, Redacted } from "effect"
@@ -34,7 +34,7 @@ const mail = (url: string) =>
     }
   )
 
-/** Answers that a resolver gives when it works and does not know the name. */
+/** Responses of a working resolver that does not know the name. */
 const known = new Set(["ENOTFOUND", "ENODATA", "ESERVFAIL", "EREFUSED"])
 
 const resolver = (address: string) =>
@@ -74,7 +74,7 @@ const identityProvider = (issuer: string) =>
     }
   )
 
-/** Everything outside. */
+/** All network checks. */
 export const outside = Effect.flatMap(Settings, ({ otlpEndpoint, portalOidcIssuer, smtpUrl, webhookDnsServers }) =>
   Effect.all(
     [

@@ -1,4 +1,4 @@
-/** What the doctor looks at in Postgres: whether it answers, its version, its clock, the schema, and whether the master key opens what is sealed there. */
+/** The doctor's checks of Postgres: connection, version, clock, schema, and whether the master key decrypts stored secrets. */
 import * as fs from "node:fs"
 import { SqlClient } from "@effect/sql"
 import { Cause, Duration, Effect, Exit, Redacted } from "effect"
@@ -11,11 +11,11 @@ import { Settings } from "../settings/Settings.ts"
 import { open } from "../webhooks/signingSecret.ts"
 import { type Finding, fault, notice, well, why } from "./Finding.ts"
 
-/** Oldest version of Postgres that the statements work on. */
+/** Oldest supported version of Postgres. */
 const OLDEST = 15
 /** Difference of clocks, in seconds, above which times of events and signatures become misleading. */
 const SKEW = 5
-/** Sealed secrets that are tried. */
+/** Encrypted secrets that are tried. */
 const TRIED = 100
 
 const causeOf = (error: unknown): unknown =>
@@ -59,7 +59,7 @@ const schema = Effect.map(Migrations.pending, (missing) =>
       }
 )
 
-/** The master key as a start would find it; nothing is generated here. */
+/** The master key as startup would find it; nothing is generated here. */
 const masterKey = Effect.gen(function* () {
   const settings = yield* Settings
   const dataDir = yield* DataDir
@@ -105,7 +105,7 @@ const answering = Effect.gen(function* () {
   return [...found, finding, ...(complete ? [yield* sealed] : [])]
 })
 
-/** Where Postgres is now; undefined when the embedded one does not run. */
+/** The URL of Postgres; undefined if the embedded one is not running. */
 const url = Effect.gen(function* () {
   const { databaseUrl } = yield* Settings
   const dataDir = yield* DataDir
@@ -114,7 +114,7 @@ const url = Effect.gen(function* () {
   return known === undefined ? undefined : Redacted.make(known)
 })
 
-/** Everything about Postgres. */
+/** All checks of Postgres. */
 export const postgres = Effect.gen(function* () {
   const settings = yield* Settings
   const dataDir = yield* DataDir

@@ -1,4 +1,4 @@
-/** What the doctor looks at in Temporal: whether it answers, the namespace, the search attributes, and whether a worker polls. */
+/** The doctor's checks of Temporal: connection, namespace, search attributes, and whether a worker polls. */
 import { temporal as proto } from "@temporalio/proto"
 import { Cause, Effect, Exit } from "effect"
 import { searchKeys } from "../../workflows/contract.ts"
@@ -9,7 +9,7 @@ import { type Connected, connectTo } from "../temporal/Connection.ts"
 import { type Finding, fault, notice, well, why } from "./Finding.ts"
 
 const { TASK_QUEUE_TYPE_WORKFLOW } = proto.api.enums.v1.TaskQueueType
-/** gRPC status of what is not there, and of what this caller may not see. */
+/** gRPC status codes: not found, and permission denied. */
 const NOT_FOUND = 5,
   PERMISSION_DENIED = 7
 
@@ -90,7 +90,7 @@ const worker = ({ client }: Connected, namespace: string, taskQueue: string): Ef
     }
   )
 
-/** Everything about Temporal. */
+/** All checks of Temporal. */
 export const temporal = Effect.gen(function* () {
   const settings = yield* Settings
   const dataDir = yield* DataDir
@@ -115,7 +115,7 @@ export const temporal = Effect.gen(function* () {
       ? [
           well(
             "Embedded Temporal",
-            `${address} and its UI listen on the loopback only; they have no sign-in, so whoever is on this machine can use them`
+            `${address} and its UI listen on loopback only; they have no authentication, so anybody on this machine can use them`
           )
         ]
       : []

@@ -1,15 +1,15 @@
-/** The frame of the documentation's pages: one style sheet, one bar of links, no script and no other host. */
+/** The layout of the documentation's pages: one style sheet, one bar of links, no scripts, no other hosts. */
 import { createHash } from "node:crypto"
 
-/** A text as it stands in HTML. */
+/** Escapes text for HTML. */
 export const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
 
-/** A file name that changes with the content, so that browsers may keep it. */
+/** A file name with a hash of the content, so that browsers can cache it. */
 export const named = (stem: string, extension: string, content: string): string =>
   `/v1/docs/files/${stem}-${createHash("sha256").update(content).digest("hex").slice(0, 10)}.${extension}`
 
-/** The style of every page of the documentation, beside the reference's own. */
+/** The styles of every documentation page except the reference. */
 export const style = `:root{color-scheme:light dark;--ink:light-dark(#161b24,#e8ecf2);--soft:light-dark(#545f6e,#9da8b8);--line:light-dark(#e1e5ea,#2a303b);
 --back:light-dark(#fff,#0f1217);--raised:light-dark(#f4f6f8,#191e26);--accent:light-dark(#2452c7,#93b4ff)}
 *{box-sizing:border-box}body{margin:0;background:var(--back);color:var(--ink);font:16px/1.65 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
@@ -30,13 +30,13 @@ blockquote{margin:1rem 0;padding:.1rem 1rem;border-left:3px solid var(--accent);
 /** Where the style sheet is. */
 export const stylePath = named("docs", "css", style)
 
-/** Links that every page has at its head. */
+/** Links at the top of every page. */
 export const bar = (current: string): string => {
   const link = (to: string, label: string) => `<a href="${to}"${to === current ? ' aria-current="page"' : ""}>${label}</a>`
   return `<nav class="bar" aria-label="Documentation"><b>Custody Data Service</b>${link("/v1/docs", "API reference")}${link("/v1/docs/guides", "Guides")}${link("/v1/docs/errors", "Errors")}${link("/portal/", "Portal")}</nav>`
 }
 
-/** A whole page. */
+/** A complete page. */
 export const page = (title: string, body: string, head = ""): string => `<!doctype html>
 <html lang="en">
 <head>

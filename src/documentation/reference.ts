@@ -1,13 +1,12 @@
 /**
- * The API reference at `/v1/docs`: Scalar, in the version that comes with `@effect/platform`, served by this service
- * alone. It reads `/v1/openapi.json` and sends its trial requests to this service only; no font, no proxy and no other
- * host is asked, which the policy enforces. Scalar makes style elements of its own, so styles are allowed inline;
- * scripts are files.
+ * The API reference at `/v1/docs`: Scalar, in the version that ships with `@effect/platform`, served by this service
+ * only. It reads `/v1/openapi.json` and sends trial requests to this service only; the policy blocks fonts, proxies and
+ * other hosts. Scalar creates style elements, so inline styles are allowed; scripts are files.
  */
 import * as path from "node:path"
 import { bar, named, page } from "./page.ts"
 
-/** Scalar as one script; megabytes, so it is loaded when somebody first opens the reference. */
+/** Scalar as one script of several megabytes, loaded at the first request for the reference. */
 const scalar = async (): Promise<string> => {
   const root = path.dirname(Bun.resolveSync("@effect/platform/package.json", import.meta.dir))
   const { javascript }: { readonly javascript: string } = await import(path.join(root, "dist/esm/internal/httpApiScalar.js"))
@@ -34,10 +33,10 @@ const start = `Scalar.createApiReference("#reference", {
 })
 `
 
-/** The policy of the page. */
+/** The Content-Security-Policy of the page. */
 export const policy = [
   "default-src 'none'",
-  // Scalar's JSON hashing is WebAssembly; scripts are evaluated from no text.
+  // Scalar's JSON hashing is WebAssembly; no script is evaluated from text.
   "script-src 'self' 'wasm-unsafe-eval'",
   "style-src 'self' 'unsafe-inline'",
   "img-src 'self' data: blob:",

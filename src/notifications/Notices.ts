@@ -1,8 +1,8 @@
 /**
- * Sending operational notices by e-mail. The notice is a row before it is a message; sending is a durable step of its
- * own, tried until it works. Nothing is sent while the row cannot be written, and what was sent is recorded for as long
- * as that takes; the message's id is the notice's, so that a mail server can drop what a crash between sending and
- * recording would send again. Without SMTP_URL a notice is logged. Decision D-23.
+ * Sends operational notices by e-mail. A notice is a row before it is a message; sending is a separate durable step,
+ * retried until it succeeds. Nothing is sent while the row cannot be updated, and recording a sent message is retried
+ * until it succeeds. The message id is derived from the notice, so a mail server can drop the duplicate that a crash
+ * between sending and recording causes. Without SMTP_URL a notice is logged. Decision D-23.
  */
 import { SqlClient } from "@effect/sql"
 import { Data, Effect, Predicate, Redacted } from "effect"
@@ -10,13 +10,16 @@ import { createTransport } from "nodemailer"
 import { whileUnavailable } from "../database/unavailable.ts"
 import { Settings } from "../settings/Settings.ts"
 
-/** Days for which a notice is kept, and tried until it is sent. The workflow's step has as long (workflows/notify.ts). */
+/** Days for which a notice is kept and retried. The workflow's step has the same limit (workflows/notify.ts). */
 export const NOTICE_DAYS = 31
 
-/** Notices that are looked for at once. */
+/** Notices per query. */
 export const PAGE = 500
 
-/** The mail server did not take the message; it is tried again. Its own words, which may name people, are in the log only. */
+/**
+ * The mail server did not accept the message; it is retried. The server's own words, which may name people, are only in
+ * the log.
+ */
 export class MailRefused extends Data.TaggedError("MailRefused")<{ readonly message: string }> {}
 
 const refused = (error: unknown) => {
@@ -35,10 +38,10 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
     if (transport !== undefined) yield* Effect.addFinalizer(() => Effect.sync(() => transport.close()))
 
     return {
-      /** Sends a notice that was not sent yet; returns how, `smtp` or `log`. */
+      /** Sends an unsent notice; returns how, `smtp` or `log`. */
       send: (noticeId: string) =>
         Effect.gen(function* () {
-          // Read by a change that changes nothing, which fails where the record of the sending would.
+          // Read with an UPDATE that changes nothing, which fails if recording the sending would.
           const [notice] = yield* sql<{ recipient: string; subject: string; body: string; channel: string | null; webhookId: string }>`
             UPDATE notices SET recipient = recipient WHERE id = ${noticeId}
             RETURNING recipient, subject, body, channel, webhook_id AS "webhookId"`
@@ -74,8 +77,8 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
         }),
 
       /**
-       * Notices after one of them that were recorded a while ago and not sent, in parts of {@link PAGE}: their workflows may be
-       * lost. A notice is given up when retention removes it.
+       * Notices that were recorded some time ago and not sent, in pages of {@link PAGE}: their workflows may be lost. A
+       * notice is given up when retention removes it.
        */
       unsent: (after: string) => sql<{ id: string }>`
         SELECT id FROM notices WHERE sent_at IS NULL AND created_at BETWEEN now() - make_interval(days => ${NOTICE_DAYS}) AND now() - interval '1 minute'

@@ -1,10 +1,10 @@
-/** The texts of operational notices: what happened, since when, and how to go on. Decision D-23. */
+/** The texts of operational notices: what happened, since when, and what to do. Decision D-23. */
 import { Duration } from "effect"
 
-/** What a notice tells. */
+/** The content of a notice. */
 export interface Facts {
   readonly webhookId: string
-  /** Host of the webhook's URL; the rest of a URL may hold a secret and is not mailed. */
+  /** Host of the webhook's URL; the rest may contain a secret and is not mailed. */
   readonly host: string
   /** Since when attempts fail, UTC ISO 8601. */
   readonly since: string
@@ -12,11 +12,11 @@ export interface Facts {
   readonly failures: number
   readonly lastResult: string
   readonly deliveryId: string
-  /** Deliveries that wait because the endpoint is down; undefined where none is held for that. */
+  /** Deliveries held because the endpoint is down; undefined if none is. */
   readonly held?: number | undefined
 }
 
-/** The settings that the texts speak of. */
+/** The settings in the texts. */
 export interface Terms {
   /** Wait before each attempt. */
   readonly schedule: ReadonlyArray<Duration.Duration>
@@ -65,11 +65,11 @@ export const inWords = (duration: Duration.Duration): string => {
 const deliveriesInWords = (count: number): string =>
   count === 1 ? "1 delivery" : count > 10_000 ? "more than 10,000 deliveries" : `${count} deliveries`
 
-/** The texts, in the terms of the settings. */
+/** The texts for the configured settings. */
 export const noticeTexts = ({ disableAfter, schedule }: Terms) => {
   const span = inWords(schedule.reduce(Duration.sum, Duration.zero))
   return {
-    /** At ten failed attempts and an hour, once a streak. */
+    /** After ten failed attempts and an hour, once per streak. */
     streak: (facts: Facts): Text => ({
       subject: `Webhook ${facts.webhookId} is failing (${facts.host})`,
       body:
@@ -79,22 +79,22 @@ export const noticeTexts = ({ disableAfter, schedule }: Terms) => {
         `returned 2xx for ${inWords(disableAfter)}.\n`
     }),
 
-    /** When an endpoint that is down is held, once an hour at the most. */
+    /** When an endpoint is down and its deliveries are held, at most once an hour. */
     held: (facts: Facts): Text => ({
       subject: `Webhook ${facts.webhookId} is on hold: its endpoint is down (${facts.host})`,
       body:
-        `The endpoint does not take deliveries, so they are held. Nothing is lost: no attempt of a delivery's schedule is used up ` +
-        `while it waits. The endpoint is probed after 30 seconds and then every few minutes; with the first 2xx everything is sent, ` +
+        `The endpoint does not accept deliveries, so they are held. Nothing is lost: while a delivery is held, no attempt of its schedule ` +
+        `is used up. The endpoint is probed after 30 seconds and then every few minutes; after the first 2xx everything is sent, ` +
         `oldest first.\n\n${table(facts, [["Held", deliveriesInWords(facts.held ?? 0)]])}\n\n` +
-        `What to do: bring the endpoint back. If it does not return 2xx for ${inWords(disableAfter)}, the webhook is disabled and what ` +
-        `waits is canceled.\n`
+        `What to do: restore the endpoint. If it does not return 2xx for ${inWords(disableAfter)}, the webhook is disabled and its ` +
+        `pending deliveries are canceled.\n`
     }),
 
-    /** When everything that was held because the endpoint was down has been sent. */
+    /** When all deliveries that were held for a down endpoint have been sent. */
     recovered: ({ count, host, since, webhookId }: Pick<Facts, "webhookId" | "host" | "since"> & { readonly count: number }): Text => ({
       subject: `Webhook ${webhookId} recovered, nothing was lost: ${count} delivered (${host})`,
       body:
-        `The endpoint takes deliveries again, and everything that was held has been sent.\n\n` +
+        `The endpoint accepts deliveries again, and all held deliveries have been sent.\n\n` +
         `${rows([
           ["Webhook", webhookId],
           ["Host", host],
@@ -103,7 +103,7 @@ export const noticeTexts = ({ disableAfter, schedule }: Terms) => {
         ])}\n\nNo action is needed.\n`
     }),
 
-    /** At the first delivery that used up its schedule, once a day at the most. */
+    /** After the first delivery that failed permanently, at most once a day. */
     failed: (facts: Facts): Text => ({
       subject: `A delivery to webhook ${facts.webhookId} failed permanently (${facts.host})`,
       body:
@@ -111,7 +111,7 @@ export const noticeTexts = ({ disableAfter, schedule }: Terms) => {
         `there may be more failed deliveries.\n\n${table(facts, [["Delivery", facts.deliveryId]])}\n\n${redeliver(facts.webhookId)}\n`
     }),
 
-    /** At the automatic disable. */
+    /** After an automatic disable. */
     disabled: (facts: Facts & { readonly gone: boolean; readonly canceled: number }): Text => ({
       subject: `Webhook ${facts.webhookId} was disabled (${facts.host})`,
       body:

@@ -1,6 +1,6 @@
 /**
- * The platform listener: where the custody platform feeds records, and where orchestrators and scrapers ask how
- * the process is. It never listens on the public port. Source: custody records; interface.
+ * The platform listener: the record feed for the custody platform, and health and metrics for orchestrators and scrapers.
+ * It never listens on the public port. Source: custody records; interface.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -15,24 +15,24 @@ import { Ledger, MAX_RECORDS } from "../ledger/Ledger.ts"
 import { type Fault, read, readLine } from "../ledger/Record.ts"
 import { render } from "../telemetry/Prometheus.ts"
 
-/** Bytes of one request at the most. */
+/** Most bytes per request. */
 export const MAX_BYTES = 4 * 1024 * 1024
 
-/** What readiness looks at: each dependency's name with what is wrong with it, null when nothing is. */
+/** The readiness of the process: each dependency with its error, null if it is available. */
 export interface Readiness {
   readonly ready: boolean
   readonly dependencies: Readonly<Record<string, string | null>>
-  /** Age of the oldest undispatched event in seconds, 0 when there is none. */
+  /** Age of the oldest undispatched event in seconds, 0 if there is none. */
   readonly oldestUndispatchedSeconds: number | null
-  /** How overdue the longest overdue delivery is whose endpoint took the last one, in seconds, 0 when there is none. */
+  /** Seconds overdue of the most overdue delivery whose endpoint accepted its last one, 0 if there is none. */
   readonly oldestOverdueSeconds: number | null
-  /** Age of the oldest operational notice that could not be sent yet in seconds, 0 when there is none. */
+  /** Age of the oldest unsent operational notice in seconds, 0 if there is none. */
   readonly oldestUnsentNoticeSeconds: number | null
 }
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
 
-/** Whether the header carries the platform token; compared in constant time. */
+/** Whether the header has the platform token; compared in constant time. */
 const authorized = (header: string | undefined, token: Redacted.Redacted): boolean =>
   timingSafeEqual(digest(header ?? ""), digest(`Bearer ${Redacted.value(token)}`))
 
@@ -63,7 +63,7 @@ const linesOf = (type: string, body: string): Effect.Effect<ReadonlyArray<Line>,
 const lineOf = (line: number, record: Line["read"], input: () => unknown): Line =>
   Either.isRight(record) ? { line, read: record } : { line, read: record, id: idOf(input) }
 
-/** The id or name that a line gives, for telling what refers to it. */
+/** The id or name in a line, to recognize records that refer to it. */
 export const idOf = (input: () => unknown): string | undefined => {
   try {
     const value = input()
@@ -75,7 +75,7 @@ export const idOf = (input: () => unknown): string | undefined => {
   }
 }
 
-/** Every fault, with its line beside the envelope's usual fields. */
+/** Every error, with its line beside the envelope's usual fields. */
 const issueOf = ({ field, line, reason }: Fault): FieldIssue & { readonly line: number; readonly reason: string } => ({
   in: "body",
   field,
@@ -108,7 +108,7 @@ const feed = (token: Redacted.Redacted) =>
       if (applied !== undefined) tally(applied)
       return respond(answer)
     })
-    // A batch that is committed is counted, whether or not its caller still waits.
+    // A committed batch is counted, whether or not its client still waits.
     return yield* Effect.catchTag(Effect.uninterruptible(fed), "InvalidRecords", invalid)
   })
 
@@ -133,7 +133,7 @@ const tally = ({ changed, events, unchanged }: Omit<Applied, "received">) => {
 
 /** The record feed. `token` is the platform token. */
 export const feedRoutes = (token: Redacted.Redacted) => {
-  // From the start on, so that a feed that never comes is told from a process that has none.
+  // Registered at startup, so that a feed without records differs from a process without a feed.
   tally({ changed: 0, unchanged: 0, events: 0 })
   return HttpRouter.empty.pipe(HttpRouter.post("/platform/v1/records", feed(token)))
 }
@@ -151,10 +151,10 @@ const oldestOverdue = Metric.gauge("custody_oldest_overdue_delivery_seconds", {
 })
 
 const oldestUnsentNotice = Metric.gauge("custody_oldest_unsent_notice_seconds", {
-  description: "Age of the oldest operational notice that was not sent yet; NaN while Postgres does not answer"
+  description: "Age of the oldest unsent operational notice; NaN while Postgres is unavailable"
 })
 
-/** Keeps what readiness says for the scraper. */
+/** Exports readiness as metrics. */
 const measure = ({ dependencies, oldestOverdueSeconds, oldestUndispatchedSeconds, oldestUnsentNoticeSeconds }: Readiness) =>
   Effect.all([
     Effect.forEach(Object.entries(dependencies), ([name, fault]) => Metric.set(dependencyUp(name), fault === null ? 1 : 0)),
@@ -163,7 +163,7 @@ const measure = ({ dependencies, oldestOverdueSeconds, oldestUndispatchedSeconds
     Metric.set(oldestUnsentNotice, oldestUnsentNoticeSeconds ?? Number.NaN)
   ])
 
-/** The listener's routes: health, metrics and what is given besides. `readiness` says how the process is. */
+/** The listener's routes: health, metrics and the given ones. `readiness` checks the process. */
 export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness: Effect.Effect<Readiness>) => {
   const all = routes.pipe(
     HttpRouter.get("/health/live", Effect.orDie(HttpServerResponse.json({ live: true }))),

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { DataDir, generateKey } from "../embedded/DataDir.ts"
 import { InvalidSettings, Settings } from "../settings/Settings.ts"
 
-/** The token of the record feed: as set, or generated into the data directory beside the embedded Postgres. */
+/** The token of the record feed: from the settings, or generated into the data directory beside the embedded Postgres. */
 export const platformToken = Effect.gen(function* () {
   const { databaseUrl, platformToken } = yield* Settings
   const dataDir = yield* DataDir

@@ -1,4 +1,4 @@
-/** Whether this process can do its work, for `/health/ready` on the platform listener. */
+/** Readiness of this process, for `/health/ready` on the platform listener. */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { oldestId } from "../events/EventsRepo.ts"
@@ -7,14 +7,14 @@ import { NOTICE_DAYS } from "../notifications/Notices.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import type { Readiness } from "./platformApp.ts"
 
-/** How often the look for overdue deliveries begins at the beginning, in ms. */
+/** How often the probe for overdue deliveries starts at the beginning, in ms. */
 const WHOLE = 60_000
 
 /**
- * How overdue the longest overdue delivery is whose endpoint took the last one: one that nobody works on, or only slowly.
- * A look begins where the one before ended: at the first delivery that was due and waited, or a little before the time of
- * the look. Deliveries are never made due in the past, so nothing is missed but for a moment, and the entries of those
- * that ended, which stay in the index while a backup holds a snapshot, are not walked through again.
+ * How overdue the most overdue delivery is whose endpoint accepted its last one: nobody processes it, or too slowly. Each
+ * probe starts where the previous one ended: at the first delivery that was due and waiting, or shortly before the time
+ * of that probe. Deliveries never become due in the past, so nothing is missed for more than a moment, and dead index
+ * entries, which remain while a backup holds a snapshot, are not read again.
  */
 const overdueLook = (sql: SqlClient.SqlClient) => {
   let from = "-infinity",
@@ -44,14 +44,14 @@ const overdueLook = (sql: SqlClient.SqlClient) => {
   })
 }
 
-/** A write that writes nothing. Where nothing can be written it is refused, and the connection is left for another one. */
+/** A write without effect. A read-only server rejects it, and the connection is replaced. */
 const writing = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE notices SET recipient = recipient WHERE false`)
 
 const rounded = (seconds: number) => Math.max(0, Math.round(seconds * 1000) / 1000)
 
 /**
- * How the process is: each dependency with what is wrong with it. Reads and management go on without Temporal. What it
- * costs to look follows from what waits at that moment.
+ * The state of the process: each dependency with its error. Reads and management work without Temporal. The cost depends
+ * on what is waiting at that moment.
  */
 export const readiness = (api: boolean) =>
   Effect.gen(function* () {
@@ -69,7 +69,7 @@ export const readiness = (api: boolean) =>
     return Effect.gen(function* () {
       const seen = Option.getOrUndefined(yield* look.pipe(Effect.timeout("2 seconds"), Effect.option))
       if (seen?.readOnly === true) yield* Effect.ignore(writing)
-      // No more than a figure: where it takes too long it is not known, and the process is no less ready.
+      // Only a figure: if it takes too long it is unknown, and the process is still ready.
       const late = seen === undefined ? Option.none() : yield* overdue.pipe(Effect.timeout("1 second"), Effect.option)
       const temporalAnswers = yield* connection.answers
       const state: Readiness = {

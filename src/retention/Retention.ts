@@ -1,8 +1,8 @@
 /**
- * Retention: the log shows 31 days, and what is older goes. Whole days are dropped as partitions, which takes no time
- * and leaves nothing to vacuum; a day goes only when every row of it is older. Also removed: secrets after their
- * grace, idempotency keys after 24 hours, counters of past days, pings. Run daily by a Temporal schedule.
- * Spec: Limits. Decision D-31.
+ * Retention: removes data older than the log's 31 days. Whole days are dropped as partitions, which is fast and leaves
+ * nothing to vacuum; a day is dropped only when all of its rows are older. Also removed: secrets after their grace
+ * period, idempotency keys after 24 hours, counters of past days, pings. A Temporal schedule runs it daily. Spec: Limits.
+ * Decision D-31.
  */
 import { SqlClient, type Statement } from "@effect/sql"
 import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from "@temporalio/client"
@@ -15,30 +15,30 @@ import { NOTICE_DAYS } from "../notifications/Notices.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Id from "../values/Id.ts"
 
-/** Rows that are deleted in one statement at the most. */
+/** Most rows per DELETE. */
 const PART = 10_000
 
 export class Retention extends Effect.Service<Retention>()("custody/Retention", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Makes the coming days and drops the past ones. Returns how many went. */
+    /** Creates partitions for the coming days and drops old ones. Returns how many were dropped. */
     const days = Effect.gen(function* () {
       yield* Effect.provideService(Partitions.ensure, SqlClient.SqlClient, sql)
-      // Of two clocks the one that is behind: a day that is dropped because one of them is wrong does not come back.
+      // Uses the slower of two clocks: a day that is dropped because one of them is wrong cannot be restored.
       const [there] = yield* sql<{ now: number }>`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`
       const oldest = Partitions.dayOf(Math.min(Date.now(), there?.now ?? 0)) - RETENTION_DAYS - 1
       let partitionsDropped = 0
       for (const [table] of Partitions.tables) {
-        // By their names: a day that was detached before a crash belongs to no table any more, and is to be dropped all the same.
+        // By name: a partition that was detached before a crash belongs to no table any more, but must still be dropped.
         const rows = yield* sql<{ name: string; half: boolean | null }>`
             SELECT c.relname AS name, i.inhdetachpending AS half FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
             WHERE c.relnamespace = (SELECT p.relnamespace FROM pg_class p WHERE p.oid = ${table}::regclass)
               AND c.relkind = 'r' AND c.relname ~ ${`^${table}_[0-9]{8}$`} AND c.relname < ${Partitions.nameOf(table, oldest)}
             ORDER BY c.relname`
         for (const { half, name } of rows) {
-          // Detached concurrently, so that readers and writers of the other days are not held up; a detach that was
-          // cut short by a crash is finished first.
+          // Detached concurrently, so that readers and writers of other days are not blocked; a detach that a crash
+          // interrupted is finished first.
           if (half !== null) yield* sql.unsafe(`ALTER TABLE ${table} DETACH PARTITION ${name} ${half ? "FINALIZE" : "CONCURRENTLY"}`)
           yield* sql.unsafe(`DROP TABLE ${name}`)
           partitionsDropped++
@@ -47,7 +47,7 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
       return partitionsDropped
     })
 
-    /** Deletes a part at a time, however much there is. Returns how many rows went. */
+    /** Deletes in batches. Returns the number of rows. */
     const remove = (table: string, condition: Statement.Fragment) => {
       const part = sql<{ gone: number }>`
         WITH gone AS (DELETE FROM ${sql(table)} c WHERE c.ctid = ANY(ARRAY(SELECT c.ctid FROM ${sql(table)} c WHERE ${condition} LIMIT ${PART}))
@@ -62,7 +62,7 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
       ).pipe(Effect.map(({ total }) => total))
     }
 
-    /** Removes rows that are of no use any more. Returns how many went. */
+    /** Removes obsolete rows. Returns the number of rows. */
     const rows = Effect.map(
       Effect.all([
         remove("webhook_secrets", sql`c.expires_at <= now()`),
@@ -70,25 +70,29 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
         remove("recoveries", sql`c.completed_at < now() - interval '31 days'`),
         remove("idempotency_keys", sql`c.created_at < now() - interval '24 hours'`),
         remove("pings", sql`c.at < now() - interval '1 day'`),
-        // As long as the log, for the portal's charts. The newest slot of each webhook stays: it knows the last success.
+        // Kept as long as the log, for the portal's charts. The newest slot of each webhook stays: it has the last
+        // success.
         remove(
           "webhook_counters",
           sql`c.slot < now() - interval '32 days'
             AND EXISTS (SELECT 1 FROM webhook_counters n WHERE n.webhook_id = c.webhook_id AND n.slot > c.slot AND n.last_success_at IS NOT NULL)`
         ),
-        // Ids begin with the time, so that the primary key finds them.
+        // Ids begin with the time, so the primary key finds them.
         remove(
           "audit_log",
           sql`c.id < ${Id.floor("aud", Date.now() - AUDIT_DAYS * 86_400_000)} AND c.at < clock_timestamp() - make_interval(days => ${AUDIT_DAYS})`
         ),
-        // One that could not be sent in that time is given up with it.
+        // A notice that could not be sent by then is given up.
         remove("notices", sql`coalesce(c.sent_at, c.created_at) < now() - make_interval(days => ${NOTICE_DAYS})`)
       ]),
       (counts) => counts.reduce((sum, count) => sum + count, 0)
     )
 
     return {
-      /** Drops what is past. What fails is told, tried again by its workflow, and does not keep the rest. Returns what went. */
+      /**
+       * Runs retention. A failure is logged, retried by the workflow, and does not stop the other steps. Returns what was
+       * removed.
+       */
       retain: Effect.gen(function* () {
         const [dropped, removed] = yield* Effect.all([Effect.exit(days), Effect.exit(rows)])
         const done = { partitionsDropped: yield* dropped, rowsRemoved: yield* removed }
@@ -101,7 +105,7 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
   static readonly layer = this.Default
 }
 
-/** Makes the daily schedule where it is missing. */
+/** Creates the daily schedule if it is missing. */
 export const schedule = Effect.gen(function* () {
   const temporal = yield* TemporalConnection
   const { client } = yield* temporal.ready

@@ -1,11 +1,11 @@
 /**
- * The text forms that settings and commands are written in: durations, addresses, rates.
- * Each reader returns the value, or says in words what it expected; it never throws.
+ * Text formats of settings and command options: durations, addresses, rates. Each reader returns the value, or a
+ * description of what it expected; it never throws.
  */
 import { Duration, Either } from "effect"
 import ipaddr from "ipaddr.js"
 
-/** What a reader expected when the text does not fit, as the end of the sentence "expected …". */
+/** What a reader expected, as the end of the sentence "expected …". */
 export type Read<A> = Either.Either<A, string>
 
 const unit = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
@@ -33,12 +33,12 @@ export interface Cidr {
   readonly network: readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
 }
 
-/** `::8.8.8.8` as the IPv6 address that it is. The library takes this one spelling for IPv4-mapped, the system connects to IPv6. */
+/** Parses `::8.8.8.8` as IPv6. The library reads this one spelling as IPv4-mapped, but the system connects to IPv6. */
 const compatible = (text: string): string => text.replace(/^::(?=\d+\.)/, "0::")
 
 /**
- * One CIDR of either family; a bare address is a range of one. IPv4-mapped IPv6 counts as IPv4,
- * so that a range and an address are always compared in one family. Decision D-11.
+ * One CIDR of either family; a single address is a range of one. IPv4-mapped IPv6 is converted to IPv4, so that ranges
+ * and addresses are compared in the same family. Decision D-11.
  */
 export const cidr = (text: string): Read<Cidr> => {
   const trimmed = text.trim()
@@ -69,7 +69,7 @@ const make = (address: ipaddr.IPv4 | ipaddr.IPv6, length: number): Cidr => {
 /** A comma-separated list of CIDRs; empty text is the empty list. */
 export const cidrs = (text: string): Read<ReadonlyArray<Cidr>> => list(text, cidr)
 
-/** Comma-separated items, each read by `item`; the first that does not fit decides the answer. */
+/** Comma-separated items, each read by `item`; fails with the first invalid item. */
 export const list = <A>(text: string, item: (text: string) => Read<A>): Read<ReadonlyArray<A>> => {
   const out: Array<A> = []
   for (const part of text
@@ -84,8 +84,8 @@ export const list = <A>(text: string, item: (text: string) => Read<A>): Read<Rea
 }
 
 /**
- * An address as the socket or a header gives it, in its own family: IPv4-mapped IPv6 becomes IPv4, IPv4-compatible IPv6
- * (`::8.8.8.8`) stays IPv6, a zone index is dropped. Anything else than an address is undefined. Decision D-11.
+ * An address from a socket or a header, in its own family: IPv4-mapped IPv6 becomes IPv4, IPv4-compatible IPv6
+ * (`::8.8.8.8`) stays IPv6, a zone index is removed. Undefined for anything else. Decision D-11.
  */
 export const address = (text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined => {
   const bare = text.replace(/%.*$/, "")
@@ -93,7 +93,7 @@ export const address = (text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined => 
   return ipaddr.isValid(bare) ? ipaddr.process(compatible(bare)) : undefined
 }
 
-/** Whether any of the ranges holds the address; ranges of the other family never do. */
+/** Whether any of the ranges contains the address; ranges of the other family never do. */
 export const holds = (ranges: ReadonlyArray<Cidr>, value: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
   ranges.some(({ network: [first, length] }) =>
     first instanceof ipaddr.IPv4
@@ -101,7 +101,7 @@ export const holds = (ranges: ReadonlyArray<Cidr>, value: ipaddr.IPv4 | ipaddr.I
       : value instanceof ipaddr.IPv6 && value.match(first, length)
   )
 
-/** A whole number of the range, both ends included. */
+/** A whole number in a range, bounds included. */
 export const integer =
   (from: number, to: number) =>
   (text: string): Read<number> => {

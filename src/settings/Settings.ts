@@ -1,19 +1,19 @@
-/** The program's settings as a service: read once at the start, all faults told at once; shown with secrets hidden. */
+/** The program's settings as a service: read once at startup, all errors reported together, secrets hidden. */
 import { Config, type ConfigError, Context, Data, Duration, Effect, Either, Layer, Option } from "effect"
 import * as Format from "./Format.ts"
 import type { Setting } from "./readers.ts"
 import { table, type Values } from "./table.ts"
 
-/** The program's settings, read once at the start. Only the composition root reads the environment. */
+/** The program's settings, read once at startup. Only the composition root reads the environment. */
 export class Settings extends Context.Tag("custody/Settings")<Settings, Values>() {
-  /** Reads the environment. Fails with {@link InvalidSettings}, all faults at once. */
+  /** Reads the environment. Fails with {@link InvalidSettings}, which has all errors. */
   static readonly layer = Layer.effect(
     this,
     Effect.suspend(() => read)
   )
 }
 
-/** One or more settings are missing or do not fit; `message` says which, what was read and what is expected. */
+/** One or more settings are missing or invalid; `message` says which, what was read and what is expected. */
 export class InvalidSettings extends Data.TaggedError("InvalidSettings")<{ readonly faults: ReadonlyArray<string> }> {
   override get message() {
     return this.faults.join("\n")
@@ -22,7 +22,7 @@ export class InvalidSettings extends Data.TaggedError("InvalidSettings")<{ reado
 
 const isSetting = (value: unknown): value is Setting<unknown> => typeof value === "object" && value !== null && "read" in value
 
-/** The text that the environment gives a setting; empty text counts as none. */
+/** The text of a setting in the environment; empty text counts as unset. */
 const givenTo = (one: Setting<unknown>) =>
   Effect.map(Config.option(Config.string(one.name)), (given) => Option.filter(given, (_) => _.trim() !== ""))
 
@@ -36,17 +36,17 @@ const readOne = (one: Setting<unknown>) =>
     )
   })
 
-/** A setting as it is found: its effective text or what is wrong with it. */
+/** A setting as found: its effective text, or what is wrong with it. */
 export interface Inspected {
   readonly name: string
-  /** As it was read, or the default as the table shows it; hidden where it is a secret, undefined where it does not fit. */
+  /** The text that was read, or the default as in the table; hidden if it is a secret, undefined if it is invalid. */
   readonly value: string | undefined
   readonly fault: string | undefined
   /** Whether the environment sets it. */
   readonly given: boolean
 }
 
-/** Every setting, whether it fits or not, and the values when all of them fit. It never fails for what is set. */
+/** Every setting, valid or not, and the values if all of them are valid. Never fails because of a setting. */
 export const inspect = Effect.gen(function* () {
   const entries: Array<readonly [string, unknown]> = []
   const inspected: Array<Inspected> = []
@@ -72,7 +72,7 @@ const read: Effect.Effect<Values, InvalidSettings | ConfigError.ConfigError> = E
   values === undefined ? Effect.fail(new InvalidSettings({ faults })) : Effect.succeed(values)
 )
 
-/** Faults of settings that only make sense together. */
+/** Errors in combinations of settings. */
 const pairFaults = (values: Values): ReadonlyArray<string> => {
   const faults: Array<string> = []
   const both = (a: [string, unknown], b: [string, unknown]) => {
@@ -92,11 +92,11 @@ const pairFaults = (values: Values): ReadonlyArray<string> => {
   return faults
 }
 
-/** Whether API keys would be sent in clear text: neither is the address this machine's own, nor does anything that is known of end TLS. */
+/** Whether API keys would be sent in clear text: the address is not on loopback, and no known component terminates TLS. */
 export const isClearText = ({ host, tlsCertFile, trustedProxies }: Values): boolean =>
   !/^(127\.|::1$|localhost$)/.test(host) && tlsCertFile === undefined && trustedProxies.length === 0
 
-/** The default of a setting, as it is shown. */
+/** The default of a setting, for display. */
 export const fallbackOf = ({ fallback, shown }: Setting<unknown>): string => shown ?? (fallback === "" ? "none" : (fallback ?? "none"))
 
 const shown = (one: Setting<unknown>, value: unknown): string => (one.secret ? "set (hidden)" : render(value))

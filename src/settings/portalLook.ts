@@ -1,14 +1,14 @@
-/** Readers of the settings that give a deployment's portal its own look. */
+/** Readers of the settings for the portal's look. */
 import { Either } from "effect"
 import * as Format from "./Format.ts"
 
-/** Pages of a block explorer for one network, with `{hash}` and `{address}` in them. */
+/** URL templates of a block explorer for one network, with `{hash}` and `{address}`. */
 export interface Explorer {
   readonly transaction: string
   readonly address: string
 }
 
-/** What `PORTAL_EXPLORERS` says: pages by network beside the known ones, or no explorer at all. */
+/** The value of `PORTAL_EXPLORERS`: templates by network in addition to the known ones, or none at all. */
 export type Explorers = "off" | Readonly<Record<string, Explorer>>
 
 const expected = "off, or network=https://…/{hash}|https://…/{address}, comma-separated"
@@ -28,6 +28,6 @@ export const explorers = (value: string): Format.Read<Explorers> => {
   return Either.map(Format.list(value, one), (entries) => Object.fromEntries(entries))
 }
 
-/** A colour such as `#2452c7`. */
+/** A color such as `#2452c7`. */
 export const color = (value: string): Format.Read<string> =>
-  /^#[0-9a-f]{6}$/i.test(value.trim()) ? Either.right(value.trim().toLowerCase()) : Either.left("a colour such as #2452c7")
+  /^#[0-9a-f]{6}$/i.test(value.trim()) ? Either.right(value.trim().toLowerCase()) : Either.left("a color such as #2452c7")

@@ -1,15 +1,13 @@
-/**
- * How a setting is declared, and how the text of one is read: a reader returns the value, or says what it expected.
- */
+/** Declaration and readers of settings: a reader returns the value, or what it expected. */
 import { type Duration, Either, Redacted } from "effect"
 import * as Format from "./Format.ts"
 
-/** A setting: its variable, what it means, and how its text is read. */
+/** A setting: its variable, its meaning, and its reader. */
 export interface Setting<A> {
   readonly name: string
-  /** The text read when the variable is absent; null when absent means "not set". */
+  /** The text that is read if the variable is unset; null means "not set". */
   readonly fallback: string | null
-  /** What the table shows as default where the fallback's text would not explain itself. */
+  /** What the table shows as the default if the fallback's text would not explain itself. */
   readonly shown?: string
   readonly meaning: string
   readonly secret: boolean
@@ -58,7 +56,7 @@ export const secret = <A>(
 /** Any text. */
 export const text = (value: string): Format.Read<string> => (value.trim() === "" ? Either.left("some text") : Either.right(value.trim()))
 
-/** A port; 0 takes a free one. */
+/** A port; 0 for any free port. */
 export const port = Format.integer(0, 65_535)
 
 /** A URL of one of these schemes. */
@@ -105,7 +103,7 @@ export const schedule = (value: string): Format.Read<ReadonlyArray<Duration.Dura
     () => "1 to 50 comma-separated waits, such as 0s,1s,2s"
   )
 
-/** An origin that a browser keeps cookies safe at: https, or http on loopback. */
+/** An origin where browsers keep cookies safe: https, or http on loopback. */
 export const portalOrigin = (value: string): Format.Read<string> => {
   const parsed = URL.canParse(value.trim()) ? new URL(value.trim()) : undefined
   const fits =

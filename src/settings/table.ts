@@ -1,10 +1,9 @@
 /**
- * Every setting of the program, in one table: its name, its default, what it means and how its text
- * is read. The program, `custody doctor`, the README's table and the compose test all read this table,
- * so none of them can promise a setting that the others do not know.
+ * Every setting of the program in one table: name, default, meaning and reader. The program, `custody doctor`, the README
+ * and the compose test read this table, so none of them can promise a setting that the others do not know.
  *
- * A setting that is missing or does not fit stops the start with one message per setting that names it,
- * what was read and what is expected. Secrets are never echoed.
+ * If a setting is missing or invalid, startup fails with one message per setting: its name, what was read and what is
+ * expected. Secrets are never echoed.
  */
 import { Either } from "effect"
 import * as Format from "./Format.ts"
@@ -25,7 +24,7 @@ import {
   url
 } from "./readers.ts"
 
-/** The table. Its order is the order in which settings are shown. */
+/** The table, in display order. */
 export const table = {
   host: setting("HOST", "127.0.0.1", "address of the public API", text),
   port: setting("PORT", "8080", "port of the public API", port),
@@ -49,7 +48,7 @@ export const table = {
     "bearer token of the record feed, at least 16 characters",
     (value) => (value.trim().length >= 16 ? Either.right(value.trim()) : Either.left("at least 16 characters"))
   ),
-  dataDir: setting("DATA_DIR", ".data", "directory of everything that the embedded servers store", text),
+  dataDir: setting("DATA_DIR", ".data", "data directory of the embedded servers", text),
   databaseUrl: secret("DATABASE_URL", "embedded Postgres in `DATA_DIR`", "an existing Postgres 15 or newer", url("postgres", "postgresql")),
   embeddedPostgresPort: setting("EMBEDDED_POSTGRES_PORT", "55432", "loopback port of the embedded Postgres; 0 for any free port", port),
   embeddedTemporalPort: setting(
@@ -87,7 +86,7 @@ export const table = {
   temporalTlsCaFile: optional(
     "TEMPORAL_TLS_CA_FILE",
     "the system's roots",
-    "PEM roots that the Temporal server's certificate is checked against",
+    "PEM file of root certificates that verify the Temporal server's certificate",
     text
   ),
   temporalTlsCertFile: optional("TEMPORAL_TLS_CERT_FILE", "none", "PEM client certificate for mutual TLS", text),
@@ -95,26 +94,26 @@ export const table = {
   temporalTlsServerName: optional(
     "TEMPORAL_TLS_SERVER_NAME",
     "host of `TEMPORAL_ADDRESS`",
-    "name that the Temporal server's certificate must carry",
+    "name that the Temporal server's certificate must match",
     text
   ),
   temporalUiUrl: setting("TEMPORAL_UI_URL", "http://127.0.0.1:8233", "address of the Temporal UI, for links", url("http", "https")),
   temporalShowHosts: setting(
     "TEMPORAL_SHOW_HOSTS",
     "on",
-    "`off` leaves the hosts of endpoints out of Temporal: summaries then name the webhook",
+    "`off` hides endpoint hosts in Temporal; summaries then name the webhook",
     oneOf("on", "off")
   ),
   temporalPayloadCodec: setting(
     "TEMPORAL_PAYLOAD_CODEC",
     "off",
-    "`aes256gcm` encrypts what Temporal stores of workflows, by a key derived from `MASTER_KEY`; `off` still reads what is encrypted",
+    "`aes256gcm` encrypts workflow inputs and results before they reach Temporal, with a key derived from `MASTER_KEY`; with `off`, encrypted payloads are still read",
     oneOf("off", "aes256gcm")
   ),
   masterKey: secret(
     "MASTER_KEY",
     "generated into `DATA_DIR` with embedded Postgres, required otherwise",
-    "32 bytes in base64: encrypts webhook secrets, idempotent responses and authenticators at rest, encrypts cursors and Temporal payloads, signs the portal's cookies",
+    "32 bytes in base64: encrypts webhook secrets, idempotent responses, authenticators, cursors and Temporal payloads, and signs the portal's cookies",
     masterKey
   ),
   masterKeyPrevious: secret(
@@ -137,18 +136,18 @@ export const table = {
   ),
   portalOidcClientId: optional("PORTAL_OIDC_CLIENT_ID", "none", "client id at `PORTAL_OIDC_ISSUER`", text),
   portalOidcClientSecret: secret("PORTAL_OIDC_CLIENT_SECRET", "none", "client secret at `PORTAL_OIDC_ISSUER`", text),
-  portalName: setting("PORTAL_NAME", "Custody", "name of the portal, in its pages and their titles", text),
-  portalLogoFile: optional("PORTAL_LOGO_FILE", "the portal's own mark", "SVG or PNG file of the portal's logo, at most 100 KB", text),
+  portalName: setting("PORTAL_NAME", "Custody", "name of the portal in its pages and titles", text),
+  portalLogoFile: optional("PORTAL_LOGO_FILE", "the default logo", "SVG or PNG file of the portal's logo, at most 100 KB", text),
   portalColor: optional(
     "PORTAL_COLOR",
     "blue",
-    "accent colour of the portal, such as `#2452c7`; it is darkened or lightened where text would be hard to read",
+    "accent color of the portal, such as `#2452c7`; darkened or lightened where text would be hard to read",
     color
   ),
   portalExplorers: setting(
     "PORTAL_EXPLORERS",
     "",
-    "pages of block explorers beside the known ones, as `network=https://…/{hash}|https://…/{address}`, comma-separated, or `off`",
+    "block explorers in addition to the known ones, as `network=https://…/{hash}|https://…/{address}`, comma-separated, or `off`",
     explorers,
     "the usual explorer of each known network"
   ),
@@ -168,7 +167,7 @@ export const table = {
   webhookFirstAttempts: setting(
     "WEBHOOK_FIRST_ATTEMPTS",
     "burst",
-    "`each`: a workflow for every delivery from its first attempt on; `burst`: first attempts share workflows when more than 16 wait; `grouped`: they always do",
+    "`each`: every delivery has its own workflow from the first attempt; `burst`: first attempts share workflows if more than 16 wait; `grouped`: they always do",
     oneOf("each", "burst", "grouped")
   ),
   webhookHold: setting(
@@ -206,14 +205,14 @@ export const table = {
   webhookClientCertFile: optional(
     "WEBHOOK_CLIENT_CERT_FILE",
     "none",
-    "PEM client certificate chain that endpoints may demand (mTLS); read again within 5 s of a change",
+    "PEM client certificate chain for endpoints that require mTLS; reloaded within 5 s of a change",
     text
   ),
   webhookClientKeyFile: optional("WEBHOOK_CLIENT_KEY_FILE", "none", "PEM private key that belongs to `WEBHOOK_CLIENT_CERT_FILE`", text),
   webhookProxyUrl: secret(
     "WEBHOOK_PROXY_URL",
     "none",
-    "CONNECT proxy that all deliveries and pings leave through, http:// or https://, user and password allowed",
+    "CONNECT proxy for all deliveries and pings, http:// or https://, optionally with user and password",
     url("http", "https")
   ),
   webhookDnsServers: setting(
@@ -230,12 +229,12 @@ export const table = {
     url("smtp", "smtps")
   ),
   noticeFrom: setting("NOTICE_FROM", "webhooks@localhost", "sender of operational e-mail", text),
-  statementDelay: setting("STATEMENT_DELAY", "6h", "how long after a UTC day its statements are sealed", Format.duration),
-  statementHistory: setting("STATEMENT_HISTORY", "7d", "how long before a vault was first recorded its statements begin", Format.duration),
+  statementDelay: setting("STATEMENT_DELAY", "6h", "time from the end of a UTC day until its statements are sealed", Format.duration),
+  statementHistory: setting("STATEMENT_HISTORY", "7d", "how far before a vault's first record its statements begin", Format.duration),
   exportMaxRows: setting(
     "EXPORT_MAX_ROWS",
     "1000000",
-    "most rows of an export; more are refused before the first byte",
+    "most rows of an export; larger exports are rejected before the first byte",
     Format.integer(1, 100_000_000)
   ),
   otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", "off", "OTLP endpoint (HTTP) for traces, metrics and logs", url("http", "https")),

@@ -1,6 +1,6 @@
 /**
- * Logs: one line an event, on standard error, so that standard output stays free for results. JSON for machines,
- * coloured text on a terminal. Secrets are `Redacted` values and print as such. Setting: LOG_FORMAT, LOG_LEVEL.
+ * Logs: one line per event on standard error, so that standard output has only results. JSON for machines, colored text
+ * on a terminal. Secrets are `Redacted` values and print as such. Settings: LOG_FORMAT, LOG_LEVEL.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -14,7 +14,7 @@ const text = (value: unknown): string => (typeof value === "string" ? value : In
 const describeCause = (cause: Cause.Cause<unknown>): string | undefined =>
   Cause.isEmptyType(cause) ? undefined : Cause.pretty(cause, { renderErrorCause: true })
 
-/** Hides what has the form of a secret: a caller may put one where it does not belong, such as in a path. */
+/** Masks text with the form of a secret: a client may put one in the wrong place, such as a path. */
 export const masked = (line: string): string => line.replaceAll(/\b(cds|whsec)_[0-9A-Za-z+/=%_-]{16,}/g, "$1_***")
 
 const toStandardError = (line: string): void => {
@@ -22,10 +22,10 @@ const toStandardError = (line: string): void => {
 }
 let write = toStandardError
 
-/** Writes lines that are no log records of the program, such as those of native code, where the log goes. */
+/** Writes lines that are not log records of the program, such as native code's, to the log. */
 export const writeLine = (line: string): void => write(masked(line))
 
-/** Sends the log of this process to a file while the scope is open: for a command that has the screen to itself. */
+/** Sends the log to a file while the scope is open, for a command that draws on the screen. */
 export const toFile = (file: string) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -62,7 +62,7 @@ const json = Logger.make(({ annotations, cause, date, logLevel, message, spans }
   writeLine(JSON.stringify(line))
 })
 
-/** Pretty lines, written to standard error as well. */
+/** Pretty lines, also on standard error. */
 const pretty = Logger.make((options) => {
   const { annotations, cause, date, logLevel, message } = options
   const parts = Array.isArray(message) ? message : [message]
@@ -78,7 +78,7 @@ const pretty = Logger.make((options) => {
   )
 })
 
-/** The program's logger, by the settings. */
+/** The program's logger, as configured. */
 export const layer = Layer.unwrapEffect(
   Effect.map(Settings, ({ logFormat, logLevel }) => {
     const format = logFormat ?? (process.stderr.isTTY ? "pretty" : "json")

@@ -1,12 +1,12 @@
 /**
- * Traces, metrics and logs to an OpenTelemetry collector, when one is configured. What has the form of a secret is hidden
- * before it leaves: the framework's spans name paths and headers, and a caller may put a secret where it does not
- * belong. Setting: OTEL_EXPORTER_OTLP_ENDPOINT.
+ * Traces, metrics and logs to an OpenTelemetry collector, if one is configured. Text with the form of a secret is masked
+ * first: the framework's spans contain paths and headers, and a client may put a secret in the wrong place. Setting:
+ * OTEL_EXPORTER_OTLP_ENDPOINT.
  */
 import { Effect, Layer } from "effect"
 import { Settings } from "../settings/Settings.ts"
 
-/** Exports when an endpoint is set; otherwise no spans are made, and the exporter's library is not loaded. */
+/** Exports if an endpoint is set; otherwise no spans are created and the exporter's library is not loaded. */
 export const layer = Layer.unwrapEffect(
   Effect.gen(function* () {
     const { otlpEndpoint } = yield* Settings

@@ -4,7 +4,10 @@ import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "@effec
 import { Effect, Layer } from "effect"
 import { masked } from "./Log.ts"
 
-/** The request without what has the form of a secret. The exporter sends JSON as bytes; another body would not be looked into, so it is not sent. */
+/**
+ * The request with secrets masked. The exporter sends JSON as bytes; any other body could not be inspected, so it is not
+ * sent.
+ */
 const withoutSecrets = (request: HttpClientRequest.HttpClientRequest) =>
   request.body._tag === "Uint8Array"
     ? HttpClientRequest.setBody(request, HttpBody.text(masked(new TextDecoder().decode(request.body.body)), request.body.contentType))

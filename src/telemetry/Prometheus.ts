@@ -1,6 +1,6 @@
 /**
- * Effect's metrics as Prometheus text. Counters, gauges, histograms and frequencies; names use `_` for every
- * character that Prometheus does not take.
+ * Effect's metrics as Prometheus text. Counters, gauges, histograms and frequencies; characters that Prometheus does not
+ * allow become `_`.
  */
 import { Array as Arr, Metric, type MetricKey, MetricState, Option } from "effect"
 

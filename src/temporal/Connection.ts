@@ -1,7 +1,7 @@
 /**
- * The connection to Temporal. It is made in the background and made again until it stands, so that the program starts
- * in any order with its servers: reads and webhook management never wait for Temporal. One native connection serves
- * the client and the worker of a process, which is what lets a workflow's first task skip the way over the server.
+ * The connection to Temporal. It is established in the background and retried, so the program and its servers can start
+ * in any order: reads and webhook management never wait for Temporal. The client and the worker of a process share one
+ * native connection, which lets a workflow's first task skip the round trip to the server.
  */
 
 import * as fs from "node:fs"
@@ -18,18 +18,18 @@ import * as Id from "../values/Id.ts"
 import { payloadCodec } from "./payloadCodec.ts"
 import { logThreads } from "./threads.ts"
 
-/** Temporal cannot be reached now. */
+/** Temporal is unavailable. */
 export class TemporalAway extends Data.TaggedError("TemporalAway")<{ readonly message: string }> {}
 
-/** What stands once the connection does. */
+/** What an established connection provides. */
 export interface Connected {
   readonly connection: NativeConnection
   readonly client: Client
-  /** How values become what Temporal stores: the client's, and every worker's. */
+  /** The payload converter of clients and workers. */
   readonly dataConverter: DataConverter
 }
 
-/** Where the server is; the embedded one's address is known only after it was started. */
+/** The server's address; the embedded one's is known only after its start. */
 export class TemporalAddress extends Context.Tag("custody/TemporalAddress")<
   TemporalAddress,
   { readonly address: string; readonly ui: string }
@@ -56,7 +56,7 @@ const tlsOf = (settings: Values): Pick<NativeConnectionOptions, "tls"> => {
   }
 }
 
-// The native core logs by itself; what matters of it is an error, and that goes where all logs go.
+// The native core has its own logger; only errors matter, and they go to the program's log.
 let installed = false
 const quiet = () => {
   if (installed) return
@@ -68,17 +68,17 @@ const quiet = () => {
   const runtime = Runtime.install({
     logger,
     telemetryOptions: { logging: { filter: { core: "ERROR", other: "ERROR" }, forward: {} } },
-    // The program ends by its own signals, in its own order.
+    // The program handles its own signals.
     shutdownSignals: []
   })
-  // What the core says is sorted in before what the workers say, for which the SDK keeps each of their lines, whatever
-  // its level, for a while: a dozen for each delivery. There is no option to have the one without the other.
+  // The SDK merges the core's log with the workers' and buffers every line for that, whatever its level: a dozen per
+  // delivery. No option separates the two.
   Object.defineProperty(runtime, "logger", { value: logger })
 }
 
 const describe = (meta: Readonly<Record<string, unknown>> | undefined) => (meta?.error instanceof Error ? { cause: meta.error.stack } : {})
 
-/** One connection to the server at this address, as the settings say; its failure's cause is what the SDK says. */
+/** A connection to the server at this address, as configured; the cause of its failure is the SDK's error. */
 export const connectTo = (settings: Values, address: string, dataConverter: DataConverter = {}) =>
   Effect.tryPromise(async (): Promise<Connected> => {
     quiet()
@@ -114,7 +114,8 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
     )
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.flatMap(now, ({ connection }) => Effect.tryPromise(() => connection.close()))))
 
-    // The server may answer and have lost the namespace, which is looked up in its database and therefore not at each question.
+    // The server may respond but have lost the namespace, which requires a query to its database and is therefore not
+    // checked every time.
     const [hasNamespace, askAgain] = yield* Effect.cachedInvalidateWithTTL(
       Effect.flatMap(now, ({ client }) =>
         Effect.tryPromise(() => client.workflowService.describeNamespace({ namespace: settings.temporalNamespace }))
@@ -123,11 +124,11 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
     )
 
     return {
-      /** The connection, once it stands; waits for it. */
+      /** The connection; waits until it is established. */
       ready: Deferred.await(connected),
-      /** The connection, or {@link TemporalAway} when it does not stand yet. */
+      /** The connection, or {@link TemporalAway} if it is not established yet. */
       now,
-      /** Whether the server answers now, within two seconds, and has the namespace. */
+      /** Whether the server responds within two seconds and has the namespace. */
       answers: Effect.flatMap(now, ({ client }) => Effect.tryPromise(() => client.workflowService.getSystemInfo({}))).pipe(
         Effect.zipRight(Effect.tapError(hasNamespace, () => askAgain)),
         Effect.timeout("2 seconds"),
@@ -138,7 +139,7 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
       linkTo: (workflowId: string) =>
         `${ui.replace(/\/$/, "")}/namespaces/${encodeURIComponent(settings.temporalNamespace)}/workflows/${encodeURIComponent(workflowId)}`,
       taskQueue: settings.temporalTaskQueue,
-      /** Task queue of first attempts that may take long. */
+      /** Task queue of first attempts at slow or unknown endpoints. */
       slowQueue: `${settings.temporalTaskQueue}-slow`,
       /** Task queue of retries. */
       retryQueue: `${settings.temporalTaskQueue}-retries`,

@@ -1,16 +1,15 @@
 /**
- * The workers of a process: one for workflows and the attempts that run inside their tasks, one for first attempts
- * that may take long, one for retries, one for deliveries whose senders keep dying, one for pings, one for endpoints that are
- * down and what drains to them, one for recoveries, one for mail. Each has its own room, so that neither a hanging endpoint or mail
- * server nor a flood of retries is in the way of a first attempt. They stop in order: they take nothing new, finish what
- * is under way, and let go.
+ * The workers of a process: for workflows with the attempts inside their tasks, for slow first attempts, for retries, for
+ * quarantined deliveries, for pings, for endpoints that are down and the deliveries held for them, for recoveries and for
+ * mail. Each has its own slots, so neither a hanging endpoint or mail server nor a flood of retries delays first
+ * attempts. On shutdown they accept no new work and finish what is in flight.
  */
 import type { DataConverter } from "@temporalio/common"
 import { type NativeConnection, Worker, type WorkerOptions } from "@temporalio/worker"
 import { Duration, Effect, Schedule } from "effect"
 import { type Activities, holdQueueOf, pingQueueOf, quarantineQueueOf, recoveryQueueOf } from "../../workflows/contract.ts"
 
-/** What a process's workers work with. */
+/** What the workers need. */
 export interface Work {
   readonly connection: NativeConnection
   readonly dataConverter: DataConverter
@@ -24,7 +23,7 @@ export interface Work {
   readonly activities: Activities
 }
 
-/** How long attempts in flight may take to finish when the process stops; what takes longer is cut off, and interrupted. */
+/** How long attempts in flight may take on shutdown; longer ones are interrupted. */
 const GRACE = Duration.seconds(12),
   FORCE = Duration.seconds(13)
 
@@ -39,7 +38,7 @@ const common = ({
   connection,
   dataConverter,
   namespace,
-  // By default a heartbeat goes out when four fifths of its timeout are over: one that is late by 0.8 s would end a live attempt.
+  // By default a heartbeat is sent after four fifths of its timeout: a delay of 0.8 s would end a live attempt.
   maxHeartbeatThrottleInterval: "1 second",
   shutdownGraceTime: Duration.toMillis(GRACE),
   shutdownForceTime: Duration.toMillis(FORCE)
@@ -51,12 +50,12 @@ const workflowWorker = (work: Work): WorkerOptions => ({
   workflowBundle: work.bundle,
   activities: work.activities,
   enableNonLocalActivities: true,
-  // A workflow task holds its slot while an attempt runs inside it, so there are more slots than cores by far.
+  // A workflow task holds its slot while an attempt runs inside it, so there are many more slots than cores.
   maxConcurrentWorkflowTaskExecutions: 400,
   maxConcurrentLocalActivityExecutions: 500,
   maxConcurrentActivityTaskExecutions: 50,
   maxCachedWorkflows: 500,
-  // A worker that was killed is noticed after this, and its workflows go on elsewhere.
+  // A killed worker is detected after this time, and its workflows continue elsewhere.
   stickyQueueScheduleToStartTimeout: "1 second"
 })
 
@@ -102,7 +101,7 @@ const run = (options: WorkerOptions) =>
     yield* Effect.async<never, unknown>((resume) => {
       const finished = worker.run()
       finished.then(
-        () => resume(Effect.fail(new Error("it stopped by itself"))),
+        () => resume(Effect.fail(new Error("it stopped unexpectedly"))),
         (error) => resume(Effect.fail(error))
       )
       return Effect.promise(async () => {
@@ -112,7 +111,7 @@ const run = (options: WorkerOptions) =>
     })
   })
 
-/** Runs the workers until interrupted; one that ends by itself is started again. */
+/** Runs the workers until interrupted; restarts one that ends unexpectedly. */
 export const runWorkers = (work: Work) =>
   Effect.all(
     [

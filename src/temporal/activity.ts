@@ -1,6 +1,6 @@
 /**
- * From an Effect to an activity: a failure becomes an `ApplicationFailure` of its tag, a defect a retryable error,
- * cancellation an interruption. Where the activity has a heartbeat it is kept beating meanwhile.
+ * Turns an Effect into an activity: a failure becomes an `ApplicationFailure` with its tag, a defect a retryable error,
+ * cancellation an interruption. Heartbeats are sent if the activity has a heartbeat timeout.
  */
 import { Context } from "@temporalio/activity"
 import { ApplicationFailure } from "@temporalio/common"
@@ -11,7 +11,7 @@ const typeOf = (error: unknown): string =>
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** An activity of this name. `body` runs in the runtime given; nothing of a cause but its tag and message reaches a history. */
+/** An activity of this name. `body` runs in the given runtime; only the tag and message of a failure reach the history. */
 export const activity = <R>(runtime: Runtime.Runtime<R>) => {
   const run = Runtime.runPromiseExit(runtime)
   return <I, A, E>(name: string, body: (input: I) => Effect.Effect<A, E, R>) =>

@@ -1,7 +1,7 @@
 /**
- * The workflow code as one bundle. Bundling takes seconds, so it is kept: by the hash of the workflow sources and of
- * the SDK's version, in `dist/` (made by `bun run bundle` for an image), beside the dependencies, or in `DATA_DIR/cache`
- * where neither can be written to.
+ * The workflow code as one bundle. Bundling takes seconds, so the bundle is cached by the hash of the workflow sources
+ * and the SDK's version: in `dist/` (created by `bun run bundle` for an image), beside the dependencies, or in
+ * `DATA_DIR/cache` if neither is writable.
  */
 
 import { createHash } from "node:crypto"
@@ -14,7 +14,7 @@ import { Effect } from "effect"
 const root = path.resolve(import.meta.dir, "../..")
 const sources = path.join(root, "workflows")
 
-/** The hash that names the bundle of these sources. */
+/** The hash of these sources. */
 export const bundleHash = (): string => {
   const hash = createHash("sha256").update(sdk.version)
   for (const file of fs.readdirSync(sources).sort())
@@ -26,7 +26,7 @@ const nameOf = () => `workflows-${bundleHash()}.js`
 const built = path.join(root, "dist")
 const beside = path.join(root, "node_modules", ".cache", "custody")
 
-/** Keeps the code under its name in the first folder that takes it. */
+/** Stores the code in the first writable directory. */
 const keep = (name: string, code: string, folders: ReadonlyArray<string>) => {
   for (const folder of folders) {
     try {
@@ -35,7 +35,7 @@ const keep = (name: string, code: string, folders: ReadonlyArray<string>) => {
       fs.renameSync(path.join(folder, `${name}.${process.pid}`), path.join(folder, name))
       return
     } catch {
-      // A folder that cannot be written to, as in an image; the next one may.
+      // The directory is not writable, as in an image; the next one may be.
     }
   }
 }
@@ -53,7 +53,7 @@ const make = () =>
     }
   })
 
-/** The bundle's code, made when it is not kept yet. `folder` is where it is kept when nothing else can be written to. */
+/** The bundle's code, created if it is not cached. `folder` is used if nothing else is writable. */
 export const bundle = (folder: string) =>
   Effect.gen(function* () {
     const name = nameOf()
@@ -64,7 +64,7 @@ export const bundle = (folder: string) =>
     return { code }
   })
 
-// `bun run bundle`: for an image, in which nothing is written later.
+// `bun run bundle`: for an image, where nothing is written later.
 if (import.meta.main) {
   keep(nameOf(), (await make()).code, [built])
   process.stdout.write(`${path.join("dist", nameOf())}\n`)

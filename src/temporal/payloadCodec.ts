@@ -1,11 +1,10 @@
 /**
- * The payload codec: what workflows take and return is AES-256-GCM where Temporal stores it, under a key derived from
- * `MASTER_KEY`. It is between the converter and the wire, in clients and in workers; workflow code sees plain values.
- * Ids of workflows, their types, search attributes and times stay readable, because Temporal works with them.
+ * The payload codec: encrypts workflow inputs and results with AES-256-GCM before Temporal stores them, with a key
+ * derived from `MASTER_KEY`. It sits between the converter and the wire, in clients and workers; workflow code sees plain
+ * values. Workflow ids and types, search attributes and times stay readable, because Temporal needs them.
  *
- * What was stored without the codec is read as it is, and what was stored with it is read after it was turned off, so the
- * setting can change while deliveries run. It keeps payloads secret; it does not tell who wrote them.
- * Decision D-35.
+ * Plain payloads are still read when the codec is on, and encrypted ones when it is off, so the setting can change while
+ * deliveries run. It keeps payloads secret; it does not authenticate their author. Decision D-35.
  */
 import type { Payload, PayloadCodec } from "@temporalio/common"
 import { temporal } from "@temporalio/proto"
@@ -13,7 +12,7 @@ import type { Sealing } from "../crypto/MasterKey.ts"
 
 const { Payload: ProtoPayload } = temporal.api.common.v1
 
-/** `encoding` of a sealed payload, as Temporal's own samples name it. */
+/** `encoding` of an encrypted payload, as in Temporal's own samples. */
 const ENCODING = "binary/encrypted"
 const metadata = { encoding: Buffer.from(ENCODING), "encryption-cipher": Buffer.from("aes-256-gcm") }
 
@@ -28,7 +27,7 @@ const open = (master: Sealing, payload: Payload): Payload => {
   throw new Error("A Temporal payload is encrypted under a key that is neither MASTER_KEY nor MASTER_KEY_PREVIOUS")
 }
 
-/** Opens sealed payloads, under the current or the previous master key; seals when `sealing`. */
+/** Decrypts payloads with the current or the previous master key; encrypts if `sealing`. */
 export const payloadCodec = (master: Sealing, sealing: boolean): PayloadCodec => ({
   encode: async (payloads) =>
     sealing

@@ -1,4 +1,4 @@
-/** The typed search attributes by which operators find deliveries; registered at the start when the namespace lacks them. */
+/** The typed search attributes for operators; registered at startup if the namespace lacks them. */
 import { temporal } from "@temporalio/proto"
 import { Effect } from "effect"
 import { searchKeys } from "../../workflows/contract.ts"
@@ -8,7 +8,7 @@ const { INDEXED_VALUE_TYPE_KEYWORD, INDEXED_VALUE_TYPE_KEYWORD_LIST } = temporal
 
 const types = { KEYWORD: INDEXED_VALUE_TYPE_KEYWORD, KEYWORD_LIST: INDEXED_VALUE_TYPE_KEYWORD_LIST } as const
 
-/** Registers what is missing. A cluster that does not allow it (Temporal Cloud) says so; then an operator has to. */
+/** Registers missing attributes. If the cluster does not allow it (Temporal Cloud), this fails and an operator has to. */
 export const register = ({ client }: Connected, namespace: string) =>
   Effect.gen(function* () {
     const { operatorService } = client.connection

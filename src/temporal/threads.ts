@@ -1,13 +1,13 @@
 /**
- * The SDK runs workflow code in threads, and what these say goes to the console, into the middle of the log or of a
- * screen, with no option to change it. So the threads are started with an error stream of their own, and what comes
- * out of it is logged. Set up once, before the first worker is made.
+ * The SDK runs workflow code in threads whose output goes to the console, into the middle of the log or a screen, without
+ * an option to change it. So the threads get their own error stream, whose content is logged. Call it once, before the
+ * first worker is created.
  */
 import { createInterface } from "node:readline"
 import threads from "node:worker_threads"
 import { writeLine } from "../telemetry/Log.ts"
 
-/** Said by every thread: on Bun the SDK collects no stack traces of workflows, which is known and harms nothing. */
+/** Printed by every thread: on Bun the SDK collects no stack traces of workflows, which is harmless. */
 const KNOWN = "v8.promiseHooks.createHook is not available"
 
 class LoggedWorker extends threads.Worker {
@@ -20,7 +20,7 @@ class LoggedWorker extends threads.Worker {
   }
 }
 
-/** From now on threads log what they say. */
+/** Redirects the output of threads to the log. */
 export const logThreads = (): void => {
   threads.Worker = LoggedWorker
 }

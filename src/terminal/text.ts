@@ -1,9 +1,9 @@
-/** Text for a screen: widths, columns, spans of time, and the few ways in which something is set off. */
+/** Text for a terminal: widths, columns, durations, and styles. */
 
-/** Columns that a text takes, control sequences not counted. */
+/** Columns of a text, without control sequences. */
 export const widthOf = (text: string) => Bun.stringWidth(text)
 
-/** The text in exactly or, where it is the last column, at most so many columns; what does not fit ends in `…`. */
+/** The text in exactly so many columns, or at most so many if it is the last column; a longer text ends in `…`. */
 export const cut = (text: string, columns: number): string => {
   if (widthOf(text) <= columns) return text
   let kept = ""
@@ -26,11 +26,11 @@ export const right = (text: string, columns: number): string => {
   return " ".repeat(columns - widthOf(fitting)) + fitting
 }
 
-/** Milliseconds as people say them: `840 ms`, `2.1 s`, `3 min`. */
+/** Milliseconds for people: `840 ms`, `2.1 s`, `3 min`. */
 export const span = (ms: number): string =>
   ms < 1_000 ? `${Math.round(ms)} ms` : ms < 100_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`
 
-/** How text is set off. */
+/** Text styles. */
 export interface Styles {
   readonly bold: (text: string) => string
   readonly dim: (text: string) => string
@@ -39,13 +39,13 @@ export interface Styles {
   readonly link: (text: string) => string
 }
 
-/** The styles, or text as it is. */
+/** The styles, or plain text. */
 export const styles = (coloured: boolean): Styles => {
   const sgr = (on: number, off: number) => (text: string) => (coloured ? `\u001b[${on}m${text}\u001b[${off}m` : text)
   return { bold: sgr(1, 22), dim: sgr(2, 22), good: sgr(32, 39), bad: sgr(31, 39), link: sgr(4, 24) }
 }
 
-/** The text in lines of at most so many columns, broken between words; a longer word has a line of its own. */
+/** Wraps text to so many columns, between words; a longer word has its own line. */
 export const wrap = (text: string, columns: number): ReadonlyArray<string> => {
   const lines: Array<string> = []
   for (const word of text.split(/\s+/)) {

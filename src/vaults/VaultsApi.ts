@@ -57,7 +57,7 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
         query({
           ...PageParams,
           network: TransactionFilters.network,
-          at: filter(TimestampParam, "The balances as they were at this time, which is not in the future; the present ones when absent")
+          at: filter(TimestampParam, "Balances at this time, which must not be in the future; default: present balances")
         })
       )
       .addSuccess(Page(Balance, "BalancePage"))
@@ -66,7 +66,7 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
       .annotate(OpenApi.Summary, "List balances")
       .annotate(
         OpenApi.Description,
-        "Settled balances across the networks the vault operates on, by network, the native asset first, then by symbol. With `at`, as the last records at or before that time say; assets without one are absent."
+        "Settled balances across the networks the vault operates on, by network, the native asset first, then by symbol. With `at`, balances from the last records at or before that time; assets without one are absent."
       )
   )
   .add(
@@ -76,8 +76,8 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
         query({
           ...PageParams,
           asset: AssetIdInput.annotations({ description: "The asset; an EVM contract in either letter case" }),
-          occurredAfter: filter(TimestampFrom, "Only records of this time or later"),
-          occurredBefore: filter(TimestampParam, "Only records of this time or earlier")
+          occurredAfter: filter(TimestampFrom, "Only records at or after this time"),
+          occurredBefore: filter(TimestampParam, "Only records at or before this time")
         })
       )
       .addSuccess(Page(BalanceRecord, "BalanceRecordPage"))
@@ -86,7 +86,7 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
       .annotate(OpenApi.Summary, "List the history of a balance")
       .annotate(
         OpenApi.Description,
-        "Every record of one asset's balance, newest first. Of records of one time the first in the list counts: it was recorded last."
+        "Every record of one asset's balance, newest first. Of several records with the same time, the first in the list was recorded last and counts."
       )
   )
   .add(
@@ -118,7 +118,7 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
       .annotate(OpenApi.Summary, "Export transactions")
       .annotate(
         OpenApi.Description,
-        "All transactions that match, most recent first, of one consistent moment, as a stream. CSV precedes amounts, and cells that a spreadsheet would take for a formula, with an apostrophe. At most two exports at a time for a key. A connection that breaks before the file's end means that the file is not whole."
+        "All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes amounts and cells that a spreadsheet would read as a formula. A key can have two exports at a time. If the connection breaks before the end of the file, the file is incomplete."
       )
   )
   .add(

@@ -61,7 +61,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .annotate(OpenApi.Summary, "Preview a webhook")
       .annotate(
         OpenApi.Description,
-        "What a webhook of these entities, kinds and vaults would have received in the last 31 days. Changes nothing; sees what the key could create a webhook for."
+        "Shows what a webhook with these entities, kinds and vaults would have received in the last 31 days. Changes nothing. Requires the same access as creating the webhook."
       )
   )
   .add(
@@ -106,7 +106,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .annotate(OpenApi.Summary, "Update a webhook")
       .annotate(
         OpenApi.Description,
-        "A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are refused. A change of the URL, kinds or filter, and enabling, need the Developer role on every vault that the webhook then covers. Disabling cancels what waits; enabling begins a new streak. Pausing holds deliveries, and what waits goes out oldest first when the webhook is ACTIVE again."
+        "A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are rejected. Changing the URL, kinds or filter, and enabling, require the Developer role on every vault that the webhook then covers. Disabling cancels waiting deliveries; enabling resets the failure streak. Pausing holds deliveries; they are sent oldest first when the webhook is ACTIVE again."
       )
   )
   .add(

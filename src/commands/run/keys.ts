@@ -1,10 +1,10 @@
-/** What the commands of `custody keys` do. */
+/** Implementation of `custody keys`. */
 import { Console, Duration, Effect, Either, Option, Redacted } from "effect"
 import { commandDatabase } from "../../Base.ts"
 import { type ApiKey, ApiKeys, DEFAULT_EXPIRY, expiry } from "../../credentials/ApiKeys.ts"
 import { Usage } from "../exit.ts"
 
-/** The options of a key as they were given. */
+/** The given options of a key. */
 interface Given {
   readonly scopes: Option.Option<ReadonlyArray<string>>
   readonly vaults: Option.Option<ReadonlyArray<string>>
@@ -33,13 +33,13 @@ const expiresAt = (given: Option.Option<string>) =>
       })
   })
 
-/** The ranges of `--ips`; naming none would lift the restriction, which has a flag of its own. */
+/** The ranges of `--ips`; an empty list would remove the restriction, which has its own flag. */
 const ranges = (given: Option.Option<ReadonlyArray<string>>) =>
   Option.isSome(given) && given.value.length === 0
     ? Effect.fail(new Usage({ message: "--ips is empty. Omit it, or remove the restriction with --no-ips." }))
     : Effect.succeed(Option.getOrUndefined(given))
 
-/** The vaults of the flags: null for all, undefined for neither. */
+/** The vaults from the flags: null for all, undefined if neither flag is given. */
 const vaultIds = (named: Option.Option<ReadonlyArray<string>>, all: boolean) =>
   all && Option.isSome(named)
     ? Effect.fail(new Usage({ message: "Give either --vaults or --all-vaults, not both." }))
@@ -48,7 +48,7 @@ const vaultIds = (named: Option.Option<ReadonlyArray<string>>, all: boolean) =>
 const withKeys = <A, E, R>(use: (keys: ApiKeys) => Effect.Effect<A, E, R>) =>
   Effect.flatMap(ApiKeys, use).pipe(Effect.provide(ApiKeys.layer), Effect.provide(commandDatabase), Effect.scoped)
 
-/** A key as `create` prints it: nothing has happened to it yet. */
+/** A key as `create` prints it: unused and unrevoked. */
 const fresh = ({ lastUsedAt: _used, revokedAt: _at, revokedReason: _why, ...key }: ApiKey) => key
 
 /** Creates a key of the user and prints it with its secret. */
@@ -74,7 +74,7 @@ export const create = (userId: string, given: Given) =>
 /** Prints the keys of a user, or of all. */
 export const list = (userId: string | undefined) => withKeys((keys) => Effect.flatMap(keys.list(userId), json))
 
-/** Edits a key and prints it; what is not given stays. */
+/** Edits a key and prints it; omitted options stay unchanged. */
 export const update = (id: string, given: Given & { readonly noIps: boolean }) =>
   withKeys((keys) =>
     Effect.gen(function* () {

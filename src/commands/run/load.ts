@@ -1,7 +1,7 @@
 /**
- * `custody load`: feeds a file or standard input of custody records through the ledger, a batch at a time, so that
- * a file of any size needs the memory of one batch. A record that does not fit stops the load with the file's line;
- * the batches before it stay, and the corrected file is loaded from the line after them.
+ * `custody load`: applies records from a file or standard input through the ledger, in batches, so that memory use does
+ * not depend on the size of the file. An invalid record stops the load with its line number; earlier batches stay
+ * applied, and the corrected file is loaded from the next line.
  */
 import * as fs from "node:fs"
 import { Cause, Console, Effect, Layer, Stream } from "effect"
@@ -19,7 +19,7 @@ interface Source {
 
 const LF = 0x0a
 
-/** The lines of the input with their numbers, blank ones left out. */
+/** The numbered lines of the input, without blank ones. */
 const linesOf = (path: string) => {
   const input: AsyncIterable<Uint8Array> = path === "-" ? process.stdin : fs.createReadStream(path)
   const failed = (error: unknown) =>
@@ -27,7 +27,7 @@ const linesOf = (path: string) => {
   return Stream.fromAsyncIterable(split(input), failed).pipe(Stream.filter(({ source }) => source.trim() !== ""))
 }
 
-/** Splits bytes at line feeds. A line that is no UTF-8 is not guessed at, and one without end is not collected. */
+/** Splits bytes at line feeds. Invalid UTF-8 is an error, and so is a line that is too long. */
 async function* split(input: AsyncIterable<Uint8Array>): AsyncGenerator<Source> {
   const decoder = new TextDecoder("utf-8", { fatal: true })
   let rest: Uint8Array = new Uint8Array(),
@@ -102,7 +102,7 @@ export const load = (given: { readonly file: string; readonly from: number; read
         Effect.gen(function* () {
           const sources = [...chunk]
           const last = sources.at(-1)?.line ?? applied
-          // A batch that is applied is counted, also when it is the last one because somebody pressed Ctrl-C.
+          // An applied batch is counted even if it is the last one because of Ctrl-C.
           const applying = Effect.map(ledger.apply(sources.map(toLine), { events: !given.noEvents }), (did) => {
             total = add(total, did)
             applied = last

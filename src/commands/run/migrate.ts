@@ -1,11 +1,11 @@
-/** What `custody migrate` does. */
+/** Implementation of `custody migrate`. */
 import { Console, Effect } from "effect"
 import { databaseUrl } from "../../Base.ts"
 import * as Database from "../../database/Database.ts"
 import * as Migrations from "../../database/Migrations.ts"
 import * as Partitions from "../../database/Partitions.ts"
 
-/** Applies what is missing and prints what it was. */
+/** Applies pending migrations and prints them. */
 export const migrate = Effect.gen(function* () {
   const url = yield* databaseUrl
   const applied = yield* Effect.zipLeft(Migrations.migrate, Partitions.ensure).pipe(

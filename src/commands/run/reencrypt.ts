@@ -1,7 +1,7 @@
 /**
- * `custody secrets reencrypt`: the last step of a rotation of the master key. First every process gets the new key as
- * MASTER_KEY and the old one as MASTER_KEY_PREVIOUS; then this moves everything that is sealed at rest to the new key;
- * then MASTER_KEY_PREVIOUS can go. Decision D-25.
+ * `custody secrets reencrypt`: the last step of rotating the master key. First every process gets the new key as
+ * MASTER_KEY and the old one as MASTER_KEY_PREVIOUS; then this command re-encrypts everything stored; then
+ * MASTER_KEY_PREVIOUS can be removed. Decision D-25.
  */
 import { SqlClient } from "@effect/sql"
 import { Console, Effect, Layer } from "effect"
@@ -15,7 +15,7 @@ import { Settings } from "../../settings/Settings.ts"
 import { sealedSecrets } from "../../webhooks/signingSecret.ts"
 import { NotReencrypted } from "../exit.ts"
 
-/** Everything that is sealed at rest, by the name under which the command tells of it. */
+/** Every encrypted column, by the name that the command prints. */
 export const sealedColumns = {
   webhookSecrets: sealedSecrets,
   idempotencyAnswers: sealedAnswers,
@@ -27,10 +27,10 @@ const progress = (name: string) => (soFar: Reencrypted) =>
     if (process.stderr.isTTY) process.stderr.write(`\r${name}: ${soFar.checked} checked, ${soFar.reencrypted} moved\u001b[K`)
   })
 
-/** Organizations of which one statement records the re-encryption. */
+/** Organizations per statement when the re-encryption is recorded. */
 const ORGANIZATIONS = 500
 
-/** Records in the log of every organization that what is sealed was moved to the current key. */
+/** Records the re-encryption in the audit log of every organization. */
 const audit = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   for (let last = ""; ; ) {
     const rows = yield* sql<{ id: string }>`SELECT id FROM organizations WHERE id > ${last} ORDER BY id LIMIT ${ORGANIZATIONS}`
@@ -71,7 +71,7 @@ const reencryptAll = Effect.gen(function* () {
         "Set MASTER_KEY_PREVIOUS to that key and run this command again."
     })
   }
-  // What appears sealed under the previous key behind the first pass was written by a process that does not know the new one.
+  // A value encrypted with the previous key after the first pass was written by a process that does not have the new one.
   const late = Object.values(yield* pass).reduce((sum, one) => sum + one.reencrypted + one.unreadable, 0)
   if (late > 0) {
     return yield* new NotReencrypted({
