@@ -4,7 +4,8 @@ import type { Activities, SealInput } from "./contract.ts"
 
 const activities = proxyActivities<Activities>({
   startToCloseTimeout: "10 minutes",
-  heartbeatTimeout: "1 minute",
+  // A worker that was killed is noticed after this, and another one goes on with the part.
+  heartbeatTimeout: "10 seconds",
   retry: { maximumInterval: "1 minute" }
 })
 

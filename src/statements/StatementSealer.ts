@@ -5,7 +5,7 @@
  * killed anywhere and another one goes on; two that seal one vault take turns at its chain. C-6.
  */
 import { SqlClient } from "@effect/sql"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Metric } from "effect"
 import { SigningKeys } from "../crypto/SigningKeys.ts"
 import { Settings } from "../settings/Settings.ts"
 import { hashOf, type Sealed, type StatementLine } from "./Statement.ts"
@@ -28,6 +28,11 @@ export interface SealResult {
   readonly revised: number
   readonly failed: number
 }
+
+const counted = Metric.counter("custody_statements_total", {
+  description: "Statements by outcome: sealed, revised, or failed, which counts vaults and is tried again"
+})
+const outcomes = ["sealed", "revised", "failed"] as const
 
 const dayOf = (millis: number): string => new Date(millis).toISOString().slice(0, 10)
 
@@ -52,6 +57,14 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
         OR c.first_date > (${startOf})::date OR EXISTS (SELECT 1 FROM statement_changes s WHERE s.vault_id = v.id))
       ORDER BY v.id LIMIT ${PAGE}`
 
+    const lock = (vaultId: string) =>
+      Effect.map(
+        sql<Chain>`
+          SELECT first_date::text AS "firstDate", next_date::text AS "nextDate", revise_from::text AS "reviseFrom", last_hash AS "lastHash"
+          FROM statement_chains WHERE vault_id = ${vaultId} FOR UPDATE`,
+        ([chain]) => chain
+      )
+
     /** The vault's chain, begun where it is new, with what was changed late noted in it; and the day that it begins at. */
     const prepare = (vaultId: string) =>
       sql.withTransaction(
@@ -62,6 +75,8 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
           const start = vault?.start ?? dayOf(Date.now())
           yield* sql`
             INSERT INTO statement_chains (vault_id, first_date, next_date) VALUES (${vaultId}, ${start}::date, ${start}::date) ON CONFLICT (vault_id) DO NOTHING`
+          // Before the note is taken: whoever seals the day meanwhile may not have seen what the note is about.
+          yield* lock(vaultId)
           const [change] = yield* sql<{
             from: string
           }>`DELETE FROM statement_changes WHERE vault_id = ${vaultId} RETURNING from_date::text AS from`
@@ -72,14 +87,6 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
           }
           return start
         })
-      )
-
-    const lock = (vaultId: string) =>
-      Effect.map(
-        sql<Chain>`
-          SELECT first_date::text AS "firstDate", next_date::text AS "nextDate", revise_from::text AS "reviseFrom", last_hash AS "lastHash"
-          FROM statement_chains WHERE vault_id = ${vaultId} FOR UPDATE`,
-        ([chain]) => chain
       )
 
     const insert = Effect.fnUntraced(function* (
@@ -128,27 +135,29 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
         })
       )
 
-    const sealVault = (vaultId: string) =>
-      Effect.gen(function* () {
-        const start = yield* prepare(vaultId)
-        const result = { sealed: 0, revised: 0, failed: 0 }
-        for (;;) {
-          const done = yield* step(vaultId, start)
-          if (done === "done") return result
-          if (done !== "same") result[done]++
-        }
-      }).pipe(
-        Effect.catchAllCause((cause) =>
-          Effect.as(
-            Effect.logError("a vault's statements could not be sealed, and are tried again", cause).pipe(Effect.annotateLogs({ vaultId })),
-            {
-              sealed: 0,
-              revised: 0,
-              failed: 1
+    /** Seals what is due of a vault. Stops at the deadline; `done` says whether anything is left. */
+    const sealVault = (vaultId: string, until: number) =>
+      Effect.suspend(() => {
+        const result = { sealed: 0, revised: 0, failed: 0, done: false }
+        return Effect.gen(function* () {
+          if (Date.now() >= until) return
+          const start = yield* prepare(vaultId)
+          while (Date.now() < until) {
+            const one = yield* step(vaultId, start)
+            if (one === "done") {
+              result.done = true
+              return
             }
-          )
+            if (one !== "same") result[one]++
+          }
+        }).pipe(
+          Effect.catchAllCause((cause) => {
+            Object.assign(result, { failed: 1, done: true })
+            return Effect.annotateLogs(Effect.logError("a vault's statements could not be sealed, and are tried again", cause), { vaultId })
+          }),
+          Effect.map(() => result)
         )
-      )
+      })
 
     return {
       /**
@@ -162,12 +171,19 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
         const total = { sealed: 0, revised: 0, failed: 0 }
         for (let last = after; ; ) {
           const vaults = yield* dueVaults(last)
-          const results = yield* Effect.forEach(vaults, ({ id }) => sealVault(id), { concurrency: CONCURRENCY })
-          for (const name of ["sealed", "revised", "failed"] as const) total[name] += results.reduce((sum, one) => sum + one[name], 0)
-          const end = vaults.at(-1)
-          if (end === undefined || vaults.length < PAGE) return { ...total, after: null }
-          if (Date.now() >= until) return { ...total, after: end.id }
-          last = end.id
+          const results = yield* Effect.forEach(vaults, ({ id }) => Effect.map(sealVault(id, until), (result) => ({ ...result, id })), {
+            concurrency: CONCURRENCY
+          })
+          for (const name of outcomes) {
+            const count = results.reduce((sum, one) => sum + one[name], 0)
+            total[name] += count
+            yield* Metric.incrementBy(Metric.tagged(counted, "outcome", name), count)
+          }
+          // A vault that was cut short is the first of the next part; those after it that are done cost that part nothing.
+          const cut = results.findIndex(({ done }) => !done)
+          if (cut >= 0) return { ...total, after: results[cut - 1]?.id ?? last }
+          last = results.at(-1)?.id ?? last
+          if (vaults.length < PAGE) return { ...total, after: null }
         }
       }, Effect.orDie)
     }
