@@ -106,6 +106,65 @@ await app.main?.end("SIGKILL")
 app.main = await app.start(["api", "worker", "dispatcher"])
 await record("delivered-after-a-kill", String((await deliveryWhen(app, key, killed.id, attempts(2), 60)).id))
 
+// A webhook that is paused while a delivery waits, and resumed: the delivery waits without a timer and is woken.
+let answers = 500
+receiver.on("/held", () => new Response("", { status: answers }))
+const held = await webhookOf(app, key, 9, receiver.url("/held"))
+await happen(app, [9])
+const heldOne = await deliveryWhen(app, key, held.id, attempts(2), 40)
+await app.request("PATCH", `/v1/webhooks/${held.id}`, { key, body: { status: "PAUSED" } })
+await client.workflow.getHandle(String(heldOne.id)).signal("wake")
+await deliveryWhen(app, key, held.id, ({ status }) => status === "HELD", 40)
+answers = 200
+await app.request("PATCH", `/v1/webhooks/${held.id}`, { key, body: { status: "ACTIVE" } })
+await record("delivered-after-a-hold", String(heldOne.id))
+await record("hold-resumed", `hold/${held.id}`)
+
+// An endpoint that is down: a probe that fails, one that succeeds, and then what waits.
+answers = 503
+await happen(app, [9])
+await happen(app, [9])
+await until("failures", async () => (await app.get(`/v1/webhooks/${held.id}`, key)).json.health.consecutiveFailures >= 3, 30)
+await app.sql("UPDATE webhook_health SET down_since = down_since - interval '61 seconds', down_failures = 20 WHERE webhook_id = $1", [
+  held.id
+])
+await happen(app, [9])
+await until("the hold", async () => (await app.get(`/v1/webhooks/${held.id}`, key)).json.health.state === "HOLDING", 30)
+const probe = () =>
+  app.sql("UPDATE webhook_holds SET probe_at = clock_timestamp(), wake = wake + 1 WHERE webhook_id = $1 AND down", [held.id])
+await probe()
+await until(
+  "a probe",
+  async () => (await app.sql("SELECT 1 FROM webhook_holds WHERE webhook_id = $1 AND probes = 1", [held.id])).length === 1,
+  30
+)
+answers = 200
+await probe()
+await record("hold-probed", `hold/${held.id}`)
+
+// Recoveries: completed, paused and resumed, and canceled by an operator.
+const recovered = await webhookOf(app, key, 9, receiver.url("/recovered"))
+const recover = async (body: object) => {
+  await app.sql("DELETE FROM deliveries WHERE webhook_id = $1", [recovered.id])
+  const since = new Date(Date.now() - 3_600_000).toISOString()
+  const answer = await app.request("POST", `/v1/webhooks/${recovered.id}/recoveries`, { key, body: { since, ...body } })
+  if (answer.status !== 202) throw new Error(answer.text)
+  return answer.json
+}
+const recoveryWhen = (id: string, wanted: (recovery: Answer["json"]) => boolean) =>
+  until("the recovery", async () => wanted((await app.get(`/v1/webhook-recoveries/${id}`, key)).json), 40)
+await record("recovery-completed", (await recover({})).id)
+const pausing = await recover({ ratePerSecond: 1 })
+await recoveryWhen(pausing.id, ({ progress }) => progress.created > 0)
+await app.request("POST", `/v1/webhook-recoveries/${pausing.id}/pause`, { key })
+await Bun.sleep(2_500)
+await app.request("POST", `/v1/webhook-recoveries/${pausing.id}/resume`, { key })
+await record("recovery-paused-and-resumed", pausing.id)
+const stopped = await recover({ ratePerSecond: 1 })
+await recoveryWhen(stopped.id, ({ progress }) => progress.created > 0)
+await client.workflow.getHandle(stopped.id).cancel()
+await record("recovery-canceled", stopped.id)
+
 const { eventId } = (await app.request("POST", `/v1/webhooks/${killed.id}/ping`, { key })).json
 await record("ping-on-its-queue", `ping/${eventId}`)
 await (await client.workflow.start("retain", { workflowId: `retain-${eventId}`, taskQueue: QUEUE, args: [] })).result()

@@ -64,6 +64,8 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
   effect: Effect.gen(function* () {
     const temporal = yield* TemporalConnection
     const { temporalShowHosts, webhookRetrySchedule } = yield* Settings
+    /** What a summary names: the host of the endpoint, or the webhook where hosts are not shown. */
+    const target = (webhookId: string, url: string): string => (temporalShowHosts === "on" ? hostOf(url) : webhookId)
     const waitsMs = webhookRetrySchedule.map(Duration.toMillis)
     /** Whether the namespace takes the search attributes; a server that lost its state has to be told of them again. */
     const indexed = yield* Ref.make(true)
@@ -127,7 +129,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
             ...(Option.isSome(hostQueue) ? { hostQueue: hostQueue.value } : {})
           } satisfies DeliverInput
         ],
-        staticSummary: `${kind} → ${temporalShowHosts === "on" ? hostOf(url) : webhookId}`,
+        staticSummary: `${kind} → ${target(webhookId, url)}`,
         priority: { fairnessKey: webhookId },
         ...(asIndexed
           ? {
@@ -205,7 +207,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
           signalWithStart(workflows.hold, {
             workflowId: holdIdOf(webhookId),
             args: [{ webhookId, width: 1, failures: 0 } satisfies HoldInput],
-            staticSummary: `deliveries held → ${hostOf(url)}`,
+            staticSummary: `deliveries held → ${target(webhookId, url)}`,
             ...(asIndexed ? { typedSearchAttributes: [{ key: searchKeys.webhookId, value: webhookId }] } : {})
           })
         ),
@@ -216,7 +218,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
           signalWithStart(workflows.recover, {
             workflowId: recoveryId,
             args: [{ recoveryId } satisfies RecoverInput],
-            staticSummary: `missed events → ${hostOf(url)}`,
+            staticSummary: `missed events → ${target(webhookId, url)}`,
             ...(asIndexed ? { typedSearchAttributes: [{ key: searchKeys.webhookId, value: webhookId }] } : {})
           })
         ),

@@ -3,6 +3,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { oldestId } from "../events/EventsRepo.ts"
 import { oldestWaiting } from "../events/outbox.ts"
+import { ownOutage } from "../limits/OwnOutage.ts"
 import { NOTICE_DAYS } from "../notifications/Notices.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import type { Readiness } from "./platformApp.ts"
@@ -76,6 +77,7 @@ export const readiness = (api: boolean) =>
         ready: seen !== undefined && ((temporalAnswers && !seen.readOnly) || api),
         dependencies: {
           postgres: seen === undefined ? "Postgres is unavailable" : seen.readOnly ? "Postgres is read-only: is it a standby?" : null,
+          network: ownOutage.lasts ? "Attempts to most webhooks reach no network: check resolvers, routes and open files" : null,
           temporal: temporalAnswers ? null : "Temporal is unavailable: events are recorded and wait"
         },
         oldestUndispatchedSeconds: seen === undefined ? null : rounded(seen.undispatched),

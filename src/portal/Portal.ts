@@ -15,6 +15,7 @@ import { RequestPreview } from "../deliveries/RequestPreview.ts"
 import { EventsRepo } from "../events/EventsRepo.ts"
 import { errorBoundary, methodsIn, pathOf } from "../http/errorBoundary.ts"
 import { currentRequest, type RequestContext } from "../http/RequestContext.ts"
+import { RecoveriesRepo } from "../recoveries/RecoveriesRepo.ts"
 import { Settings } from "../settings/Settings.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { accountRoutes } from "./accountRoutes.ts"
@@ -123,6 +124,7 @@ export const layer = Layer.mergeAll(
   Overview.layer,
   Search.layer,
   DeliveryCommands.layer,
+  RecoveriesRepo.layer,
   RequestPreview.layer,
   ApiKeys.layer,
   CredentialRepo.layer,

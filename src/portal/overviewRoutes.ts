@@ -11,6 +11,7 @@ import { RequestPreview } from "../deliveries/RequestPreview.ts"
 import { RETENTION_DAYS } from "../events/Event.ts"
 import { kinds, names } from "../events/Kind.ts"
 import { notFound } from "../http/Problem.ts"
+import { COUNTED, RecoveriesRepo } from "../recoveries/RecoveriesRepo.ts"
 import { Settings } from "../settings/Settings.ts"
 import { isStorable } from "../values/givenId.ts"
 import { ACTIVE_PER_ENTITY } from "../webhooks/limit.ts"
@@ -94,6 +95,16 @@ export const workRoutes = HttpRouter.empty.pipe(
       const caller = yield* principal
       const text = (yield* parameter("q")).trim().slice(0, 256)
       return json({ data: text.length < 2 || !isStorable(text) ? [] : yield* (yield* Search).find(caller, text) })
+    })
+  ),
+  HttpRouter.get(
+    "/webhooks/:id/missed",
+    Effect.gen(function* () {
+      const caller = yield* principal
+      const id = yield* pathId
+      const hours = Math.min(RETENTION_DAYS * 24, Math.max(1, Number(yield* parameter("hours")) || 24))
+      const since = new Date(Date.now() - hours * 3_600_000).toISOString()
+      return json({ since, count: yield* (yield* RecoveriesRepo).missed(caller, id, since), countedUpTo: COUNTED })
     })
   ),
   HttpRouter.get(

@@ -7,8 +7,13 @@ import { Effect, Option } from "effect"
 import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { and, limit } from "../database/sql.ts"
+import { oldestId } from "../events/EventsRepo.ts"
 import type { Key } from "../http/Page.ts"
 import type { Recovery } from "./Recovery.ts"
+
+/** Events that are looked at for a preview, and counted. */
+const LOOK = 50_000
+export const COUNTED = 10_000
 
 interface Row extends Omit<Recovery, "progress"> {
   readonly all: boolean
@@ -65,6 +70,28 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
               sql`ORDER BY r.created_at DESC, r.id DESC ${limit(sql, take)}`
             ),
             (found) => found.map(recoveryOf)
+          )
+        ),
+
+      /**
+       * How many events recorded since then a recovery would send to the webhook, among the organization's newest
+       * {@link LOOK}, counted up to {@link COUNTED}; events that the caller does not see are left out.
+       */
+      missed: (principal: PrincipalState, webhookId: string, since: string): Effect.Effect<number> =>
+        Effect.orDie(
+          Effect.map(
+            sql<{ count: number }>`
+              WITH newest AS MATERIALIZED (
+                SELECT e.id, e.organization_id, e.entity_id, e.vault_id, e.kind, e.audience, e.created_at FROM events e
+                WHERE e.organization_id = ${principal.organizationId} AND e.position IS NOT NULL AND e.id >= ${oldestId("evt")}
+                ORDER BY e.position DESC LIMIT ${LOOK})
+              SELECT count(*) FROM (SELECT 1 FROM newest e JOIN webhooks w ON w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
+                WHERE e.created_at >= ${since}::timestamptz AND e.kind = ANY(w.event_kinds) AND (e.vault_id IS NULL OR w.vault_ids IS NULL OR e.vault_id = ANY(w.vault_ids))
+                  AND EXISTS (SELECT 1 FROM webhook_entities we WHERE we.webhook_id = w.id AND we.entity_id = e.entity_id)
+                  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id AND d.webhook_id = w.id
+                    AND d.status IN ('DELIVERED', 'PENDING', 'RETRYING', 'HELD'))
+                  AND ${seesEvent(sql, principal)} LIMIT ${COUNTED}) missed`,
+            ([row]) => row?.count ?? 0
           )
         ),
 

@@ -16,12 +16,29 @@ export interface Answer {
    * answer, or answered 408, by which servers end idle connections. The endpoint is not at fault.
    */
   readonly stale: boolean
+  /** Whether it failed before it reached any network: no resolver answered, or there was no route or no socket. Absent: no. */
+  readonly local?: boolean
 }
 
 const SNIPPET_BYTES = 1_024
 
 const tlsCodes =
   /^(CERT_|ERR_TLS_|ERR_SSL_|ERR_BORINGSSL|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|EPROTO|UNKNOWN_CERTIFICATE)/
+
+/** Codes of errors that come from this machine and not from the endpoint or the way to it. */
+const localCodes = new Set([
+  "ENETUNREACH",
+  "ENETDOWN",
+  "EHOSTUNREACH",
+  "EADDRNOTAVAIL",
+  "EMFILE",
+  "ENFILE",
+  "ENOBUFS",
+  "FailedToOpenSocket"
+])
+
+/** Whether a connection failed before it reached any network. */
+export const isLocal = (error: Error & { readonly code?: string }): boolean => localCodes.has(error.code ?? "")
 
 /** How a request failed that ended with an error of the connection. */
 export const resultOfError = (error: Error & { readonly code?: string }): Result => {

@@ -17,6 +17,7 @@ import * as Secret from "../webhooks/signingSecret.ts"
 import { AttemptsRepo, type Begun, INTERRUPTIONS, QUARANTINE } from "./AttemptsRepo.ts"
 import { EndpointLimiter } from "./EndpointLimiter.ts"
 import { FailureRecorder } from "./FailureRecorder.ts"
+import { isOurs, mayTry, outageMs } from "./ownFailures.ts"
 import { persistently, whenBack } from "./persistently.ts"
 import { WebhookClient } from "./WebhookClient.ts"
 
@@ -129,6 +130,10 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       // failpoint: answered
       Metric.tagged(attemptCount, "result", answer.result).unsafeUpdate(1, [])
       attemptSeconds.unsafeUpdate(answer.latencyMs / 1_000, [])
+      if (yield* isOurs(begun.webhookId, answer)) {
+        yield* whenBack(attempts.withdraw(begun.id, number))
+        return { latencyMs: undefined, outcome: { next: "busy", waitMs: outageMs() } satisfies AttemptOutcome }
+      }
       const recorded = {
         deliveryId: begun.id,
         webhookId: begun.webhookId,
@@ -248,6 +253,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
 
     const take = Effect.fnUntraced(function* (input: AttemptInput) {
       if (input.cancel) return ended(yield* attempts.cancel(input.deliveryId, "MANUAL"))
+      if (!mayTry()) return { next: "busy", waitMs: outageMs() } satisfies AttemptOutcome
       const admission = yield* limiter.admit({ ...input, first: input.after === 0 })
       if (admission.go === "elsewhere") return { next: "elsewhere" } satisfies AttemptOutcome
       if (admission.go === "later") return { next: "busy", waitMs: admission.waitMs } satisfies AttemptOutcome

@@ -112,12 +112,20 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
               headers: { ...sign.descriptive(sending), ...sign.headers({ ...signed, ed25519 }) }
             })
           }).pipe(
-            Effect.catchTag("NoAddress", ({ result }) =>
+            Effect.catchTag("NoAddress", ({ result, unanswered = false }) =>
               Effect.sync((): Answer => {
                 pool.retain(sending.webhookId)
                 // How long it took would tell an internal name that resolves from one that does not.
                 const latencyMs = result === "blocked_address" ? 0 : Math.round(performance.now() - startedAt)
-                return { result, httpStatus: 0, latencyMs, bodySnippet: null, retryAfterSeconds: undefined, stale: false }
+                return {
+                  result,
+                  httpStatus: 0,
+                  latencyMs,
+                  bodySnippet: null,
+                  retryAfterSeconds: undefined,
+                  stale: false,
+                  local: unanswered
+                }
               })
             )
           )

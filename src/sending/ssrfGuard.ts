@@ -13,7 +13,14 @@ import { cached, type Resolved } from "./NameCache.ts"
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 /** An endpoint has no address that may be connected to. */
-export class NoAddress extends Data.TaggedError("NoAddress")<{ readonly result: "dns_error" | "blocked_address" }> {}
+export class NoAddress extends Data.TaggedError("NoAddress")<{
+  readonly result: "dns_error" | "blocked_address"
+  /** Whether no resolver answered. */
+  readonly unanswered?: boolean
+}> {}
+
+/** No resolver answered: nothing is known of the name. */
+class Unanswered extends Error {}
 
 const ranges = (text: string) =>
   text.split(" ").map((cidr): [Address, number] => {
@@ -77,6 +84,12 @@ export const lookup = (servers: ReadonlyArray<string>): Lookup => {
     const timer = setTimeout(() => resolver.cancel(), DNS_MS)
     try {
       const answers = await Promise.allSettled([resolver.resolve4(hostname, { ttl: true }), resolver.resolve6(hostname, { ttl: true })])
+      if (
+        answers.every(
+          (answer) => answer.status === "rejected" && /^(ETIMEOUT|ECONNREFUSED|ECANCELLED|EREFUSED)$/.test(String(answer.reason?.code))
+        )
+      )
+        throw new Unanswered()
       const records = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
       return { addresses: records.map(({ address }) => address), ttlSeconds: Math.min(...records.map(({ ttl }) => ttl)) }
     } finally {
@@ -103,7 +116,10 @@ export const choose = (hostname: string, policy: Policy, { resolve }: Lookup, tu
     const answers =
       literal !== undefined
         ? [literal.toString()]
-        : yield* Effect.tryPromise({ try: () => resolve(hostname), catch: () => new NoAddress({ result: "dns_error" }) })
+        : yield* Effect.tryPromise({
+            try: () => resolve(hostname),
+            catch: (error) => new NoAddress({ result: "dns_error", unanswered: error instanceof Unanswered })
+          })
     const judged = answers.map(Format.address).filter((address) => address !== undefined && isAllowed(address, policy))
     if (judged.length < answers.length) return yield* new NoAddress({ result: "blocked_address" })
     const allowed = judged.map(String)

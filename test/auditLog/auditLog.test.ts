@@ -36,7 +36,27 @@ const mutations: Readonly<Record<string, readonly [action: string, make: (webhoo
   redeliver: [
     "delivery.redelivered",
     async (id) => app.request("POST", `/v1/webhook-deliveries/${await redeliverable(id)}/redeliver`, { key: keys.owner })
-  ]
+  ],
+  createRecovery: ["recovery.created", (id) => recoveryOf(id)],
+  pauseRecovery: ["recovery.paused", (id) => ofRecovery(id, "pause")],
+  resumeRecovery: [
+    "recovery.resumed",
+    async (id) => {
+      const { json } = await ofRecovery(id, "pause")
+      return app.request("POST", `/v1/webhook-recoveries/${json.id}/resume`, { key: keys.owner })
+    }
+  ],
+  cancelRecovery: ["recovery.canceled", (id) => ofRecovery(id, "cancel")]
+}
+const recoveryOf = (webhookId: string) =>
+  app.request("POST", `/v1/webhooks/${webhookId}/recoveries`, {
+    key: keys.owner,
+    body: { since: new Date(Date.now() - 3_600_000).toISOString() }
+  })
+/** What is done to a new recovery, which no worker carries out here. */
+const ofRecovery = async (webhookId: string, verb: string) => {
+  const { json } = await recoveryOf(webhookId)
+  return app.request("POST", `/v1/webhook-recoveries/${json.id}/${verb}`, { key: keys.owner })
 }
 const fieldsOf = () => ({
   url: "https://hooks.example.com/s3cret-path?token=s3cret",
@@ -68,7 +88,7 @@ describe("each mutation leaves an entry", () => {
           at: expect.any(String),
           actor: { type: "key", id: expect.stringMatching(/^key_/), userId: "user_a" },
           action,
-          target: { type: action.startsWith("webhook") ? "webhook" : "delivery", id: expect.any(String) },
+          target: { type: action.split(".", 1)[0], id: expect.any(String) },
           clientAddress: "127.0.0.1",
           requestId: answer.headers.get("x-request-id"),
           changes: expect.any(Object)

@@ -283,7 +283,7 @@ describe("Decision D-4: fields at fault", () => {
     for (const [method, body, expected] of [
       ["POST", [], { "": "must be an object" }],
       ["PATCH", null, { "": "must be an object" }],
-      ["PATCH", { status: "x" }, { status: "must be one of ACTIVE, DISABLED" }],
+      ["PATCH", { status: "x" }, { status: "must be one of ACTIVE, PAUSED, DISABLED" }],
       [
         "PATCH",
         { eventKinds: [null] },

@@ -263,8 +263,8 @@ describe("Decision D-3: cursors", () => {
         .replace(/\?.*/, "")
         .replace(/whs_\w+/, "{webhookId}")
     )
-    // These two have their rows, and their cursors, in tests of their own.
-    const elsewhere = ["/v1/audit-log", "/v1/event-checkpoints"]
+    // These have their rows, and their cursors, in tests of their own.
+    const elsewhere = ["/v1/audit-log", "/v1/event-checkpoints", "/v1/webhooks/{webhookId}/recoveries"]
     expect([...patterns, ...elsewhere].sort()).toEqual(paged.sort())
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     for (const list of lists) {

@@ -14,6 +14,7 @@ import { left, Time, took, useNow } from "../parts/Time.tsx"
 import { useTab } from "../parts/tabs.ts"
 import { useUser } from "../session.ts"
 import { WebhookDeliveries } from "./Deliveries.tsx"
+import { RunningRecovery } from "./Recovery.tsx"
 import { WebhookActions } from "./WebhookActions.tsx"
 import { WebhookState, webhookName, withoutScheme } from "./Webhooks.tsx"
 
@@ -54,6 +55,7 @@ export const WebhookPage = () => {
       actions={isOwner ? <WebhookActions webhook={webhook} refresh={() => found.refetch()} /> : null}
     >
       <Note webhook={webhook} />
+      <RunningRecovery webhookId={id} isOwner={isOwner} />
       <Tabs.Root className="tabs" value={tab} onValueChange={setTab}>
         <Tabs.List aria-label="Webhook">
           {tabs.map(([value, label]) => (
@@ -83,10 +85,19 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** What needs attention. */
-const Note = ({ webhook: { disabledAt, disabledReason, previousSecretExpiresAt } }: { readonly webhook: WithHealth }) => {
+const Note = ({ webhook: { disabledAt, disabledReason, health, previousSecretExpiresAt, status } }: { readonly webhook: WithHealth }) => {
   const now = useNow(1_000)
   return (
     <>
+      {status === "PAUSED" ? (
+        <p className="note">This webhook is paused. {health.heldDeliveries} deliveries wait until it is resumed, for 31 days at most.</p>
+      ) : null}
+      {health.state === "HOLDING" && health.nextProbeAt !== null ? (
+        <p className="note">
+          The endpoint is down. {health.heldDeliveries} deliveries are held, and nothing is lost. Next probe{" "}
+          {Date.parse(health.nextProbeAt) <= now ? "now" : `in ${left(health.nextProbeAt, now)}`}.
+        </p>
+      ) : null}
       {disabledAt === null ? null : (
         <p className="note">
           {reasons[disabledReason ?? ""] ?? "This webhook is disabled."} Nothing has been sent since <Time at={disabledAt} />.
@@ -144,7 +155,7 @@ const HealthNumbers = ({ health }: { readonly health: Health }) => {
   const facts: ReadonlyArray<readonly [name: string, value: ReactNode, to?: string]> = [
     ["Delivered, 24 h", health.delivered24h, "DELIVERED"],
     ["Failed deliveries, 24 h", health.failed24h, "FAILED"],
-    ["Pending deliveries", health.pendingDeliveries, "PENDING"],
+    ["Pending deliveries", health.pendingDeliveries, health.heldDeliveries > 0 ? "HELD" : "PENDING"],
     ["Failed attempts in a row", health.consecutiveFailures],
     ["Last success", health.lastSuccessAt === null ? "None yet" : <Time key="last" at={health.lastSuccessAt} as="ago" />]
   ]

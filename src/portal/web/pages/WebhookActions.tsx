@@ -12,6 +12,7 @@ import { Menu } from "../parts/Menu.tsx"
 import { notify } from "../parts/Notices.tsx"
 import { Secret } from "../parts/Secret.tsx"
 import { left, useNow } from "../parts/Time.tsx"
+import { StartRecovery } from "./Recovery.tsx"
 import { TestEvent } from "./TestEvent.tsx"
 
 interface Rotated {
@@ -19,7 +20,7 @@ interface Rotated {
   readonly previousSecretExpiresAt: string
 }
 
-type Act = "rotate" | "disable" | "enable" | "delete"
+type Act = "rotate" | "disable" | "enable" | "pause" | "resume" | "delete"
 
 export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook; readonly refresh: () => Promise<unknown> }) => {
   const client = useQueryClient()
@@ -27,14 +28,23 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
   const now = useNow(1_000)
   const { data: around } = useSurroundings()
   const [asked, setAsked] = useState<Act | null>(null)
+  const [recovering, setRecovering] = useState(false)
   const [rotated, setRotated] = useState<Rotated | null>(null)
   const path = `/v1/webhooks/${webhook.id}`
   const name = webhook.description === "" ? "this webhook" : `“${webhook.description}”`
   const hours = Math.round((around?.rotationGraceSeconds ?? 86_400) / 360) / 10
-  const setStatus = async (status: "ACTIVE" | "DISABLED") => {
+  const setStatus = async (status: "ACTIVE" | "PAUSED" | "DISABLED") => {
     await patch(path, { status })
     await refresh()
-    notify(status === "ACTIVE" ? "Webhook enabled" : "Webhook disabled")
+    notify(
+      status === "PAUSED"
+        ? "Webhook paused"
+        : status === "DISABLED"
+          ? "Webhook disabled"
+          : webhook.status === "PAUSED"
+            ? "Webhook resumed"
+            : "Webhook enabled"
+    )
   }
   const questions = {
     disable: {
@@ -48,6 +58,20 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
       title: `Enable ${name}?`,
       text: "New events are sent to it from now on.",
       yes: "Enable webhook",
+      danger: false,
+      act: () => setStatus("ACTIVE")
+    },
+    pause: {
+      title: `Pause ${name}?`,
+      text: "Deliveries wait until you resume it, for 31 days at most. No attempt is made or used up meanwhile.",
+      yes: "Pause webhook",
+      danger: false,
+      act: () => setStatus("PAUSED")
+    },
+    resume: {
+      title: `Resume ${name}?`,
+      text: "Everything that waits is sent, oldest first.",
+      yes: "Resume webhook",
       danger: false,
       act: () => setStatus("ACTIVE")
     },
@@ -72,16 +96,24 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
           Enable
         </Button>
       ) : null}
+      {webhook.status === "PAUSED" ? (
+        <Button kind="main" onClick={() => setAsked("resume")}>
+          Resume
+        </Button>
+      ) : null}
       <TestEvent webhookId={webhook.id} />
       <LinkButton to={`/webhooks/${webhook.id}/edit`}>Edit</LinkButton>
       <Menu
         label="More actions"
         items={[
           { label: "Rotate secret", act: () => setAsked("rotate") },
+          ...(webhook.status === "ACTIVE" ? [{ label: "Pause", act: () => setAsked("pause") }] : []),
+          ...(webhook.status === "DISABLED" ? [] : [{ label: "Recover missed events…", act: () => setRecovering(true) }]),
           ...(webhook.status === "DISABLED" ? [] : [{ label: "Disable", act: () => setAsked("disable") }]),
           { label: "Delete", danger: true, act: () => setAsked("delete") }
         ]}
       />
+      <StartRecovery webhookId={webhook.id} open={recovering} onClose={() => setRecovering(false)} />
       <Confirm
         title="Rotate the signing secret?"
         text={`The new secret is shown once. The previous secret stays valid for ${hours} hours, so that your endpoint can switch without a gap. Confirm your second factor.`}

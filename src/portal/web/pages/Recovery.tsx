@@ -1,0 +1,122 @@
+/** Recovering missed events: how many there are, starting it, and how a recovery stands. */
+import { useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import type { Recovery } from "../../../recoveries/Recovery.ts"
+import { post, postOnce } from "../api.ts"
+import { useOne } from "../data.ts"
+import { useFew } from "../list.ts"
+import { Button } from "../parts/Button.tsx"
+import { Dialog } from "../parts/Dialog.tsx"
+import { notify } from "../parts/Notices.tsx"
+import { Trouble } from "../parts/States.tsx"
+import { State } from "../parts/Status.tsx"
+import { Time } from "../parts/Time.tsx"
+
+interface Missed {
+  readonly since: string
+  readonly count: number
+  readonly countedUpTo: number
+}
+
+const spans = [
+  [24, "24 hours"],
+  [168, "7 days"],
+  [744, "31 days"]
+] as const
+
+const listOf = (webhookId: string) => `/v1/webhooks/${webhookId}/recoveries`
+const counted = (count: number) => count.toLocaleString("en-US")
+
+/** Asks for which time, says how many events that is, and starts the recovery. */
+export const StartRecovery = ({
+  onClose,
+  open,
+  webhookId
+}: {
+  readonly webhookId: string
+  readonly open: boolean
+  readonly onClose: () => void
+}) => {
+  const client = useQueryClient()
+  const [hours, setHours] = useState(24)
+  const [error, setError] = useState<unknown>(null)
+  const [busy, setBusy] = useState(false)
+  const { data } = useOne<Missed>(`/webhooks/${webhookId}/missed?hours=${hours}`, { enabled: open })
+  const start = async () => {
+    if (data === undefined) return
+    setBusy(true)
+    setError(null)
+    try {
+      await postOnce<Recovery>(listOf(webhookId), crypto.randomUUID(), { since: data.since })
+      await client.invalidateQueries({ queryKey: [listOf(webhookId)] })
+      notify("Recovery started")
+      onClose()
+    } catch (failure) {
+      setError(failure)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog
+      title="Recover missed events"
+      lead="Sends every event again that this webhook never received: failed, canceled, or recorded while it was disabled or did not exist. New events are sent first."
+      open={open}
+      onClose={onClose}
+    >
+      <div className="segments" role="radiogroup" aria-label="Recorded in the last">
+        {spans.map(([value, label]) => (
+          <label key={value}>
+            <input type="radio" name="recover" value={value} checked={hours === value} onChange={() => setHours(value)} />
+            <span>{label}</span>
+          </label>
+        ))}
+      </div>
+      <p aria-live="polite">
+        {data === undefined
+          ? "Counting…"
+          : data.count === 0
+            ? "Nothing was missed."
+            : `${data.count >= data.countedUpTo ? "More than " : ""}${counted(data.count)} ${data.count === 1 ? "event" : "events"} will be sent.`}
+      </p>
+      <Trouble error={error} />
+      <div className="actions end">
+        <Button onClick={onClose}>Close</Button>
+        <Button kind="main" disabled={busy || data === undefined || data.count === 0} onClick={() => void start()}>
+          Recover
+        </Button>
+      </div>
+    </Dialog>
+  )
+}
+
+/** The webhook's running recovery, with what an owner can do with it; nothing when none runs. */
+export const RunningRecovery = ({ isOwner, webhookId }: { readonly webhookId: string; readonly isOwner: boolean }) => {
+  const client = useQueryClient()
+  const [error, setError] = useState<unknown>(null)
+  const { data } = useFew<Recovery>(listOf(webhookId), 1, 2_000)
+  const recovery = data?.find(({ status }) => status === "RUNNING" || status === "PAUSED")
+  if (recovery === undefined) return null
+  const { created, delivered, pending } = recovery.progress
+  const act = (verb: "pause" | "resume" | "cancel") => async () => {
+    setError(null)
+    await post<Recovery>(`/v1/webhook-recoveries/${recovery.id}/${verb}`).catch(setError)
+    await client.invalidateQueries({ queryKey: [listOf(webhookId)] })
+  }
+  return (
+    <div className="note" aria-live="polite">
+      <p>
+        Recovery of missed events since <Time at={recovery.since} /> <State value={recovery.status} /> {counted(created)} created,{" "}
+        {counted(delivered)} delivered, {counted(pending)} waiting.
+      </p>
+      <Trouble error={error} />
+      {isOwner ? (
+        <div className="actions">
+          {recovery.status === "RUNNING" ? <Button onClick={() => void act("pause")()}>Pause recovery</Button> : null}
+          {recovery.status === "PAUSED" ? <Button onClick={() => void act("resume")()}>Resume recovery</Button> : null}
+          <Button onClick={() => void act("cancel")()}>Cancel recovery</Button>
+        </div>
+      ) : null}
+    </div>
+  )
+}
