@@ -1,14 +1,14 @@
-/** How a call fails: the API's problems by their codes, and what keeps an answer from coming at all. */
+/** Errors of calls: the API's problems by code, and missing or unusable responses. */
 import type { FieldIssue } from "./custody.ts"
 import type { ErrorCode, OperationErrors } from "./operations.ts"
 
-/** What the error of a code carries: the API's problem (RFC 9457). */
+/** The content of an API error (RFC 9457). */
 export interface Problem<Code extends string = string> {
   readonly code: Code
   readonly status: number
   readonly title: string
   readonly detail: string
-  /** Names the request in the service's log: give it to support. */
+  /** Id of the request in the service's log: give it to support. */
   readonly requestId: string
   /** The invalid fields, if any. */
   readonly errors: ReadonlyArray<FieldIssue>
@@ -16,7 +16,7 @@ export interface Problem<Code extends string = string> {
   readonly oldestCursor?: string | undefined
 }
 
-/** The API refused or failed. `code` says why; {@link isCustodyError} narrows it. */
+/** The API returned an error. `code` says why; {@link isCustodyError} narrows it. */
 export class CustodyError<Code extends string = ErrorCode> extends Error implements Problem<Code> {
   override readonly name = "CustodyError"
   readonly code: Code
@@ -26,7 +26,7 @@ export class CustodyError<Code extends string = ErrorCode> extends Error impleme
   readonly requestId: string
   readonly errors: ReadonlyArray<FieldIssue>
   readonly oldestCursor: string | undefined
-  /** Seconds after which the API asks to be tried again, where it says so. */
+  /** Seconds to wait before a retry, if the API says so. */
   readonly retryAfter: number | undefined
 
   constructor(problem: Problem<Code>, retryAfter?: number) {
@@ -43,13 +43,13 @@ export class CustodyError<Code extends string = ErrorCode> extends Error impleme
 }
 
 /**
- * No answer of the API: `network` when there was no connection or it broke, `timeout` when none came in time, `aborted`
- * when the caller gave up, `unexpected_answer` when what came is not the API's, such as a proxy's page.
+ * No usable response: `network` if there was no connection or it broke, `timeout`, `aborted` by the caller, or
+ * `unexpected_answer` if the response is not the API's, such as a proxy's page.
  */
 export class NoAnswerError extends Error {
   override readonly name = "NoAnswerError"
   readonly reason: "network" | "timeout" | "aborted" | "unexpected_answer"
-  /** Status of an unexpected answer. */
+  /** Status of an unexpected response. */
   readonly status: number | undefined
 
   constructor(reason: NoAnswerError["reason"], message: string, options: { readonly cause?: unknown; readonly status?: number } = {}) {
@@ -59,13 +59,13 @@ export class NoAnswerError extends Error {
   }
 }
 
-/** Whether an error is the API's, with one of these codes when codes are given. */
+/** Whether an error is the API's, optionally with one of these codes. */
 export const isCustodyError = <Code extends ErrorCode = ErrorCode>(
   error: unknown,
   ...codes: ReadonlyArray<Code>
 ): error is CustodyError<Code> => error instanceof CustodyError && (codes.length === 0 || codes.some((code) => code === error.code))
 
-/** Whether an error is the API's answer to an operation: `code` is narrowed to those that it can fail with. */
+/** Whether an error is the API's response to an operation: narrows `code` to those of the operation. */
 export const isErrorOf = <Name extends keyof OperationErrors>(
   error: unknown,
   _operation: Name

@@ -1,7 +1,7 @@
 /**
- * The client of the custody API for TypeScript and JavaScript: plain promises, no library. Its types and operations are
- * made from the contract that serves the requests. Lists page by themselves, errors are told apart by their codes, and
- * what webhooks receive is verified and typed by {@link verifySignature}.
+ * The client of the custody API for TypeScript and JavaScript: plain promises, no dependencies. Its types and operations are
+ * generated from the contract that the server implements. Lists are async iterables, errors have codes, and
+ * {@link verifySignature} verifies deliveries and returns typed events.
  *
  * ```ts
  * const custody = createClient({ baseUrl: "https://custody.example.com", apiKey: "cds_…" })
@@ -46,12 +46,12 @@ export type CustodyClient = Operations
 type Record = Readonly<{ [name: string]: unknown }>
 const isRecord = (value: unknown): value is Record => typeof value === "object" && value !== null
 
-/** The arguments of an operation, in the order that its route says: path, query or body, options. */
+/** The arguments of an operation, in order: path, query or body, options. */
 const callOf = (route: Route, given: ReadonlyArray<unknown>): Call => {
   const rest = [...given]
   const path = route.path.replaceAll(/\{\w+\}/g, (name) => {
     const id = rest.shift()
-    // An empty id would ask for the list.
+    // An empty id would request the list.
     if (typeof id !== "string" || id === "") throw new TypeError(`${name.slice(1, -1)} must be an id`)
     return encodeURIComponent(id)
   })
@@ -61,9 +61,9 @@ const callOf = (route: Route, given: ReadonlyArray<unknown>): Call => {
   return { route, path, query: isRecord(query) ? query : {}, body, options: isRecord(options) ? options : {} }
 }
 
-/** A list that is asked for when it is awaited or walked, and not before. */
+/** A lazy list: it sends requests when it is awaited or iterated. */
 const pagesOf = (call: Call, send: (call: Call) => Promise<unknown>): Pages<unknown> => {
-  // What a list answers is a page: the contract says so, and the golden files and tests hold it to that.
+  // The response of a list is a page: the contract says so, and the golden files and tests check it.
   const page = (cursor?: string) =>
     send(cursor === undefined ? call : { ...call, query: { ...call.query, cursor } }) as Promise<Page<unknown>>
   async function* pages() {
@@ -93,6 +93,6 @@ export const createClient = (options: ClientOptions): CustodyClient => {
       ? (...given: ReadonlyArray<unknown>) => pagesOf(callOf(route, given), send)
       : async (...given: ReadonlyArray<unknown>) => send(callOf(route, given))
   ])
-  // Made for each of the contract's operations from its own route; the contract's types say what each takes and answers.
+  // Generated for each operation from its route; the contract's types give parameters and results.
   return Object.fromEntries(operations) as CustodyClient
 }

@@ -1,42 +1,42 @@
-/** One call over HTTP: its request, its retries, and its answer or error. */
+/** One HTTP call: request, retries, and its result or error. */
 
 import type { Page } from "./custody.ts"
 import { CustodyError, NoAnswerError } from "./errors.ts"
 import type { Route } from "./operations.ts"
 
-/** How a client is made. */
+/** Options of a client. */
 export interface ClientOptions {
-  /** Where the service is, such as `https://custody.example.com`. */
+  /** URL of the service, such as `https://custody.example.com`. */
   readonly baseUrl: string
   /** `cds_…` */
   readonly apiKey: string
-  /** Milliseconds that one try may take; 30,000 when absent. */
+  /** Timeout per attempt in milliseconds; default 30,000. */
   readonly timeout?: number | undefined
-  /** Tries after the first, for what can be tried again without doing anything twice; 2 when absent. */
+  /** Retries of calls that can be repeated safely; default 2. */
   readonly retries?: number | undefined
-  /** Instead of the platform's own. */
+  /** Replaces the platform's `fetch`. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined
 }
 
-/** What can be said about one call. */
+/** Options of one call. */
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
-  /** Your own id of the request, 8 to 64 of `A-Z a-z 0-9 _ -`: it stands in the service's log. */
+  /** Your own request id, 8 to 64 of `A-Z a-z 0-9 _ -`; it appears in the service's log. */
   readonly requestId?: string | undefined
 }
 
-/** What can be said about a call that is done at most once for each key. */
+/** Options of an idempotent call. */
 export interface OnceOptions extends RequestOptions {
-  /** The same key and body within 24 hours give the same answer and do nothing again. A fresh one when absent. */
+  /** Within 24 hours, the same key and body return the same response and do nothing else. Default: a new key. */
   readonly idempotencyKey?: string | undefined
 }
 
-/** A list: `await` gives its first page, `for await` every item of every page, `pages()` page after page. */
+/** A list: `await` returns its first page, `for await` iterates over all items, `pages()` over pages. */
 export interface Pages<A> extends PromiseLike<Page<A>>, AsyncIterable<A> {
   readonly pages: () => AsyncIterable<Page<A>>
 }
 
-/** A call as it is to be made. */
+/** A call to send. */
 export interface Call {
   readonly route: Route
   readonly path: string
@@ -45,7 +45,7 @@ export interface Call {
   readonly options: OnceOptions
 }
 
-/** Longest wait before a try, in milliseconds. */
+/** Longest wait before a retry, in milliseconds. */
 const LONGEST_WAIT = 30_000
 
 /** A query as it stands in the address, `?` included; absent values are left out. */
@@ -62,7 +62,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
-/** The error that an answer stands for. */
+/** The error of a response. */
 export const errorOf = (response: Response, text: string): Error => {
   let problem: unknown
   try {
@@ -89,7 +89,7 @@ export const errorOf = (response: Response, text: string): Error => {
   )
 }
 
-/** Whether a failure passes by itself, and nothing was done or it is not done twice. */
+/** Whether a failure is temporary and the call can be repeated safely. */
 const passes = (error: unknown): boolean =>
   error instanceof CustodyError
     ? error.status === 429 || error.status === 503 || error.code === "idempotency_in_progress"
@@ -115,7 +115,7 @@ export const pause = (millis: number, signal: AbortSignal | undefined): Promise<
     else signal?.addEventListener("abort", stop, { once: true })
   })
 
-/** Makes calls with a client's options. Resolves with what the API answered; rejects with one of the errors of errors.ts. */
+/** Sends calls with a client's options. Resolves with the API's response; rejects with one of the errors of errors.ts. */
 export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(request), retries = 2, timeout = 30_000 }: ClientOptions) => {
   const origin = baseUrl.replace(/\/+$/, "")
 
@@ -139,7 +139,7 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
     let response: Response, text: string
     try {
       response = await send(request)
-      // A file takes as long as its reader takes: the time is for its beginning.
+      // A download takes as long as its reader does: the timeout applies until it begins.
       if (route.file && response.ok && response.body !== null) return response.body
       text = await response.text()
     } catch (cause) {
@@ -162,7 +162,7 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
 
   return async (call: Call): Promise<unknown> => {
     const key = call.route.once ? (call.options.idempotencyKey ?? crypto.randomUUID()) : undefined
-    // A ping sends one request each time, a patch or a delete may have been carried out: those are the caller's to repeat.
+    // Each ping sends a request, and a patch or delete may have been carried out: repeating them is up to the caller.
     const again = call.route.method === "GET" || key !== undefined
     for (let attempt = 0; ; attempt++) {
       try {

@@ -1,18 +1,18 @@
 /**
- * Verifying what a webhook receives, on the raw body and before anything of it is believed. `X-Service-Signature` is
- * `t=<unix seconds>,v1=<hex>…` over `t.body`, keyed with the secret's text; the Standard Webhooks headers are
- * `v1,<base64>…` over `id.t.body`, keyed with the bytes that the secret encodes. Each scheme that a request carries has
- * to verify. Published vectors: vectors.json. Spec: Delivery contract 3. Decision D-24.
+ * Verifies deliveries on the raw body, before anything else. `X-Service-Signature` is `t=<unix seconds>,v1=<hex>…` over
+ * `t.body`, keyed with the secret's text; the Standard Webhooks headers are `v1,<base64>…` over `id.t.body`, keyed with
+ * the bytes that the secret encodes. Every scheme in the request must verify. Published vectors: vectors.json. Spec:
+ * Delivery contract 3. Decision D-24.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import type { ReceivedEvent } from "./events.ts"
 
-/** Why a request is not to be believed. */
+/** Why a request is rejected. */
 export class SignatureError extends Error {
   override readonly name = "SignatureError"
   /**
-   * `missing`: it carries no signature; `malformed`: a header or the body is not of the form; `too_old` and `too_new`:
-   * its time is further from now than the tolerance; `no_match`: no secret given signed this body at this time.
+   * `missing`: there is no signature; `malformed`: a header or the body is invalid; `too_old` and `too_new`: its time
+   * differs from now by more than the tolerance; `no_match`: none of the secrets signed this body at this time.
    */
   readonly reason: "missing" | "malformed" | "too_old" | "too_new" | "no_match"
 
@@ -22,15 +22,15 @@ export class SignatureError extends Error {
   }
 }
 
-/** How strictly to verify. */
+/** Options of the verification. */
 export interface SignatureOptions {
-  /** Seconds that a signature's time may be from now; 300 when absent. */
+  /** Most seconds between the signature's time and now; default 300. */
   readonly tolerance?: number | undefined
-  /** Now, in unix seconds; the clock's when absent. */
+  /** Now, in Unix seconds; default: the clock's. */
   readonly now?: number | undefined
 }
 
-/** Headers as servers hand them over: `Headers`, or an object whose names are in any letter case. */
+/** Headers of a server: `Headers`, or an object whose names are in any letter case. */
 export type ReceivedHeaders = Headers | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
 const lookup = (headers: ReceivedHeaders) => {
@@ -48,7 +48,7 @@ const seconds = (text: string | undefined): number => {
   return Number(text)
 }
 
-/** Whether any of the signatures is one that any of the secrets makes; every pair is compared, each in constant time. */
+/** Whether any signature matches any of the secrets; every pair is compared in constant time. */
 const anyMatches = (given: ReadonlyArray<Buffer>, expected: ReadonlyArray<Buffer>): boolean => {
   let matches = false
   for (const one of given) for (const other of expected) if (one.length === other.length && timingSafeEqual(one, other)) matches = true
@@ -88,8 +88,8 @@ const standardScheme = (header: string, id: string | undefined, timestamp: strin
 }
 
 /**
- * The event that a request carries, once its signature is verified; throws a {@link SignatureError} otherwise. Give the
- * body exactly as it arrived, before any parsing, and during a rotation every secret that may have signed.
+ * Verifies a request's signature and returns its event; throws a {@link SignatureError} if it is invalid. Pass the body
+ * exactly as received, before any parsing, and during a rotation every secret that may have signed.
  */
 export const verifySignature = (
   rawBody: string | Uint8Array,
@@ -112,7 +112,7 @@ export const verifySignature = (
     inTime(time, options)
   }
   try {
-    // What is signed is what the service serialised from the contract's types.
+    // The signed text was serialized by the service from the contract's types.
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) as ReceivedEvent
   } catch {
     throw new SignatureError("malformed", "The body is not JSON.")

@@ -1,25 +1,25 @@
 /**
- * Proof that a copy of an entity's events is complete: the events of the feed between two checkpoints are folded into the
- * hash chain and compared with what the service signed. It needs nothing but the public API. C-3.
+ * Verifies that a copy of an entity's events is complete: the feed's events between two checkpoints are added to the hash
+ * chain, and the result is compared with what the service signed. Uses the public API only. C-3.
  */
 import { createHash, createPublicKey, verify } from "node:crypto"
 import type { Operations } from "./operations.ts"
 import type { EventCheckpoint } from "./webhooks.ts"
 
-/** The operations that a verification calls. */
+/** The operations that the verification calls. */
 export type Verifier = Pick<Operations, "getSigningKeys" | "listEventCheckpoints" | "getLatestEventCheckpoint" | "readEventFeed">
 
-/** What a verification found. */
+/** The result of a verification. */
 export type Verification =
   | { readonly complete: true; readonly events: number; readonly from: EventCheckpoint | null; readonly to: EventCheckpoint }
   | { readonly complete: false; readonly difference: string }
 
-/** The verification could not be made; `message` says why. */
+/** The verification was not possible; `message` says why. */
 export class NotVerifiable extends Error {
   override readonly name = "NotVerifiable"
 }
 
-/** A checkpoint as somebody kept it: what it states and its signature. */
+/** A stored checkpoint: its statement and its signature. */
 export type KeptCheckpoint = Pick<EventCheckpoint, "entityId" | "count" | "hash" | "at" | "jws" | "resumeCursor">
 
 const sha256 = (...parts: ReadonlyArray<Uint8Array | string>): Buffer => {
@@ -34,25 +34,25 @@ export const chainHash = (hash: Uint8Array, payload: string | Uint8Array): Buffe
 /** The hash of a chain without events. */
 export const emptyChain = (): Buffer => Buffer.alloc(32)
 
-/** A public key as the service publishes it. */
+/** A published public key. */
 type PublishedKey = Awaited<ReturnType<Verifier["getSigningKeys"]>>["keys"][number]
 
 const json = (part: string): unknown => JSON.parse(Buffer.from(part, "base64url").toString())
 
-/** What a compact JWS states that one of the keys made with Ed25519. Throws where it does not verify. */
+/** The payload of a compact JWS signed by one of the keys with Ed25519. Throws if it does not verify. */
 const stated = (jws: string, keys: ReadonlyArray<PublishedKey>): unknown => {
   const [head = "", body = "", signature = "", ...rest] = jws.split(".")
   const header = json(head)
   const is = (name: string, value: unknown) => typeof header === "object" && header !== null && Reflect.get(header, name) === value
   const key = keys.find(({ crv, kid, kty }) => kty === "OKP" && crv === "Ed25519" && kid !== undefined && is("kid", kid))
-  if (key === undefined || rest.length > 0 || !is("alg", "EdDSA")) throw new NotVerifiable("The signature is by no published key.")
+  if (key === undefined || rest.length > 0 || !is("alg", "EdDSA")) throw new NotVerifiable("The signature is not from a published key.")
   const publicKey = createPublicKey({ key, format: "jwk" })
   if (!verify(null, Buffer.from(`${head}.${body}`), publicKey, Buffer.from(signature, "base64url")))
     throw new NotVerifiable("The signature does not verify.")
   return json(body)
 }
 
-/** Why a checkpoint is not to be believed; undefined when its signature states what it says. */
+/** Why a checkpoint is invalid; undefined if its signature matches its content. */
 const faultOf = (one: KeptCheckpoint, entityId: string, keys: ReadonlyArray<PublishedKey>): string | undefined => {
   if (one.entityId !== entityId) return `the checkpoint of ${one.at} is of ${one.entityId} and not of ${entityId}`
   try {
@@ -66,8 +66,8 @@ const faultOf = (one: KeptCheckpoint, entityId: string, keys: ReadonlyArray<Publ
 }
 
 /**
- * Verifies the events of an entity between two checkpoints: the one given as `since`, or else the oldest one that is
- * still in the log, and the one of now. Rejects with {@link NotVerifiable} where that cannot be done.
+ * Verifies the events of an entity between two checkpoints: `since`, or else the oldest one still in the log, and the
+ * current one. Rejects with {@link NotVerifiable} if that is not possible.
  */
 export const verifyEvents = async (custody: Verifier, entityId: string, since?: KeptCheckpoint): Promise<Verification> => {
   const { keys } = await custody.getSigningKeys()
@@ -78,7 +78,7 @@ export const verifyEvents = async (custody: Verifier, entityId: string, since?: 
     kept.unshift(one)
   }
   const from = since ?? kept.shift() ?? null
-  if (from !== null && from.resumeCursor === null) throw new NotVerifiable("The checkpoint to begin at has left the log.")
+  if (from !== null && from.resumeCursor === null) throw new NotVerifiable("The starting checkpoint is no longer in the log.")
   for (const one of [...(from === null ? [] : [from]), ...kept, to]) {
     const fault = faultOf(one, entityId, keys)
     if (fault !== undefined) return { complete: false, difference: fault }
@@ -120,6 +120,6 @@ export const verifyEvents = async (custody: Verifier, entityId: string, since?: 
     }
     after = page.resumeCursor
   }
-  // What the caller gave as `since` has the fields of a checkpoint.
+  // `since` from the caller has the fields of a checkpoint.
   return { complete: true, events: to.count - (from?.count ?? 0), from: from as EventCheckpoint | null, to }
 }

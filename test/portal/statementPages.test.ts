@@ -115,14 +115,14 @@ describe.skipIf(!found)("statements and past balances in a browser", () => {
   test("C-7: the page of a key says what it sees and why it does not see a vault", async () => {
     const { key } = await app.key("user_a", { scopes: ["vault:read"], vaultIds: ["vault_a"], label: "Import" })
     await portal.goto(`/keys/${key.id}`)
-    await page.getByRole("heading", { name: "What this key sees" }).waitFor()
+    await page.getByRole("heading", { name: "What this key can see" }).waitFor()
     const why = async (vaultId: string, said: string) => {
-      await page.getByLabel("Why can it not see a vault?").fill(vaultId)
+      await page.getByLabel("Why is a vault not visible?").fill(vaultId)
       await page.getByRole("button", { name: "Check" }).click()
       await page.getByText(said).waitFor()
     }
-    await why("vault_a", "The key sees this vault.")
-    await why("vault_b", "The key's list of vaults leaves this one out.")
+    await why("vault_a", "The key can see this vault.")
+    await why("vault_b", "The key's vault allowlist does not include this vault.")
     await why("vault_z", "There is no such vault, or you do not have the Developer role on it.")
     await why("vault_nothing", "There is no such vault, or you do not have the Developer role on it.")
     expect(await page.locator(".numbers dd").allTextContents()).toEqual(["3", "1", "1"])

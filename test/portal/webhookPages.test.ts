@@ -35,7 +35,7 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
     expect(await page.getByRole("dialog").count()).toBe(0)
     await page.getByLabel("Endpoint URL").fill(receiver.url("/hooks"))
     await page.getByRole("button", { name: "Create webhook" }).click()
-    await page.getByRole("dialog").getByText("Events go to this URL from now on").waitFor()
+    await page.getByRole("dialog").getByText("Events will be sent to this URL").waitFor()
     await portal.expectAccessible("confirming a new webhook")
     await portal.confirm("Create webhook", "000000")
     await page.getByRole("dialog").getByRole("alert").waitFor()

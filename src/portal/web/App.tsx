@@ -1,4 +1,4 @@
-/** Which page an address shows, and what has to be done before any is shown. */
+/** Routing: which page a path shows, and what comes before any page. */
 import { lazy, Suspense, useEffect } from "react"
 import { Navigate, Route, Routes, useLocation } from "react-router"
 import { HomePage } from "./pages/Home.tsx"
@@ -10,7 +10,7 @@ import { Unbroken } from "./parts/Unbroken.tsx"
 import { Shell } from "./Shell.tsx"
 import { type User, UserProvider, usePresence, useStanding } from "./session.ts"
 
-// The first view is one file; every other page is one of its own, loaded once the browser has nothing else to do.
+// The first view is one file; every other page is a separate one, loaded when the browser is idle.
 const files = {
   Account: () => import("./pages/Account.tsx"),
   AuditLog: () => import("./pages/AuditLog.tsx"),
@@ -85,7 +85,7 @@ const Inside = ({ user }: { readonly user: User }) => (
   </UserProvider>
 )
 
-/** What the state of the browser's session shows. */
+/** What to show for a state of the session. */
 export const App = () => {
   const { data, error, refetch } = useStanding()
   const { ended, user } = usePresence(data)
@@ -94,7 +94,7 @@ export const App = () => {
   useEffect(() => {
     if (here) setTimeout(loadAll, 300)
   }, [here])
-  // A new page begins at its top, as it would without a script.
+  // A new page starts at the top, as it would without scripts.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the path is what the scrolling follows
   useEffect(() => {
     scrollTo(0, 0)

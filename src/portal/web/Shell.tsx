@@ -1,4 +1,4 @@
-/** What surrounds every page: where to go, search, and the account. A column on wide screens, a bar at the foot of narrow ones. */
+/** The frame of every page: navigation, search, and the account. A column on wide screens, a bar at the bottom of narrow ones. */
 import { Activity, BookOpen, CircleUser, House, KeyRound, ScrollText, Search, Vault, Webhook } from "lucide-react"
 import { lazy, type ReactNode, Suspense, useEffect, useState } from "react"
 import { NavLink } from "react-router"

@@ -1,4 +1,4 @@
-/** Networks and token types as people write them. */
+/** Display names of networks and token types. */
 
 const networks: Readonly<Record<string, string>> = {
   bsc: "BNB Smart Chain",
@@ -43,6 +43,6 @@ export const assetParts = (asset: string): { readonly network: string; readonly 
   return { network, type: colon < 0 ? rest : rest.slice(0, colon), address: colon < 0 ? undefined : rest.slice(colon + 1) }
 }
 
-/** An id, a hash or an address with its middle left out. */
+/** An id, hash or address without its middle. */
 export const short = (text: string, head = 8, tail = 6): string =>
   text.length <= head + tail + 3 ? text : `${text.slice(0, head)}…${text.slice(-tail)}`

@@ -1,7 +1,7 @@
 /** Lists as CSV by RFC 4180. Spreadsheets keep every digit of an amount and run no formula. */
 import { get } from "./api.ts"
 
-/** Rows of one request, and of an export at the most. */
+/** Rows per request, and most rows per export. */
 const PAGE = 500,
   MOST = 20_000
 
@@ -12,12 +12,12 @@ interface PageOf {
 
 const cell = (name: string, value: unknown): string => {
   const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value)
-  // A leading apostrophe keeps a spreadsheet from reading a number or a formula.
+  // An apostrophe stops spreadsheets from reading a number or a formula.
   const kept = (name === "amount" && text !== "") || /^[=+\-@'\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(kept) ? `"${kept.replaceAll('"', '""')}"` : kept
 }
 
-/** Every row of the list behind a path with its query, up to 20,000; `complete` is false where there are more. */
+/** Every row of a list, up to 20,000; `complete` is false if there are more. */
 export const toCsv = async (source: string): Promise<{ readonly text: string; readonly rows: number; readonly complete: boolean }> => {
   const rows: Array<Readonly<Record<string, unknown>>> = []
   let cursor: string | null = ""

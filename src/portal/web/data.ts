@@ -1,9 +1,9 @@
-/** What pages show, as queries: single things, what stands beside rows, and what there is to choose from. */
+/** Queries of the pages: single objects, data beside rows, and choices. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import type { Reach } from "../Overview.ts"
 import { ApiProblem, get } from "./api.ts"
 
-/** What the user reaches, and the service's own vocabulary and bounds. */
+/** What the user can see, and the service's names and limits. */
 export interface Surroundings extends Reach {
   readonly scopes: ReadonlyArray<string>
   readonly kinds: ReadonlyArray<{
@@ -17,21 +17,21 @@ export interface Surroundings extends Reach {
   readonly liveSecrets: number
   readonly rotationGraceSeconds: number
   readonly retentionDays: number
-  /** Ports that a webhook's URL may have. */
+  /** Allowed ports of webhook URLs. */
   readonly webhookPorts: ReadonlyArray<number>
   /** Pages of block explorers by network, with `{hash}` and `{address}` in them. */
   readonly explorers: Readonly<Record<string, { readonly transaction?: string; readonly address?: string }>>
 }
 export const useSurroundings = () => useQuery({ queryKey: ["context"], queryFn: () => get<Surroundings>("/context"), staleTime: 60_000 })
 
-/** Names of vaults and entities by id; an id that has none stays as it is. */
+/** Names of vaults and entities by id; an id without a name is shown as is. */
 export const useNames = (): ((id: string) => string) => {
   const { data } = useSurroundings()
   const names = new Map([...(data?.entities ?? []), ...(data?.vaults ?? [])].map(({ id, name }) => [id, name]))
   return (id) => names.get(id) ?? id
 }
 
-/** Something that the API answers under a path of its own. `every` reads it again after so many milliseconds. */
+/** An object of the API by its path. `every` is a refresh interval in ms. */
 export const useOne = <A>(path: string, options: { readonly every?: number; readonly enabled?: boolean } = {}) =>
   useQuery({
     queryKey: [path],
@@ -40,10 +40,10 @@ export const useOne = <A>(path: string, options: { readonly every?: number; read
     ...(options.every === undefined ? {} : { refetchInterval: options.every })
   })
 
-/** Ids that one request names. */
+/** Ids per request. */
 const BATCH = 100
 
-/** What is shown beside the rows of a list, by their ids; while a row is added, what is known stays. */
+/** Data shown beside the rows of a list, by id; loaded data stays when rows are added. */
 export const useBeside = <A>(path: string, ids: ReadonlyArray<string>, every: number | false) =>
   useQuery({
     queryKey: [path, ids],
@@ -66,7 +66,7 @@ export const useBeside = <A>(path: string, ids: ReadonlyArray<string>, every: nu
     ...(every === false ? { staleTime: 300_000 } : { refetchInterval: every })
   })
 
-/** What an asset is called. */
+/** The name of an asset. */
 export interface AssetName {
   readonly symbol: string
   readonly name: string
@@ -80,9 +80,9 @@ export const useSymbols = (assets: ReadonlyArray<string>): ((asset: string) => s
   return (asset) => data?.[asset]?.symbol ?? asset.slice(asset.indexOf("/") + 1).replace(/^(\w+:.{6}).+(.{4})$/, "$1…$2")
 }
 
-/** Whether a second try could help: not where the service has refused. */
+/** Whether a retry could help: not after an error response of the service. */
 export const worthwhile = (failures: number, error: unknown): boolean => failures < 2 && mayHelp(error)
 
-/** Whether the same request might succeed later: the service could not be reached, or could not answer. */
+/** Whether the same request might succeed later: the service was unreachable or unavailable. */
 export const mayHelp = (error: unknown): boolean =>
   !(error instanceof ApiProblem && error.status >= 400 && error.status < 500 && error.status !== 429)

@@ -1,16 +1,16 @@
-/** Sending a form: whether it is under way, and what was wrong with it. */
+/** Form submission: whether it is in progress, and its errors. */
 import { type FormEvent, useRef, useState } from "react"
 import { fieldsOf } from "./api.ts"
 
 export interface Sending {
   readonly busy: boolean
   readonly error: unknown
-  /** Sentences by field. */
+  /** Messages by field. */
   readonly wrong: Readonly<Record<string, string>>
   readonly submit: (event: FormEvent<HTMLFormElement>) => void
 }
 
-/** `send` is run by a submit, once at a time. Where a field is at fault, it is the one to go on with. */
+/** A submit runs `send`, one at a time. If a field is invalid, it gets the focus. */
 export const useForm = (send: () => Promise<unknown>): Sending => {
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>(null)

@@ -1,6 +1,6 @@
 /**
- * Lists of the API, a page at a time. A live list reads its first page again and again: rows that are shown are updated
- * where they are, and rows that came or went wait until the user takes them in, so that nothing moves under the cursor.
+ * Paginated lists of the API. A live list polls its first page: visible rows are updated in place, and rows that were
+ * added or removed wait until the user shows them, so that nothing moves under the cursor.
  */
 import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef } from "react"
@@ -11,32 +11,32 @@ interface PageOf<A> {
   readonly pagination: { readonly limit: number; readonly nextCursor: string | null }
 }
 
-/** How a list is read. */
+/** Options of a list. */
 export interface ListOptions<A> {
-  /** Milliseconds between two looks at the first page; absent: the list is not live. */
+  /** Polling interval of the first page in ms; absent if the list is not live. */
   readonly every?: number
-  /** Rows of a page, 25. */
+  /** Page size; default 25. */
   readonly limit?: number
-  /** What tells rows apart; their `id` when absent. */
+  /** The key of a row; default: its `id`. */
   readonly keyOf?: (row: A) => string
 }
 
-/** A list as pages show it. */
+/** A list for display. */
 export interface List<A> {
   readonly rows: ReadonlyArray<A> | undefined
   readonly keyOf: (row: A) => string
   readonly error: unknown
-  /** Rows that came and wait to be shown. */
+  /** New rows that are not shown yet. */
   readonly added: number
-  /** Keys of rows that are still shown and do not belong to the list any more. */
+  /** Keys of visible rows that are no longer in the list. */
   readonly gone: ReadonlySet<string>
-  /** Takes in what came and lets go of what went. */
+  /** Shows new rows and removes old ones. */
   readonly takeIn: () => void
   readonly hasNextPage: boolean
   readonly isFetchingNextPage: boolean
   readonly fetchNextPage: () => unknown
   readonly refetch: () => Promise<unknown>
-  /** The path of the API and its query, for an export. */
+  /** The API path and query, for an export. */
   readonly source: string
 }
 
@@ -44,26 +44,26 @@ const PAGE = 25,
   MOST = 500
 const idOf = (row: unknown): string => String((row as { readonly id?: unknown }).id)
 
-/** What the newest first page says about the rows that are shown. */
+/** The difference between the latest first page and the visible rows. */
 const compare = <A>(rows: ReadonlyArray<A>, all: boolean, head: PageOf<A> | undefined, keyOf: (row: A) => string) => {
   if (head === undefined) return { rows, added: [], gone: new Set<string>(), overlaps: true }
   const fresh = new Map(head.data.map((row) => [keyOf(row), row]))
   const known = new Set(rows.map(keyOf))
   const lastKnown = head.data.findLastIndex((row) => known.has(keyOf(row)))
   const added = head.data.filter((row, index) => !known.has(keyOf(row)) && (index < lastKnown || all || lastKnown < 0))
-  // Rows above the last one that both have, or every row where the first page is the whole list.
+  // Rows up to the last one in both, or all rows if the first page is the whole list.
   const end = head.pagination.nextCursor === null ? rows.length : rows.findLastIndex((row) => fresh.has(keyOf(row)))
   const gone = new Set(rows.slice(0, Math.max(0, end)).flatMap((row) => (fresh.has(keyOf(row)) ? [] : [keyOf(row)])))
   return { rows: rows.map((row) => fresh.get(keyOf(row)) ?? row), added, gone, overlaps: lastKnown >= 0 || rows.length === 0 }
 }
 
-/** A list of the API. `filters` with an empty value do not filter. */
+/** A list of the API. Empty `filters` are ignored. */
 export const useList = <A>(path: string, filters: Readonly<Record<string, string>> = {}, options: ListOptions<A> = {}): List<A> => {
   const client = useQueryClient()
   const { every, keyOf = idOf, limit = PAGE } = options
   const filter = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""))
   const source = `${path}?${filter}${filter.size === 0 ? "" : "&"}`
-  // How many rows were shown before a reload.
+  // Number of visible rows before a reload.
   const memory = `rows ${source}`
   const first = Math.min(MOST, Math.max(limit, Number(sessionStorage.getItem(memory)) || 0))
   const queryKey = [path, filter.toString()]
@@ -96,7 +96,7 @@ export const useList = <A>(path: string, filters: Readonly<Record<string, string
       return { pageParams: old?.pageParams ?? [""], pages: [{ ...top, data: [...found.added, ...kept(top).data] }, ...rest.map(kept)] }
     })
   }
-  // An empty list has nothing that could move.
+  // An empty list has no rows that could move.
   const empty = found !== undefined && found.rows.length === 0 && found.added.length > 0
   const take = useRef(takeIn)
   take.current = takeIn
@@ -122,7 +122,7 @@ export const useList = <A>(path: string, filters: Readonly<Record<string, string
   }
 }
 
-/** Rows that are all here already, as a list. */
+/** A list of rows that are all loaded. */
 export const listOf = <A>(rows: ReadonlyArray<A>, keyOf: (row: A) => string): List<A> => ({
   rows,
   keyOf,
@@ -137,7 +137,7 @@ export const listOf = <A>(rows: ReadonlyArray<A>, keyOf: (row: A) => string): Li
   source: ""
 })
 
-/** The first rows of a list, read once in a while: for what is shown beside something else. */
+/** The first rows of a list, refreshed at an interval, for display beside something else. */
 export const useFew = <A>(path: string, limit: number, every?: number) =>
   useQuery({
     queryKey: [path, "few", limit],

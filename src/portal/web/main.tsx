@@ -15,17 +15,17 @@ import "./style/parts.css"
 import "./style/lists.css"
 import "./style/pages.css"
 
-// Style elements that a dialog makes carry the nonce that the document's policy names; the library looks for it here.
+// Style elements of dialogs have the nonce of the document's policy; the library reads it here.
 Object.assign(globalThis, { __webpack_nonce__: document.querySelector<HTMLMetaElement>('meta[name="nonce"]')?.content })
 
 const client: QueryClient = new QueryClient({
   queryCache: new QueryCache({
     onError: (error, { queryKey }) => {
-      // The first request that fails because the session has ended has the session read again.
+      // The first request that fails because the session has expired reloads the session.
       if (sessionEnded(error) && queryKey[0] !== SESSION[0]) void client.invalidateQueries({ queryKey: SESSION })
     }
   }),
-  // A browser that believes itself offline may still reach a service on its own machine or network.
+  // A browser that reports being offline may still reach a service on its own machine or network.
   defaultOptions: { queries: { networkMode: "always", retry: worthwhile, staleTime: 2_000 } }
 })
 

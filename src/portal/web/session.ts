@@ -1,6 +1,6 @@
 /**
- * Who is signed in. A session that ends leaves the page mounted and hidden: the user signs in again in front of it and
- * goes on where they were, and a change that was being sent is sent then. Another user gets a fresh page.
+ * The session. When it expires, the page stays mounted but hidden: the user signs in again in front of it and continues,
+ * and a change that was being saved is then sent. Another user gets a fresh page.
  */
 import { focusManager, useQuery, useQueryClient } from "@tanstack/react-query"
 import { createContext, useContext, useEffect, useRef } from "react"
@@ -34,7 +34,7 @@ const fetchStanding = async (): Promise<Standing> => {
   const { state, user } = standing
   if (state !== "signed_in" || user === null) return standing
   if (shown !== undefined && shown !== user.id) {
-    // Nothing that one user's pages hold may be seen by another.
+    // No user may see another user's pages.
     location.reload()
     return new Promise(() => {})
   }
@@ -45,7 +45,7 @@ const fetchStanding = async (): Promise<Standing> => {
 export const useStanding = () =>
   useQuery({ queryKey: SESSION, queryFn: fetchStanding, refetchInterval: 60_000, refetchIntervalInBackground: true })
 
-/** Reads the session again, once somebody has signed in. */
+/** Reloads the session after a sign-in. */
 export const useSignedIn = () => {
   const client = useQueryClient()
   return () => client.invalidateQueries({ queryKey: SESSION })
@@ -54,14 +54,14 @@ export const useSignedIn = () => {
 const UserContext = createContext<User | null>(null)
 export const UserProvider = UserContext.Provider
 
-/** The signed-in user; pages inside the portal have one. */
+/** The signed-in user; always defined on pages inside the portal. */
 export const useUser = (): User => {
   const user = useContext(UserContext)
   if (user === null) throw new Error("nobody is signed in")
   return user
 }
 
-/** The user whose pages to show, also after the session has ended; null before anybody signed in. */
+/** The user whose pages to show, also after the session has expired; null before the first sign-in. */
 export const usePresence = (standing: Standing | undefined): { readonly user: User | null; readonly ended: boolean } => {
   const client = useQueryClient()
   const last = useRef<User | null>(null)
@@ -81,7 +81,7 @@ export const usePresence = (standing: Standing | undefined): { readonly user: Us
     )
   })
   useEffect(() => {
-    // Hidden pages ask for nothing.
+    // Hidden pages send no requests.
     focusManager.setFocused(ended ? false : undefined)
     if (!signedIn) return
     for (const { go } of waiting.current.splice(0)) go()
@@ -89,7 +89,7 @@ export const usePresence = (standing: Standing | undefined): { readonly user: Us
   }, [client, ended, signedIn])
   useEffect(
     () => () => {
-      for (const { stop } of waiting.current.splice(0)) stop(new ApiProblem(401, "signed_out", "Sign in to go on."))
+      for (const { stop } of waiting.current.splice(0)) stop(new ApiProblem(401, "signed_out", "Sign in to continue."))
     },
     []
   )

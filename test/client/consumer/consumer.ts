@@ -32,7 +32,7 @@ export const reads = async (vaultId: string) => {
   for await (const transaction of custody.listTransactions(vaultId, { status: "confirmed", limit: 2 })) all.push(transaction)
   const page = await custody.listTransactions(vaultId)
   same<typeof page.pagination.nextCursor, string | null>(true)
-  for await (const { data } of custody.listWebhooks().pages()) same<(typeof data)[number]["status"], "ACTIVE" | "DISABLED">(true)
+  for await (const { data } of custody.listWebhooks().pages()) same<(typeof data)[number]["status"], "ACTIVE" | "PAUSED" | "DISABLED">(true)
   return all
 }
 
@@ -44,7 +44,7 @@ export const manages = async () => {
     notificationEmail: "ops@example.com"
   })
   const webhook: WebhookWithHealth = await custody.getWebhook(id)
-  same<typeof webhook.health.state, "HEALTHY" | "DEGRADED" | "FAILING">(true)
+  same<typeof webhook.health.state, "HEALTHY" | "DEGRADED" | "FAILING" | "HOLDING">(true)
   const gone = await custody.deleteWebhook(id)
   same<typeof gone, void>(true)
   return secret

@@ -1,4 +1,4 @@
-/** The account: who one is, sessions, password, second factor, passkeys. */
+/** The account page: user, sessions, password, second factor, passkeys. */
 import type { ListedSession } from "../../Sessions.ts"
 import { post, remove } from "../api.ts"
 import { useOne } from "../data.ts"
@@ -18,7 +18,7 @@ export const AccountPage = () => {
   const [zone, setZone] = useZone()
   const leave = async () => {
     await post("/sign-out")
-    // After a reload the page holds nothing of what it showed.
+    // A reload discards everything the page has shown.
     location.reload()
   }
   return (
@@ -47,7 +47,7 @@ export const AccountPage = () => {
   )
 }
 
-/** “Firefox on Linux”, as far as a user agent's text tells. */
+/** “Firefox on Linux”, derived from the user agent. */
 const browserOf = (agent: string | null): string => {
   const text = agent ?? ""
   const browser = [

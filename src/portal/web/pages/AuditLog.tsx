@@ -1,4 +1,4 @@
-/** Who did what in the organization, for its owners. */
+/** The audit log of the organization, for its owners. */
 import { ScrollText } from "lucide-react"
 import type { AuditEntry } from "../../../auditLog/AuditEntry.ts"
 import { useList } from "../list.ts"
@@ -19,7 +19,7 @@ export const AuditLogPage = () => {
         list={list}
         label="Audit log"
         empty={
-          <Empty icon={ScrollText} title="There are no entries">
+          <Empty icon={ScrollText} title="No entries">
             <p>What people and programs change is recorded here.</p>
           </Empty>
         }

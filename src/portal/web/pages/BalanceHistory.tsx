@@ -1,4 +1,4 @@
-/** What a vault held of one asset over time: a drawing, and every record. */
+/** The history of a vault's balance of one asset: a chart, and every record. */
 import { useQuery } from "@tanstack/react-query"
 import { ChartLine } from "lucide-react"
 import { lazy, Suspense, useMemo, useState } from "react"
@@ -26,7 +26,7 @@ const spans = [
   ["all", "All"]
 ] as const
 
-/** Records of a request, and those that are drawn at the most. */
+/** Records per request, and most records in the chart. */
 const PAGE = 500,
   MOST = 2_000
 
@@ -49,7 +49,7 @@ const stepsOf = async (path: string, days: string): Promise<{ readonly steps: Re
   const [before] = from === undefined || cursor !== null ? [] : (await get<PageOf>(`${path}&limit=1&occurredBefore=${from}`)).data
   const steps: Array<Step> = before === undefined || from === undefined ? [] : [{ at: from, amount: before.amount }]
   for (const { amount, asOf } of found.reverse()) {
-    // Of records of one time the last recorded counts.
+    // Of several records with the same time, the last recorded counts.
     if (steps.at(-1)?.at === asOf) steps.pop()
     steps.push({ at: asOf, amount })
   }

@@ -1,4 +1,4 @@
-/** A vault's balances, now or as they were at a time. */
+/** A vault's balances, now or at a given time. */
 import { Coins } from "lucide-react"
 import { useState } from "react"
 import { Link } from "react-router"
@@ -14,7 +14,7 @@ import { Empty } from "../parts/States.tsx"
 import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 
-/** Where the history of an asset's balance is shown. */
+/** Path of the history of an asset's balance. */
 const historyOf = (vaultId: string, asset: string) => `/vaults/${vaultId}/balance-history?asset=${encodeURIComponent(asset)}`
 
 export const Balances = ({ vaultId }: { readonly vaultId: string }) => {

@@ -1,4 +1,4 @@
-/** The deliveries of a webhook, with filters that the address keeps. */
+/** The deliveries of a webhook, with filters kept in the URL. */
 import { Send } from "lucide-react"
 import { Link } from "react-router"
 import type { Delivery } from "../../../deliveries/Delivery.ts"
@@ -55,7 +55,7 @@ export const WebhookDeliveries = ({ webhookId }: { readonly webhookId: string })
         label="Deliveries"
         empty={
           <Empty icon={Send} title={filters.any ? "No deliveries match these filters" : "No deliveries yet"}>
-            <p>{filters.any ? "Change or clear the filters." : "The next event that matches appears here within a second."}</p>
+            <p>{filters.any ? "Change or clear the filters." : "The next matching event appears here within a second."}</p>
           </Empty>
         }
         row={(delivery) => (

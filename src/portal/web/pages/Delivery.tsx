@@ -1,4 +1,4 @@
-/** One delivery: a row that opens to its attempts and to what can be done with it. */
+/** A delivery: a row that expands to its attempts and actions. */
 import { type ReactNode, useState } from "react"
 import type { Delivery } from "../../../deliveries/Delivery.ts"
 import { post, postOnce } from "../api.ts"
@@ -14,9 +14,9 @@ import { RequestDialog } from "./Request.tsx"
 
 export interface DeliveryRowProps {
   readonly delivery: Delivery
-  /** What tells it from the others of its list. */
+  /** What distinguishes it from others in the list. */
   readonly title: string
-  /** What its event is about, where the page does not say it already. */
+  /** What its event is about, unless the page says so already. */
   readonly data: EventData | undefined
   readonly symbolOf: (asset: string) => string
   readonly links: ReactNode

@@ -1,4 +1,4 @@
-/** Setting up the second factor: an authenticator app, and backup codes for the day it is lost. */
+/** Setting up the second factor: an authenticator app, and backup codes in case it is lost. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import type { Enrolment } from "../../SecondFactor.ts"
@@ -23,7 +23,7 @@ export const EnrolmentPage = () => {
   return (
     <SignedOutPage
       title="Set up a second factor"
-      lead="The portal requires one beside your password. Scan the code with an authenticator app."
+      lead="The portal requires a second factor in addition to your password. Scan the code with an authenticator app."
     >
       {data === undefined ? (
         error === null ? (
@@ -78,7 +78,7 @@ const Steps = ({ enrolment: { backupCodes, secret, uri } }: { readonly enrolment
   )
 }
 
-/** Backup codes in the one moment in which they can be seen. */
+/** Backup codes, shown only once. */
 export const BackupCodes = ({ codes }: { readonly codes: ReadonlyArray<string> }) => (
   <>
     <ul className="codes" aria-label="Backup codes">

@@ -80,7 +80,7 @@ export const EventPage = () => {
       >
         <EventDeliveries event={event} symbolOf={symbolOf} />
       </Section>
-      <Section title="Payload" lead="What matching webhooks receive: these digits in this order.">
+      <Section title="Payload" lead="The exact text that matching webhooks receive.">
         <Payload id={id} />
       </Section>
     </Page>

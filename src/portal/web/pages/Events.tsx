@@ -14,7 +14,7 @@ import { Status } from "../parts/Status.tsx"
 import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 
-/** An event of the log, as the API answers it. */
+/** An event of the log, as in API responses. */
 export interface LoggedEvent {
   readonly id: string
   readonly entityId: string
@@ -93,7 +93,7 @@ export const EventsPage = () => {
   )
 }
 
-/** What became of an event: how many webhooks matched, and how many of them have it. */
+/** The outcome of an event: how many webhooks matched, and how many received it. */
 export const Outcome = ({ counts, dispatched }: { readonly dispatched: boolean; readonly counts: EventCounts | undefined }) => {
   if (!dispatched) return <Status tone="wait">Pending dispatch</Status>
   if (counts === undefined) return <span className="under">…</span>

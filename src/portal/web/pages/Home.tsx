@@ -35,13 +35,13 @@ export const HomePage = () => {
       done: live.length > 0,
       title: "Create an API key",
       to: "/keys/new",
-      text: "It acts for you, with the scopes and vaults that you choose."
+      text: "It acts on your behalf, with the scopes and vaults that you choose."
     },
     {
       done: live.some(({ lastUsedAt }) => lastUsedAt !== null),
       title: "Make the first call",
       href: "/v1/docs/guides/quick-start",
-      text: "curl, TypeScript, Python or Go: the quick start has the lines."
+      text: "The quick start has code for curl, TypeScript, Python and Go."
     },
     ...(isOwner
       ? [

@@ -1,6 +1,6 @@
 /**
- * Accepting an invitation. The token stands after the # of the address, which browsers send to nobody; it is taken out
- * of the address as soon as the invitation is accepted.
+ * Accepts an invitation. The token is after the # of the URL, which browsers do not send; it is removed from the URL as
+ * soon as the invitation is accepted.
  */
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"

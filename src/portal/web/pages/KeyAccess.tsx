@@ -1,4 +1,4 @@
-/** What a key sees, and why it does not see a vault: what `GET /v1/credential` answers to the key itself. */
+/** What a key can see, and why it cannot see a vault: the key's own response from `GET /v1/credential`. */
 import { useState } from "react"
 import type { Credential } from "../../../access/CredentialApi.ts"
 import { get } from "../api.ts"
@@ -11,24 +11,24 @@ import { Loading, Trouble } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 
 const sentences: Readonly<Record<NonNullable<Credential["vault"]>["because"], string>> = {
-  visible: "The key sees this vault.",
-  unknown: "There is no such vault, or you do not have the Developer role on it. The service tells nobody which of the two.",
+  visible: "The key can see this vault.",
+  unknown: "There is no such vault, or you do not have the Developer role on it. The service never reveals which.",
   scope: "The key lacks the scope vault:read.",
-  allowlist: "The key's list of vaults leaves this one out."
+  allowlist: "The key's vault allowlist does not include this vault."
 }
 
 export const KeyAccess = ({ keyId }: { readonly keyId: string }) => {
   const { data } = useOne<Credential>(`/keys/${keyId}/credential`)
   return (
-    <Section title="What this key sees">
+    <Section title="What this key can see">
       {data === undefined ? (
         <Loading lines={2} />
       ) : (
         <dl className="numbers">
           {(
             [
-              ["Vaults of your roles", data.vaults.role],
-              ["Of them on its list", data.vaults.allowlist],
+              ["Vaults with your role", data.vaults.role],
+              ["Of these, in its allowlist", data.vaults.allowlist],
               ["Visible to it", data.vaults.visible]
             ] as const
           ).map(([name, count]) => (
@@ -54,7 +54,7 @@ const Why = ({ keyId }: { readonly keyId: string }) => {
   return (
     <form className="form" onSubmit={form.submit}>
       <TextField
-        label="Why can it not see a vault?"
+        label="Why is a vault not visible?"
         hint="The id of the vault"
         value={vaultId}
         spellCheck={false}

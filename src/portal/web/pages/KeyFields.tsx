@@ -1,19 +1,19 @@
-/** What can be chosen for a key. */
+/** The editable properties of a key. */
 import type { ApiKey } from "../../../credentials/ApiKeys.ts"
 import type { Surroundings } from "../data.ts"
 import { Choices, Select, TextArea, TextField } from "../parts/Field.tsx"
 import { VaultChoice } from "../parts/VaultChoice.tsx"
 import { useUser } from "../session.ts"
 
-/** A key as it is being filled in. */
+/** A key in the form. */
 export interface Draft {
   readonly label: string
   readonly scopes: ReadonlyArray<string>
   readonly vaultIds: ReadonlyArray<string> | null
   readonly ips: string
-  /** Days from now, `never`, `date` for the day in `until`, or `kept` for what it was. */
+  /** Days from now, `never`, `date` for the day in `until`, or `kept` to leave it unchanged. */
   readonly expiry: string
-  /** yyyy-mm-dd, as the browser's date field has it. */
+  /** yyyy-mm-dd, as in the browser's date field. */
   readonly until: string
   readonly kept: string | null
 }
@@ -50,7 +50,7 @@ const expiryOf = ({ expiry, kept, until }: Draft): string | null =>
         ? `${until}T23:59:59.000Z`
         : new Date(Date.now() + Number(expiry) * DAY).toISOString()
 
-/** The draft as the service takes it. */
+/** The draft as the service expects it. */
 export const bodyOf = (draft: Draft) => ({
   label: draft.label.trim(),
   scopes: draft.scopes,

@@ -1,6 +1,6 @@
 /**
- * Creating and editing an API key. A key is created, and can do more than before, with a fresh confirmation of the second
- * factor; its secret is shown once.
+ * Creates and edits an API key. Creating a key, or giving it more access, requires the second factor; the secret is shown
+ * once.
  */
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
@@ -56,7 +56,7 @@ export const NewKeyPage = () => {
   )
 }
 
-/** How long a key that is rotated keeps working, in hours. */
+/** How long a rotated key keeps working, in hours. */
 const overlaps = [
   ["1", "1 hour"],
   ["24", "24 hours"],
@@ -67,7 +67,7 @@ const HOUR = 3_600_000
 
 interface CreateProps {
   readonly around: Surroundings
-  /** The key whose place the new one takes. */
+  /** The key that is replaced. */
   readonly replaced: ApiKey | undefined
   readonly onCreated: (key: Fresh) => void
 }
@@ -80,13 +80,13 @@ const Create = ({ around, onCreated, replaced }: CreateProps) => {
   const create = async (confirmation: Confirmation) => {
     const created = await post<Fresh>("/keys", { ...bodyOf(draft), confirmation })
     const until = new Date(Date.now() + Number(overlap) * HOUR).toISOString()
-    // Only ever earlier: an end that comes sooner by itself stays.
+    // Never later: an earlier expiry stays.
     if (replaced !== undefined && (replaced.expiresAt === null || replaced.expiresAt > until))
       await patch(`/keys/${replaced.id}`, { expiresAt: until })
     await client.invalidateQueries({ queryKey: ["/keys"] })
     onCreated(created)
   }
-  // Sent without a confirmation first: the service checks the form before it asks for one.
+  // Sent without the second factor first: the service checks the form before it asks for one.
   const form = useForm(async () => {
     try {
       await create({})
@@ -116,7 +116,7 @@ const Create = ({ around, onCreated, replaced }: CreateProps) => {
       </div>
       <Confirm
         title="Confirm it's you"
-        text="A key reads custody data in your name, so confirm your second factor."
+        text="A key reads custody data on your behalf, so confirm your second factor."
         yes="Create key"
         open={confirming}
         onClose={() => setConfirming(false)}

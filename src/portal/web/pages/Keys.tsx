@@ -1,4 +1,4 @@
-/** The user's API keys; revoked ones are folded away. */
+/** The user's API keys; revoked ones are collapsed. */
 import { KeyRound, Plus } from "lucide-react"
 import { Link } from "react-router"
 import type { ApiKey } from "../../../credentials/ApiKeys.ts"
@@ -14,7 +14,7 @@ import { left, Time, useNow } from "../parts/Time.tsx"
 
 const SOON_MS = 14 * 86_400_000
 
-/** Whether a key is good, and for how long. */
+/** Whether a key is valid, and for how long. */
 const KeyState = ({ apiKey: { expiresAt, revokedAt } }: { readonly apiKey: ApiKey }) => {
   const now = useNow(60_000)
   if (revokedAt !== null) return <Status tone="idle">Revoked</Status>
@@ -35,7 +35,7 @@ export const KeysPage = () => {
   return (
     <Page
       title="API keys"
-      lead="A key acts for you: it sees what your roles reach, as far as its scopes and vaults allow."
+      lead="A key acts on your behalf: it can see what your roles allow, limited by its scopes and vaults."
       actions={
         <LinkButton kind="main" to="/keys/new">
           <Plus aria-hidden size={16} /> New key
@@ -130,7 +130,7 @@ const Row = ({ apiKey: key, done }: { readonly apiKey: ApiKey; readonly done: ()
             label="Revoke"
             kind="danger"
             title={`Revoke ${name}?`}
-            text="Every program that uses it gets 401 from its next request on. This cannot be undone."
+            text="Every program that uses it gets 401 from its next request. This cannot be undone."
             yes="Revoke key"
             danger
             act={revoke}

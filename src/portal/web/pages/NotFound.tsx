@@ -3,7 +3,7 @@ import { LinkButton } from "../parts/Button.tsx"
 import { Page } from "../parts/Page.tsx"
 import { Empty } from "../parts/States.tsx"
 
-/** An address that shows nothing. */
+/** The page for unknown paths. */
 export const NotFoundPage = () => (
   <Page title="Not found">
     <Empty icon={Compass} title="This page does not exist">

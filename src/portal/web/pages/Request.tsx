@@ -1,4 +1,4 @@
-/** A delivery's request as it would leave now, and code that verifies it. */
+/** The request of a delivery as it would be sent now, with code that verifies it. */
 import { useQuery } from "@tanstack/react-query"
 import { Tabs } from "radix-ui"
 import type { Sample } from "../../../deliveries/RequestPreview.ts"

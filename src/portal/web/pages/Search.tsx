@@ -1,4 +1,4 @@
-/** Search over what the user sees: a dialog that opens with ⌘K or Ctrl+K on every page, and a page of its own. */
+/** Search over what the user can see: a dialog that ⌘K or Ctrl+K opens on every page, and a page of its own. */
 import { useQuery } from "@tanstack/react-query"
 import { Search as Icon } from "lucide-react"
 import { type KeyboardEvent, useEffect, useRef, useState } from "react"
@@ -23,7 +23,7 @@ const kinds: Readonly<Record<Found["is"], string>> = {
 
 const hint = "A transaction hash, an address, an id (evt_, del_, whs_, vault_), or a name."
 
-/** The text once the user has stopped typing for a moment. */
+/** The text after the user has stopped typing. */
 const useSettled = (text: string): string => {
   const [settled, setSettled] = useState(text)
   useEffect(() => {
@@ -90,7 +90,7 @@ export const SearchPage = () => {
   )
 }
 
-/** The search of every page, which the keyboard and the side column open. */
+/** The search on every page, opened by keyboard or from the side column. */
 export const SearchDialog = ({ onClose }: { readonly onClose: () => void }) => (
   <Dialog title="Search" open onClose={onClose} wide>
     <Finder close={onClose} />

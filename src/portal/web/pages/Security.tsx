@@ -1,4 +1,4 @@
-/** What signs the user in: the password, backup codes, passkeys. Every change is confirmed with the second factor. */
+/** Sign-in methods: password, backup codes, passkeys. Every change requires the second factor. */
 import { startRegistration } from "@simplewebauthn/browser"
 import { useState } from "react"
 import type { Passkey } from "../../Passkeys.ts"
@@ -85,7 +85,7 @@ export const BackupCodesSection = () => {
     >
       <Confirm
         title="Confirm it's you"
-        text="New codes replace the ones that you have."
+        text="New codes replace your current ones."
         yes="Create new codes"
         open={confirming}
         onClose={() => setConfirming(false)}
@@ -133,7 +133,7 @@ export const PasskeysSection = () => {
     notify("Passkey removed")
   }
   return (
-    <Section title="Passkeys" lead="A passkey signs you in without a password and a code, and confirms changes.">
+    <Section title="Passkeys" lead="A passkey signs you in without password and code, and confirms changes.">
       {passkeys.data === undefined ? (
         passkeys.error === null ? (
           <Loading lines={2} />
@@ -186,7 +186,7 @@ export const PasskeysSection = () => {
         >
           <TextField
             label="Passkey name"
-            hint="For example the device that holds it."
+            hint="For example, the device that stores it."
             maxLength={100}
             required
             value={name}

@@ -1,4 +1,4 @@
-/** Signing in: a password and then a code, a passkey, or the platform's identity provider. */
+/** Sign-in with a password and a code, a passkey, or the identity provider. */
 import { startAuthentication } from "@simplewebauthn/browser"
 import { Fingerprint, LogIn } from "lucide-react"
 import { useState } from "react"
@@ -19,7 +19,7 @@ const viaProvider = async () => {
 
 export interface SignInProps {
   readonly standing: Standing
-  /** Whose session has ended, where one has: their page waits behind this one. */
+  /** The user whose session has expired, if any: their page waits behind this one. */
   readonly ended: User | null
 }
 
@@ -55,7 +55,7 @@ export const SignInPage = ({ ended, standing: { provider } }: SignInProps) => {
   return (
     <SignedOutPage
       title={ended === null ? "Sign in" : "Sign in again"}
-      lead={ended === null ? undefined : "Your session has ended. Sign in, and you go on where you were; what you filled in is kept."}
+      lead={ended === null ? undefined : "Your session has expired. Sign in to continue where you left off; your input is kept."}
     >
       <form className="form" onSubmit={form.submit}>
         <TextField label="E-mail address" type="email" autoComplete="username" required value={email} onValue={setEmail} />

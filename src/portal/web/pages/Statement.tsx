@@ -1,4 +1,4 @@
-/** One statement: the account of a vault's UTC day, how it is sealed, and whether it verifies. */
+/** One statement: a vault's UTC day, its seal, and whether it verifies. */
 import { ChevronLeft, ChevronRight, FileCheck2 } from "lucide-react"
 import { Link, useParams, useSearchParams } from "react-router"
 import type { Statement, StatementLine } from "../../../statements/Statement.ts"
@@ -18,7 +18,7 @@ import { type Column, Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useVerification, Verified } from "../parts/Verified.tsx"
 
-/** The day so many days after another, both as `YYYY-MM-DD`. */
+/** The day after so many days, both as `YYYY-MM-DD`. */
 const dayAfter = (date: string, days: number) => new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
 
 export const StatementPage = () => {
@@ -91,7 +91,7 @@ const Lines = ({ lines }: { readonly lines: ReadonlyArray<StatementLine> }) => {
         list={listOf(lines, ({ asset }) => asset)}
         label="Lines of the statement"
         empty={
-          <Empty icon={FileCheck2} title="Nothing was held and nothing moved">
+          <Empty icon={FileCheck2} title="No balances and no transactions">
             <p>An empty day is sealed, too.</p>
           </Empty>
         }
@@ -129,7 +129,7 @@ const Lines = ({ lines }: { readonly lines: ReadonlyArray<StatementLine> }) => {
   )
 }
 
-/** How the statement is sealed. */
+/** The seal of the statement. */
 const Seal = ({ newest, statement }: { readonly statement: Statement; readonly newest: number }) => {
   const { data } = useVerification(statement)
   const { date, hash, previousHash, revision, sealedAt, vaultId } = statement

@@ -83,7 +83,7 @@ const saidOfChain = (found: ChainVerification): string =>
     ? `Verified: ${found.statements} ${found.statements === 1 ? "statement" : "statements"} in one unbroken chain.`
     : `The chain does not verify: ${found.difference}.`
 
-/** Verifies everything that was ever sealed of the vault, with all revisions. */
+/** Verifies every statement of the vault, with all revisions. */
 const Chain = ({ vaultId }: { readonly vaultId: string }) => {
   const [busy, setBusy] = useState(false)
   const [said, setSaid] = useState("")

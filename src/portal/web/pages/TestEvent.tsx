@@ -1,4 +1,4 @@
-/** Sends a signed test event now, and shows what the endpoint answered. */
+/** Sends a signed test event now, and shows the endpoint's response. */
 import { Send } from "lucide-react"
 import { useState } from "react"
 import type { PingResult } from "../../../webhooks/Webhook.ts"

@@ -1,4 +1,4 @@
-/** A vault's transactions, with the API's filters, which the address keeps. */
+/** A vault's transactions, with the API's filters, kept in the URL. */
 import { ArrowDownLeft, ArrowUpRight, History } from "lucide-react"
 import { Link } from "react-router"
 import type { Transaction } from "../../../vaults/Vault.ts"
@@ -112,7 +112,7 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
   )
 }
 
-/** The sums of every confirmed transaction of the list, by asset: exact, and only where all of them are here. */
+/** Exact sums of all confirmed transactions by asset, shown only if the whole list is loaded. */
 const Sums = ({ rows, symbolOf }: { readonly rows: ReadonlyArray<Transaction>; readonly symbolOf: (asset: string) => string }) => {
   const confirmed = rows.filter(({ status }) => status === "confirmed")
   const assets = [...new Set(confirmed.map(({ asset }) => asset))].sort()

@@ -1,4 +1,4 @@
-/** One vault: balances, transactions, statements and deposit addresses, to read. */
+/** One vault: balances, transactions, statements and deposit addresses. */
 import { QrCode } from "lucide-react"
 import { Tabs } from "radix-ui"
 import { useState } from "react"

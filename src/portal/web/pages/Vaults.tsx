@@ -1,4 +1,4 @@
-/** The vaults that the user sees. */
+/** The vaults that the user can see. */
 import { Vault as Icon } from "lucide-react"
 import { Link } from "react-router"
 import type { Vault } from "../../../vaults/Vault.ts"
@@ -20,7 +20,7 @@ export const VaultsPage = () => {
   return (
     <Page
       title="Vaults"
-      lead="Vaults where you have the Developer role. The portal reads them and changes nothing."
+      lead="Vaults where you have the Developer role. The portal is read-only for vaults."
       actions={<Export name="vaults" source={list.source} />}
     >
       <Table

@@ -1,4 +1,4 @@
-/** One webhook: its health over time, its deliveries, its settings, and what an owner can do with it. */
+/** One webhook: its health over time, its deliveries, its settings, and an owner's actions. */
 import { Tabs } from "radix-ui"
 import { lazy, type ReactNode, Suspense, useState } from "react"
 import { Link, useParams } from "react-router"
@@ -171,12 +171,12 @@ const HealthNumbers = ({ health }: { readonly health: Health }) => {
   )
 }
 
-/** Deliveries whose attempts are looked at. */
+/** Deliveries whose attempts are evaluated. */
 const SAMPLE = 100
 const percentile = (sorted: ReadonlyArray<number>, share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
 
-/** How fast the endpoint answered lately. */
+/** Recent response times of the endpoint. */
 const Latency = ({ webhookId }: { readonly webhookId: string }) => {
   const { data } = useFew<Delivery>(`/v1/webhooks/${webhookId}/deliveries`, SAMPLE, 30_000)
   const latencies = data?.flatMap(({ attempts }) => attempts.map(({ latencyMs }) => latencyMs)).sort((a, b) => a - b) ?? []

@@ -1,4 +1,4 @@
-/** What an owner can do with a webhook: a test event and its settings at hand, the rest in a menu. */
+/** An owner's actions on a webhook: test event and settings as buttons, the rest in a menu. */
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useNavigate } from "react-router"
@@ -49,7 +49,7 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
   const questions = {
     disable: {
       title: `Disable ${name}?`,
-      text: "Nothing is sent to it any more. Pending deliveries will be canceled. Events that happen meanwhile are recorded, but are not sent later by themselves.",
+      text: "Nothing is sent to it any more. Pending deliveries will be canceled. Events are still recorded, but are not sent later automatically.",
       yes: "Disable webhook",
       danger: true,
       act: () => setStatus("DISABLED")

@@ -1,4 +1,4 @@
-/** What follows the creation of a webhook: its secret, once, code that verifies, and a first event. */
+/** The page after the creation of a webhook: its secret, shown once, code that verifies, and a test event. */
 import { Tabs } from "radix-ui"
 import type { CreatedWebhook } from "../../../webhooks/Webhook.ts"
 import { LinkButton } from "../parts/Button.tsx"

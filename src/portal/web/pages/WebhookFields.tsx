@@ -1,4 +1,4 @@
-/** What can be chosen for a webhook. */
+/** The editable properties of a webhook. */
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import type { Surroundings } from "../data.ts"
@@ -6,7 +6,7 @@ import { Code } from "../parts/Code.tsx"
 import { Choices, TextField } from "../parts/Field.tsx"
 import { VaultChoice } from "../parts/VaultChoice.tsx"
 
-/** A webhook as it is being filled in. */
+/** A webhook in the form. */
 export interface Draft {
   readonly url: string
   readonly description: string
@@ -21,7 +21,7 @@ export interface WebhookFieldsProps {
   readonly onDraft: (draft: Draft) => void
   readonly around: Surroundings
   readonly wrong: Readonly<Record<string, string>>
-  /** Whether it is being created: entities and the address for notices are chosen then. */
+  /** Whether it is new: only then can entities and the notification address be chosen. */
   readonly fresh: boolean
 }
 
@@ -31,7 +31,7 @@ const listed = (ports: ReadonlyArray<number>): string =>
 
 export const WebhookFields = ({ around, draft, fresh, onDraft, wrong }: WebhookFieldsProps) => {
   const set = (change: Partial<Draft>) => onDraft({ ...draft, ...change })
-  // A list's sentence stands at its field; what is wrong with one of its members, too.
+  // The message for a list, or for one of its items, is shown at its field.
   const of = (field: string) => Object.entries(wrong).find(([name]) => name === field || name.startsWith(`${field}.`))?.[1]
   return (
     <>
@@ -47,7 +47,7 @@ export const WebhookFields = ({ around, draft, fresh, onDraft, wrong }: WebhookF
       />
       <TextField
         label="Description"
-        hint="Optional. How you recognize this webhook."
+        hint="Optional. A name for this webhook."
         maxLength={1_000}
         value={draft.description}
         onValue={(description) => set({ description })}
@@ -96,7 +96,7 @@ const groups: Readonly<Record<string, string>> = {
   webhook: "Webhooks"
 }
 
-/** Event kinds by what they are about, each with an example of its payload. */
+/** Event kinds by topic, each with an example payload. */
 const KindChoice = ({
   chosen,
   error,
@@ -115,7 +115,7 @@ const KindChoice = ({
         <div key={group}>
           <Choices
             legend={index === 0 ? `Event kinds: ${(groups[group] ?? group).toLowerCase()}` : (groups[group] ?? group)}
-            {...(index === 0 ? { hint: "The webhook receives the kinds that you select and no others.", error } : {})}
+            {...(index === 0 ? { hint: "The webhook receives only the kinds that you select.", error } : {})}
             choices={members.map(({ name, scope, when }) => ({
               value: name,
               label: name,
@@ -131,7 +131,7 @@ const KindChoice = ({
   )
 }
 
-/** What a webhook receives of these kinds, from the API's own description; read when somebody opens it. */
+/** Example payloads of these kinds from the API's own description, loaded when opened. */
 const Examples = ({ kinds }: { readonly kinds: Surroundings["kinds"] }) => {
   const [open, setOpen] = useState(false)
   const { data, error } = useQuery({

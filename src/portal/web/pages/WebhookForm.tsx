@@ -1,4 +1,4 @@
-/** Creating and editing a webhook. */
+/** Creates and edits a webhook. */
 import { useQueryClient } from "@tanstack/react-query"
 import { ShieldAlert } from "lucide-react"
 import { useRef, useState } from "react"
@@ -19,7 +19,7 @@ import { Preview } from "./WebhookPreview.tsx"
 
 const back = ["/webhooks", "Webhooks"] as const
 
-/** A form whose act the service may ask to be confirmed, which it does once nothing else is wrong with it. */
+/** A form whose action may require the second factor; the service asks for it after all other checks. */
 const useConfirmedForm = (act: (confirmation?: Confirmation) => Promise<void>) => {
   const [confirming, setConfirming] = useState(false)
   const form = useForm(async () => {
@@ -75,7 +75,7 @@ const Create = ({
     vaultIds: null,
     notificationEmail: email
   })
-  // A request whose answer was lost is sent again with the same key: there is one webhook, and its secret is shown.
+  // A request whose response was lost is repeated with the same key: there is one webhook, and its secret is shown.
   const once = useRef({ body: "", key: "" })
   const create = async (confirmation?: Confirmation) => {
     const body = JSON.stringify(draft)
@@ -100,7 +100,7 @@ const Create = ({
       </form>
       <Confirm
         title="Confirm it's you"
-        text="Events go to this URL from now on, so confirm your second factor."
+        text="Events will be sent to this URL, so confirm your second factor."
         yes="Create webhook"
         open={confirming}
         onClose={stopConfirming}
@@ -151,7 +151,7 @@ const Edit = ({ around, webhook }: { readonly webhook: Webhook; readonly around:
       </form>
       <Confirm
         title="Confirm it's you"
-        text="Events go to another URL after this change, so confirm your second factor."
+        text="Events will be sent to another URL, so confirm your second factor."
         yes="Save webhook"
         open={confirming}
         onClose={stopConfirming}

@@ -1,4 +1,4 @@
-/** What a webhook that is being filled in would have received in the last 31 days. C-7. */
+/** What the webhook in the form would have received in the last 31 days. C-7. */
 import { useEffect, useState } from "react"
 import { Link } from "react-router"
 import type { WebhookPreview } from "../../../client/webhooks.ts"

@@ -1,4 +1,4 @@
-/** The webhooks that the user sees, with their health. */
+/** The webhooks that the user can see, with their health. */
 import { Webhook as Icon, Plus } from "lucide-react"
 import { Link } from "react-router"
 import type { Health, Webhook } from "../../../webhooks/Webhook.ts"
@@ -24,7 +24,7 @@ export const withoutScheme = (url: string): string => {
   return `${host}${pathname === "/" ? "" : pathname}`
 }
 
-/** What to call a webhook: its description, or its URL where it has none. */
+/** The name of a webhook: its description, or its URL without one. */
 export const webhookName = ({ description, url }: Webhook): string => (description === "" ? withoutScheme(url) : description)
 
 export const WebhooksPage = () => {
@@ -39,7 +39,7 @@ export const WebhooksPage = () => {
       title="Webhooks"
       lead={
         isOwner
-          ? "HTTPS endpoints of yours that receive signed events."
+          ? "Your HTTPS endpoints that receive signed events."
           : "HTTPS endpoints that receive signed events. Owners of your organization manage them."
       }
       actions={

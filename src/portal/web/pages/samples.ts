@@ -1,4 +1,4 @@
-/** Code that verifies a delivery, to paste. Tests run each of them against real deliveries. */
+/** Sample code that verifies a delivery. Tests run each sample against real deliveries. */
 
 const library = `// npm install standardwebhooks
 import { Webhook } from "standardwebhooks"

@@ -7,7 +7,7 @@ import { useNames } from "../data.ts"
 import { Amount } from "./Amount.tsx"
 import { Time } from "./Time.tsx"
 
-/** The data of an envelope; each kind has some of it. */
+/** The fields of an envelope's data; each kind has some of them. */
 export interface EventData {
   readonly vaultId?: string
   readonly transaction?: Transaction
@@ -18,14 +18,14 @@ export interface EventData {
   readonly webhook?: { readonly disabledReason?: string; readonly previousSecretExpiresAt?: string }
 }
 
-/** Assets that events name, whose symbols a list needs. */
+/** Assets in events, whose symbols a list needs. */
 export const assetsOf = (data: ReadonlyArray<EventData | undefined>): ReadonlyArray<string> =>
   data.flatMap((one) => one?.transaction?.asset ?? [])
 
 export interface AboutProps {
   readonly data: EventData | undefined
   readonly symbolOf: (asset: string) => string
-  /** Whether the vault is named, too; not where the whole page is about it. */
+  /** Whether to name the vault; not on a page that is all about it. */
   readonly vault?: boolean
 }
 

@@ -1,7 +1,7 @@
-/** Amounts: grouped thousands, decimals one below the other, every digit in the title or on demand. Never a float. */
+/** Amounts: grouped thousands, aligned decimals, every digit in the title or on demand. Never a float. */
 import { useSyncExternalStore } from "react"
 
-/** Decimals that a table shows unless every digit is asked for. */
+/** Decimals in a table, unless every digit is shown. */
 const SHORT = 8
 const DIGITS = "custody.digits"
 
@@ -38,7 +38,7 @@ export const grouped = (amount: string): string => {
 /** Whether an amount is zero, whatever its decimals. */
 export const isZero = (amount: string): boolean => !/[1-9]/.test(amount)
 
-/** The decimals that a column of amounts needs, so that their points are one below the other. */
+/** The decimals of a column of amounts, so that their points are aligned. */
 export const placesOf = (amounts: ReadonlyArray<string>, everyDigit: boolean): number =>
   Math.min(everyDigit ? 99 : SHORT, Math.max(0, ...amounts.map((amount) => split(amount)[1].length)))
 
@@ -61,11 +61,11 @@ export const sum = (amounts: ReadonlyArray<string>): string => {
 
 export interface AmountProps {
   readonly amount: string
-  /** Absent where the row says what it is of. */
+  /** Absent if the row names the asset. */
   readonly symbol?: string
-  /** Decimals of the column that it is in; its own when absent. */
+  /** Decimals of its column; default: its own. */
   readonly places?: number
-  /** Before the digits: what came in, what went out. */
+  /** Sign before the digits: inbound or outbound. */
   readonly sign?: "+" | "−"
 }
 

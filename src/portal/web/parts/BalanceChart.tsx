@@ -1,10 +1,10 @@
-/** A balance over time, drawn by uPlot as steps: it holds from one record to the next. The page's table has the exact amounts. */
+/** A chart of a balance over time as steps: it holds from one record to the next. The page's table has the exact amounts. */
 import uPlot from "uplot"
 import { grouped } from "./Amount.tsx"
 import { axis, HEIGHT, resolved, usePlot } from "./plot.ts"
 import { exactly } from "./Time.tsx"
 
-/** A balance from a time on. */
+/** A balance since a time. */
 export interface Step {
   readonly at: string
   readonly amount: string
@@ -54,7 +54,7 @@ const draw = (place: HTMLElement, { steps, symbol }: Balances, utc: boolean): uP
         }
       ]
     },
-    // Drawn as floating point, which is exact enough for pixels.
+    // Floating point is exact enough for pixels.
     [times, steps.map(({ amount }) => Number(amount))],
     place
   )

@@ -1,4 +1,4 @@
-/** The portal's name and logo, as the deployment set them. */
+/** The deployment's portal name and logo. */
 const meta = document.querySelector<HTMLMetaElement>('meta[name="portal"]')
 
 /** The portal's name. */

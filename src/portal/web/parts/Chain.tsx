@@ -1,4 +1,4 @@
-/** What is on a chain: hashes and addresses, short, to copy whole, with a link to a block explorer where one is known. */
+/** Hashes and addresses: shortened, copied in full, with a link to a block explorer if one is known. */
 import { ExternalLink } from "lucide-react"
 import { networkName, short } from "../chains.ts"
 import { useSurroundings } from "../data.ts"
@@ -37,5 +37,5 @@ export const OnChain = ({ is, network, text, whole = false }: OnChainProps) => {
   )
 }
 
-/** A network by the name that people use; the API's own is in the title. */
+/** A network by its display name; the API's name is in the title. */
 export const Network = ({ name }: { readonly name: string }) => <span title={name}>{networkName(name)}</span>

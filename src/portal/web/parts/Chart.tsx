@@ -1,10 +1,10 @@
-/** Deliveries over time, drawn by uPlot and written as a table for whoever cannot see the drawing. */
+/** A chart of deliveries over time, with a table for people who cannot see it. */
 import uPlot from "uplot"
 import type { Traffic } from "../../Overview.ts"
 import { axis, HEIGHT, resolved, usePlot } from "./plot.ts"
 import { exactly, useZone } from "./Time.tsx"
 
-/** Bars stand on each other: what is drawn behind is the sum. */
+/** Bars are stacked: the one behind is drawn as the sum. */
 const draw = (place: HTMLElement, { delivered, failed, from, stepSeconds }: Traffic, utc: boolean): uPlot => {
   const start = Date.parse(from) / 1_000
   const bars = uPlot.paths.bars?.({ size: [0.7, 28], align: 1 })

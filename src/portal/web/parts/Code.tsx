@@ -1,11 +1,11 @@
-/** Text as it is, to read and to copy. */
+/** Preformatted text, with a copy button. */
 import { useId } from "react"
 import { CopyButton } from "./Copy.tsx"
 
 export interface CodeProps {
   readonly text: string
   readonly title: string
-  /** Lines are not broken: what is too long is scrolled to. */
+  /** Lines are not wrapped; long ones scroll. */
   readonly asItIs?: boolean
 }
 
@@ -27,7 +27,7 @@ export const Code = ({ asItIs = false, text, title }: CodeProps) => {
   )
 }
 
-/** JSON text with its members on lines of their own; the text itself where it is none. Digits and order stay as they are. */
+/** JSON text with one member per line; other text unchanged. Digits and order stay the same. */
 export const laidOut = (json: string): string => {
   let out = "",
     depth = 0

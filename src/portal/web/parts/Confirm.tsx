@@ -1,4 +1,4 @@
-/** Confirming the second factor again, for one act: a code of the authenticator, a backup code, or a passkey. */
+/** Asks for the second factor for one action: a code of the authenticator, a backup code, or a passkey. */
 import { startAuthentication } from "@simplewebauthn/browser"
 import { useQuery } from "@tanstack/react-query"
 import { Fingerprint } from "lucide-react"
@@ -10,7 +10,7 @@ import { Dialog } from "./Dialog.tsx"
 import { TextField } from "./Field.tsx"
 import { Trouble } from "./States.tsx"
 
-/** What an act sends along. */
+/** Proof of the second factor. */
 export interface Confirmation {
   readonly code?: string
   readonly passkey?: unknown
@@ -22,7 +22,7 @@ export interface ConfirmProps {
   readonly yes: string
   readonly open: boolean
   readonly onClose: () => void
-  /** Does what was confirmed; what it throws is shown, unless it is not about the confirmation. */
+  /** Runs the confirmed action; its error is shown here unless it is not about the confirmation. */
   readonly act: (confirmation: Confirmation) => Promise<unknown>
 }
 

@@ -1,4 +1,4 @@
-/** Texts that are there to be copied. */
+/** Text with a copy button. */
 import { Check, Copy as CopyIcon } from "lucide-react"
 import { useState } from "react"
 import { notify } from "./Notices.tsx"
@@ -9,7 +9,7 @@ const copy = async (text: string, what: string): Promise<boolean> => {
     notify(`${what} copied`)
     return true
   } catch {
-    notify("The browser did not let it be copied. Select the text and copy it.")
+    notify("The browser blocked copying. Select the text and copy it.")
     return false
   }
 }
@@ -35,7 +35,7 @@ export const CopyButton = ({ label, text, what }: { readonly text: string; reado
   )
 }
 
-/** An id, a hash, an address: whole where there is room, its middle left out where there is not, copied whole. */
+/** An id, hash or address: in full if there is room, otherwise without its middle; always copied in full. */
 export const Id = ({ text, what, whole = false }: { readonly text: string; readonly what: string; readonly whole?: boolean }) => (
   <span className="id">
     <code title={text}>{whole || text.length <= 24 ? text : `${text.slice(0, 12)}…${text.slice(-8)}`}</code>

@@ -1,11 +1,11 @@
-/** Dialogs: for something small to fill in, and for a question before something that cannot be undone. */
+/** Dialogs: for small forms, and to confirm actions that cannot be undone. */
 import { X } from "lucide-react"
 import { AlertDialog as Alert, Dialog as Radix } from "radix-ui"
 import { type ReactNode, useRef, useState } from "react"
 import { Button } from "./Button.tsx"
 import { Trouble } from "./States.tsx"
 
-/** Gives the focus back to what had it when the dialog opened. */
+/** Returns the focus to the element that had it when the dialog opened. */
 const useFocusBack = (open: boolean) => {
   const before = useRef<Element | null>(null)
   if (open && before.current === null) before.current = document.activeElement
@@ -51,7 +51,7 @@ export const Dialog = ({ children, lead, onClose, open, title, wide = false }: D
 export interface QuestionProps {
   readonly title: string
   readonly text: ReactNode
-  /** What the button that does it says. */
+  /** Label of the confirming button. */
   readonly yes: string
   readonly danger?: boolean
   readonly open: boolean
@@ -59,7 +59,7 @@ export interface QuestionProps {
   readonly act: () => Promise<unknown>
 }
 
-/** A question before an act; it stays open when the act failed. */
+/** A confirmation; it stays open if the action failed. */
 export const Question = ({ act, danger = false, onClose, open, text, title, yes }: QuestionProps) => {
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>(null)
@@ -98,7 +98,7 @@ export const Question = ({ act, danger = false, onClose, open, text, title, yes 
   )
 }
 
-/** A button that asks before it acts. */
+/** A button with a confirmation. */
 export const Ask = ({
   kind = "plain",
   label,

@@ -1,4 +1,4 @@
-/** Buttons that save what a page shows as a file: a list, an export of the API, a text. */
+/** Download buttons: for a list, an export of the API, a text. */
 import { Download } from "lucide-react"
 import { useState } from "react"
 import { ApiProblem, addressOf, getHead, saidOf } from "../api.ts"
@@ -21,7 +21,7 @@ const saveText = (name: string, type: string, text: string) => {
 
 const dated = (name: string) => `${name}-${new Date().toISOString().slice(0, 10)}`
 
-/** A button that saves something, is busy meanwhile, and says what came of it. */
+/** A button that downloads something, is busy meanwhile, and reports the result. */
 const Save = ({ label, save }: { readonly label: string; readonly save: () => Promise<string> }) => {
   const [busy, setBusy] = useState(false)
   const press = async () => {
@@ -42,7 +42,7 @@ const Save = ({ label, save }: { readonly label: string; readonly save: () => Pr
   )
 }
 
-/** Saves a whole list as CSV, whatever of it is shown. */
+/** Downloads a whole list as CSV, however much of it is shown. */
 export const Export = ({ name, source }: { readonly name: string; readonly source: string }) => (
   <Save
     label="Export CSV"
@@ -54,7 +54,7 @@ export const Export = ({ name, source }: { readonly name: string; readonly sourc
   />
 )
 
-/** Saves one answer as it is. */
+/** Downloads one response unchanged. */
 export const SaveText = ({
   label,
   name,
@@ -76,11 +76,11 @@ export const SaveText = ({
 )
 
 const refusals: Readonly<Record<number, string>> = {
-  422: "More transactions match than an export may have. Narrow the filters.",
-  429: "Two exports are running already. Try again when one is done."
+  422: "Too many transactions match. Narrow the filters.",
+  429: "Two exports are already running. Try again when one has finished."
 }
 
-/** Lets the browser load an export of the API, as long as it may be: `source` is its path and query without the format. */
+/** Lets the browser download an export of the API: `source` is its path and query without the format. */
 export const ExportFile = ({
   format,
   label,
@@ -97,7 +97,7 @@ export const ExportFile = ({
     save={async () => {
       const path = `${source}format=${format}`
       try {
-        // An answer without a body says only by its status what is wrong.
+        // A response without a body has only its status.
         await getHead(path)
       } catch (error) {
         const said = error instanceof ApiProblem ? refusals[error.status] : undefined
@@ -105,7 +105,7 @@ export const ExportFile = ({
         return said
       }
       load(`${dated(name)}.${format}`, addressOf(path))
-      return "The download has begun"
+      return "Download started"
     }}
   />
 )

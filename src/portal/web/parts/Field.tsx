@@ -1,4 +1,4 @@
-/** Fields of forms: a label, the control, a hint, and what is wrong with it. */
+/** Form fields: label, control, hint and error. */
 import { type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes, type TextareaHTMLAttributes, useId } from "react"
 
 interface Common {
@@ -13,7 +13,7 @@ interface Described {
   readonly "aria-invalid": boolean | undefined
 }
 
-/** The elements that describe a control: its hint, and what is wrong with it. */
+/** The elements that describe a control: its hint and its error. */
 const descriptionOf = (id: string, hint: ReactNode, error: string | undefined) =>
   [...(hint === undefined ? [] : [`${id}-hint`]), ...(error === undefined ? [] : [`${id}-error`])].join(" ") || undefined
 
@@ -97,7 +97,7 @@ export interface ChoicesProps {
   readonly children?: ReactNode
 }
 
-/** Boxes to tick, or one of several. `children` stands before them. */
+/** Checkboxes or radio buttons. `children` come first. */
 export const Choices = ({ children, chosen, choices, error, hint, legend, onChosen, type = "checkbox" }: ChoicesProps) => {
   const id = useId()
   const toggle = (value: string) =>
@@ -131,7 +131,7 @@ export const Choices = ({ children, chosen, choices, error, hint, legend, onChos
   )
 }
 
-/** A box to tick that changes what is shown at once. */
+/** A checkbox that takes effect immediately. */
 export const Toggle = ({
   checked,
   label,

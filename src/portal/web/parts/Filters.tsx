@@ -1,4 +1,4 @@
-/** Filters of a list, kept in the address: a reload, a link and the way back show the same rows. */
+/** Filters of a list, kept in the URL: a reload, a link and the back button show the same rows. */
 import type { ReactNode } from "react"
 import { useSearchParams } from "react-router"
 import { Button } from "./Button.tsx"
@@ -11,10 +11,10 @@ export interface FilterState<N extends string> {
   readonly clear: () => void
 }
 
-/** The filters of these names; other parts of the address stay as they are. */
+/** The filters with these names; other parts of the URL stay unchanged. */
 export const useFilters = <N extends string>(names: ReadonlyArray<N>): FilterState<N> => {
   const [search, setSearch] = useSearchParams()
-  // Every name has a value: an absent one is empty.
+  // Every name has a value: empty if absent.
   const values = Object.fromEntries(names.map((name) => [name, search.get(name) ?? ""])) as Readonly<Record<N, string>>
   const set = (change: Partial<Readonly<Record<string, string>>>) =>
     setSearch(
@@ -44,5 +44,5 @@ export const Filters = <N extends string>({ children, filters }: { readonly filt
   </div>
 )
 
-/** What a browser's field for date and time holds, in the browser's zone, as the API takes it. */
+/** The value of the browser's date-time field, in the browser's zone, as the API expects it. */
 export const utc = (local: string): string => (local === "" || Number.isNaN(Date.parse(local)) ? "" : new Date(local).toISOString())

@@ -1,4 +1,4 @@
-/** What is done rarely, behind one button. */
+/** A menu of rare actions behind one button. */
 import { MoreHorizontal } from "lucide-react"
 import { type KeyboardEvent, useCallback, useEffect, useRef } from "react"
 
@@ -35,7 +35,7 @@ export const Menu = ({ items, label }: { readonly label: string; readonly items:
             type="button"
             className={danger === true ? "danger" : undefined}
             onClick={() => {
-              // The focus goes back to the button of the menu, and a dialog that opens returns it there.
+              // The focus returns to the menu's button, also when a dialog closes.
               place.current?.querySelector("summary")?.focus()
               close()
               act()

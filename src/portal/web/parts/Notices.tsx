@@ -1,4 +1,4 @@
-/** Short notices of what was done, read out and shown for a few seconds. */
+/** Short notices of completed actions, announced to screen readers and shown for a few seconds. */
 import { useSyncExternalStore } from "react"
 import { saidOf } from "../api.ts"
 
@@ -15,14 +15,14 @@ const set = (value: ReadonlyArray<Notice>) => {
   for (const listener of listeners) listener()
 }
 
-/** Says what was done. */
+/** Shows a notice. */
 export const notify = (text: string): void => {
   const id = next++
   set([...notices.slice(-2), { id, text }])
   setTimeout(() => set(notices.filter((one) => one.id !== id)), 4_000)
 }
 
-/** What a button does at once; that it could not is said here, too. */
+/** Runs a button's action; a failure is shown here too. */
 export const attempt = (act: () => Promise<unknown>) => () => {
   act().catch((error: unknown) => notify(saidOf(error)))
 }

@@ -1,4 +1,4 @@
-/** The head of a page: where it is, what it is, and what can be done with it. Sets the document's title. */
+/** The header of a page: breadcrumbs, title and actions. Sets the document's title. */
 import { ChevronLeft } from "lucide-react"
 import { type ReactNode, useEffect } from "react"
 import { Link } from "react-router"
@@ -6,7 +6,7 @@ import { portalName } from "./Brand.tsx"
 
 export interface PageProps {
   readonly title: string
-  /** Shown in the place of the title where it needs more than text. */
+  /** Replaces the title if it needs more than text. */
   readonly heading?: ReactNode
   readonly lead?: ReactNode
   readonly back?: readonly [to: string, label: string]
@@ -41,7 +41,7 @@ export const Page = ({ actions, back, children, heading, lead, title }: PageProp
   )
 }
 
-/** A part of a page under a heading of its own. */
+/** A section of a page with a heading. */
 export const Section = ({
   actions,
   children,

@@ -1,4 +1,4 @@
-/** Lists of things, a page at a time, and what waits to be shown in them. */
+/** Paginated lists, and their new rows. */
 import { ArrowUp } from "lucide-react"
 import type { ReactNode } from "react"
 import type { List } from "../list.ts"
@@ -12,13 +12,13 @@ export interface RowsProps<A> {
   readonly empty: ReactNode
 }
 
-/** What stands in the place of a list that has no rows: it is loading, it failed, it is empty. */
+/** Placeholder of a list without rows: loading, failed or empty. */
 export const Waiting = <A,>({ empty, list }: { readonly list: List<A>; readonly empty: ReactNode }) => {
   if (list.rows !== undefined) return empty
   return list.error === null ? <Loading /> : <Failure error={list.error} retry={() => list.refetch()} />
 }
 
-/** Rows that came, to be shown by a press: until then nothing moves. */
+/** New rows, shown on request, so that nothing moves before. */
 export const News = <A,>({ list: { added, gone, takeIn } }: { readonly list: List<A> }) => {
   const parts = [...(added > 0 ? [`${added} new`] : []), ...(gone.size > 0 ? [`${gone.size} changed`] : [])]
   return (

@@ -1,4 +1,4 @@
-/** A secret in the one moment in which it can be seen. */
+/** A secret, shown only once. */
 import { TriangleAlert } from "lucide-react"
 import type { ReactNode } from "react"
 import { CopyButton } from "./Copy.tsx"

@@ -1,4 +1,4 @@
-/** A page that asks who is there: one thing to do, in the middle. */
+/** A page for signing in: one step, centered. */
 import type { ReactNode } from "react"
 import { Brand } from "./Brand.tsx"
 import { useTitle } from "./Page.tsx"

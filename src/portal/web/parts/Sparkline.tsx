@@ -1,4 +1,4 @@
-/** A day of deliveries in a few strokes; the numbers are beside it. */
+/** A sparkline of a day of deliveries; the numbers are beside it. */
 import type { Traffic } from "../../Overview.ts"
 
 const WIDTH = 96,

@@ -1,4 +1,4 @@
-/** What a page says while it cannot be brought up to date. */
+/** The notice of a page that cannot be refreshed. */
 import { useQueryClient } from "@tanstack/react-query"
 import { CloudOff } from "lucide-react"
 import { type ReactNode, useSyncExternalStore } from "react"
@@ -6,7 +6,7 @@ import { mayHelp } from "../data.ts"
 import { SESSION } from "../session.ts"
 import { exactly, useZone } from "./Time.tsx"
 
-/** Since when what is shown was not updated: the oldest answer among the queries of the page whose last try failed; 0 when none did. */
+/** When the page was last updated: the oldest response among queries whose last request failed; 0 if none did. */
 const useStaleSince = (): number => {
   const cache = useQueryClient().getQueryCache()
   return useSyncExternalStore(
@@ -25,7 +25,7 @@ const useStaleSince = (): number => {
   )
 }
 
-/** Wraps a page: while it is out of date it says so, and states lose their colour. */
+/** Wraps a page: while it is stale it says so, and states lose their color. */
 export const Freshness = ({ children }: { readonly children: ReactNode }) => {
   const since = useStaleSince()
   const [zone] = useZone()

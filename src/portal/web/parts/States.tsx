@@ -1,11 +1,11 @@
-/** What a page shows while it has nothing to show: loading, empty, failed. */
+/** States of a page without content: loading, empty, failed. */
 import { CircleAlert, type LucideIcon } from "lucide-react"
 import type { ReactNode } from "react"
 import { ApiProblem, saidOf } from "../api.ts"
 import { mayHelp } from "../data.ts"
 import { Button } from "./Button.tsx"
 
-/** Grey lines in the place of what is on its way. */
+/** Gray lines while content loads. */
 export const Loading = ({ lines = 4 }: { readonly lines?: number }) => (
   <div className="loading" role="status">
     <span className="unseen">Loading…</span>
@@ -16,7 +16,7 @@ export const Loading = ({ lines = 4 }: { readonly lines?: number }) => (
   </div>
 )
 
-/** There is nothing here, and what to do about it. */
+/** Empty, and what to do about it. */
 export const Empty = ({
   children,
   icon: Icon,
@@ -33,17 +33,17 @@ export const Empty = ({
   </div>
 )
 
-/** It could not be shown, why, and another try where one may help. */
+/** Failed, why, and a retry if one may help. */
 export const Failure = ({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) => (
   <div className="empty" role="alert">
     <CircleAlert aria-hidden size={28} strokeWidth={1.5} />
-    <h2>{error instanceof ApiProblem && error.status === 404 ? "Not found" : "This could not be shown"}</h2>
+    <h2>{error instanceof ApiProblem && error.status === 404 ? "Not found" : "This could not be loaded"}</h2>
     <p>{saidOf(error)}</p>
     {retry === undefined || !mayHelp(error) ? null : <Button onClick={retry}>Try again</Button>}
   </div>
 )
 
-/** A failure beside what it is about. */
+/** An error beside what it is about. */
 export const Trouble = ({ error }: { readonly error: unknown }) =>
   error == null ? null : (
     <p className="trouble" role="alert">

@@ -1,4 +1,4 @@
-/** A state as a word with a colour of its kind; the colour alone says nothing. */
+/** A state as a word in a color; the color alone carries no meaning. */
 export type Tone = "good" | "bad" | "wait" | "idle"
 
 export const Status = ({ children, tone }: { readonly tone: Tone; readonly children: string }) => (
@@ -27,7 +27,7 @@ const tones: Readonly<Record<string, Tone>> = {
   dropped: "idle"
 }
 
-/** A state as the API names it: `DELIVERED` reads “Delivered”. */
+/** A state of the API for display: `DELIVERED` reads “Delivered”. */
 export const State = ({ value }: { readonly value: string }) => <Status tone={tones[value] ?? "idle"}>{wordOf(value)}</Status>
 
 /** A state of the API as a word. */
@@ -45,7 +45,7 @@ const failures: Readonly<Record<string, string>> = {
   interrupted: "Interrupted"
 }
 
-/** How an attempt ended: the answer's status where there was one, otherwise what went wrong. */
+/** The outcome of an attempt: the status of the response, or what went wrong. */
 export const Result = ({ httpStatus, result }: { readonly result: string; readonly httpStatus: number }) => (
   <Status tone={result === "2xx" ? "good" : "bad"}>{httpStatus > 0 ? `HTTP ${httpStatus}` : (failures[result] ?? result)}</Status>
 )

@@ -1,6 +1,6 @@
 /**
- * Tables: real columns on wide pages, a card for each row on narrow ones. Sorted by a column only where every row is
- * here, because the API's order is the only true one otherwise.
+ * Tables: columns on wide pages, a card per row on narrow ones. Sorting by a column is possible only if every row is
+ * loaded; otherwise the API's order applies.
  */
 import { ArrowDown, ArrowUp } from "lucide-react"
 import { type ReactNode, useState } from "react"
@@ -11,13 +11,13 @@ export interface Column<A> {
   readonly label: string
   readonly cell: (row: A) => ReactNode
   readonly align?: "right"
-  /** The first column names its row. */
+  /** The first column is the row's header. */
   readonly heads?: boolean
-  /** Left out where there is less room; cards have every column. */
+  /** Hidden if there is less room; cards have every column. */
   readonly from?: "medium" | "wide"
   /** How to sort by it. */
   readonly compare?: (a: A, b: A) => number
-  /** What stands in a card before the value; the label when absent, nothing when "". */
+  /** Label in a card; default: the column's label, none if "". */
   readonly card?: string
 }
 
@@ -26,7 +26,7 @@ export interface TableProps<A> {
   readonly label: string
   readonly columns: ReadonlyArray<Column<A>>
   readonly empty: ReactNode
-  /** Rows to show of those that were read; all when absent. */
+  /** Rows to show; default: all. */
   readonly only?: (row: A) => boolean
   readonly foot?: (rows: ReadonlyArray<A>) => ReactNode
 }

@@ -1,6 +1,6 @@
 /**
- * Times as people read them, always with their zone, in UTC or in the browser's zone as the user chose; seconds and the
- * exact text are in the title. All of a page's relative times follow one clock, so that they agree with each other.
+ * Times with their zone, in UTC or in the browser's zone as the user chose; seconds and the exact text are in the title.
+ * All relative times of a page use one clock, so that they agree.
  */
 import { useSyncExternalStore } from "react"
 
@@ -58,7 +58,7 @@ const subscribe = (tick: () => void) => {
   return () => ticks.delete(tick)
 }
 
-/** The page's clock in milliseconds, in steps of so many of them. */
+/** The page's clock in ms, in steps. */
 export const useNow = (every: number): number => useSyncExternalStore(subscribe, () => now - (now % every))
 
 /** “3 min. ago”, “in 2 hr.” */
@@ -70,7 +70,7 @@ const distance = (ms: number): string => {
 
 export interface TimeProps {
   readonly at: string
-  /** `exact`: date and time to the minute; `day`: the date; `ago`: how far it is away. */
+  /** `exact`: date and time to the minute; `day`: the date; `ago`: relative time. */
   readonly as?: "exact" | "day" | "ago"
 }
 
@@ -93,7 +93,7 @@ export const Time = ({ as = "exact", at }: TimeProps) => {
 
 const two = (value: number) => String(value).padStart(2, "0")
 
-/** What is left until a time, to the second. */
+/** Time left, to the second. */
 export const Countdown = ({ until }: { readonly until: string }) => {
   const left = Math.max(0, Math.ceil((Date.parse(until) - useNow(1_000)) / 1_000))
   return (
@@ -103,12 +103,12 @@ export const Countdown = ({ until }: { readonly until: string }) => {
   )
 }
 
-/** What is left until a time in its largest units: “23 h”, “12 days”. */
+/** Time left in its largest units: “23 h”, “12 days”. */
 export const left = (until: string, from: number): string => {
   const ms = Math.max(0, Date.parse(until) - from)
   const [days, hours, minutes] = [Math.floor(ms / 86_400_000), Math.floor(ms / 3_600_000), Math.floor(ms / 60_000)]
   return days >= 2 ? `${days} days` : hours >= 1 ? `${hours} h` : `${minutes} min`
 }
 
-/** Milliseconds as people say them. */
+/** Milliseconds for people. */
 export const took = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`)

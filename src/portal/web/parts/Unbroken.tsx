@@ -1,4 +1,4 @@
-/** Shows what went wrong in the place of a page that could not be loaded or drawn; the next page is tried anew. */
+/** Shows the error of a page that could not be loaded or rendered; the next page is tried again. */
 import { Component, type ReactNode } from "react"
 import { useLocation } from "react-router"
 import { Failure } from "./States.tsx"
@@ -10,10 +10,10 @@ class Boundary extends Component<{ readonly children: ReactNode }, { readonly er
   }
   override render() {
     if (this.state.error === null) return this.props.children
-    // The browser keeps the failure of a file until the document is loaded again.
+    // The browser caches the failure until the document is reloaded.
     return (
       <div className="page">
-        <Failure error={new Error("This page could not be loaded. The service may be away.")} retry={() => location.reload()} />
+        <Failure error={new Error("This page could not be loaded. The service may be unavailable.")} retry={() => location.reload()} />
       </div>
     )
   }

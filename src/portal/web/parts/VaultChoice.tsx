@@ -1,4 +1,4 @@
-/** Choosing vaults: all of them, or some by name. */
+/** A choice of vaults: all of them, or some by name. */
 import { useState } from "react"
 import type { Surroundings } from "../data.ts"
 import { Choices, TextField } from "./Field.tsx"
@@ -14,7 +14,7 @@ export interface VaultChoiceProps {
   readonly error?: string | undefined
 }
 
-/** More than so many are searched through by name. */
+/** Above this number there is a search field. */
 const SEARCHED = 8
 
 export const VaultChoice = ({ all, chosen, error, legend, onChosen, some, vaults }: VaultChoiceProps) => {
@@ -23,7 +23,7 @@ export const VaultChoice = ({ all, chosen, error, legend, onChosen, some, vaults
   const known = new Set(vaults.map(({ id }) => id))
   const listed = [
     ...vaults,
-    // What was chosen before and is out of reach now can still be taken away.
+    // A vault that is no longer accessible can still be removed.
     ...(chosen ?? []).filter((id) => !known.has(id)).map((id) => ({ id, name: id, networks: [] }))
   ]
   const shown = listed.filter(({ id, name }) => wanted === "" || `${name} ${id}`.toLowerCase().includes(wanted))

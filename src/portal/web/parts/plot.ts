@@ -1,4 +1,7 @@
-/** What every chart has: drawn by uPlot into an element, again when the colour scheme or the zone of times changes, as wide as its place. */
+/**
+ * The base of every chart: drawn by uPlot into an element, redrawn when the color scheme or time zone changes, as wide as
+ * its container.
+ */
 import { type RefObject, useEffect, useRef } from "react"
 import type uPlot from "uplot"
 import { useZone } from "./Time.tsx"
@@ -8,7 +11,7 @@ export const HEIGHT = 220
 
 const color = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
-/** A colour that depends on the colour scheme, as the canvas takes it. */
+/** A color that depends on the color scheme, for the canvas. */
 export const resolved = (name: string): string => {
   const probe = document.createElement("i")
   probe.style.color = color(name)
@@ -18,7 +21,7 @@ export const resolved = (name: string): string => {
   return value
 }
 
-/** How axes look. */
+/** Style of axes. */
 export const axis = (): uPlot.Axis => ({
   stroke: resolved("--soft"),
   grid: { stroke: resolved("--line"), width: 1 },

@@ -1,7 +1,7 @@
-/** Which tab of a page is open, kept in the address. */
+/** The open tab of a page, kept in the URL. */
 import { useSearchParams } from "react-router"
 
-/** The open tab of these, the first where the address names none of them. Filters belong to one tab and go with it. */
+/** The open tab, the first if the URL names none. Filters belong to one tab and are dropped with it. */
 export const useTab = (names: ReadonlyArray<string>): readonly [string, (name: string) => void] => {
   const [search, setSearch] = useSearchParams()
   const wanted = search.get("show") ?? ""
