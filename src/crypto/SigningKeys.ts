@@ -9,7 +9,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Redacted } from "effect"
 import { CompactSign, calculateJwkThumbprint } from "jose"
 import { Settings } from "../settings/Settings.ts"
-import { MasterKey } from "./MasterKey.ts"
+import { MasterKey, type Sealing } from "./MasterKey.ts"
 
 /** A public key as a JSON Web Key (RFC 8037). `kid` is the key's SHA-256 thumbprint (RFC 7638). */
 export interface SigningJwk {
@@ -41,13 +41,18 @@ const xOf = (key: KeyObject): string => {
 
 const jwkOf = (kid: string, x: string): SigningJwk => ({ kty: "OKP", crv: "Ed25519", alg: "EdDSA", use: "sig", kid, x })
 
+const kidOfX = (x: string) => Effect.promise(() => calculateJwkThumbprint({ kty: "OKP", crv: "Ed25519", x }))
+
+/** The `kid` of the signing key that is derived from a master key. */
+export const kidOf = (master: Sealing): Effect.Effect<string> => kidOfX(xOf(privateKeyOf(Redacted.value(master.keyOf("signing")))))
+
 export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningKeys", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { portalBaseUrl } = yield* Settings
     const key = privateKeyOf(Redacted.value((yield* MasterKey).keyOf("signing")))
     const x = xOf(key)
-    const kid = yield* Effect.promise(() => calculateJwkThumbprint({ kty: "OKP", crv: "Ed25519", x }))
+    const kid = yield* kidOfX(x)
 
     let stored = false
     /** Stores the public key, once per process. */

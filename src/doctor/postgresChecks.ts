@@ -1,8 +1,8 @@
-/** The doctor's checks of Postgres: connection, version, clock, schema, and whether the master key decrypts stored secrets. */
+/** The doctor's checks of Postgres: connection, version, clock, schema, signatures, and whether the master key decrypts stored secrets. */
 import * as fs from "node:fs"
 import { SqlClient } from "@effect/sql"
 import { Cause, Duration, Effect, Exit, Redacted } from "effect"
-import { sealing } from "../crypto/MasterKey.ts"
+import { type Sealing, sealing } from "../crypto/MasterKey.ts"
 import * as Database from "../database/Database.ts"
 import * as Migrations from "../database/Migrations.ts"
 import { DataDir } from "../embedded/DataDir.ts"
@@ -10,6 +10,7 @@ import { livePid } from "../embedded/Process.ts"
 import { Settings } from "../settings/Settings.ts"
 import { open } from "../webhooks/signingSecret.ts"
 import { type Finding, fault, notice, well, why } from "./Finding.ts"
+import { statementChecks } from "./statementChecks.ts"
 
 /** Oldest supported version of Postgres. */
 const OLDEST = 15
@@ -69,9 +70,8 @@ const masterKey = Effect.gen(function* () {
   return fs.existsSync(file) ? sealing(Buffer.from(fs.readFileSync(file, "utf8").trim(), "base64"), previous) : undefined
 })
 
-const sealed = Effect.gen(function* () {
+const sealed = Effect.fnUntraced(function* (master: Sealing | undefined) {
   const sql = yield* SqlClient.SqlClient
-  const master = yield* masterKey
   const rows = yield* sql<{ webhookId: string; ciphertext: Buffer }>`
     SELECT webhook_id AS "webhookId", ciphertext FROM webhook_secrets ORDER BY id DESC LIMIT ${TRIED}`
   if (master === undefined) {
@@ -102,7 +102,9 @@ const sealed = Effect.gen(function* () {
 const answering = Effect.gen(function* () {
   const found = yield* version
   const { complete, finding } = yield* schema
-  return [...found, finding, ...(complete ? [yield* sealed] : [])]
+  if (!complete) return [...found, finding]
+  const master = yield* masterKey
+  return [...found, finding, yield* sealed(master), ...(yield* statementChecks(master))]
 })
 
 /** The URL of Postgres; undefined if the embedded one is not running. */

@@ -28,6 +28,8 @@ export interface Readiness {
   readonly oldestOverdueSeconds: number | null
   /** Age of the oldest unsent operational notice in seconds, 0 if there is none. */
   readonly oldestUnsentNoticeSeconds: number | null
+  /** For how long the oldest unsealed statement has been due in seconds, 0 if none is due. */
+  readonly oldestOverdueStatementSeconds: number | null
 }
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
@@ -154,13 +156,24 @@ const oldestUnsentNotice = Metric.gauge("custody_oldest_unsent_notice_seconds", 
   description: "Age of the oldest unsent operational notice; NaN while Postgres is unavailable"
 })
 
+const oldestOverdueStatement = Metric.gauge("custody_oldest_overdue_statement_seconds", {
+  description: "How long the oldest unsealed statement has been due; NaN while Postgres is unavailable"
+})
+
 /** Exports readiness as metrics. */
-const measure = ({ dependencies, oldestOverdueSeconds, oldestUndispatchedSeconds, oldestUnsentNoticeSeconds }: Readiness) =>
+const measure = ({
+  dependencies,
+  oldestOverdueSeconds,
+  oldestOverdueStatementSeconds,
+  oldestUndispatchedSeconds,
+  oldestUnsentNoticeSeconds
+}: Readiness) =>
   Effect.all([
     Effect.forEach(Object.entries(dependencies), ([name, fault]) => Metric.set(dependencyUp(name), fault === null ? 1 : 0)),
     Metric.set(oldestUndispatched, oldestUndispatchedSeconds ?? Number.NaN),
     Metric.set(oldestOverdue, oldestOverdueSeconds ?? Number.NaN),
-    Metric.set(oldestUnsentNotice, oldestUnsentNoticeSeconds ?? Number.NaN)
+    Metric.set(oldestUnsentNotice, oldestUnsentNoticeSeconds ?? Number.NaN),
+    Metric.set(oldestOverdueStatement, oldestOverdueStatementSeconds ?? Number.NaN)
   ])
 
 /** The listener's routes: health, metrics and the given ones. `readiness` checks the process. */

@@ -5,6 +5,8 @@ import { oldestId } from "../events/EventsRepo.ts"
 import { oldestWaiting } from "../events/outbox.ts"
 import { ownOutage } from "../limits/OwnOutage.ts"
 import { NOTICE_DAYS } from "../notifications/Notices.ts"
+import { Settings } from "../settings/Settings.ts"
+import { sealedUntil } from "../statements/sealedUntil.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import type { Readiness } from "./platformApp.ts"
 
@@ -58,6 +60,7 @@ export const readiness = (api: boolean) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const connection = yield* TemporalConnection
+    const { statementDelay } = yield* Settings
     const [oldest, overdue] = [oldestWaiting(sql), overdueLook(sql)]
     const look = Effect.gen(function* () {
       const undispatched = yield* oldest
@@ -65,7 +68,8 @@ export const readiness = (api: boolean) =>
         SELECT (SELECT extract(epoch FROM clock_timestamp() - n.created_at)::float8 FROM notices n
             WHERE n.sent_at IS NULL AND n.created_at > now() - make_interval(days => ${NOTICE_DAYS}) ORDER BY n.created_at LIMIT 1) AS unsent,
           current_setting('transaction_read_only') = 'on' AS "readOnly"`
-      return { undispatched: undispatched ?? 0, unsent: row?.unsent ?? 0, readOnly: row?.readOnly === true }
+      const { overdueSeconds } = yield* sealedUntil(sql, statementDelay)
+      return { undispatched: undispatched ?? 0, unsent: row?.unsent ?? 0, unsealed: overdueSeconds, readOnly: row?.readOnly === true }
     })
     return Effect.gen(function* () {
       const seen = Option.getOrUndefined(yield* look.pipe(Effect.timeout("2 seconds"), Effect.option))
@@ -82,7 +86,8 @@ export const readiness = (api: boolean) =>
         },
         oldestUndispatchedSeconds: seen === undefined ? null : rounded(seen.undispatched),
         oldestOverdueSeconds: Option.match(late, { onNone: () => null, onSome: rounded }),
-        oldestUnsentNoticeSeconds: seen === undefined ? null : rounded(seen.unsent)
+        oldestUnsentNoticeSeconds: seen === undefined ? null : rounded(seen.unsent),
+        oldestOverdueStatementSeconds: seen === undefined ? null : rounded(seen.unsealed)
       }
       return state
     }).pipe(Effect.provideService(SqlClient.SqlClient, sql))

@@ -152,4 +152,32 @@ describe("C-6: sealing", () => {
     const [newest] = await list(id)
     expect([newest.date, newest.revision, newest.assets[0]?.closing]).toEqual([DAY, 2, "5"])
   }, 60_000)
+
+  test("that is overdue is told by the doctor, by readiness and by a metric, and what is sealed too", async () => {
+    const doctor = async () => {
+      const { code, stdout } = await cli(["doctor", "--json"], app.env)
+      expect(code).toBe(0)
+      const findings: ReadonlyArray<{ readonly subject: string; readonly state: string; readonly says: string }> =
+        JSON.parse(stdout).findings
+      return (subject: string) => findings.filter((one) => one.subject === subject).map(({ says, state }) => `${state}: ${says}`)
+    }
+    const overdue = async () => {
+      const at = app.main?.platformUrl
+      const { oldestOverdueStatementSeconds } = (await (await fetch(`${at}/health/ready`)).json()) as {
+        oldestOverdueStatementSeconds: number
+      }
+      const metric = /^custody_oldest_overdue_statement_seconds (.*)$/m.exec(await (await fetch(`${at}/metrics`)).text())?.[1]
+      return [oldestOverdueStatementSeconds, Number(metric)]
+    }
+    const well = await doctor()
+    expect(well("Signing key")).toEqual([`well: ${keys.keys[0]?.kid} is published`])
+    expect(well("Statements")).toEqual([`well: sealed for every vault up to ${dayOf(-1)}`])
+    expect(await overdue()).toEqual([0, 0])
+    await app.sql("UPDATE statement_chains SET next_date = next_date - 3 WHERE vault_id = $1", [vaults[0]])
+    expect((await doctor())("Statements")).toEqual([
+      expect.stringMatching(new RegExp(`^notice: Those of ${dayOf(-3)} are not sealed for every vault`))
+    ])
+    for (const seconds of await overdue()) expect(Math.floor(seconds / 86_400)).toBe(2)
+    await app.sql("UPDATE statement_chains SET next_date = next_date + 3 WHERE vault_id = $1", [vaults[0]])
+  }, 60_000)
 })
