@@ -2,8 +2,12 @@
  * A test build: comments of the form `failpoint: name` in the program's sources become places where the process is
  * killed, as by `kill -9`, at exactly that statement. Loaded before the program (`bun --preload`); the program itself
  * holds nothing but the comments. `FAIL_AT=name:n` kills at the n-th time that the place is reached.
+ *
+ * `FAIL_AT=event-writer:n` counts the places between statements of those that record events: after the lock of an
+ * organization's stream, before each statement that follows, before the commit, and after it.
  */
 import { plugin } from "bun"
+import pg from "pg"
 
 const [wanted = "", nth = "1"] = (process.env["FAIL_AT"] ?? "").split(":")
 let reached = 0
@@ -24,3 +28,27 @@ plugin({
     }))
   }
 })
+
+type Query = (this: pg.Client, ...input: ReadonlyArray<unknown>) => unknown
+
+if (wanted === "event-writer") {
+  const query: Query = pg.Client.prototype.query
+  const writing = new WeakSet<pg.Client>()
+  const here = () => Reflect.get(globalThis, "custodyFailpoint")("event-writer")
+  const recording: Query = function (...input) {
+    const [first] = input
+    const text = typeof first === "string" ? first : typeof first === "object" && first !== null ? String(Reflect.get(first, "text")) : ""
+    if (/FROM event_streams\b[^]*FOR UPDATE/.test(text)) writing.add(this)
+    else if (writing.has(this)) here()
+    if (!writing.has(this) || !/^\s*(COMMIT|ROLLBACK)/.test(text)) return Reflect.apply(query, this, input)
+    writing.delete(this)
+    const done = input.at(-1)
+    if (typeof done !== "function") return Reflect.apply(query, this, input)
+    const answered = (...answer: ReadonlyArray<unknown>) => {
+      here()
+      Reflect.apply(done, undefined, answer)
+    }
+    return Reflect.apply(query, this, [...input.slice(0, -1), answered])
+  }
+  Object.assign(pg.Client.prototype, { query: recording })
+}
