@@ -94,6 +94,7 @@ describe("the OpenAPI document", () => {
             ...(secret === undefined ? {} : { key: secret }),
             ...(method === "get" ? {} : { body: {} })
           })
+          if (status >= 500) throw new Error(`${method} ${target} is ${status}:\n${app.main?.output()}`)
           return status < 300 ? String(status) : `${status} ${json.code}`
         })
       )
