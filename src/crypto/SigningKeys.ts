@@ -55,11 +55,12 @@ export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningK
     const kid = yield* kidOfX(x)
 
     let stored = false
+    // Any conflict: two who store the same key at once may meet at its value before they meet at its id.
     /** Stores the public key, once per process. */
     const store = Effect.suspend(() =>
       stored
         ? Effect.void
-        : sql`INSERT INTO signing_keys (kid, public_key) VALUES (${kid}, ${Buffer.from(x, "base64url")}) ON CONFLICT (kid) DO NOTHING`.pipe(
+        : sql`INSERT INTO signing_keys (kid, public_key) VALUES (${kid}, ${Buffer.from(x, "base64url")}) ON CONFLICT DO NOTHING`.pipe(
             Effect.zipRight(Effect.sync(() => (stored = true))),
             Effect.asVoid
           )
