@@ -1,4 +1,4 @@
-/** Starting the workflows of notices. Each outlives the one that starts it, and each notice is sent once. Decision D-23. */
+/** Starts the workflows of notices. Each outlives its starter, and each notice is sent once. Decision D-23. */
 import { ParentClosePolicy, startChild, WorkflowIdReusePolicy } from "@temporalio/workflow"
 import { workflows } from "./contract.ts"
 
@@ -10,7 +10,7 @@ export const announce = async (notices: ReadonlyArray<string>): Promise<void> =>
       parentClosePolicy: ParentClosePolicy.ABANDON,
       workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE
     }).catch(() => {
-      // It is under way already, or the sweeper starts it: the notice is in the database.
+      // It is running already, or the sweeper starts it: the notice is in the database.
     })
   }
 }

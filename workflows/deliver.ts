@@ -1,10 +1,10 @@
 /**
- * One delivery, from its first attempt to its end: DELIVERED ends Completed, FAILED ends Failed, CANCELED ends
- * Canceled. Waits are durable. The first attempt runs inside the workflow task, which is what makes a healthy
- * endpoint cheap; whatever may take long runs on a queue of its own.
+ * One delivery, from its first attempt to its end: DELIVERED ends Completed, FAILED ends Failed, CANCELED ends Canceled.
+ * Waits are durable. The first attempt runs inside the workflow task, which makes a healthy endpoint cheap; everything
+ * that may take long runs on a separate queue.
  *
- * Histories of running deliveries are replayed through this code, so a change of the order of its commands needs
- * `patched`; test/deliveries/replay.test.ts replays recorded ones. Spec: Delivery contract. Decisions D-20, D-22.
+ * Histories of running deliveries are replayed through this code, so a change in the order of its commands needs
+ * `patched`; test/workflows/replay.test.ts replays recorded ones. Spec: Delivery contract. Decisions D-20, D-22.
  */
 import {
   ActivityFailure,
@@ -26,14 +26,14 @@ import { type Activities, type AttemptOutcome, type DeliverInput, EXHAUSTED, qua
 
 const retry = { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" } as const
 
-// An attempt ends by itself within seconds, but holds on to its outcome for as long as Postgres is away: a step that
-// times out is one that would be sent twice. That a worker is gone shows in its heartbeats, not in these timeouts.
+// An attempt ends within seconds, but keeps its outcome for as long as Postgres is away: a step that timed out would be
+// sent twice. A dead worker is detected by its heartbeats, not by these timeouts.
 const local = proxyLocalActivities<Activities>({ startToCloseTimeout: "20 minutes", localRetryThreshold: "10 seconds", retry })
 
 const on = (taskQueue: string) =>
   proxyActivities<Activities>({ taskQueue, startToCloseTimeout: "6 hours", heartbeatTimeout: "4 seconds", retry })
 
-/** The queue of one process, which is given up when the process is gone. */
+/** The queue of one process; given up when the process is gone. */
 const inProcess = (taskQueue: string) =>
   proxyActivities<Activities>({
     taskQueue,
@@ -47,9 +47,9 @@ export const retryNow = defineSignal(signals.retryNow)
 export const cancelDelivery = defineSignal(signals.cancel)
 export const wake = defineSignal(signals.wake)
 
-/** What the Temporal UI shows of a running delivery. */
+/** The current details in the Temporal UI. */
 const describe = (outcome: AttemptOutcome, of: number): string => {
-  // Attempts that use up nothing of the schedule have numbers, too.
+  // Attempts that do not use up the schedule have numbers too.
   const attempt = (number: number) => `attempt ${number}${number <= of ? ` of ${of}` : ""}`
   const nextAt = (waitMs: number) => new Date(Date.now() + waitMs).toISOString()
   switch (outcome.next) {
@@ -103,10 +103,10 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
   }
 
   /**
-   * Waits, unless somebody asks for the next attempt now or that it be looked again. A cancellation ends the wait; the
-   * next step then reads what became of the delivery. Whether the wait is over: one that was merely woken may not be,
-   * because what a signal was sent for can have passed when it comes. A wake that comes during an attempt is kept: what
-   * it was sent for may be newer than the attempt's outcome.
+   * Waits until the time is over or a signal asks for the next attempt or another check. A cancellation ends the wait;
+   * the next step then reads the delivery's state. Returns whether the wait is over: after a wake it may not be, because
+   * the reason may have passed by then. A wake during an attempt is kept: its reason may be newer than the attempt's
+   * outcome.
    */
   const pause = async (waitMs: number): Promise<boolean> => {
     hurry = false
@@ -137,12 +137,12 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
   let last = 0,
     after = 0
   let { hostQueue } = input
-  /** Whether the next attempt is to be made alone, because the senders of the last ones died. */
+  /** Whether the next attempt runs in quarantine, because the worker crashed during the last ones. */
   let alone = false
   await pause(waitsMs[0] ?? 0)
   for (;;) {
     const step = { deliveryId, webhookId, waitsMs, after, jitter: Math.random(), cancel, holds: true }
-    // An attempt that has begun is finished and recorded, whatever is asked meanwhile.
+    // An attempt in flight is finished and recorded, whatever is requested meanwhile.
     const outcome = await CancellationScope.nonCancellable(async () => {
       if (alone) return await quarantine.attempt({ ...step, local: false, alone })
       if (last > 0) return await retries.attempt({ ...step, local: false })
@@ -152,7 +152,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
         try {
           return await inProcess(queue).attempt({ ...step, local: false })
         } catch (error) {
-          // The process is gone, and its attempt is interrupted: another one is made here.
+          // The process is gone and its attempt interrupted: the next one is made here.
           if (!(error instanceof ActivityFailure)) throw error
         }
       }
@@ -178,7 +178,8 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
         become(outcome.status)
         if (outcome.status === "DELIVERED") return { attempts: last, result: "2xx" }
         if (outcome.status === "FAILED") throw ApplicationFailure.nonRetryable("the schedule is used up", EXHAUSTED)
-        // Only a workflow that was asked to cancel can end as Canceled; one that was is past this line by an exception.
+        // Only a workflow that was asked to cancel can end as Canceled; in that case an exception has left before this
+        // line.
         await local.cancelSelf()
         await condition(() => false)
         break
@@ -189,7 +190,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
         after = (await pause(outcome.waitMs)) ? last : last - 1
         break
       case "busy":
-        // Thousands of deliveries may wait for a dead endpoint for days; a step of a fresh run knows when it is due.
+        // Thousands of deliveries may wait for a dead endpoint for days; a step of a new run knows when it is due.
         if (workflowInfo().continueAsNewSuggested && !cancel && !CancellationScope.current().consideredCancelled)
           await continueAsNew<typeof deliver>(input)
         await pause(outcome.waitMs)
@@ -199,7 +200,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
         become("HELD")
         if (workflowInfo().continueAsNewSuggested && !cancel && !CancellationScope.current().consideredCancelled)
           await continueAsNew<typeof deliver>(input)
-        // Without a timer: whoever lets the webhook's deliveries go on wakes those that have a workflow.
+        // No timer: whatever releases the webhook's deliveries wakes those with a workflow.
         await held()
         after = Math.max(0, last - 1)
         break

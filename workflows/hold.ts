@@ -1,7 +1,7 @@
 /**
- * A webhook whose deliveries are held because its endpoint is down: probes it, and sends what waits once a probe succeeded
- * or the webhook was resumed. It ends when nothing is held. What it goes by is in the database; a hold whose workflow was
- * lost is started again from there. C-5.
+ * The hold of a webhook whose endpoint is down: probes it, and sends the held deliveries after a successful probe or when
+ * the webhook is resumed. It ends when nothing is held. Its state is in the database, from which a lost hold is started
+ * again. C-5.
  */
 import {
   CancellationScope,

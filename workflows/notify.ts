@@ -1,14 +1,14 @@
-/** One operational notice, tried until it is sent. Decision D-23. */
+/** One operational notice, retried until it is sent. Decision D-23. */
 import { proxyActivities, workflowInfo } from "@temporalio/workflow"
 import { type Activities, type NotifyInput, noticeQueueOf } from "./contract.ts"
 
 const activities = () =>
   proxyActivities<Activities>({
     taskQueue: noticeQueueOf(workflowInfo().taskQueue),
-    // A message that a slow mail server is still accepting is not sent a second time; a dead worker shows in its heartbeats.
+    // A message is not sent again while a slow mail server is still accepting it; heartbeats detect a dead worker.
     startToCloseTimeout: "10 minutes",
     heartbeatTimeout: "20 seconds",
-    // As long as the sweeper looks for unsent notices. A workflow whose step was begun with less fails, and is started again.
+    // As long as the sweeper looks for unsent notices. A workflow with a shorter limit fails and is started again.
     scheduleToCloseTimeout: "31 days",
     retry: { initialInterval: "2 seconds", backoffCoefficient: 2, maximumInterval: "15 minutes" }
   })

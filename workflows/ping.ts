@@ -1,6 +1,6 @@
 /**
- * A ping: one signed test request, sent on a task queue of its own, where pings of endpoints that hang take no room of
- * deliveries. Spec: ping. Decision D-26.
+ * A ping: one signed test request, on its own task queue, so that endpoints that hang do not take slots from deliveries.
+ * Spec: ping. Decision D-26.
  */
 import { patched, proxyActivities, proxyLocalActivities, workflowInfo } from "@temporalio/workflow"
 import { type Activities, type PingInput, type PingOutcome, pingQueueOf } from "./contract.ts"

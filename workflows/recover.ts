@@ -1,6 +1,6 @@
 /**
- * A recovery: creates deliveries of what a webhook missed, a part at a time, until all was looked at and all that it created
- * has ended. What it goes by is in the database; canceling the workflow cancels the recovery. C-4.
+ * A recovery: creates deliveries for what a webhook missed, in parts, until everything was checked and all created
+ * deliveries have ended. Its state is in the database; canceling the workflow cancels the recovery. C-4.
  */
 import {
   CancellationScope,
@@ -29,7 +29,7 @@ export async function recover({ recoveryId }: RecoverInput): Promise<string> {
     woken = true
   }
   setHandler(wakeRecovery, wakeHandler, { description: "Looks again how the recovery stands. The service sends it." })
-  /** The cancellation that was asked for, kept to end as Canceled. */
+  /** The requested cancellation, kept to end as Canceled. */
   let canceled: unknown
   let waits = 0
   for (;;) {

@@ -1,4 +1,4 @@
-/** Removes what is older than the log's 31 days. Started by a schedule. Decision D-31. */
+/** Removes data older than the log's 31 days. Started by a schedule. Decision D-31. */
 import { proxyActivities } from "@temporalio/workflow"
 import type { Activities, Retained } from "./contract.ts"
 

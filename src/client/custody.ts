@@ -85,14 +85,14 @@ export interface Statement {
   /** The vault */
   readonly vaultId: string
   readonly date: string
-  /** 1, and one more each time that late records changed the day */
+  /** 1, incremented each time that late records change the day */
   readonly revision: number
   readonly sealedAt: string
-  /** Hash of the vault's statement sealed just before, whatever its day; null for the first */
+  /** Hash of the vault's previously sealed statement, whatever its day; null for the first */
   readonly previousHash: string | null
   /** SHA-256 (hex) of the statement as RFC 8785 JSON without `hash` and `jws` */
   readonly hash: string
-  /** A line for each asset */
+  /** One line per asset */
   readonly assets: ReadonlyArray<StatementLine>
   /** Compact JWS (EdDSA) over iss, vaultId, date, revision and hash; verify it with /v1/jwks.json */
   readonly jws: string

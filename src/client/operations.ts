@@ -136,7 +136,7 @@ export interface ListStatementsQuery {
 
 /** Filters of {@link Operations.getStatement}. */
 export interface GetStatementQuery {
-  /** An earlier revision; the newest when absent */
+  /** An earlier revision; default: the newest */
   readonly revision?: number | undefined
 }
 
@@ -192,9 +192,9 @@ export interface ListEventsQuery {
 
 /** Filters of {@link Operations.readEventFeed}. */
 export interface ReadEventFeedQuery {
-  /** A `resumeCursor`: only what was recorded after it. Absent: the whole log */
+  /** A `resumeCursor`: only events recorded after it; default: the whole log */
   readonly after?: string | undefined
-  /** `now`: only what is recorded from now on. Not together with `after` */
+  /** `now`: only events recorded from now on; not together with `after` */
   readonly from?: "now" | undefined
   /** Page size; 100 by default */
   readonly limit?: number | undefined
@@ -204,7 +204,7 @@ export interface ReadEventFeedQuery {
   readonly vaultId?: ReadonlyArray<string> | undefined
   /** Only events of this entity; may be given several times */
   readonly entityId?: ReadonlyArray<string> | undefined
-  /** Seconds that the answer is held until there is an event, 0 when absent */
+  /** Seconds to wait for an event before the response is sent; default 0 */
   readonly wait?: number | undefined
 }
 
@@ -322,7 +322,7 @@ export interface Operations {
   listAddresses(vaultId: string, query?: ListAddressesQuery, options?: RequestOptions): Pages<DepositAddress>
   /** List statements. The newest revision of each sealed day, newest day first. `GET /v1/vaults/{vaultId}/statements` */
   listStatements(vaultId: string, query?: ListStatementsQuery, options?: RequestOptions): Pages<Statement>
-  /** Get a statement. The statement of a sealed UTC day: balances at its bounds, what moved in between, the hash of the statement before and a signature. With `Accept: text/csv` its lines as CSV. `GET /v1/vaults/{vaultId}/statements/{date}` */
+  /** Get a statement. The statement of a sealed UTC day: balances at its bounds, movements in between, the previous statement's hash and a signature. With `Accept: text/csv`, its lines as CSV. `GET /v1/vaults/{vaultId}/statements/{date}` */
   getStatement(vaultId: string, date: string, query?: GetStatementQuery, options?: RequestOptions): Promise<Statement>
   /** List assets. Supported assets on the networks available to the organization, by id. `GET /v1/assets` */
   listAssets(query?: ListAssetsQuery, options?: RequestOptions): Pages<Asset>
@@ -346,7 +346,7 @@ export interface Operations {
   listEvents(query?: ListEventsQuery, options?: RequestOptions): Pages<WebhookEvent>
   /** Get a webhook event. One event, with the number of webhooks that matched and its deliveries by status. `GET /v1/webhook-events/{eventId}` */
   getEvent(eventId: string, options?: RequestOptions): Promise<WebhookEventDetail>
-  /** Read the event feed. The event log in the order of recording. Every event that this key may see and that was recorded after a cursor was given out appears exactly once after it, and nothing is ever recorded before it. After an upgrade from a version without the feed it begins at the upgrade until older events are numbered. `GET /v1/event-feed` */
+  /** Read the event feed. The event log in the order of recording. Every event that this key can see and that is recorded after a cursor was issued appears exactly once after it, and nothing is ever recorded before it. After an upgrade from a version without the feed it begins at the upgrade until older events are numbered. `GET /v1/event-feed` */
   readEventFeed(query?: ReadEventFeedQuery, options?: RequestOptions): Promise<EventFeedPage>
   /** List a webhook's deliveries. Delivery history with every attempt, newest first. `GET /v1/webhooks/{webhookId}/deliveries` */
   listWebhookDeliveries(webhookId: string, query?: ListWebhookDeliveriesQuery, options?: RequestOptions): Pages<Delivery>
@@ -370,11 +370,11 @@ export interface Operations {
   cancelRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Get the credential. The API key of the request, its user, what they can see, and why a vault is not visible. Works with any valid key, without a scope. `GET /v1/credential` */
   getCredential(query?: GetCredentialQuery, options?: RequestOptions): Promise<Credential>
-  /** Get the public signing keys. The JSON Web Key Set that signatures of this service verify with, the key in use first; replaced keys stay. Needs no API key. `GET /v1/jwks.json` */
+  /** Get the public signing keys. The JSON Web Key Set that verifies signatures of this service, current key first; replaced keys stay. Needs no API key. `GET /v1/jwks.json` */
   getSigningKeys(options?: RequestOptions): Promise<SigningKeySet>
-  /** List an entity's checkpoints. One for each midnight (UTC), newest first, kept for good. The key has no allowlist, and its user sees every vault of the entity. `GET /v1/event-checkpoints` */
+  /** List an entity's checkpoints. One per midnight (UTC), newest first, kept forever. Requires a key without a vault allowlist whose user can see every vault of the entity. `GET /v1/event-checkpoints` */
   listEventCheckpoints(query: ListEventCheckpointsQuery, options?: RequestOptions): Pages<EventCheckpoint>
-  /** Get an entity's checkpoint of now. As of now. 503 while an upgrade is still chaining the events from before it. `GET /v1/event-checkpoints/latest` */
+  /** Get an entity's current checkpoint. The current checkpoint. 503 while an upgrade is still chaining earlier events. `GET /v1/event-checkpoints/latest` */
   getLatestEventCheckpoint(query: GetLatestEventCheckpointQuery, options?: RequestOptions): Promise<EventCheckpoint>
   /** List the audit log. Who did what to webhooks, deliveries, API keys and portal accounts of the organization in the last 400 days, most recent first. Needs an owner-level key that is not limited to some vaults. `GET /v1/audit-log` */
   listAuditLog(

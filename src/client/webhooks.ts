@@ -210,14 +210,14 @@ export interface WebhookEventDetail {
 export interface EventFeedPage {
   readonly data: ReadonlyArray<WebhookEvent>
   readonly pagination: FeedPagination
-  /** The place after the last event that was looked at: pass it as `after` */
+  /** Position after the last event examined: pass it as `after` */
   readonly resumeCursor: string
 }
 
 export interface FeedPagination {
   /** Rows asked for */
   readonly limit: number
-  /** Equal to `resumeCursor` while more is recorded already, otherwise null */
+  /** Equal to `resumeCursor` if there are more events, otherwise null */
   readonly nextCursor: string | null
 }
 
@@ -243,7 +243,7 @@ export interface Delivery {
   readonly failureReason: "EXHAUSTED" | "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL" | "EXPIRED" | null
   /** The delivery that this one redelivers; null otherwise */
   readonly replayedFromDeliveryId: string | null
-  /** The recovery that it is of; null otherwise */
+  /** The recovery that created it; null otherwise */
   readonly recoveryId: string | null
   readonly deliveredAt: string | null
   readonly createdAt: string
@@ -251,7 +251,7 @@ export interface Delivery {
 
 export interface Attempt {
   readonly at: string
-  /** 2xx is a success; every other result is retried. interrupted: the sender was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added. */
+  /** 2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added. */
   readonly result: AttemptResult
   /** HTTP status of the response; 0 without a response */
   readonly httpStatus: number
@@ -261,7 +261,7 @@ export interface Attempt {
   readonly bodySnippet: string | null
 }
 
-/** 2xx is a success; every other result is retried. interrupted: the sender was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added. */
+/** 2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added. */
 export type AttemptResult =
   | "2xx"
   | "3xx"
@@ -413,7 +413,7 @@ export interface SigningKey {
   readonly crv: "Ed25519"
   readonly alg: "EdDSA"
   readonly use: "sig"
-  /** Id of the key, as in the header of what it signed: its RFC 7638 thumbprint */
+  /** Id of the key, as in the header of its signatures: its RFC 7638 thumbprint */
   readonly kid: string
   /** The public key, 32 bytes in base64url */
   readonly x: string
@@ -426,7 +426,7 @@ export interface EventCheckpoint {
   /** Hex of hn = SHA-256(hn-1 ‖ SHA-256(payload bytes)) over its events in the order of recording; h0 is 32 zero bytes */
   readonly hash: string
   readonly at: string
-  /** The feed's place at that time; null once it left the log */
+  /** The feed's cursor at that time; null when it is no longer in the log */
   readonly resumeCursor: string | null
   /** Compact JWS (EdDSA) over { iss, entityId, count, hash, at }; keys: /v1/jwks.json */
   readonly jws: string

@@ -1,9 +1,9 @@
 /**
- * Reads of deliveries, and the row of a redelivery. Filters by status and kind are answered by one run of an index for
- * each status, so that a rare one is found among a million as among ten. A webhook's list shows the deliveries whose
- * events the caller sees. Where the newest are not all visible, a bounded number of them is examined, and after that the
- * list follows the index of each vault that the caller sees, so that it costs the same however few of them are visible.
- * Spec: Delivery; Redeliver. Decisions D-8, D-9, D-22, D-27.
+ * Reads of deliveries, and the row of a redelivery. Filters by status and kind use one index range per status, so a rare
+ * one is found as fast among a million as among ten. A webhook's list has the deliveries whose events the caller can see.
+ * If the newest are not all visible, a bounded number of them is searched, and then the index of each vault that the
+ * caller can see, so the cost does not depend on how few are visible. Spec: Delivery; Redeliver. Decisions D-8, D-9,
+ * D-22, D-27.
  */
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
@@ -23,25 +23,28 @@ import { writing } from "./newDeliveries.ts"
 import { firstWait } from "./retrySchedule.ts"
 import type { ToStart } from "./WorkflowStarter.ts"
 
-/** After this an attempt without an outcome lost its webhookClient: it is shown as interrupted, also before the next one closes it. */
+/**
+ * An attempt without an outcome for this long has lost its worker: it is shown as interrupted, even before the next
+ * attempt closes it.
+ */
 const UNFINISHED = "1 minute"
 
-/** Deliveries of a webhook that are examined for those that the caller sees, before each of the caller's vaults is read. */
+/** Deliveries of a webhook that are searched for visible ones before each of the caller's vaults is. */
 const EXAMINED = 3_000
 
-/** What a redelivery copies of a delivery, and whether its webhook is active. */
+/** What a redelivery copies from a delivery, and whether its webhook is active. */
 interface Redeliverable extends ToStart {
   readonly vaultId: string | null
   readonly active: boolean
 }
 
-/** A delivery, and whether the caller sees its event. */
+/** A delivery, and whether the caller can see its event. */
 type Examined = Delivery & { readonly seen: boolean }
 
-/** A timestamp inside JSON, as all others are answered. */
+/** A timestamp in JSON, as in all responses. */
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
 
-/** The delivery in the order of its contract's fields. */
+/** The delivery, with fields in the order of its contract. */
 const deliveryOf = ({
   attempts,
   createdAt,
@@ -67,9 +70,9 @@ const columns = `d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.s
   d.failure_reason AS "failureReason", d.replayed_from AS "replayedFromDeliveryId", d.recovery_id AS "recoveryId", d.delivered_at AS "deliveredAt", d.created_at AS "createdAt"`
 
 /**
- * True for a row of `deliveries d` whose event the principal sees; whether the webhook is visible is a condition of its own.
- * The event's entity is one of the webhook's, so the vault decides. A delivery without a vault is of an event that names
- * none, or older than the column: there the event itself decides. Decision D-8.
+ * True for a row of `deliveries d` whose event the principal can see; visibility of the webhook is a separate condition.
+ * The event's entity is one of the webhook's, so the vault decides. A delivery without a vault belongs to an event
+ * without one, or is older than the column: then the event itself decides. Decision D-8.
  */
 const seesDelivery = (sql: SqlClient.SqlClient, principal: PrincipalState) => sql`
   d.event_id >= ${oldestId("evt")}
@@ -82,8 +85,8 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
     const { webhookRetrySchedule } = yield* Settings
 
     /**
-     * The deliveries of a query with their attempts, newest first; one that may still be under way is not shown yet.
-     * One statement, so that a delivery and its attempts are always of the same moment.
+     * The deliveries of a query with their attempts, newest first, without attempts that may still be in flight. One
+     * statement, so that a delivery and its attempts are consistent.
      */
     const withAttempts = (rows: Statement.Fragment) => sql<Examined>`
       SELECT d.*, (
@@ -97,10 +100,10 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
     const newest = (shown: Statement.Fragment, where: Statement.Fragment, take: Statement.Fragment) => sql`
       SELECT ${shown} FROM deliveries d WHERE ${where} ORDER BY d.created_at DESC, d.id DESC ${take}`
 
-    /** Rows of one text each. Not an array: of an array's length Postgres knows nothing, and would plan each execution anew. */
+    /** Rows of one text each. Not an array: Postgres does not know an array's length and would plan each execution again. */
     const valuesOf = (texts: ReadonlyArray<string>) => sql`(VALUES ${sql.csv(texts.map((text) => sql`(${text}::text)`))})`
 
-    /** What is still shown of the list, in the times of the filter, after the last page. */
+    /** The part of the list in the filter's time range, after the previous page. */
     const within = (filter: DeliveryFilter, after: Key | null) =>
       and(
         sql,
@@ -113,7 +116,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
     const matching = ({ kind, status }: DeliveryFilter) =>
       and(sql, status !== undefined && sql`d.status = ANY(${status}::text[])`, kind !== undefined && sql`d.kind = ${kind}`)
 
-    /** The newest along the index of the webhook, of the event, or of each status, with the kind if the filter has one. */
+    /** The newest by the index of the webhook, of the event, or of each status, with the kind if the filter has one. */
     const filtered = (
       shown: Statement.Fragment,
       webhookId: string,
@@ -143,7 +146,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         ORDER BY "createdAt" DESC, id DESC ${take}`
     }
 
-    /** The visible ones of the newest {@link EXAMINED}, by id; undefined when they do not fill the page and there are more. */
+    /** The visible ones of the newest {@link EXAMINED}, by id; undefined if they do not fill the page and there are more. */
     const examine = (principal: PrincipalState, webhookId: string, filter: DeliveryFilter, common: Statement.Fragment, take: number) => {
       const shown = sql`d.id, d.created_at AS "createdAt", (${seesDelivery(sql, principal)}) AS seen`
       return Effect.map(
@@ -155,7 +158,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       )
     }
 
-    /** The newest of each vault that the caller sees, and of events that name none, by id. */
+    /** The newest of each vault that the caller can see, and of events without a vault, by id. */
     const alongVaults = (
       principal: PrincipalState,
       webhookId: string,
@@ -188,7 +191,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       )
     }
 
-    /** A page of a webhook's deliveries whose events the caller sees. */
+    /** A page of a webhook's deliveries whose events the caller can see. */
     const ofWebhook = Effect.fnUntraced(function* (
       principal: PrincipalState,
       webhookId: string,
@@ -198,7 +201,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
     ) {
       const { eventId } = filter
       const common = within(filter, after)
-      // All deliveries of one event are visible, or none of them is.
+      // All deliveries of one event are visible, or none is.
       const seen =
         eventId === undefined
           ? seesDelivery(sql, principal)
@@ -212,7 +215,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       return yield* withAttempts(sql`SELECT ${sql.literal(columns)}, true AS seen FROM deliveries d WHERE d.id = ANY(${ids}::text[])`)
     })
 
-    /** The delivery with what its redelivery copies, when the caller sees its webhook and its event. */
+    /** The delivery with what a redelivery copies, if the caller can see its webhook and its event. */
     const visible = (principal: PrincipalState, deliveryId: string) => sql<Redeliverable>`
       SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url,
         e.vault_id AS "vaultId", w.status IN ('ACTIVE', 'PAUSED') AS active
@@ -221,7 +224,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         AND ${seesWebhook(sql, principal)} AND ${seesEvent(sql, principal)}`
 
     return {
-      /** A page of a webhook's deliveries whose events the caller sees; whether the caller sees the webhook is checked before. */
+      /** A page of a webhook's deliveries whose events the caller can see; visibility of the webhook is checked before. */
       ofWebhook: (
         principal: PrincipalState,
         webhookId: string,
@@ -231,7 +234,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       ): Effect.Effect<ReadonlyArray<Delivery>> =>
         Effect.orDie(Effect.map(ofWebhook(principal, webhookId, filter, after, take), (rows) => rows.map(deliveryOf))),
 
-      /** Every delivery of an event to webhooks that the caller sees, deleted ones included, newest first. */
+      /** Every delivery of an event to webhooks that the caller can see, including deleted ones, newest first. */
       ofEvent: (principal: PrincipalState, eventId: string): Effect.Effect<ReadonlyArray<Delivery>> =>
         Effect.orDie(
           Effect.map(
@@ -242,15 +245,15 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
           )
         ),
 
-      /** Refuses callers who do not see the delivery's webhook and event, then those who may not manage webhooks. */
+      /** Rejects callers who cannot see the delivery's webhook and event, then those who may not manage webhooks. */
       requireRedeliverable: Effect.fn("DeliveriesRepo.requireRedeliverable")(function* (principal: PrincipalState, deliveryId: string) {
         if ((yield* visible(principal, deliveryId)).length === 0) return yield* notFound()
         yield* requireManage(principal)
       }),
 
       /**
-       * A new delivery of a delivery's event, for callers who see the webhook and the event, with what its workflow is
-       * started with. To be run in a transaction; the workflow is started after the commit, and nothing is read for that.
+       * Creates a redelivery for callers who can see the webhook and the event, and returns the input of its workflow.
+       * Call it in a transaction; start the workflow after the commit, which needs no further read.
        */
       redeliver: Effect.fn("DeliveriesRepo.redeliver")(function* (principal: PrincipalState, deliveryId: string) {
         const [found] = yield* sql<Redeliverable>`${visible(principal, deliveryId)} FOR SHARE OF w`

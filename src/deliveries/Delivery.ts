@@ -1,4 +1,4 @@
-/** Deliveries and attempts, as the API answers them. Spec: Delivery. Decisions D-21, D-22. */
+/** Deliveries and attempts in API responses. Spec: Delivery. Decisions D-21, D-22. */
 import { Schema } from "effect"
 import { Timestamp } from "../values/Timestamp.ts"
 
@@ -27,16 +27,16 @@ export const results = [
   "interrupted",
   "proxy_error"
 ] as const
-/** How an attempt ended. */
+/** The result of an attempt. */
 export type Result = (typeof results)[number]
 
-/** One attempt: one request that an endpoint was sent. */
+/** One attempt: one request to an endpoint. */
 export const Attempt = Schema.Struct({
   at: Timestamp.annotations({ description: "When the attempt began" }),
   result: Schema.Literal(...results).annotations({
     identifier: "AttemptResult",
     description:
-      "2xx is a success; every other result is retried. interrupted: the sender was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added."
+      "2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added."
   }),
   httpStatus: Schema.Int.annotations({ description: "HTTP status of the response; 0 without a response" }),
   latencyMs: Schema.Int.annotations({ description: "Milliseconds until the response headers arrived or the attempt failed" }),
@@ -63,7 +63,7 @@ export const Delivery = Schema.Struct({
   replayedFromDeliveryId: Schema.NullOr(Schema.String).annotations({
     description: "The delivery that this one redelivers; null otherwise"
   }),
-  recoveryId: Schema.NullOr(Schema.String).annotations({ description: "The recovery that it is of; null otherwise" }),
+  recoveryId: Schema.NullOr(Schema.String).annotations({ description: "The recovery that created it; null otherwise" }),
   deliveredAt: Schema.NullOr(Timestamp),
   createdAt: Timestamp
 }).annotations({ identifier: "Delivery", title: "Delivery" })

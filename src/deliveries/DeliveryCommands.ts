@@ -1,7 +1,6 @@
 /**
- * What people ask of a delivery that waits: the next attempt now, or none any more. Who may ask is who may redeliver.
- * The row is changed and the workflow's signal is written in one transaction; a dispatcher tells the workflow.
- * Decision D-22.
+ * Commands on a waiting delivery: retry now, and cancel. They require the same permission as a redelivery. The row is
+ * changed and the workflow's signal is written in one transaction; a dispatcher sends the signal. Decision D-22.
  */
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
@@ -20,7 +19,10 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
     const sql = yield* SqlClient.SqlClient
     const deliveries = yield* DeliveriesRepo
 
-    /** Changes a delivery that waits. The webhook's row is held first, as a disable does, which cancels in the order of due times. */
+    /**
+     * Changes a waiting delivery. The webhook's row is locked first, as disabling does, which cancels in the order of due
+     * times.
+     */
     const change = (deliveryId: string, set: Statement.Fragment) =>
       Effect.gen(function* () {
         yield* sql`SELECT 1 FROM webhooks WHERE id = (SELECT webhook_id FROM deliveries WHERE id = ${deliveryId}) FOR SHARE`
@@ -29,7 +31,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
           RETURNING webhook_id AS "webhookId", status`
         return waiting === undefined ? yield* ended() : waiting
       })
-    // A row that a dispatcher has read and not removed yet is written anew, so that it is told once more.
+    // If a dispatcher has read the row but not removed it yet, it is written again, so that the signal is sent once more.
     const signal = (deliveryId: string, name: "retryNow" | "cancel") => sql`
       WITH written AS (
         INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, ${name}) ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT
@@ -42,7 +44,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
       ])
 
     return {
-      /** Makes the next attempt now instead of when it is due; it counts as one of the schedule. For one that is held, the endpoint is probed. */
+      /** Runs the next attempt immediately; it counts as one of the schedule. For a held delivery, the endpoint is probed. */
       retryNow: (principal: PrincipalState, deliveryId: string) =>
         sql
           .withTransaction(
@@ -52,7 +54,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
                 deliveryId,
                 sql`next_attempt_at = CASE WHEN status <> 'HELD' THEN least(next_attempt_at, clock_timestamp()) END`
               )
-              // What is held has its turn: for it the endpoint is probed now.
+              // A held delivery waits for its turn; the endpoint is probed now.
               if (status === "HELD") yield* probeNow(sql, webhookId)
               else yield* signal(deliveryId, "retryNow")
               yield* audit(principal, "delivery.retried", deliveryId)
@@ -60,7 +62,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
           )
           .pipe(dieOnSql),
 
-      /** Ends a delivery that waits as CANCELED. An attempt that is under way is finished, and a 2xx still delivers. */
+      /** Cancels a waiting delivery. An attempt in flight is finished, and a 2xx still delivers it. */
       cancel: (principal: PrincipalState, deliveryId: string) =>
         sql
           .withTransaction(

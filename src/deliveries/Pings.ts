@@ -1,7 +1,7 @@
 /**
- * Pings: one signed test request, sent by a worker, its live result handed back. Not in the log, no effect on health,
- * allowed while the webhook is disabled. The request is made by a workflow, so that the API role needs no way out to
- * the internet. Spec: ping. Decision D-26.
+ * Pings: one signed test request, sent by a worker, whose result is returned directly. A ping is not in the log, does not
+ * affect health, and works while the webhook is disabled. A workflow sends it, so the API role needs no outbound internet
+ * access. Spec: ping. Decision D-26.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
@@ -12,13 +12,13 @@ import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Id from "../values/Id.ts"
 import type { PingResult } from "../webhooks/Webhook.ts"
 
-/** The outcome of a ping whose webhook was deleted meanwhile. */
+/** The outcome of a ping whose webhook was deleted in the meantime. */
 export const GONE = "gone"
-/** Pings of one organization that are in flight at once, and for how long one whose process was killed counts, in seconds. */
+/** Most pings of one organization in flight, and for how many seconds one counts whose process was killed. */
 const IN_FLIGHT = 20,
   LONGEST = 20
 
-/** The API's side: asks for a ping and waits for its result. */
+/** The API's side: starts a ping and waits for its result. */
 export class Pings extends Effect.Service<Pings>()("custody/Pings", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -26,7 +26,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
     const away = () =>
       problem("service_unavailable", "No worker is available to send the ping. Try again.", { headers: { "retry-after": "5" } })
 
-    /** Counts the ping as in flight; fails with 429 where too many of the organization are. */
+    /** Counts the ping as in flight; fails with 429 if the organization has too many. */
     const enter = (organizationId: string, eventId: string) =>
       sql.withTransaction(
         Effect.gen(function* () {
@@ -57,9 +57,9 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
             taskQueue: temporal.taskQueue,
             args: [{ webhookId, eventId }],
             workflowExecutionTimeout: "15 seconds",
-            // As long as the whole: a task that a worker took and died with is not run again by another, so nothing is sent twice.
+            // As long as the whole ping: a task whose worker died is not repeated by another, so nothing is sent twice.
             workflowTaskTimeout: "15 seconds",
-            // Somebody waits for it: it goes before the deliveries and notices of however many webhooks, whose priority is 3.
+            // Somebody is waiting for it, so it has priority over deliveries and notices, whose priority is 3.
             priority: { priorityKey: 1 },
             staticSummary: PING
           })
@@ -68,7 +68,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
           Effect.tapError((error) => Effect.logWarning(`the webhook ${webhookId} could not be pinged`, error)),
           Effect.mapError(away)
         )
-        // Deleted between the question and the request.
+        // Deleted between the check and the request.
         if (outcome === GONE) return yield* notFound()
         const [row] = yield* sql<Omit<PingResult, "success">>`
             SELECT webhook_id AS "webhookId", event_id AS "eventId", at, result, http_status AS "httpStatus", latency_ms AS "latencyMs",
@@ -80,8 +80,8 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
 
     return {
       /**
-       * Pings a webhook; answers also when the endpoint failed. Fails with `rate_limited` where too many pings of the
-       * organization are in flight, and with `service_unavailable` where no worker sends it.
+       * Pings a webhook; succeeds even if the endpoint failed. Fails with `rate_limited` if the organization has too many
+       * pings in flight, and with `service_unavailable` if no worker sends it.
        */
       ping: (organizationId: string, webhookId: string) =>
         Effect.suspend(() => {

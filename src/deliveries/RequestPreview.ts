@@ -1,6 +1,6 @@
 /**
- * A delivery's request as it would leave now, for people who write the code that verifies it: headers with signatures
- * of the live secrets, and the body. Nothing is sent. Who may ask is who may redeliver. Decision D-24.
+ * A delivery's request as it would be sent now, for people who write the code that verifies it: headers with signatures
+ * of the valid secrets, and the body. Nothing is sent. Requires the same permission as a redelivery. Decision D-24.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"

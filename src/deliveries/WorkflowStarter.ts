@@ -1,7 +1,7 @@
 /**
- * Starting the workflow of a delivery. The workflow's id is the delivery's, so starting twice is harmless: a running
- * one stays, and one that has ended finds, in its first step, that the row has ended too. Where client and worker are
- * one process the first task comes back with the start (eager start).
+ * Starts the workflows of deliveries. A workflow has its delivery's id, so starting twice is harmless: a running workflow
+ * stays, and one that has ended finds in its first step that the row has ended too. If client and worker share a process,
+ * the first task comes back with the start (eager start).
  */
 import { isGrpcServiceError, ServiceError, WorkflowExecutionAlreadyStartedError, type WorkflowOptions } from "@temporalio/client"
 import { NamespaceNotFoundError, WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError } from "@temporalio/common"
@@ -21,12 +21,12 @@ import { type TemporalAway, TemporalConnection } from "../temporal/Connection.ts
 import { register } from "../temporal/searchAttributes.ts"
 import { hostOf } from "../webhooks/url.ts"
 
-/** Status of a gRPC call that is at fault itself. */
+/** gRPC status of an invalid call. */
 const INVALID_ARGUMENT = 3
-/** Longest that the start of a workflow may take. */
+/** Timeout of starting a workflow. */
 const START_MS = 5_000
 
-/** A delivery to start, with what operators find it by. */
+/** A delivery to start, with its search attributes. */
 export interface ToStart {
   readonly id: string
   readonly webhookId: string
@@ -36,14 +36,14 @@ export interface ToStart {
   readonly url: string
 }
 
-/** A workflow could not be started: Temporal is away, or refuses this one. */
+/** A workflow could not be started: Temporal is unavailable, or rejects this one. */
 export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly cause: unknown }> {
   override get message() {
     const said = this.#said
     return said === undefined ? (this.cause instanceof Error ? this.cause.message : String(this.cause)) : said.details || said.message
   }
 
-  /** Whether it is this start that is at fault; otherwise the next would fail as well, as where the namespace is not there. */
+  /** Whether only this start is invalid; otherwise the next would fail too, for example if the namespace is missing. */
   get refused(): boolean {
     if (this.cause instanceof NamespaceNotFoundError || this.cause instanceof WorkflowNotFoundError) return false
     return this.#said === undefined || this.#said.code === INVALID_ARGUMENT
@@ -64,10 +64,10 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
   effect: Effect.gen(function* () {
     const temporal = yield* TemporalConnection
     const { temporalShowHosts, webhookRetrySchedule } = yield* Settings
-    /** What a summary names: the host of the endpoint, or the webhook where hosts are not shown. */
+    /** What a summary names: the endpoint's host, or the webhook if hosts are hidden. */
     const target = (webhookId: string, url: string): string => (temporalShowHosts === "on" ? hostOf(url) : webhookId)
     const waitsMs = webhookRetrySchedule.map(Duration.toMillis)
-    /** Whether the namespace takes the search attributes; a server that lost its state has to be told of them again. */
+    /** Whether the namespace has the search attributes; a server that lost its state needs them registered again. */
     const indexed = yield* Ref.make(true)
 
     /** Starts a workflow, or finds it `running`. */
@@ -82,7 +82,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
                 workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
                 workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
                 requestEagerStart: true,
-                // A worker that is killed inside a task is noticed after this.
+                // A worker that is killed during a task is detected after this time.
                 workflowTaskTimeout: "5 seconds"
               })
             await client.withDeadline(Date.now() + START_MS, start)
@@ -97,7 +97,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
         )
       )
 
-    /** Wakes a workflow, and starts it where it does not run. */
+    /** Wakes a workflow, or starts it if it is not running. */
     const signalWithStart = (workflow: string, options: Omit<WorkflowOptions, "taskQueue"> & { readonly args: Array<unknown> }) =>
       Effect.flatMap(temporal.now, ({ client }) =>
         Effect.tryPromise({
@@ -164,7 +164,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
       })
     }
 
-    /** Registers the attributes that the server does not know; where that is not allowed, goes on without them. */
+    /** Registers missing attributes; if that is not allowed, continues without them. */
     const withoutAttributes = <A, E, R>(start: (asIndexed: boolean) => Effect.Effect<A, E, R>) =>
       Effect.gen(function* () {
         const connected = yield* temporal.now
@@ -187,7 +187,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
     return {
       /**
        * Starts the delivery's workflow, or finds it `running`. `hostQueue` is the queue of the process in which its first
-       * attempt is under way already. Fails when Temporal is away; the caller tries again.
+       * attempt is in flight already. Fails if Temporal is unavailable; the caller retries.
        */
       start: (delivery: ToStart, hostQueue: Option.Option<string> = Option.none()) =>
         findable((asIndexed) => startAs(asIndexed, delivery, hostQueue)),
@@ -223,20 +223,20 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
           })
         ),
 
-      /** Waits for a workflow to end, however it ends, for the time given at most. */
+      /** Waits for a workflow to end in any way, with a timeout. */
       ended: (workflowId: string, atMost: Duration.DurationInput) =>
         Effect.flatMap(temporal.now, ({ client }) => Effect.tryPromise(() => client.workflow.getHandle(workflowId).result())).pipe(
           Effect.timeout(atMost),
           Effect.ignore
         ),
 
-      /** Tells a waiting delivery to look again whether its next attempt is due. Nothing when its workflow is not running. */
+      /** Makes a waiting delivery check whether its next attempt is due. Does nothing if its workflow is not running. */
       wake: (deliveryId: string) =>
         Effect.flatMap(temporal.now, ({ client }) =>
           Effect.ignore(Effect.tryPromise(() => client.workflow.getHandle(deliveryId).signal(signals.wake)))
         ),
 
-      /** Asks for the search attributes again with the next start: they may be there by now. */
+      /** Uses the search attributes again from the next start: they may exist by then. */
       attributesMayBeThere: Ref.set(indexed, true)
     }
   })

@@ -1,4 +1,4 @@
-/** The delivery paths. Spec: Webhook operations; List event deliveries. */
+/** The handlers of the delivery routes. Spec: Webhook operations; List event deliveries. */
 import { HttpApiBuilder } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
@@ -21,7 +21,7 @@ import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
 import { Pings } from "./Pings.ts"
 
-/** Pings of one webhook in a minute. Decision D-26. */
+/** Pings per webhook and minute. Decision D-26. */
 const PINGS_A_MINUTE = 6
 
 export const layer = HttpApiBuilder.group(
@@ -86,7 +86,7 @@ export const layer = HttpApiBuilder.group(
         handler("redeliver", ({ path: { deliveryId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            // Who may do it comes before what was answered to an earlier request with the same Idempotency-Key.
+            // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
             yield* deliveries.requireRedeliverable(principal, deliveryId)
             let started: ToStart | undefined
             const made = Effect.map(deliveries.redeliver(principal, deliveryId), ({ delivery, toStart }) => {
@@ -94,7 +94,7 @@ export const layer = HttpApiBuilder.group(
               return { status: 202, body: delivery }
             })
             const response = yield* Idempotency.once(sql, callerOf(principal), yield* Idempotency.sentText, made)
-            // Started at once where Temporal is there; otherwise the sweeper finds the row.
+            // Started immediately if Temporal is available; otherwise the sweeper finds the row.
             if (started !== undefined) yield* Effect.forkDaemon(Effect.ignore(starter.start(started)))
             return response
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
@@ -108,10 +108,10 @@ export const layer = HttpApiBuilder.group(
             const principal = yield* Principal
             if (Option.isNone(yield* webhooks.find(principal, webhookId))) return yield* notFound()
             yield* requireManage(principal)
-            // A body is no part of it, and is read so that the caller's time for sending one does not run on.
+            // A body is not used, but it is read so that the time limit for sending one ends.
             yield* Idempotency.sentText
             yield* spendPing(webhookId)
-            // Before the ping, which is not taken back.
+            // Before the ping, which cannot be undone.
             yield* record(sql, [
               {
                 organizationId: principal.organizationId,

@@ -1,8 +1,8 @@
-/** Writing deliveries, numbered within their webhooks; those of a webhook that holds are held. C-2, C-5. */
+/** Writes deliveries, numbered within their webhooks; deliveries to a webhook on hold are held. C-2, C-5. */
 import type { SqlClient, Statement } from "@effect/sql"
 import { holdsOf } from "../webhooks/holds.ts"
 
-/** A delivery to be written. */
+/** A new delivery. */
 export interface NewDelivery {
   readonly id: string
   readonly eventId: string
@@ -10,14 +10,14 @@ export interface NewDelivery {
   readonly organizationId: string
   readonly kind: string
   readonly vaultId: string | null
-  /** The delivery that it sends again, and the recovery that it is of. */
+  /** The delivery that it redelivers, and the recovery that creates it. */
   readonly replayedFrom?: string | null
   readonly recoveryId?: string
 }
 
 /**
- * Common table expressions that write deliveries in the order given, one that is there already not again; the last one is
- * `written`, their rows. Each is due after `firstWait` seconds, or HELD.
+ * Common table expressions that write deliveries in the given order and skip existing ones; the last one is `written`,
+ * their rows. Each is due after `firstWait` seconds, or HELD.
  */
 export const writing = (sql: SqlClient.SqlClient, deliveries: ReadonlyArray<NewDelivery>, firstWait: number): Statement.Fragment => sql`
   ${holdsOf(sql, [...new Set(deliveries.map((_) => _.webhookId))])}, made AS MATERIALIZED (

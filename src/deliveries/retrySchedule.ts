@@ -1,29 +1,29 @@
 /**
- * When the next attempt is. A table of waits that each delivery takes along, spread by ±20 %; an overloaded endpoint
- * is given at least a minute, and what it asks for by `Retry-After` is honoured within bounds. Decision D-20.
+ * The retry schedule: a table of waits that each delivery keeps, with jitter of ±20 %. An overloaded endpoint gets at
+ * least a minute, and its `Retry-After` is honored within bounds. Decision D-20.
  */
 import { Duration } from "effect"
 import type { Result } from "./Delivery.ts"
 
-/** Least wait after a timeout or a 429, in ms. */
+/** Shortest wait after a timeout or a 429, in ms. */
 const PATIENCE_MS = 60_000
-/** `Retry-After` is honoured up to this, or up to twice the scheduled wait where that is longer, in ms. */
+/** Longest `Retry-After`, in ms; or twice the scheduled wait, if that is longer. */
 const RETRY_AFTER_MS = 3_600_000
 const SPREAD = 0.2
-/** Least wait after interruptions, and the wait after so many of them that the delivery is tried alone, in ms. */
+/** Shortest wait after interruptions, and the wait of a quarantined delivery, in ms. */
 const INTERRUPTED_MS = 5_000,
   QUARANTINED_MS = 900_000
 
-/** Longest wait after a failure of the service's own proxy, in ms; the attempt comes within 30 s. */
+/** Longest wait after a failure of the service's own proxy, in ms; the attempt follows within 30 s. */
 const PROXY_MS = 25_000
 
 const spreadOf = (millis: number, jitter: number): number => millis * (1 - SPREAD + 2 * SPREAD * jitter)
 
-/** The wait before the first attempt, in seconds: a delivery is due when it is over. */
+/** The wait before the first attempt, in seconds: the delivery is due after it. */
 export const firstWait = (waits: ReadonlyArray<Duration.Duration>): number => Duration.toSeconds(waits[0] ?? Duration.zero)
 
 /**
- * The wait in ms after the `number`th attempt of the schedule (from 1) failed, or undefined when the schedule is used up.
+ * The wait in ms after the `number`th attempt of the schedule (from 1) failed, or undefined if the schedule is used up.
  * `waitsMs[n]` is the wait before attempt n + 1; `jitter` is from 0 to 1.
  */
 export const waitAfter = (
@@ -46,11 +46,11 @@ export const waitAfter = (
 }
 
 /**
- * The wait in ms after interruptions in a row, when `used` attempts of the schedule were made: as if the interrupted one
- * had failed, and 15 minutes once the delivery is tried alone. It uses up nothing of the schedule. Decision D-21.
+ * The wait in ms after interruptions in a row, when `used` attempts of the schedule have been made: as if the interrupted
+ * one had failed, and 15 minutes once the delivery is in quarantine. It does not use up the schedule. Decision D-21.
  */
 export const waitAfterInterruption = (used: number, alone: boolean, waitsMs: ReadonlyArray<number>, jitter: number): number =>
   alone ? QUARANTINED_MS : Math.round(spreadOf(Math.max(INTERRUPTED_MS, waitsMs[used + 1] ?? waitsMs.at(-1) ?? 0), jitter))
 
-/** The wait in ms after the service's own proxy failed: at most half a minute, and nothing of the schedule is used up. C-8. */
+/** The wait in ms after the service's own proxy failed: at most half a minute. It does not use up the schedule. C-8. */
 export const waitAfterProxyError = (jitter: number): number => Math.round(PROXY_MS * (0.5 + jitter / 2))

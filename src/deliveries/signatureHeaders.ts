@@ -1,9 +1,9 @@
 /**
- * Signatures of a delivery. Two schemes over the same raw bytes, so that libraries of either verify it as it is:
- * Stripe's form in `X-Service-Signature` (key: the whole secret text; signed: `t.body`), and Standard Webhooks in the
- * `webhook-*` headers (key: the secret's decoded bytes; signed: `id.t.body`). Every live secret signs, newest first. Behind
- * them stands one Ed25519 signature (`v1a`) by the key of `/v1/jwks.json`, for receivers that share no secret.
- * Spec: Delivery contract 3. Decision D-24, C-8.
+ * Signatures of a delivery. Two schemes over the same raw bytes, so that libraries of either verify it: Stripe's format
+ * in `X-Service-Signature` (key: the whole secret text; signed: `t.body`), and Standard Webhooks in the `webhook-*`
+ * headers (key: the secret's decoded bytes; signed: `id.t.body`). Every valid secret signs, newest first. After them
+ * comes one Ed25519 signature (`v1a`) by the key of `/v1/jwks.json`, for receivers without the secret. Spec: Delivery
+ * contract 3. Decision D-24, C-8.
  */
 
 import { createHmac } from "node:crypto"
@@ -17,9 +17,9 @@ export interface Signed {
   readonly timestamp: number
   /** The raw body. */
   readonly body: string
-  /** Live secrets, newest first. */
+  /** Valid secrets, newest first. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
-  /** The Ed25519 signature of {@link signedText}; none where absent. */
+  /** The Ed25519 signature of {@link signedText}; none if absent. */
   readonly ed25519?: Uint8Array
 }
 
@@ -43,7 +43,7 @@ export const headers = ({ body, ed25519, id, secrets, timestamp }: Signed) => {
   }
 }
 
-/** What a delivery's request says of itself beside its signatures. */
+/** Other headers of a delivery's request. */
 export const descriptive = ({
   attempt,
   deliveryId,

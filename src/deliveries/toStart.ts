@@ -1,9 +1,9 @@
-/** What a delivery's workflow is started with. */
+/** The input of a delivery's workflow. */
 import type { SqlClient, SqlError } from "@effect/sql"
 import type { Effect } from "effect"
 import type { ToStart } from "./WorkflowStarter.ts"
 
-/** Of these deliveries, those that exist, whatever became of them: a workflow that is started for one that has ended says so. */
+/** Those of the deliveries that exist, whatever their state: a workflow that is started for one that has ended says so. */
 export const toStart = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<ToStart>, SqlError.SqlError> =>
   sql<ToStart>`
     SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url

@@ -1,19 +1,19 @@
 /**
- * Carries out what a disable or a deletion only recorded: canceling the deliveries that wait, a part at a time. Any
- * dispatcher goes on where another one was killed. Decision D-22.
+ * Executes recorded cancellations: cancels the waiting deliveries of disabled and deleted webhooks in parts. If a
+ * dispatcher is killed, another one continues. Decision D-22.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { carryOut, pendingCancellations } from "../webhooks/cancelWaiting.ts"
 
-/** Cancellations that are carried out at once. */
+/** Concurrent cancellations. */
 const AT_ONCE = 2
 
 export class Canceler extends Effect.Service<Canceler>()("custody/Canceler", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     return {
-      /** Carries out every cancellation there is; what cannot be done now stays for the next time. Returns whether there was any. */
+      /** Executes every recorded cancellation; what fails stays for the next time. Returns whether there was any. */
       run: Effect.flatMap(pendingCancellations(sql), (all) =>
         Effect.as(
           Effect.forEach(all, (pending) => carryOut(sql, pending), { concurrency: AT_ONCE, discard: true }),

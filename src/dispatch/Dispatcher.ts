@@ -1,10 +1,10 @@
 /**
- * The dispatcher: from a committed event to a running workflow for each webhook that matches. It claims events from the
- * outbox (OutboxRepo.ts) and starts the workflows of their deliveries afterwards. What a crash leaves in between, the
- * sweeper finds. Several dispatchers may run.
+ * The dispatcher: from a committed event to a running workflow for each matching webhook. It claims events from the
+ * outbox (OutboxRepo.ts) and then starts the workflows of their deliveries. If it crashes in between, the sweeper finds
+ * them. Several dispatchers may run.
  *
- * Notifications only wake it; it polls all the same, because a notification can be lost. While Temporal is away it
- * leaves events undispatched. Spec: Emission and log. Architecture, What must hold 1, 6.
+ * Notifications only wake it; it also polls, because a notification can be lost. While Temporal is unavailable, events
+ * stay undispatched. Spec: Emission and log. Architecture, What must hold 1, 6.
  */
 import { Effect, Schedule } from "effect"
 import { Notifications } from "../database/Notifications.ts"
@@ -22,20 +22,20 @@ import { RecoveryKeeper } from "./RecoveryKeeper.ts"
 import { SignalRelay } from "./SignalRelay.ts"
 import { Sweeper } from "./Sweeper.ts"
 
-/** Deliveries of a claim that each have a workflow from the start, where first attempts share them in a burst only. */
+/** Most deliveries of a claim that each get their own workflow, if first attempts share workflows only in a burst. */
 const FEW = 16
-/** Deliveries of a group, and groups that run at a time. */
+/** Deliveries per group, and concurrent groups. */
 const GROUP = 50,
   GROUPS = 3
-/** A group that takes longer than this is not waited for. */
+/** The dispatcher does not wait longer than this for a group. */
 const GROUP_ENDS = "3 seconds"
-/** Workflows that are being started at once. */
+/** Concurrent starts. */
 const STARTS = 24
-/** Deliveries that are remembered to be started once Temporal answers; the sweeper finds the rest. */
+/** Deliveries kept in memory to be started when Temporal is back; the sweeper finds the rest. */
 const LEFT = 1_000
-/** Time between two looks when no notification wakes it. */
+/** Poll interval without notifications. */
 const POLL = "3 seconds"
-/** Time between two sweeps, and before what could not be dispatched, told or canceled is tried again. */
+/** Interval of sweeps, and wait before failed dispatches, signals and cancellations are retried. */
 const SWEEP = "30 seconds",
   FIRST_AGAIN = "4 seconds",
   AGAIN = "1 second"
@@ -53,9 +53,9 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     const recoveries = yield* RecoveryKeeper
     const scope = yield* Effect.scope
     const { webhookFirstAttempts, webhookRetrySchedule } = yield* Settings
-    /** Groups of first attempts that are running. */
+    /** Running groups of first attempts. */
     const running = yield* Effect.makeSemaphore(GROUPS)
-    /** Deliveries whose start failed because Temporal went away in between: started as soon as it answers. */
+    /** Deliveries whose start failed because Temporal became unavailable: started as soon as it is back. */
     const left = new Map<string, ToStart>()
 
     const keep = (delivery: ToStart) =>
@@ -63,7 +63,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         if (left.size < LEFT) left.set(delivery.id, delivery)
       })
 
-    /** Starts the workflows; whether all of them could be. The first that cannot says that Temporal is away. */
+    /** Starts the workflows; returns whether all were started. The first failure means that Temporal is unavailable. */
     const startAll = (deliveries: ReadonlyArray<ToStart>) =>
       Effect.gen(function* () {
         let away = false
@@ -87,13 +87,13 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         return !away
       })
 
-    /** Whether so many first attempts share workflows. One that is not due at once has a wait of its own. */
+    /** Whether so many first attempts share workflows. One that is not due immediately has its own wait. */
     const groups = (count: number): boolean =>
       firstWait(webhookRetrySchedule) === 0 && (webhookFirstAttempts === "grouped" || (webhookFirstAttempts === "burst" && count > FEW))
 
     /**
-     * Starts groups of first attempts; whether all of them could be. Only a few run at a time, so that what is claimed next
-     * does not wait behind everything that was claimed before, whatever the server does about fairness.
+     * Starts groups of first attempts; returns whether all were started. Only a few run at a time, so that later claims
+     * do not wait behind earlier ones, whether or not the server supports fairness.
      */
     const startGroups = (deliveries: ReadonlyArray<ToStart>) =>
       Effect.gen(function* () {
@@ -115,7 +115,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         return !away
       })
 
-    /** One batch of events, to the end: a dispatcher that is asked to stop starts what it has claimed. */
+    /** Processes one batch completely: a dispatcher that is stopped starts what it has claimed. */
     const next = Effect.uninterruptible(
       Effect.gen(function* () {
         const { deliveries, more } = yield* outbox.claim
@@ -125,7 +125,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     )
 
     /**
-     * Dispatches until nothing is left, or Temporal is away: events then wait, undispatched and visible as such. Returns
+     * Dispatches until nothing is left or Temporal is unavailable: events then wait, visibly undispatched. Returns
      * whether something waits.
      */
     const drain: Effect.Effect<boolean, unknown> = Effect.gen(function* () {
@@ -139,7 +139,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     const loggingFailure = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
       Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and is tried again`, cause))
 
-    /** Looks whenever something is announced on a channel; sooner than the next poll when the last look left something. */
+    /** Runs when a channel announces something; before the next poll if the last run left something. */
     const keepLooking = <E, R>(what: string, channel: string, look: Effect.Effect<boolean, E, R>) =>
       Effect.flatMap(notifications.on(channel), (announced) =>
         Effect.forever(
@@ -161,8 +161,8 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         yield* Effect.forkScoped(keepLooking("holding deliveries", HOLDS_CHANNEL, holds.collect))
         yield* Effect.forkScoped(keepLooking("waking holds", HOLDS_CHANNEL, holds.tell))
         yield* Effect.forkScoped(keepLooking("waking recoveries", HOLDS_CHANNEL, recoveries.tell))
-        // What a dispatcher left that was killed is not waited for: the first sweeps look at all that is due, and again
-        // at what was just being started.
+        // Does not wait for what a killed dispatcher left: the first sweeps check everything that is due, and then again
+        // what was just being started.
         const first = loggingFailure("the first sweep", sweeper.first)
         yield* Effect.zipRight(first, Effect.delay(first, FIRST_AGAIN))
         return yield* Effect.schedule(sweeps, Schedule.spaced(SWEEP))

@@ -1,21 +1,21 @@
 /**
- * Keeps what holds say true: holds the deliveries that waited when a webhook was paused or its endpoint went down, a part
- * at a time; starts and wakes the workflows that probe and drain; cancels what was held for 31 days; and finds what is held
- * without a hold, which a crash or an older version may leave. Any dispatcher goes on where another one was killed. C-5.
+ * Maintains holds: holds the deliveries that waited when a webhook was paused or its endpoint went down, in parts; starts
+ * and wakes the workflows that probe and drain; cancels deliveries held for 31 days; and finds held deliveries without a
+ * hold, which a crash or an older version may leave. If a dispatcher is killed, another one continues. C-5.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { HOLD_DAYS } from "../webhooks/holds.ts"
 
-/** Deliveries of one part, and parts of one webhook at a time. */
+/** Deliveries per part, and parts of one webhook at a time. */
 const PART = 200,
   PARTS = 20
-/** Webhooks of one look. */
+/** Webhooks per query. */
 const WEBHOOKS = 500
-/** A hold whose workflow did not look for so long although it was to is started again. */
+/** A hold is started again if its workflow has been inactive for this long. */
 const LOST = "60 seconds"
-/** An attempt that began less than this ago may be under way: its delivery is held when it is over. */
+/** An attempt younger than this may be in flight: its delivery is held afterwards. */
 const UNDER_WAY = "15 seconds"
 
 export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper", {
@@ -23,7 +23,7 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
     const sql = yield* SqlClient.SqlClient
     const starter = yield* WorkflowStarter
 
-    /** Holds a part of what waits for a webhook. Returns how many waited, and how many of them it held. */
+    /** Holds a part of a webhook's waiting deliveries. Returns how many were waiting, and how many of them it held. */
     const part = (webhookId: string) => sql<{ waiting: number; held: number }>`
       WITH kept AS MATERIALIZED (
         SELECT h.webhook_id FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
@@ -39,14 +39,14 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
       )
       SELECT (SELECT count(*) FROM waiting) AS waiting, (SELECT count(*) FROM held) AS held`
 
-    /** Holds what waits for a webhook; what has an attempt under way is left for the next time. */
+    /** Holds a webhook's waiting deliveries; those with an attempt in flight are left for the next time. */
     const collect = (webhookId: string) =>
       Effect.gen(function* () {
         for (let count = 0; count < PARTS; count++) {
           const [{ held, waiting } = { held: 0, waiting: 0 }] = yield* part(webhookId)
           // failpoint: held-part
           if (waiting === 0) {
-            // Unless another one came to wait meanwhile, the hold says again that it is to be collected.
+            // Unless another delivery started to wait in the meantime, which marks the hold again.
             yield* sql`
               UPDATE webhook_holds SET collected = true WHERE webhook_id = ${webhookId} AND NOT EXISTS (
                 SELECT 1 FROM deliveries WHERE webhook_id = ${webhookId} AND status IN ('PENDING', 'RETRYING'))`
@@ -57,7 +57,7 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
       })
 
     return {
-      /** Holds what is still to be held. Returns whether there was anything. */
+      /** Holds everything that is still to be held. Returns whether there was anything. */
       collect: Effect.flatMap(
         sql<{ webhookId: string }>`
           SELECT h.webhook_id AS "webhookId" FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
@@ -69,7 +69,7 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
           )
       ),
 
-      /** Starts and wakes the workflows of holds that have something to do. Returns whether there were any. */
+      /** Starts and wakes the workflows of holds with work to do. Returns whether there were any. */
       tell: Effect.flatMap(
         sql<{ webhookId: string; url: string; wake: number }>`
           SELECT h.webhook_id AS "webhookId", w.url, h.wake FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
@@ -88,7 +88,7 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
           ).pipe(Effect.as(rows.length > 0))
       ),
 
-      /** Cancels what was held for too long, and holds again, or cancels, what is held without a hold. */
+      /** Cancels deliveries that were held too long, and holds again or cancels those without a hold. */
       sweep: Effect.gen(function* () {
         const rows = yield* sql<{ webhookId: string }>`
           WITH RECURSIVE held (webhook_id) AS (

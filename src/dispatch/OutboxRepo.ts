@@ -1,12 +1,11 @@
 /**
- * Claims of events from the outbox. A claim takes a share of every organization that waits, deletes what it takes, and
- * writes its deliveries and `matchedCount` in the same transaction. A claimed event is locked, so several dispatchers
- * never take the same one; a delivery's id follows from its event and webhook, so no pair is ever written twice.
+ * Claims events from the outbox. A claim takes a share from each waiting organization, deletes these rows, and writes
+ * their deliveries and `matchedCount` in the same transaction. Claimed events are locked, so several dispatchers never
+ * take the same one; a delivery's id is derived from its event and webhook, so no pair is written twice.
  *
- * The commit of a claim does not wait for the disk. No request is sent on its account before it is there: an attempt is
- * recorded first, by a commit that waits, and the log of Postgres is written in order. A claim that a crash of Postgres
- * takes back was never acted upon, and its events wait in the outbox again.
- * Spec: Emission and log. Architecture, What must hold 1.
+ * The commit of a claim does not wait for the disk. No request is sent before the claim is on disk: an attempt is
+ * recorded first, with a commit that waits, and the WAL is written in order. A claim that is lost in a crash of Postgres
+ * had no effect, and its events are in the outbox again. Spec: Emission and log. Architecture, What must hold 1.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Ref } from "effect"
@@ -17,9 +16,9 @@ import { oldestWaiting, waitingOrganizations } from "../events/outbox.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 
-/** Events of one claim. */
+/** Events per claim. */
 const BATCH = 50
-/** Organizations that one claim takes events of. */
+/** Organizations per claim. */
 const ORGANIZATIONS = 50
 
 interface Match {
@@ -32,11 +31,11 @@ interface Match {
   readonly url: string | null
 }
 
-/** What a claim took. */
+/** The result of a claim. */
 export interface Claim {
-  /** Whether events may be left. */
+  /** Whether there may be more events. */
   readonly more: boolean
-  /** The deliveries that were written and are to be started, of one organization after the other in turn. */
+  /** The written deliveries to start, alternating between organizations. */
   readonly deliveries: ReadonlyArray<ToStart>
 }
 
@@ -44,10 +43,13 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { webhookRetrySchedule } = yield* Settings
-    /** The organization after which the next claim begins, so that all have their turn where many wait. */
+    /** The organization after which the next claim begins, so that all get their turn if many wait. */
     const rotation = yield* Ref.make("")
 
-    /** Takes events and finds the webhooks that want them now: the first of each organization, then the second of each, and so on. */
+    /**
+     * Takes events and finds the webhooks that match them: the first event of each organization, then the second of each,
+     * and so on.
+     */
     const take = (after: string) => sql<Match>`
       WITH RECURSIVE durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
       ${waitingOrganizations(sql, after, ORGANIZATIONS)},
@@ -65,7 +67,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
         AND (c.vault_id IS NULL OR w.vault_ids IS NULL OR c.vault_id = ANY(w.vault_ids))
       ORDER BY c.turn, c.organization_id, w.id`
 
-    /** Writes deliveries, numbered within their webhooks, and what became of the events. Returns the ids of those that are held. */
+    /** Writes deliveries, numbered within their webhooks, and the outcome of the events. Returns the ids of held ones. */
     const write = (eventIds: ReadonlyArray<string>, deliveries: ReadonlyArray<ToStart & Pick<Match, "organizationId" | "vaultId">>) => {
       const counts = new Map<string, number>()
       for (const { eventId } of deliveries) counts.set(eventId, (counts.get(eventId) ?? 0) + 1)
@@ -105,7 +107,10 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
       )
 
     return {
-      /** Claims events. Where fewer organizations wait behind the last claim than one may take, the next begins with the first. */
+      /**
+       * Claims events. If fewer organizations wait after the last claim than one may take, the next claim begins with the
+       * first.
+       */
       claim: Effect.gen(function* () {
         const after = yield* Ref.get(rotation)
         const { deliveries, matches } = yield* claimAfter(after)

@@ -1,11 +1,11 @@
-/** Starts and wakes the workflows of recoveries: of new ones, of those that were changed, and of those that were lost. C-4. */
+/** Starts and wakes the workflows of recoveries: new, changed and lost ones. C-4. */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 
-/** Recoveries of one look. */
+/** Recoveries per query. */
 const RECOVERIES = 500
-/** A recovery whose workflow did not look for so long is started again; the longest that it waits is a minute. */
+/** A recovery is started again if its workflow has been inactive for this long; its longest wait is a minute. */
 const LOST = "3 minutes"
 
 export class RecoveryKeeper extends Effect.Service<RecoveryKeeper>()("custody/RecoveryKeeper", {
@@ -13,7 +13,7 @@ export class RecoveryKeeper extends Effect.Service<RecoveryKeeper>()("custody/Re
     const sql = yield* SqlClient.SqlClient
     const starter = yield* WorkflowStarter
     return {
-      /** Tells all there is to tell; what cannot be told now stays for the next time. Returns whether there was anything. */
+      /** Signals all of them; what fails stays for the next time. Returns whether there was anything. */
       tell: Effect.flatMap(
         sql<{ id: string; webhookId: string; url: string; wake: number }>`
           SELECT r.id, r.webhook_id AS "webhookId", w.url, r.wake FROM recoveries r JOIN webhooks w ON w.id = r.webhook_id

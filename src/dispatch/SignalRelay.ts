@@ -1,8 +1,8 @@
 /**
- * Telling running workflows what the database decided: that their deliveries are canceled, or are due now. What is to be
- * told is a row, written with the change that causes it, and removed when it was told. Telling twice does no harm: a
- * delivery that is woken looks again whether it is due. A workflow that is gone, or not there yet, needs no telling: its
- * first step reads the row, and what is overdue and has no workflow is started by the sweeper. Decision D-22.
+ * The outbox of signals: relays decisions from the database to running workflows, which cancel a delivery or make it due
+ * now. A signal is a row, written with the change that causes it, and removed after it was sent. Sending twice is
+ * harmless: a woken delivery checks whether it is due. A workflow that has ended or not yet started needs no signal: its
+ * first step reads the row, and the sweeper starts overdue deliveries without a workflow. Decision D-22.
  */
 import { SqlClient } from "@effect/sql"
 import { WorkflowNotFoundError } from "@temporalio/common"
@@ -10,10 +10,10 @@ import { Effect } from "effect"
 import { signals } from "../../workflows/contract.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 
-/** Workflows that are told in one go, and how many of them at once. */
+/** Signals per batch, and concurrent ones. */
 const BATCH = 200,
   CONCURRENCY = 24
-/** Of those whose rows were canceled in bulk, how many: ending a workflow costs as much as a delivery. */
+/** How many of them for rows that were canceled in bulk: ending a workflow costs as much as a delivery. */
 const BULK = 10
 
 export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRelay", {
@@ -21,7 +21,7 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
     const sql = yield* SqlClient.SqlClient
     const temporal = yield* TemporalConnection
 
-    /** Sends what comes after `last`. Returns the last one that was read, undefined when there was none. */
+    /** Sends the signals after `last`. Returns the last one that was read, undefined without any. */
     const batch = Effect.fnUntraced(function* (last: number, bulk: boolean) {
       const rows = yield* sql<{ id: number; deliveryId: string; signal: string }>`
         SELECT id, delivery_id AS "deliveryId", signal FROM delivery_signals WHERE bulk = ${bulk} AND id > ${last}
@@ -48,7 +48,7 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
     })
 
     return {
-      /** Tells all there is to tell; what cannot be told now stays for the next time. Returns whether there was anything. */
+      /** Sends all signals; what fails stays for the next time. Returns whether there was anything. */
       tell: Effect.gen(function* () {
         let part = yield* batch(0, false)
         let found = part.end !== undefined

@@ -1,13 +1,13 @@
 /**
- * The sweeper: starts again what waits in Postgres and has no workflow, because a process died between the two, an
- * operator terminated it, or Temporal lost its state. A delivery that is overdue and has its workflow is waiting for
- * room at its endpoint; it is left alone, and woken when the endpoint takes deliveries again.
+ * The sweeper: restarts deliveries that wait in Postgres without a workflow, because a process died in between, an
+ * operator terminated it, or Temporal lost its state. An overdue delivery with a workflow is waiting for admission at its
+ * endpoint; it is left alone, and woken when the endpoint accepts deliveries again.
  *
- * What waits is compared with what runs by the page: one question to Temporal says which of 500 deliveries have a running
- * workflow. A sweep looks at a bounded number of deliveries and the next one goes on from there, so that a backlog of any
- * size costs the same; what became overdue since the sweep before is looked at first in any case. Temporal's list may lag behind:
- * what it does not name is asked for by name before it is started, and a few that it names are, too.
- * Architecture, What must hold 1.
+ * It compares waiting rows with running workflows in pages: one query to Temporal returns which of 500 deliveries have a
+ * running workflow. A sweep checks a bounded number of deliveries and the next one continues from there, so the cost does
+ * not depend on the size of a backlog; deliveries that became overdue since the last sweep are always checked first.
+ * Temporal's list may lag behind, so deliveries that are not in it are looked up by id before they are started, and so
+ * are a few that are. Architecture, What must hold 1.
  */
 import { SqlClient } from "@effect/sql"
 import { WorkflowExecutionAlreadyStartedError } from "@temporalio/client"
@@ -19,29 +19,29 @@ import { Notices, PAGE as PAGE_OF_NOTICES } from "../notifications/Notices.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import { WakeLimit } from "./WakeLimit.ts"
 
-/** How overdue a delivery is before its workflow is looked for, in seconds: usually, and when a dispatcher starts. */
+/** How overdue a delivery must be before its workflow is looked up, in seconds: usually, and when a dispatcher starts. */
 const OVERDUE = 60,
   OVERDUE_AT_START = 2
-/** Deliveries of one page, pages of one sweep, and workflows that are started at once. */
+/** Deliveries per page, pages per sweep, and concurrent starts. */
 const PAGE = 500,
   PAGES = 20,
   STARTS = 24
-/** What became overdue is looked at again by the next sweep, for so many seconds: rows are committed later than they are due. */
+/** Seconds by which the next sweep overlaps: rows are committed later than they are due. */
 const OVERLAP = 90
-/** Of the workflows that Temporal lists, how many are asked for by name: one that is gone says that none of them may be there. */
+/** How many of the listed workflows are looked up by id: if one is gone, the list is not reliable. */
 const SAMPLE = 20
-/** Where Temporal does not list workflows, how many a sweep asks for by name. */
+/** How many workflows a sweep looks up by id if Temporal does not list them. */
 const ASKED = 500
-/** How long a notice whose workflow was started is not looked for again, in ms. */
+/** How long a notice is skipped after its workflow was started, in ms. */
 const RECENT_NOTICE = 600_000
 
 interface Overdue extends ToStart {
   readonly dueAt: string
-  /** Whether its endpoint took the last delivery. */
+  /** Whether its endpoint accepted the last delivery. */
   readonly healthy: boolean
 }
 
-/** A stretch of what is overdue: rows due after `after`, or after a time, and at most so many pages of them. */
+/** A range of overdue rows: due after `after`, or after a time, with a limit of pages. */
 interface Stretch {
   readonly seconds: number
   readonly after: Pick<Overdue, "dueAt" | "id"> | undefined
@@ -55,17 +55,17 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
     const starter = yield* WorkflowStarter
     const notices = yield* Notices
     const wakeLimit = new WakeLimit()
-    /** Where the next sweep goes on; undefined at the beginning of what is overdue. */
+    /** Where the next sweep continues; undefined for the beginning. */
     let place: Stretch["after"]
-    /** Whether Temporal's list is believed; not until the end of a walk in which a workflow that it listed was gone. */
+    /** Whether Temporal's list is trusted; if a listed workflow was gone, not until the end of the pass. */
     let believed = true
     /** When notices' workflows were started, by id, on the monotonic clock. */
     const started = new Map<string, number>()
 
     /**
-     * A page of deliveries whose next attempt is overdue, the longest first. By `now()`, which ends the walk along the
-     * index; `clock_timestamp()` is asked anew for each row, and all that wait would be walked through. The event may have
-     * left the log where a delivery is a redelivery.
+     * A page of deliveries whose next attempt is overdue, the most overdue first. Uses `now()`, which ends the index
+     * scan; `clock_timestamp()` is evaluated for each row, so the scan would read all waiting rows. The event of a
+     * redelivery may no longer be in the log.
      */
     const overdue = (seconds: number, after: Stretch["after"]) => sql<Overdue>`
       SELECT d.id, d.kind, d.webhook_id AS "webhookId", d.event_id AS "eventId", coalesce(e.entity_id, '') AS "entityId", w.url,
@@ -76,7 +76,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
         AND d.id >= ${oldestId("del")} AND (d.next_attempt_at, d.id) > (${after?.dueAt ?? "-infinity"}::timestamptz, ${after?.id ?? ""})
       ORDER BY d.next_attempt_at, d.id LIMIT ${PAGE}`
 
-    /** Which of the deliveries have a running workflow, as Temporal lists them; undefined when it does not. */
+    /** Which of the deliveries have a running workflow in Temporal's list; undefined if it cannot be read. */
     const listed = (page: ReadonlyArray<Overdue>) =>
       Effect.flatMap(temporal.now, ({ client }) =>
         Effect.tryPromise(() =>
@@ -91,7 +91,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
         Effect.catchAll((error) => Effect.as(Effect.logDebug("running workflows cannot be listed", error), undefined))
       )
 
-    /** The deliveries whose first attempts are made by groups that run now. */
+    /** The deliveries whose first attempts are in running groups. */
     const inGroups = Effect.flatMap(temporal.now, ({ client }) =>
       Effect.tryPromise(async () => {
         const held = new Set<string>()
@@ -102,7 +102,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
       })
     ).pipe(Effect.catchAll((error) => Effect.as(Effect.logDebug("running groups cannot be listed", error), new Set<string>())))
 
-    /** Starts the workflow unless it runs. Whether it had been lost. */
+    /** Starts the workflow unless it is running. Returns whether it was lost. */
     const look = (delivery: Overdue) =>
       Effect.map(starter.start(delivery), (found) => found === "started").pipe(
         Effect.catchAll((error) => Effect.as(Effect.logDebug(`a delivery's workflow could not be queried: ${error.message}`), false))
@@ -110,7 +110,10 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
     const lookAt = (deliveries: ReadonlyArray<Overdue>) =>
       Effect.map(Effect.forEach(deliveries, look, { concurrency: STARTS }), (lost) => lost.filter((one) => one).length)
 
-    /** Compares a stretch of what is overdue. Returns where it ended (undefined: nothing is left), what was lost, and a sample of the rest. */
+    /**
+     * Checks a range of overdue rows. Returns where it ended (undefined: nothing is left), how many were lost, and a
+     * sample of the rest.
+     */
     const compare = Effect.fnUntraced(function* ({ after, pages, seconds }: Stretch) {
       /** A random sample. Algorithm R, Vitter 1985. */
       const sample: Array<Overdue> = []
@@ -148,7 +151,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
       const whole = place === undefined && walk.last === undefined
       place = walk.last
       if (place === undefined) believed = true
-      // What became overdue lately comes last, and must not wait until the walk is there.
+      // Recently overdue rows come last, and must not wait until the pass gets there.
       const lately = new Date(Date.now() - (seconds + OVERLAP) * 1_000).toISOString()
       const fresh = whole ? { lost: 0 } : yield* compare({ seconds, after: { dueAt: lately, id: "" }, pages })
       wakeLimit.end()
@@ -164,13 +167,13 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
     })
 
     return {
-      /** Looks for the workflows of what is overdue, in part where it is much. */
+      /** Looks up the workflows of overdue deliveries, partially if there are many. */
       sweep: Effect.zipRight(starter.attributesMayBeThere, sweepFrom(OVERDUE, PAGES)),
 
-      /** The first sweep of a dispatcher, which waits for Temporal and for less, and looks at everything. */
+      /** The first sweep of a dispatcher: it waits for Temporal, uses a shorter delay, and checks everything. */
       first: Effect.zipRight(temporal.ready, sweepFrom(OVERDUE_AT_START, Number.POSITIVE_INFINITY)),
 
-      /** Starts the sending of notices that were recorded and whose workflow is not there. */
+      /** Starts the workflows of recorded notices that have none. */
       notices: Effect.gen(function* () {
         for (const [id, at] of started) if (performance.now() - at > RECENT_NOTICE) started.delete(id)
         const start = (id: string) =>

@@ -1,13 +1,13 @@
 /**
- * How many of a webhook's overdue deliveries a sweep wakes. They wait because their endpoint was busy or away when they
- * asked, and would come by themselves within half an hour; an endpoint that takes deliveries again gets them sooner, twice as
- * many with every sweep that finds those of the one before gone, and one that is merely slow gets few.
+ * Limits how many overdue deliveries of a webhook a sweep wakes. They wait because their endpoint was busy or down when
+ * they asked for admission, and would return on their own within half an hour. A recovered endpoint gets them sooner:
+ * twice as many with every sweep that finds the previous ones gone. A merely slow endpoint gets few.
  */
 
-/** Fewest and most deliveries of one webhook that a sweep wakes. */
+/** Fewest and most deliveries of one webhook per sweep. */
 const FEW = 25,
   MANY = 2_000
-/** Part of those woken that may still be there for the next sweep to wake more. */
+/** The share of woken deliveries that may still be there for the next sweep to wake more. */
 const LEFT = 0.1
 
 interface Woken {
@@ -24,7 +24,7 @@ export class WakeLimit {
   #before = new Map<string, Woken>()
   #now = new Map<string, Now>()
 
-  /** Whether to wake an overdue delivery; asked once a sweep for each that it comes to, the longest overdue first. */
+  /** Whether to wake an overdue delivery; called once per sweep for each, the most overdue first. */
   wakes(webhookId: string, deliveryId: string): boolean {
     const now = this.#now.get(webhookId) ?? { ids: new Set<string>(), left: 0 }
     this.#now.set(webhookId, now)

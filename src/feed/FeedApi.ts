@@ -9,7 +9,7 @@ import { query } from "../http/Parameters.ts"
 import { InvalidList, problems } from "../http/Problem.ts"
 import { GivenId } from "../values/givenId.ts"
 
-/** Longest that an answer is held, in seconds. */
+/** Longest time that a response is held, in seconds. */
 export const MAX_WAIT = 30
 
 const Wait = Schema.transform(
@@ -18,7 +18,7 @@ const Wait = Schema.transform(
   ).annotations({ jsonSchema: { type: "integer", minimum: 0, maximum: MAX_WAIT, default: 0 } }),
   Schema.Number,
   { strict: true, decode: Number, encode: String }
-).annotations({ description: "Seconds that the answer is held until there is an event, 0 when absent" })
+).annotations({ description: "Seconds to wait for an event before the response is sent; default 0" })
 
 const anyOf = (description: string) =>
   Schema.optional(Schema.Array(GivenId).annotations({ description: `${description}; may be given several times` }))
@@ -29,12 +29,12 @@ const place = {
       jsonSchema: {
         type: "string",
         maxLength: 256,
-        description: "A `resumeCursor`: only what was recorded after it. Absent: the whole log"
+        description: "A `resumeCursor`: only events recorded after it; default: the whole log"
       }
     })
   ),
   from: Schema.optional(
-    Schema.Literal("now").annotations({ description: "`now`: only what is recorded from now on. Not together with `after`" })
+    Schema.Literal("now").annotations({ description: "`now`: only events recorded from now on; not together with `after`" })
   )
 }
 
@@ -52,10 +52,10 @@ const Feed = Schema.Struct({
   pagination: Schema.Struct({
     limit: Schema.Int.annotations({ description: "Rows asked for", jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT } }),
     nextCursor: Schema.NullOr(Schema.String).annotations({
-      description: "Equal to `resumeCursor` while more is recorded already, otherwise null"
+      description: "Equal to `resumeCursor` if there are more events, otherwise null"
     })
   }).annotations({ identifier: "FeedPagination" }),
-  resumeCursor: Schema.String.annotations({ description: "The place after the last event that was looked at: pass it as `after`" })
+  resumeCursor: Schema.String.annotations({ description: "Position after the last event examined: pass it as `after`" })
 }).annotations({ identifier: "EventFeedPage" })
 
 export class FeedApi extends HttpApiGroup.make("feed")
@@ -69,7 +69,7 @@ export class FeedApi extends HttpApiGroup.make("feed")
       .annotate(OpenApi.Summary, "Read the event feed")
       .annotate(
         OpenApi.Description,
-        "The event log in the order of recording. Every event that this key may see and that was recorded after a cursor was given out " +
+        "The event log in the order of recording. Every event that this key can see and that is recorded after a cursor was issued " +
           "appears exactly once after it, and nothing is ever recorded before it. After an upgrade from a version without the feed it " +
           "begins at the upgrade until older events are numbered."
       )
@@ -80,7 +80,7 @@ export class FeedApi extends HttpApiGroup.make("feed")
       .setHeaders(
         Schema.Struct({
           "last-event-id": Schema.optional(
-            Schema.String.annotations({ description: "The `id` of the last event received; goes before `after`" })
+            Schema.String.annotations({ description: "The `id` of the last event received; takes precedence over `after`" })
           )
         })
       )
@@ -96,9 +96,9 @@ export class FeedApi extends HttpApiGroup.make("feed")
       .annotate(OpenApi.Summary, "Stream the event feed")
       .annotate(
         OpenApi.Description,
-        "The event feed as server-sent events. `id` is the place after the event, `event` is `webhook-event`, `data` the webhook event. An " +
-          "idle stream has a comment with its place every 15 seconds. At most 5 streams of a key at once; a reader that does not keep " +
-          "up is disconnected and goes on from its last `id`."
+        "The event feed as server-sent events. `id` is the cursor after the event, `event` is `webhook-event`, `data` is the webhook event. An " +
+          "idle stream sends a comment with its cursor every 15 seconds. A key can have 5 open streams. A reader that does not keep " +
+          "up is disconnected and can resume from its last `id`."
       )
   )
   .annotate(OpenApi.Title, "Event feed")

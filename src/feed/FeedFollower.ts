@@ -1,8 +1,8 @@
 /**
- * The live end of the feed: what waits for events, and how it gets them. All that waits in a process shares one poll of
- * the database and one reading of what is new; whether a waiting reader sees an event is asked for all of them together.
- * A notification of Postgres makes the poll come at once; where one is lost the poll comes a little later. While nobody
- * waits, nothing is asked. Access is evaluated with every event and every {@link RECHECK}. C-1.
+ * Delivers new events to waiting readers of the feed. All waiting readers of a process share one poll of the database and
+ * one read of new events, and their access is checked together. A Postgres notification triggers the poll immediately; if
+ * one is lost, the poll comes a little later. Nothing is queried while nobody waits. Access is evaluated with every event
+ * and every {@link RECHECK}. C-1.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Runtime, Schedule } from "effect"
@@ -14,28 +14,28 @@ import { eventColumns, withDispatch } from "../events/EventsRepo.ts"
 import type { Place } from "./cursor.ts"
 import { type FeedFilter, type FeedRow, LONGEST_WRITE } from "./FeedRepo.ts"
 
-/** Longest time between two polls while somebody waits, and shortest, in ms. */
+/** Longest and shortest poll interval while somebody waits, in ms. */
 const POLL = 1_000,
   PAUSE = 5
-/** How often the keys of all that waits are checked, in ms. */
+/** How often the keys of waiting readers are checked, in ms. */
 const RECHECK = 4_000
-/** Events that are read at once. */
+/** Events per read. */
 const BATCH = 500
-/** Events that a reader may be behind before it reads by itself instead. */
+/** Events that a reader may be behind before it reads on its own. */
 const BEHIND = 2_000
 
-/** One that waits for events. */
+/** A waiting reader. */
 export interface Waiting {
-  /** The key's access as it was evaluated last. */
+  /** The key's access at the last evaluation. */
   principal: PrincipalState
   readonly filter: FeedFilter
-  /** The place up to which everything was handed over. */
+  /** The position up to which everything was delivered. */
   place: Place
-  /** The next events that the reader sees and wants, oldest first. */
+  /** The next events that the reader can see and that match its filter, oldest first. */
   readonly onEvents: (rows: ReadonlyArray<FeedRow>) => void
-  /** There is more than is handed over: the reader has to read from its place by itself, and does not wait any more. */
+  /** There is more than is delivered: the reader must read from its position, and no longer waits. */
   readonly onBehind: () => void
-  /** The key is not valid any more, or lost its scope; it does not wait any more. */
+  /** The key is no longer valid or lost its scope; the reader no longer waits. */
   readonly onRefused: () => void
 }
 
@@ -48,7 +48,7 @@ interface Row extends FeedRow {
   readonly audience: ReadonlyArray<string> | null
 }
 
-/** Whether a filter wants an event. */
+/** Whether a filter matches an event. */
 export const wants = ({ entityId, kind, vaultId }: FeedFilter, row: FeedRow): boolean =>
   (kind?.includes(row.kind) ?? true) &&
   (entityId?.includes(row.entityId) ?? true) &&
@@ -76,7 +76,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       if (streams.size === 0) somebody.unsafeClose()
     }
 
-    /** Evaluates the access of some again; those that have none any more are refused. */
+    /** Evaluates the access of some readers again; those without access are rejected. */
     const recheck = Effect.fnUntraced(function* (some: ReadonlyArray<Waiting>) {
       const current = yield* keys.current(some.map(({ principal }) => principal))
       for (const one of some) {
@@ -91,7 +91,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       }
     })
 
-    /** Which of the users have the Developer role on which of the vaults, and reach which of the entities. */
+    /** Which of the users have the Developer role on which of the vaults, and access to which of the entities. */
     const accessOf = Effect.fnUntraced(function* (userIds: ReadonlyArray<string>, rows: ReadonlyArray<Row>) {
       const vaultIds = [...new Set(rows.flatMap(({ vaultId }) => vaultId ?? []))]
       const entityIds = [...new Set(rows.flatMap(({ audience, entityId }) => [entityId, ...(audience ?? [])]))]
@@ -112,7 +112,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
         : has(userId, row.vaultId) && (vaultAllowlist === null || vaultAllowlist.includes(row.vaultId))) &&
       (isOwner || [row.entityId, ...(row.audience ?? [])].every((id) => has(userId, id)))
 
-    /** Hands over the next events of an organization. Returns whether there are more. */
+    /** Delivers the next events of an organization. Returns whether there are more. */
     const hand = Effect.fnUntraced(function* (organizationId: string, followed: Followed, end: number, at: number) {
       if (end - followed.position > BEHIND) {
         for (const one of [...followed.waiting]) {
@@ -128,7 +128,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       const all = new Set(followed.waiting)
       yield* recheck([...all])
       const has = yield* accessOf([...new Set([...all].map(({ principal }) => principal.userId))], rows)
-      // Whoever came or left meanwhile did so at a place of its own.
+      // Readers that joined or left meanwhile did so at their own position.
       for (const one of followed.waiting) {
         if (one.place.position >= until || !all.has(one)) continue
         const seen = rows.filter((row) => row.position > one.place.position && wants(one.filter, row) && sees(one.principal, row, has))
@@ -178,13 +178,13 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
     )
 
     return {
-      /** How many wait. */
+      /** Number of waiting readers. */
       get size() {
         return [...streams.values()].reduce((total, { waiting }) => total + waiting.size, 0)
       },
       /**
-       * Waits for events after the place of `one`, until {@link leave}. Returns false when events after it were handed
-       * over to others already: then it has to read once more.
+       * Waits for events after the position of `one`, until {@link leave}. Returns false if later events were already
+       * delivered to others: then it must read once more.
        */
       join: (one: Waiting): boolean => {
         const { organizationId } = one.principal
@@ -194,26 +194,26 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
         followed.waiting.add(one)
         if (known === undefined) {
           streams.set(organizationId, followed)
-          // What was recorded since the reader looked was announced to nobody.
+          // Events recorded since the reader's read were announced to nobody.
           wake.now()
         }
         somebody.unsafeOpen()
         return true
       },
       leave,
-      /** Calls back when the process stops; returns how to take that back. */
+      /** Calls back when the process stops; returns how to unsubscribe. */
       onStop: (done: () => void): (() => void) => {
         ends.add(done)
         return () => ends.delete(done)
       },
-      /** Whether the process stops: nobody is to wait any more. */
+      /** Whether the process is stopping: nobody may wait any more. */
       isStopping: () => stopping,
       /** Ends every wait. */
       stop: () => {
         stopping = true
         for (const done of [...ends]) done()
       },
-      /** Runs an effect of the feed in plain code. */
+      /** Runs an effect of the feed outside Effect code. */
       run: Runtime.runFork(runtime)
     }
   })

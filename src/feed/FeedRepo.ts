@@ -1,8 +1,8 @@
 /**
- * Reads of an organization's events in the order of recording. A reader goes along the organization's stream while it
- * sees much of it; where a bounded look does not fill the page it goes along each vault that it sees, so a page holds
- * the same events and costs the same however much happens that the reader does not see. Filters by kind and entity look
- * at a bounded number of events that the reader sees, so neither do they tell more than the reader may know. C-1.
+ * Reads an organization's events in the order of recording. A reader follows the organization's stream while it can see
+ * much of it; if a bounded search does not fill the page, it follows each vault that it can see. So a page has the same
+ * events and cost however much happens that the reader cannot see. Filters by kind and entity search a bounded number of
+ * visible events, so they do not reveal more either. C-1.
  */
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
@@ -14,52 +14,52 @@ import { type EventRow, eventColumns, withDispatch } from "../events/EventsRepo.
 import * as Id from "../values/Id.ts"
 import { BEGINNING, type Place } from "./cursor.ts"
 
-/** Filters of the feed; within one, any of its values. */
+/** Filters of the feed; each matches any of its values. */
 export interface FeedFilter {
   readonly kind?: ReadonlyArray<string> | undefined
   readonly vaultId?: ReadonlyArray<string> | undefined
   readonly entityId?: ReadonlyArray<string> | undefined
 }
 
-/** An event with its place. */
+/** An event with its position. */
 export interface FeedRow extends EventRow {
   readonly position: number
 }
 
-/** What was found after a place. */
+/** Events after a position. */
 export interface FeedPage {
   readonly rows: ReadonlyArray<FeedRow>
-  /** The place after the last event that was looked at. */
+  /** The position after the last event examined. */
   readonly place: Place
-  /** Whether the reader sees more events after it that are recorded already. */
+  /** Whether there are more recorded events that the reader can see. */
   readonly more: boolean
 }
 
-/** Where an organization's stream ends, and from which position on it can be read. */
+/** The end of an organization's stream, and the first readable position. */
 export interface End extends Place {
-  /** The position of the least event that the feed holds. */
+  /** The position of the first event in the feed. */
   readonly first: number
-  /** A time in ms that no event up to here was recorded after. */
+  /** A time in ms: every event after this position was recorded at it or later. */
   readonly latest: number
 }
 
-/** Whoever sees more vaults than these probably sees much of the organization's events. */
+/** A reader who sees more vaults than this probably sees much of the organization's events. */
 const FEW_VAULTS = 32
-/** Events of the organization that are looked through for those that such a reader sees, before each vault is asked. */
+/** Events of the organization that are searched for such a reader before each vault is. */
 const LOOK = 3_000
-/** The same for readers who see few vaults, for each event that is asked for. */
+/** The same for readers who see few vaults, per requested event. */
 const LOOK_FEW = 4
-/** Events that the reader sees and that are looked through for those that a filter wants. */
+/** Visible events that are searched for those that match a filter. */
 const FILTERED = 1_000
-/** Longest that a writer can hold a stream, in ms, generously: no event is recorded with a time that is further back. */
+/** Longest time that a writer can hold a stream, in ms, generously: no event gets an earlier time. */
 export const LONGEST_WRITE = 3_600_000
-/** How long the oldest cursor of a problem stays usable, in ms. */
+/** How long the oldest cursor in a problem stays usable, in ms. */
 const USABLE = 300_000
 
-/** The time of the oldest event that the log still shows, in ms. Spec: Limits. */
+/** The start of the log's time range, in ms. Spec: Limits. */
 export const oldestTime = (): number => Date.now() - RETENTION_DAYS * 86_400_000
 
-/** The place after an event. */
+/** The position after an event. */
 export const placeOf = ({ id, position }: Pick<FeedRow, "id" | "position">): Place => ({ position, at: Id.time(id) ?? 0 })
 
 interface KeyRow {
@@ -76,10 +76,10 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
     const rowColumns = sql.literal(`${eventColumns}, e.position`)
     const keyColumns = sql.literal(`e.id, e.position, e.kind, e.entity_id AS "entityId"`)
 
-    /** `LIMIT`, as text where the size is a usual one. */
+    /** `LIMIT`, as a literal for common sizes. */
     const upTo = (take: number, times = 1) => (take === FILTERED + 1 ? sql.literal(`LIMIT ${take * times}`) : limitOf(sql, take, times))
 
-    /** Where the stream ends now. */
+    /** The current end of the stream. */
     const end = (organizationId: string): Effect.Effect<End> =>
       Effect.map(
         sql<{ position: number; clock: number; now: number; filled: boolean }>`
@@ -92,7 +92,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         }
       ).pipe(Effect.orDie)
 
-    /** Events between two places, the one after and the one up to which. */
+    /** Events between two positions, the first excluded and the last included. */
     const between = (after: Place, until: End) => sql`e.position > ${after.position} AND e.position <= ${until.position}
       AND e.id >= ${Id.floor("evt", after.at)} AND e.id < ${Id.floor("evt", until.latest + 1)}`
 
@@ -102,7 +102,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       return rows.length > FEW_VAULTS
     })
 
-    /** What the reader sees of the organization's next events; undefined when there are more events than were looked at. */
+    /** The organization's next events that the reader can see; undefined if there are more events than were searched. */
     const alongOrganization = Effect.fnUntraced(function* (principal: PrincipalState, after: Place, until: End, take: number) {
       const many = yield* seesMany(principal)
       const look = many ? LOOK : LOOK_FEW * take
@@ -113,7 +113,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       return found.length === take || until.position - after.position <= look ? found : undefined
     })
 
-    /** The next events of each vault that the reader sees and of its entities, the first of all those. */
+    /** The next events of each vault that the reader can see and of its entities, and the first of all those. */
     const alongVaults = (
       principal: PrincipalState,
       vaultIds: ReadonlyArray<string> | undefined,
@@ -128,7 +128,8 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         SELECT id, position, kind, "entityId" FROM (
           SELECT seen.* FROM vault_roles r CROSS JOIN LATERAL (
             ${keys(
-              // Every vault is of one organization; said in a way that keeps the index of the organization's events out of it.
+              // Every vault belongs to one organization; expressed so that the planner does not use the index of the
+              // organization's events.
               sql`e.vault_id = r.vault_id AND (e.organization_id || '') = ${principal.organizationId}
                 AND ${reachesEntity(sql, principal, sql.literal("e.entity_id"))}`
             )}) seen
@@ -139,7 +140,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         ) seen ORDER BY position ${upTo(take)}`
     }
 
-    /** The first `take` events that the reader sees between two places, all of them where there are fewer. */
+    /** The first `take` events between two positions that the reader can see, or all if there are fewer. */
     const visible = Effect.fnUntraced(function* (
       principal: PrincipalState,
       vaultIds: ReadonlyArray<string> | undefined,
@@ -163,7 +164,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       /** Where the stream ends now. Every event after it is recorded later. */
       end,
 
-      /** The place before the first event that can still be read in full. */
+      /** The position before the first event that can still be read. */
       oldest: Effect.fn("FeedRepo.oldest")(function* (organizationId: string) {
         const until = yield* end(organizationId)
         const at = oldestTime() + USABLE
@@ -173,7 +174,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         return first === undefined ? { position: until.position, at: until.at } : { ...placeOf(first), position: first.position - 1 }
       }, Effect.orDie),
 
-      /** A page of what the reader sees after a place, or from the beginning of the log. */
+      /** A page of the events that the reader can see after a position, or from the beginning of the log. */
       page: Effect.fn("FeedRepo.page")(function* (principal: PrincipalState, filter: FeedFilter, given: Place | undefined, limit: number) {
         const until = yield* end(principal.organizationId)
         const after = {
@@ -188,7 +189,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         )
         const rows = wanted.slice(0, limit)
         const last = wanted.length > limit ? rows.at(-1) : found.length === take ? found.at(-2) : undefined
-        // An event that the last one is followed by is not looked at: it is on the next page.
+        // The event after the last one is not examined: it is on the next page.
         const kept = last === undefined ? rows : rows.filter(({ position }) => position <= last.position)
         return {
           rows: yield* rowsOf(kept),

@@ -1,7 +1,7 @@
 /**
- * The feed as server-sent events. A stream first reads what is recorded already, a page at a time and no faster than its
- * reader takes it, and then waits for what comes (FeedFollower.ts). It ends when its key is refused, when its reader does
- * not keep up, and when the process stops: always with a comment that names the place to go on from. C-1.
+ * The feed as server-sent events. A stream first reads recorded events in pages, no faster than its reader receives them,
+ * and then waits for new ones (FeedFollower.ts). It ends when its key is rejected, when its reader does not keep up, and
+ * when the process stops: always with a comment that has the cursor to resume from. C-1.
  */
 import { Effect, Metric } from "effect"
 import { KeyChecks } from "../credentials/KeyChecks.ts"
@@ -13,18 +13,18 @@ import { type Place, seal } from "./cursor.ts"
 import { FeedFollower, type Waiting } from "./FeedFollower.ts"
 import { type FeedFilter, FeedRepo, type FeedRow, placeOf } from "./FeedRepo.ts"
 
-/** Open streams of a key in a process. */
+/** Most open streams of a key per process. */
 export const STREAMS_OF_A_KEY = 5
-/** Events of a page while a stream reads what is recorded already. */
+/** Events per page while a stream reads recorded events. */
 const PAGE = 100
-/** How often an idle stream says where it is, in ms. */
+/** How often an idle stream sends its cursor, in ms. */
 const KEEP_ALIVE = 15_000
-/** A reader that takes nothing for so long, in ms, while so much waits, or that lets so many bytes wait, is disconnected. */
+/** A reader is disconnected if it receives nothing for so long, in ms, while so many bytes wait, or if so many bytes wait. */
 const STALLED = 30_000,
   MOST_WAITING = 1_048_576
-/** How often streams are looked after, in ms. */
+/** How often streams are checked, in ms. */
 const LOOK_AFTER = 2_500
-/** How long a stream of a portal's session may last, in ms: its access is evaluated when it comes back. */
+/** Longest lifetime of a portal session's stream, in ms: access is evaluated again when it reconnects. */
 const SESSION = 4_000
 
 const open = Metric.gauge("custody_feed_streams", { description: "Open streams of the event feed" })
@@ -44,7 +44,7 @@ class Stream {
   #taken = { bytes: 0, at: performance.now() }
   #written = 0
   #saidAt = performance.now()
-  /** Called when the reader has taken all that it was given. */
+  /** Called when the reader has received everything. */
   onTaken: () => void = () => {}
 
   constructor(principal: PrincipalState, filter: FeedFilter, place: Place, cursor: (place: Place) => string) {
@@ -54,7 +54,7 @@ class Stream {
     this.#cursor = cursor
   }
 
-  /** Bytes that the reader has not taken yet. */
+  /** Bytes that the reader has not received yet. */
   get backlog(): number {
     return Math.max(0, MOST_WAITING - (this.controller?.desiredSize ?? MOST_WAITING))
   }
@@ -81,7 +81,7 @@ class Stream {
     this.write(`: at ${this.#cursor(this.place)}\n\n`)
   }
 
-  /** Whether the reader takes what it is given. */
+  /** Whether the reader keeps up. */
   keepsUp(now: number): boolean {
     const taken = this.#written - this.backlog
     if (taken !== this.#taken.bytes || this.backlog === 0) this.#taken = { bytes: taken, at: now }
@@ -116,18 +116,18 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
       stream.onTaken()
     }
 
-    /** Ends a stream in good order: with the place to go on from. */
+    /** Ends a stream gracefully, with the cursor to resume from. */
     const end = (stream: Stream) => {
       if (!stream.ended) stream.comment()
       release(stream)
       try {
         stream.controller?.close()
       } catch {
-        // Its reader went away first.
+        // The reader disconnected first.
       }
     }
 
-    /** Ends a stream whose reader does not take what it is given. */
+    /** Ends a stream whose reader does not keep up. */
     const disconnect = (stream: Stream) => {
       release(stream)
       stream.controller?.error(new Error("the reader did not keep up"))
@@ -143,7 +143,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
         stream.onTaken()
       })
 
-    /** Reads from the stream's place to the end of what is recorded, and then waits for more. */
+    /** Reads from the stream's position to the end of recorded events, and then waits for more. */
     const follow = (stream: Stream): Effect.Effect<void> =>
       Effect.gen(function* () {
         let checkedAt = performance.now()
@@ -164,7 +164,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
           if (join(stream)) return
         }
       }).pipe(
-        // A database that is away ends the stream: its reader comes back with the place that it has.
+        // An unavailable database ends the stream: the reader reconnects with its cursor.
         Effect.catchAllCause((cause) => Effect.as(Effect.logWarning("a stream of the event feed was ended", cause), end(stream)))
       )
 
@@ -206,7 +206,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
       }
     }, LOOK_AFTER)
 
-    /** Ends every stream and opens none any more. */
+    /** Ends every stream and rejects new ones. */
     const stop = () => {
       stopping = true
       follower.stop()
@@ -218,7 +218,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
     return {
       stop,
 
-      /** A stream for a reader from a place, or from the beginning of the log. */
+      /** A stream from a position, or from the beginning of the log. */
       open: (
         principal: PrincipalState,
         filter: FeedFilter,
@@ -229,7 +229,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
           const caller = callerOf(principal)
           const count = byCaller.get(caller) ?? 0
           if (count >= STREAMS_OF_A_KEY) {
-            return problem("too_many_streams", `A key may have ${STREAMS_OF_A_KEY} streams open.`, { headers: { "retry-after": "5" } })
+            return problem("too_many_streams", `An API key can have ${STREAMS_OF_A_KEY} open streams.`, { headers: { "retry-after": "5" } })
           }
           byCaller.set(caller, count + 1)
           const stream = new Stream(principal, filter, place, (at) => seal(master, principal.organizationId, at))

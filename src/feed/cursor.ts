@@ -1,15 +1,15 @@
 /**
- * Cursors of the event feed. A cursor is a place in an organization's stream of events: after a position. It is sealed
- * for the organization and for nothing else, so any of its keys may go on with it and any filter; every cursor has the
- * same length, and two of one place differ, so nothing of the position shows. C-1.
+ * Cursors of the event feed. A cursor is a position in an organization's stream of events. It is encrypted for the
+ * organization only, so any of its keys may continue with it, with any filter. Every cursor has the same length, and two
+ * cursors of one position differ, so nothing about the position is visible. C-1.
  */
 import type { Sealing } from "../crypto/MasterKey.ts"
 
-/** A place in an organization's stream. */
+/** A position in an organization's stream. */
 export interface Place {
   /** The position of the last event before it; events recorded before positions were assigned have positions up to 0. */
   readonly position: number
-  /** A time in ms since the epoch: every event after the place was recorded at it or later. */
+  /** A time in ms since the epoch: every event after the position was recorded at it or later. */
   readonly at: number
 }
 
@@ -20,7 +20,7 @@ const BYTES = 16
 
 const contextOf = (organizationId: string): string => JSON.stringify(["event-feed", organizationId])
 
-/** The cursor of a place. */
+/** The cursor of a position. */
 export const seal = (master: Sealing, organizationId: string, { at, position }: Place): string => {
   const plain = Buffer.alloc(BYTES)
   plain.writeBigInt64BE(BigInt(position), 0)
@@ -28,11 +28,11 @@ export const seal = (master: Sealing, organizationId: string, { at, position }: 
   return master.seal("cursor", plain, contextOf(organizationId)).toString("base64url")
 }
 
-/** The place of a cursor; undefined for one that was not given out for this organization. */
+/** The position of a cursor; undefined if it was not issued for this organization. */
 export const open = (master: Sealing, organizationId: string, cursor: string): Place | undefined => {
   if (cursor.length > 256) return undefined
   const sealed = Buffer.from(cursor, "base64url")
-  // The decoder passes over what it does not know and over spare bits: only the text that was given out is a cursor.
+  // The base64 decoder ignores unknown characters and spare bits; only the exact text that was issued is a valid cursor.
   if (sealed.toString("base64url") !== cursor) return undefined
   const plain = master.open("cursor", sealed, contextOf(organizationId))
   if (plain?.length !== BYTES) return undefined

@@ -1,4 +1,4 @@
-/** The paths of the event feed. C-1. */
+/** The handlers of the event feed. C-1. */
 import { HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
@@ -16,7 +16,7 @@ import { FeedStreams } from "./FeedStreams.ts"
 
 const rejected = { headers: { "www-authenticate": 'Bearer realm="custody", error="invalid_token"' } }
 
-/** Seconds that a connection may be silent beyond the wait that was asked for. */
+/** Seconds that a connection may be idle beyond the requested wait. */
 const BEYOND_WAIT = 15
 
 interface Start {
@@ -25,7 +25,7 @@ interface Start {
 }
 
 const invalidCursor = (field: string) =>
-  problem("invalid_cursor", "The cursor is not one that the feed gave to this organization.", {
+  problem("invalid_cursor", "The feed did not issue this cursor for this organization.", {
     fields: [{ in: field === "last-event-id" ? "header" : "query", field, code: "invalid_cursor", detail: "must be a resumeCursor" }]
   })
 
@@ -41,7 +41,7 @@ export const layer = HttpApiBuilder.group(
     const streams = yield* FeedStreams
     const keys = yield* KeyChecks
 
-    /** The place that a reader asks to begin at; undefined for the beginning of the log. */
+    /** The position at which the reader wants to start; undefined for the beginning of the log. */
     const begin = Effect.fnUntraced(function* ({ organizationId }: PrincipalState, { after, from }: Start, lastEventId?: string) {
       const cursor = lastEventId ?? after
       if (cursor === undefined) {
@@ -53,21 +53,28 @@ export const layer = HttpApiBuilder.group(
       if (place === undefined) return yield* invalidCursor(lastEventId === undefined ? "after" : "last-event-id")
       if (place.at < oldestTime()) {
         const oldest = seal(master, organizationId, yield* feed.oldest(organizationId))
-        return yield* problem("cursor_expired", "The log has left this place behind. Go on from oldestCursor; events before it are gone.", {
-          members: { oldestCursor: oldest }
-        })
+        return yield* problem(
+          "cursor_expired",
+          "This cursor is older than the log. Continue from oldestCursor; earlier events are no longer available.",
+          {
+            members: { oldestCursor: oldest }
+          }
+        )
       }
       return place
     })
 
     const notBoth = ({ after, from }: Start) =>
       after !== undefined && from !== undefined
-        ? problem("invalid_parameter", "Give after or from, not both.", {
-            fields: [{ in: "query", field: "from", code: "invalid_parameter", detail: "does not go together with after" }]
+        ? problem("invalid_parameter", "Use either after or from, not both.", {
+            fields: [{ in: "query", field: "from", code: "invalid_parameter", detail: "cannot be combined with after" }]
           })
         : Effect.void
 
-    /** Waits for the next event that the reader sees and wants. Returns the reader's access and place after the wait. */
+    /**
+     * Waits for the next event that the reader can see and that matches. Returns the reader's access and position after
+     * the wait.
+     */
     const waitFor = (principal: PrincipalState, filter: FeedFilter, place: Place, millis: number) =>
       Effect.async<Waiting>((resume) => {
         const done = () => {
@@ -96,7 +103,7 @@ export const layer = HttpApiBuilder.group(
       let page: FeedPage = yield* feed.page(principal, filter, start, limit)
       let reader = principal
       while (page.rows.length === 0 && performance.now() < until && !follower.isStopping()) {
-        // With more to look at there is nothing to wait for; a filter passed over what there was.
+        // If there is more to search, there is nothing to wait for; the filter skipped what there was.
         if (!page.more) yield* waitFor(reader, filter, page.place, until - performance.now())
         if (reader.keyId !== null) {
           const current = (yield* keys.current([reader])).get(reader.keyId)

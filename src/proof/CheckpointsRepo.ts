@@ -1,4 +1,4 @@
-/** Reads of checkpoints. An entity's chain counts every event of it, so it is shown to those who see all of them. C-3. */
+/** Reads of checkpoints. An entity's chain counts all of its events, so only callers who can see all of them can read it. C-3. */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { reachesEntity } from "../access/visibility.ts"
@@ -22,7 +22,7 @@ export class CheckpointsRepo extends Effect.Service<CheckpointsRepo>()("custody/
     const sql = yield* SqlClient.SqlClient
 
     return {
-      /** Whether the reader sees every vault of the entity and has no allowlist. */
+      /** Whether the reader can see every vault of the entity and has no allowlist. */
       sees: (principal: PrincipalState, entityId: string): Effect.Effect<boolean> =>
         principal.vaultAllowlist !== null
           ? Effect.succeed(false)
@@ -40,7 +40,7 @@ export class CheckpointsRepo extends Effect.Service<CheckpointsRepo>()("custody/
           SELECT entity_id AS "entityId", count, hash, at, position FROM event_checkpoints
           WHERE entity_id = ${entityId} ${and(sql, after !== null && sql`at < ${after[0]}::timestamptz`)} ORDER BY at DESC ${limit(sql, take)}`),
 
-      /** The chain as it is now; none while an upgrade chains the events from before it. */
+      /** The current chain; none while an upgrade is chaining earlier events. */
       latest: (principal: PrincipalState, entityId: string): Effect.Effect<Option.Option<CheckpointRow>> =>
         Effect.map(
           sql<{ count: number | null; hash: Buffer | null; at: string; position: number }>`

@@ -1,4 +1,4 @@
-/** The contract of what customers and their auditors verify the service's answers with. C-3. */
+/** The contract of signing keys and checkpoints, with which customers and their auditors verify the service. C-3. */
 
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -15,7 +15,7 @@ const SigningKey = Schema.Struct({
   crv: Schema.Literal("Ed25519"),
   alg: Schema.Literal("EdDSA"),
   use: Schema.Literal("sig"),
-  kid: Schema.String.annotations({ description: "Id of the key, as in the header of what it signed: its RFC 7638 thumbprint" }),
+  kid: Schema.String.annotations({ description: "Id of the key, as in the header of its signatures: its RFC 7638 thumbprint" }),
   x: Schema.String.annotations({ description: "The public key, 32 bytes in base64url" })
 }).annotations({ identifier: "SigningKey" })
 
@@ -31,8 +31,10 @@ const Checkpoint = Schema.Struct({
   hash: Schema.String.annotations({
     description: "Hex of hn = SHA-256(hn-1 ‖ SHA-256(payload bytes)) over its events in the order of recording; h0 is 32 zero bytes"
   }),
-  at: Timestamp.annotations({ description: "The time that it is of" }),
-  resumeCursor: Schema.NullOr(Schema.String).annotations({ description: "The feed's place at that time; null once it left the log" }),
+  at: Timestamp.annotations({ description: "Time of the checkpoint" }),
+  resumeCursor: Schema.NullOr(Schema.String).annotations({
+    description: "The feed's cursor at that time; null when it is no longer in the log"
+  }),
   jws: Schema.String.annotations({ description: "Compact JWS (EdDSA) over { iss, entityId, count, hash, at }; keys: /v1/jwks.json" })
 }).annotations({ identifier: "EventCheckpoint" })
 
@@ -45,7 +47,7 @@ export class ProofApi extends HttpApiGroup.make("proof")
       .annotate(OpenApi.Summary, "Get the public signing keys")
       .annotate(
         OpenApi.Description,
-        "The JSON Web Key Set that signatures of this service verify with, the key in use first; replaced keys stay. Needs no API key."
+        "The JSON Web Key Set that verifies signatures of this service, current key first; replaced keys stay. Needs no API key."
       )
   )
   .add(
@@ -58,7 +60,7 @@ export class ProofApi extends HttpApiGroup.make("proof")
       .annotate(OpenApi.Summary, "List an entity's checkpoints")
       .annotate(
         OpenApi.Description,
-        "One for each midnight (UTC), newest first, kept for good. The key has no allowlist, and its user sees every vault of the entity."
+        "One per midnight (UTC), newest first, kept forever. Requires a key without a vault allowlist whose user can see every vault of the entity."
       )
   )
   .add(
@@ -68,8 +70,8 @@ export class ProofApi extends HttpApiGroup.make("proof")
       .addError(InvalidRequest)
       .addError(NotFound)
       .middleware(WebhooksReadable)
-      .annotate(OpenApi.Summary, "Get an entity's checkpoint of now")
-      .annotate(OpenApi.Description, "As of now. 503 while an upgrade is still chaining the events from before it.")
+      .annotate(OpenApi.Summary, "Get an entity's current checkpoint")
+      .annotate(OpenApi.Description, "The current checkpoint. 503 while an upgrade is still chaining earlier events.")
   )
   .annotate(OpenApi.Title, "Proof")
-  .annotate(OpenApi.Description, "What an auditor verifies the service's answers with.") {}
+  .annotate(OpenApi.Description, "Signing keys and checkpoints, with which auditors verify the service's data.") {}

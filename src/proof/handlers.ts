@@ -1,4 +1,4 @@
-/** The paths of signing keys and checkpoints. C-3. */
+/** The handlers of signing keys and checkpoints. C-3. */
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
@@ -12,7 +12,7 @@ import { Pages } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { type CheckpointRow, CheckpointsRepo } from "./CheckpointsRepo.ts"
 
-/** How long a copy of the public keys may be used, in seconds. A key is published before it signs. */
+/** How long a copy of the public keys may be cached, in seconds. A key is published before it signs. */
 const KEYS_MAX_AGE = 300
 
 export const layer = HttpApiBuilder.group(
@@ -76,7 +76,7 @@ export const layer = HttpApiBuilder.group(
             const principal = yield* visible(entityId)
             const latest = yield* checkpoints.latest(principal, entityId)
             if (Option.isSome(latest)) return yield* signed(principal, latest.value)
-            return yield* problem("service_unavailable", "The events from before an upgrade are still being chained. Try again.", {
+            return yield* problem("service_unavailable", "Events from before an upgrade are still being chained. Try again.", {
               headers: { "retry-after": "30" }
             })
           })

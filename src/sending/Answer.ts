@@ -1,22 +1,25 @@
-/** The outcome of one request, and how what an endpoint does is named. Decision D-21. */
+/** The outcome of one request, and the names of results. Decision D-21. */
 import type { Result } from "../deliveries/Delivery.ts"
 
-/** What an endpoint answered, or how the request failed. */
+/** The response of an endpoint, or how the request failed. */
 export interface Answer {
   readonly result: Result
-  /** 0 without an answer. */
+  /** 0 without a response. */
   readonly httpStatus: number
   /** Milliseconds until the response headers arrived, or until the failure. */
   readonly latencyMs: number
   readonly bodySnippet: string | null
-  /** Seconds that a `Retry-After` asks for; undefined without one. */
+  /** `Retry-After` in seconds; undefined without one. */
   readonly retryAfterSeconds: number | undefined
   /**
-   * Whether the request went out on a kept connection that turned out to be closed: it died before the first byte of an
-   * answer, or answered 408, by which servers end idle connections. The endpoint is not at fault.
+   * Whether the request used a kept connection that turned out to be closed: it broke before the first byte of a
+   * response, or the response was 408, with which servers close idle connections. This is not the endpoint's failure.
    */
   readonly stale: boolean
-  /** Whether it failed before it reached any network: no resolver answered, or there was no route or no socket. Absent: no. */
+  /**
+   * Whether it failed before it reached any network: no DNS server responded, or there was no route or no socket. Absent
+   * means no.
+   */
   readonly local?: boolean
 }
 
@@ -25,7 +28,7 @@ const SNIPPET_BYTES = 1_024
 const tlsCodes =
   /^(CERT_|ERR_TLS_|ERR_SSL_|ERR_BORINGSSL|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|EPROTO|UNKNOWN_CERTIFICATE)/
 
-/** Codes of errors that come from this machine and not from the endpoint or the way to it. */
+/** Error codes that come from this machine and not from the endpoint or the network path to it. */
 const localCodes = new Set([
   "ENETUNREACH",
   "ENETDOWN",
@@ -40,7 +43,7 @@ const localCodes = new Set([
 /** Whether a connection failed before it reached any network. */
 export const isLocal = (error: Error & { readonly code?: string }): boolean => localCodes.has(error.code ?? "")
 
-/** How a request failed that ended with an error of the connection. */
+/** The result of a request that ended with a connection error. */
 export const resultOfError = (error: Error & { readonly code?: string }): Result => {
   const code = error.code ?? ""
   if (code === "PROXY_ERROR") return "proxy_error"
@@ -53,7 +56,7 @@ export const resultOfError = (error: Error & { readonly code?: string }): Result
   return "network_error"
 }
 
-/** The result of a status code; what HTTP does not define is no answer. */
+/** The result of a status code; undefined codes do not count as a response. */
 export const resultOfStatus = (status: number): Result =>
   status >= 200 && status < 300
     ? "2xx"
@@ -65,7 +68,7 @@ export const resultOfStatus = (status: number): Result =>
           ? "5xx"
           : "network_error"
 
-/** `Retry-After` in seconds, from either of its forms. */
+/** `Retry-After` in seconds, from either format. */
 export const retryAfter = (header: string | undefined, now: number): number | undefined => {
   if (header === undefined) return undefined
   if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim())
@@ -76,7 +79,7 @@ export const retryAfter = (header: string | undefined, now: number): number | un
 /** The beginning of a body as clean UTF-8: control characters escaped, broken bytes replaced, at most 1,024 bytes. */
 export const snippet = (bytes: Uint8Array): string | null => {
   if (bytes.length === 0) return null
-  // A character that the cut goes through is left out; one that is broken in the answer itself is replaced.
+  // A character at the cut is omitted; invalid bytes in the response are replaced.
   const text = new TextDecoder().decode(bytes.subarray(0, SNIPPET_BYTES), { stream: bytes.length >= SNIPPET_BYTES })
   let out = "",
     size = 0

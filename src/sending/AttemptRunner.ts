@@ -1,11 +1,10 @@
 /**
- * One step of a delivery, as the workflow asks for it: at most one request, and what comes next. The order is what
- * makes it safe to be killed at any point: take room, read the row, write the attempt, send, write the outcome.
+ * Runs one step of a delivery for its workflow: at most one request, and what comes next. The order makes it safe to be
+ * killed at any point: get admission, read the row, write the attempt, send, write the outcome.
  *
- * A step that has begun goes on by itself, whatever becomes of the activity that asked for it: whoever asks again
- * joins it. Its outcome is written for as long as it takes Postgres to come back, so only a dead process can lose one;
- * the next step then finds the attempt open, closes it as interrupted and sends again under the next number.
- * Reliability, attempt and dispatch order. Decisions D-20 to D-23.
+ * A step continues even if its activity ends; a repeated activity joins it. Its outcome is written however long Postgres
+ * is away, so only a dead process can lose one. The next step then finds the attempt open, closes it as interrupted and
+ * sends again under the next number. Reliability, attempt and dispatch order. Decisions D-20 to D-23.
  */
 import { Cause, Data, Deferred, Effect, FiberId, FiberSet, Metric, MetricBoundaries } from "effect"
 import type { AttemptInput, AttemptOutcome } from "../../workflows/contract.ts"
@@ -29,33 +28,33 @@ const attemptSeconds = Metric.histogram(
 )
 
 const quarantined = Metric.counter("custody_deliveries_quarantined_total", {
-  description: "Attempts after which a delivery is tried alone, because its senders died 20 times in a row or more",
+  description: "Attempts after which a delivery is in quarantine, because its worker crashed 20 times in a row or more",
   incremental: true
 })
 
-/** A step, from when what it goes by was read, and whether it needs a new connection. */
+/** A step: when its data was read, and whether it needs a new connection. */
 interface Step {
   readonly input: AttemptInput
   readonly readAt: number
   readonly fresh: boolean
 }
 
-/** What a step came to, and what the endpoint took where that says how fast it is. */
+/** The result of a step, and the endpoint's latency if that says how fast it is. */
 interface Done {
   readonly latencyMs: number | undefined
   readonly outcome: AttemptOutcome
 }
 
-/** No secret of the webhook can be opened: MASTER_KEY is not the one that sealed them. Nothing is sent unsigned. */
+/** No secret of the webhook can be decrypted: MASTER_KEY is not the key that encrypted them. Nothing is sent unsigned. */
 export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
 
-/** A short pause before a step that has to look again. */
+/** Short wait before a step checks again, in ms. */
 const AGAIN_MS = 250
-/** When a workflow asks again whose version does not know that its delivery is held, in ms. */
+/** How often a workflow whose version does not know holds checks again, in ms. */
 const UNAWARE_MS = 300_000
-/** A request goes out on what was read at most this long ago, in ms; later than that it is asked again whether it is wanted. */
+/** Longest age of the data that a request is based on, in ms; older data is checked again before the request is sent. */
 const FRESH_MS = 500
-/** How long steps under way may take to write their outcomes when the process stops; workers have waited for them before. */
+/** How long steps in flight may take to write their outcomes on shutdown, after the workers have waited for them. */
 const LAST = "2 seconds"
 
 export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/AttemptRunner", {
@@ -66,7 +65,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     const master = yield* MasterKey
     const { linkTo } = yield* TemporalConnection
     const limiter = new EndpointLimiter()
-    /** Steps under way in this process: one that is asked for again joins the first. */
+    /** Steps in flight in this process: a repeated step joins the first. */
     const underWay = new Map<string, Deferred.Deferred<AttemptOutcome, unknown>>()
     const steps = yield* FiberSet.make<unknown, never>()
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(FiberSet.awaitEmpty(steps), LAST)))
@@ -83,7 +82,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       )
 
     const failed = (begun: Begun, number: number, result: string, notices: ReadonlyArray<string>) =>
-      Effect.as(told(`a delivery failed for good after ${number} attempts: ${result}`, begun), {
+      Effect.as(told(`a delivery failed permanently after ${number} attempts: ${result}`, begun), {
         next: "failed",
         number,
         result,
@@ -91,8 +90,8 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       } satisfies AttemptOutcome)
 
     /**
-     * Whether the request may go out: as read when the attempt began, or asked again where that is a while ago. An answer
-     * that took long itself is asked for a second time and no more, or a slow Postgres would let nothing out at all.
+     * Whether the request may be sent: as read when the attempt began, or checked again if that was a while ago. A check
+     * that itself took long is repeated only once, or a slow Postgres would let nothing out.
      */
     const wanted = (deliveryId: string, held: boolean, readAt: number, times = 2): Effect.Effect<boolean> =>
       Effect.suspend(() => {
@@ -104,15 +103,15 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
         })
       })
 
-    /** How a delivery stands whose attempt uses up nothing of the schedule: it still waits, or it has ended. */
+    /** The state of a delivery whose attempt does not use up the schedule: still waiting, or ended. */
     const waits = (status: string) => status === "RETRYING" || status === "HELD"
 
-    /** Sends and records; the attempt row is there already. `undefined` when the next attempt follows at once. */
+    /** Sends and records; the attempt row exists already. `undefined` if the next attempt follows immediately. */
     const request = Effect.fnUntraced(function* (begun: Begun, number: number, payload: string, { fresh, input, readAt }: Step) {
       const secrets = Secret.openAll(master, begun.webhookId, begun.secrets)
       if (secrets.length === 0) {
         yield* whenBack(attempts.withdraw(begun.id, number))
-        return yield* new SecretUnreadable({ message: `no secret of ${begun.webhookId} can be opened with MASTER_KEY` })
+        return yield* new SecretUnreadable({ message: `no secret of ${begun.webhookId} can be decrypted with MASTER_KEY` })
       }
       const answer = yield* webhookClient.send({
         webhookId: begun.webhookId,
@@ -171,11 +170,11 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       return { latencyMs, outcome }
     })
 
-    /** What a delivery does that is held: a workflow from before there were holds asks again now and then. */
+    /** The outcome for a held delivery: a workflow from before holds existed checks again at intervals. */
     const heldOf = (begun: Begun, { holds }: AttemptInput): AttemptOutcome =>
       holds === true ? { next: "held", number: begun.last, notices: [] } : { next: "busy", waitMs: UNAWARE_MS }
 
-    /** What a step does with a delivery whose last attempt was interrupted, and not for the first time in a row. */
+    /** The outcome for a delivery whose last attempts were interrupted repeatedly. */
     const afterInterruptions = Effect.fnUntraced(function* (begun: Begun, { jitter, waitsMs }: AttemptInput) {
       const alone = begun.interruptions >= QUARANTINE
       const waitMs = begun.newlyInterrupted ? waitAfterInterruption(begun.used, alone, waitsMs, jitter) : AGAIN_MS
@@ -183,7 +182,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       if (begun.newlyInterrupted && alone) {
         quarantined.unsafeUpdate(1, [])
         yield* Effect.logError(
-          `the senders of a delivery died ${begun.interruptions} times in a row: it is now tried alone, every 15 minutes`
+          `a delivery's worker crashed ${begun.interruptions} times in a row: the delivery is in quarantine and retried every 15 minutes`
         ).pipe(
           Effect.annotateLogs({ deliveryId: begun.id, webhookId: begun.webhookId, eventId: begun.eventId, workflow: linkTo(begun.id) })
         )
@@ -191,7 +190,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       return { next: "wait", number: begun.last, result: "interrupted", waitMs, notices: [], alone } satisfies AttemptOutcome
     })
 
-    /** What is to be done with a delivery that was read, when room is taken. */
+    /** The next action for a delivery after admission. */
     const proceed = Effect.fnUntraced(function* (begun: Begun | null, step: Step) {
       const { input } = step
       const without = (outcome: AttemptOutcome) => ({ latencyMs: undefined, outcome })
@@ -229,12 +228,12 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       }
       const { number } = begun
       return yield* Effect.catchTag(request(begun, number, begun.payload, step), "Withdrawn", () =>
-        // What became of the delivery meanwhile, the next step reads.
+        // The next step reads the delivery's new state.
         Effect.as(whenBack(attempts.withdraw(begun.id, number)), without({ next: "busy", waitMs: AGAIN_MS }))
       )
     })
 
-    /** Begins an attempt and makes it, and the one that follows at once where a kept connection was closed. */
+    /** Begins and makes an attempt, and the one that follows immediately if a kept connection was closed. */
     const attempt = (input: AttemptInput, fresh: boolean): Effect.Effect<Done, unknown> =>
       Effect.gen(function* () {
         const readAt = performance.now()
@@ -266,7 +265,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     })
 
     return {
-      /** Takes the step. Fails when Postgres cannot be reached before anything is sent, or when nothing can be signed. */
+      /** Runs the step. Fails if Postgres is unavailable before anything was sent, or if nothing can be signed. */
       step: (input: AttemptInput): Effect.Effect<AttemptOutcome, unknown> =>
         Effect.suspend(() => {
           const first = underWay.get(input.deliveryId)
@@ -274,7 +273,8 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
           const deferred = Deferred.unsafeMake<AttemptOutcome, unknown>(FiberId.none)
           underWay.set(input.deliveryId, deferred)
           const loud = Effect.tapErrorCause(take(input), (cause) =>
-            // Postgres away is told by readiness; anything else would go on unseen, because the step is tried again and again.
+            // Readiness reports an unavailable Postgres; any other failure would go unnoticed, because the step is
+            // repeated.
             isUnavailable(Cause.squash(cause))
               ? Effect.logDebug("a delivery step is waiting for Postgres", cause)
               : Effect.logError("a delivery step failed and is retried", cause).pipe(

@@ -1,10 +1,10 @@
 /**
- * The attempt row. It is written before the request is sent and finished with the outcome, so that every request that
- * a receiver saw has exactly one row, also when the sender was killed in between: the next attempt closes what its
- * predecessor left open as `interrupted` and takes the next number. Recording is idempotent per delivery and number.
+ * Attempt rows. A row is written before its request is sent and completed with the outcome, so every request that a
+ * receiver got has exactly one row, even if the worker was killed in between: the next attempt closes the open row as
+ * `interrupted` and takes the next number. Recording is idempotent per delivery and number.
  *
- * Beginnings, and successes, are written for many deliveries in one statement; a failure is a transaction of its own,
- * because it may disable the webhook. Decisions D-21, D-22, D-23.
+ * New attempts and successes of many deliveries share a statement; a failure is a separate transaction, because it may
+ * disable the webhook. Decisions D-21, D-22, D-23.
  */
 import { randomInt } from "node:crypto"
 import { SqlClient } from "@effect/sql"
@@ -26,43 +26,46 @@ export interface Begun {
   /** The delivery's number within its webhook. C-2. */
   readonly sequence: number
   readonly url: string
-  /** Why it is canceled instead of sent; null where it is to be sent. */
+  /** Why it is canceled instead of sent; null if it is to be sent. */
   readonly cancelAs: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL" | null
   /** Whether its webhook is paused, or its endpoint down, and whether the delivery may have a workflow. */
   readonly holding: boolean
   readonly started: boolean
-  /** The envelope's text; null when the event is gone. */
+  /** The envelope's text; null if the event no longer exists. */
   readonly payload: string | null
-  /** Ciphertexts of the live secrets, newest first. */
+  /** Ciphertexts of the valid secrets, newest first. */
   readonly secrets: ReadonlyArray<Buffer>
-  /** The number of the attempt that was begun; null when none was. */
+  /** The number of the new attempt; null if none was begun. */
   readonly number: number | null
-  /** The highest number before that, and its result; null while it is open or when there is none. */
+  /** The highest number before that, and its result; null if it is open or there is none. */
   readonly last: number
   readonly lastResult: Result | null
-  /** Attempts so far that used up one of the schedule's. */
+  /** Attempts so far that used up the schedule. */
   readonly used: number
   /** Interrupted attempts in a row up to the last, and whether this beginning is the first to find the last one interrupted. */
   readonly interruptions: number
   readonly newlyInterrupted: boolean
-  /** Milliseconds until the next attempt, when it is not due yet; null when it is. */
+  /** Milliseconds until the next attempt if it is not due yet; null if it is. */
   readonly dueInMs: number | null
 }
 
-/** What an attempt is begun with. */
+/** Input of a new attempt. */
 export interface Beginning {
   readonly id: string
-  /** Attempts of the schedule; others do not count. */
+  /** Attempts of the schedule; others are not counted. */
   readonly limit: number
-  /** The last attempt that was waited for; a later one that has its result is followed by its wait first. */
+  /** The last attempt whose wait is over; if a later one has a result, its wait comes first. */
   readonly after: number
-  /** Whether the step runs alone on its queue, where a delivery is tried whose senders keep dying. */
+  /** Whether the step runs on the quarantine queue. */
   readonly alone: boolean
-  /** Whether it is the turn of a delivery that is held; any other one is not begun while its webhook holds. */
+  /** Whether it is the turn of a held delivery; no other attempt begins while its webhook is on hold. */
   readonly held: boolean
 }
 
-/** Interruptions in a row after which the next attempt waits as after a failure, and after which it is made alone. */
+/**
+ * Interruptions in a row after which the next attempt waits as after a failure, and after which the delivery is in
+ * quarantine.
+ */
 export const INTERRUPTIONS = 2,
   QUARANTINE = 20
 
@@ -72,17 +75,17 @@ export interface Recorded {
   readonly webhookId: string
   readonly number: number
   readonly answer: Answer
-  /** Of a delivery that was held: whether its workflow, which waits, is to be woken. Absent for every other one. */
+  /** For a held delivery: whether to wake its waiting workflow. Absent otherwise. */
   readonly held?: { readonly probe: boolean; readonly wake: boolean } | undefined
 }
 
-/** The shard of the counters that this process writes: two processes seldom wait for one another. Containers share process ids. */
+/** The shard of the counters for this process, so that two processes seldom wait for each other. Containers share process ids. */
 export const SHARD = randomInt(8)
 
-/** Failures of a proxy of ours that a delivery shows at the most, the latest ones: while it is away there is one every half minute. */
+/** Most `proxy_error` attempts kept per delivery, the latest ones: while the proxy is away there is one every half minute. */
 const PROXY_ERRORS = 20
 
-/** Whether no later attempt was begun: only then does an outcome say when the next one is due. */
+/** Whether no later attempt has begun: only then does an outcome set the next due time. */
 export const lastAttempt = (sql: SqlClient.SqlClient) => (deliveryId: string, number: number) =>
   sql`NOT EXISTS (SELECT 1 FROM delivery_attempts later WHERE later.delivery_id = ${deliveryId} AND later.number > ${number})`
 
@@ -182,13 +185,13 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
 
     return {
       /**
-       * Begins an attempt where the delivery still waits and is due, its webhook is active and the schedule is not used up;
-       * `number` says whether it did. What a predecessor left open is closed as interrupted; the second in a row, and
-       * every further one, begins no attempt before its wait. Null when there is no such delivery.
+       * Begins an attempt if the delivery is waiting and due, its webhook is active and the schedule is not used up;
+       * `number` says whether it did. Closes an open previous attempt as interrupted; from the second in a row on, the
+       * next attempt waits first. Null if there is no such delivery.
        */
       begin: (beginning: Beginning) => begin(beginning),
 
-      /** Whether a request of the delivery may still be sent: it waits, and its webhook is active. */
+      /** Whether a request of the delivery may still be sent: it is waiting, and its webhook is active. */
       wanted: (deliveryId: string, held: boolean) =>
         Effect.map(
           sql`
@@ -199,13 +202,13 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           (rows) => rows.length > 0
         ),
 
-      /** Takes back an attempt that was begun and of which nothing was sent. */
+      /** Removes an attempt that began but sent nothing. */
       withdraw: (deliveryId: string, number: number) =>
         sql`DELETE FROM delivery_attempts WHERE delivery_id = ${deliveryId} AND number = ${number} AND result IS NULL`,
 
       /**
-       * Records an attempt that uses up nothing of the schedule and says nothing of the endpoint; the next one is due after
-       * the wait. Returns the delivery's status now.
+       * Records an attempt that neither uses up the schedule nor counts against the endpoint; the next one is due after
+       * the wait. Returns the delivery's current status.
        */
       recordUncounted: ({ answer, deliveryId, number }: Recorded, waitMs: number) =>
         Effect.map(
@@ -225,8 +228,8 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
         ),
 
       /**
-       * Holds a delivery whose webhook holds, and that has a workflow which waits to be woken. Returns its status now. The
-       * hold is kept until the commit: one that ends at the same time finds the delivery.
+       * Holds a delivery whose webhook is on hold, with a workflow that waits to be woken. Returns its current status.
+       * The hold's row is locked until the commit: a hold that ends concurrently finds the delivery.
        */
       hold: (deliveryId: string, webhookId: string) =>
         Effect.zipRight(
@@ -237,7 +240,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           statusOf(deliveryId)
         ),
 
-      /** Sets when the next attempt of a delivery is due whose last ones were interrupted. */
+      /** Sets the due time of a delivery whose last attempts were interrupted. */
       postpone: (deliveryId: string, waitMs: number) => sql`
         UPDATE deliveries SET next_attempt_at = clock_timestamp() + ${waitMs} * interval '1 millisecond'
         WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING')`,
@@ -245,7 +248,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
       /** Records a 2xx: the attempt, the delivery, the counters, the end of a streak of failures. */
       succeed,
 
-      /** Ends what waits as CANCELED; nothing when it has ended already. Returns the delivery's status now. */
+      /** Cancels a waiting delivery; does nothing if it has ended. Returns the delivery's current status. */
       cancel: (deliveryId: string, reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL") =>
         Effect.zipRight(
           sql`

@@ -1,7 +1,7 @@
 /**
- * How the service shows itself to endpoints, and what it checks their certificates against: the built-in roots, those of
- * WEBHOOK_EXTRA_CA, and the client certificate of WEBHOOK_CLIENT_CERT_FILE, which endpoints may demand. The certificate is
- * read again while the program runs, so that it can be replaced; a pair that does not fit leaves the last good one. C-8.
+ * The TLS identity of deliveries: trusted roots (the built-in ones and WEBHOOK_EXTRA_CA), and the client certificate of
+ * WEBHOOK_CLIENT_CERT_FILE for endpoints that require mTLS. The certificate is reloaded at run time, so it can be
+ * replaced; if certificate and key do not match, the last valid pair stays in use. C-8.
  */
 import { createHash } from "node:crypto"
 import * as fs from "node:fs"
@@ -10,7 +10,7 @@ import { Effect, Schedule } from "effect"
 import { InvalidSettings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
 
-/** Time between two looks at the certificate's files: a change holds within 5 s. */
+/** How often the certificate's files are checked: a change applies within 5 s. */
 const LOOK = "2 seconds"
 
 /** A client certificate and its private key, in PEM. */
@@ -19,14 +19,14 @@ export interface ClientCertificate {
   readonly key: string
 }
 
-/** What connections are made with. */
+/** TLS options of connections. */
 export interface Identity {
   readonly context: SecureContext
-  /** Which client certificate is presented; empty without one. */
+  /** Identifies the client certificate; empty without one. */
   readonly certificate: string
 }
 
-/** The built-in roots (Mozilla's) and those of an extra PEM file, with a client certificate where there is one. TLS 1.2 at the least. */
+/** Mozilla's roots and those of an extra PEM file, and a client certificate if configured. TLS 1.2 or newer. */
 export const trustIn = (extra: string | undefined, client?: ClientCertificate): SecureContext =>
   createSecureContext({ minVersion: "TLSv1.2", ...(extra === undefined ? {} : { ca: [...rootCertificates, extra] }), ...client })
 
@@ -38,7 +38,7 @@ const faultOf = (name: string, file: string, expected: string, error: unknown) =
     faults: [`${name}: read “${file}”, expected ${expected} (${error instanceof Error ? error.message : String(error)}).`]
   })
 
-/** The identity as it is at any moment; fails where it cannot be made at the start. Looks for another certificate until its scope ends. */
+/** The current identity; fails if it is invalid at startup. Watches the certificate until its scope closes. */
 export const clientIdentity = Effect.fnUntraced(function* (
   settings: Pick<Values, "webhookExtraCa" | "webhookClientCertFile" | "webhookClientKeyFile">
 ) {
@@ -77,9 +77,9 @@ export const clientIdentity = Effect.fnUntraced(function* (
   })
   if (certFile !== undefined) yield* Effect.forkScoped(Effect.schedule(look, Schedule.spaced(LOOK)))
   return {
-    /** What a connection that is made now is made with. */
+    /** TLS options of a new connection. */
     now: () => now,
-    /** The same without the client certificate: what the certificate of a proxy is checked against. */
+    /** The same without the client certificate, for connections to a proxy. */
     roots: trustIn(extra)
   }
 })

@@ -1,29 +1,28 @@
 /**
- * Connections to endpoints, kept between attempts for a few seconds: a TCP and TLS handshake costs more than the
- * request. A connection is shared by attempts of one webhook alone, to one judged address, under one server name and
- * one client certificate; the guard's judgement is made anew for every attempt, and closes the idle connections that
- * it no longer allows. How a kept connection can fail is the caller's to handle: see webhookRequest.ts.
- * Decision D-21; reliability, pitfalls of Bun.
+ * Connections to endpoints, kept for a few seconds between attempts, because a TCP and TLS handshake costs more than the
+ * request. A connection is only shared by attempts of one webhook, to one checked address, with one server name and one
+ * client certificate. The SSRF guard checks again for every attempt and closes idle connections that it no longer allows.
+ * Callers handle failures of kept connections: see webhookRequest.ts. Decision D-21; reliability, pitfalls of Bun.
  */
 import * as https from "node:https"
 import type { Duplex } from "node:stream"
 import * as tls from "node:tls"
 import { openTunnel, type Proxy } from "./proxyTunnel.ts"
 
-/** Longest that a connection is kept without a request, in ms: shorter than the idle timeout of any usual server. */
+/** Longest idle time of a connection, in ms: shorter than the idle timeout of any common server. */
 const IDLE_MS = 4_000
-/** Idle connections of one process, in all; past it the one that is idle for longest is closed. */
+/** Most idle connections of a process; beyond it, the one that is idle for longest is closed. */
 const IDLE = 1_024
 
-/** Where a connection leads and how it was made. Two attempts share one only where all of it is equal. */
+/** The target and options of a connection. Attempts share one only if all of it is equal. */
 export interface Route {
   readonly webhookId: string
-  /** The judged address. */
+  /** The checked address. */
   readonly address: string
   readonly port: number
   /** The name that the certificate was verified against. */
   readonly host: string
-  /** Which client certificate was presented; empty without one. */
+  /** Identifies the client certificate; empty without one. */
   readonly certificate: string
 }
 
@@ -31,7 +30,7 @@ export interface Route {
 export interface PooledOptions extends https.RequestOptions {
   readonly route: Route
   readonly secureContext: tls.SecureContext
-  /** Ends the way through a proxy that is being opened for the request. */
+  /** Aborts a proxy tunnel that is being opened for the request. */
   readonly dialing: AbortSignal
 }
 
@@ -46,15 +45,15 @@ const routeOf = (options: object | undefined): Route => pooled(options).route
 export class ConnectionPool extends https.Agent {
   readonly #most: number
   readonly #routes = new WeakMap<object, Route>()
-  /** Idle connections with the timers that close them, the one that is idle for longest first. */
+  /** Idle connections with the timers that close them, longest idle first. */
   readonly #idle = new Map<Duplex, NodeJS.Timeout>()
   readonly #ofWebhook = new Map<string, Set<Duplex>>()
 
-  /** The proxy that all connections go through; undefined where they go straight to the endpoint. */
+  /** The proxy of all connections; undefined for direct ones. */
   readonly proxy: Proxy | undefined
 
-  /** `most` idle connections are kept in all. */
-  /** Sockets whose end is listened to. */
+  /** `most` is the limit of idle connections. */
+  /** Sockets with a listener for their end. */
   readonly #watched = new WeakSet<Duplex>()
 
   constructor({ most = IDLE, proxy }: { readonly most?: number; readonly proxy?: Proxy | undefined } = {}) {
@@ -83,7 +82,7 @@ export class ConnectionPool extends https.Agent {
     openTunnel(proxy, route, dialing, (error, socket) => {
       if (error !== null) return callback?.(error, socket)
       const secured = tls.connect({ socket, host: route.host, servername, rejectUnauthorized, secureContext })
-      // Its errors are the request's from here on; until that listens they must not end the process.
+      // Its errors belong to the request from here on; until that has a listener they must not crash the process.
       secured.on("error", () => {})
       this.#routes.set(secured, route)
       callback?.(null, secured)
@@ -100,7 +99,7 @@ export class ConnectionPool extends https.Agent {
     const others = this.#ofWebhook.get(route.webhookId)
     if (others === undefined) this.#ofWebhook.set(route.webhookId, new Set([socket]))
     else others.add(socket)
-    // Once for each socket, however often it is kept.
+    // Once per socket, however often it is reused.
     if (!this.#watched.has(socket)) {
       this.#watched.add(socket)
       socket.once("close", () => this.#forget(socket))
@@ -129,7 +128,7 @@ export class ConnectionPool extends https.Agent {
     socket.destroy()
   }
 
-  /** Closes the idle connections of a webhook, but for those to where it may still connect. */
+  /** Closes a webhook's idle connections, except to addresses that are still allowed. */
   retain(webhookId: string, allowed: (route: Route) => boolean = () => false): void {
     for (const socket of [...(this.#ofWebhook.get(webhookId) ?? [])]) {
       const route = this.#routes.get(socket)

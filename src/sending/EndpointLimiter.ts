@@ -1,16 +1,16 @@
 /**
- * Admission at the endpoints. A webhook has at most 8 attempts in flight in a process, so that one endpoint never takes
- * the room of another. Past that a few attempts wait in line for the next room, and all others are told when to come
- * again, so that a dead endpoint with thousands of deliveries costs a few steps a second and not thousands. Finding no
- * room uses up no attempt.
+ * Admission at endpoints. A webhook has at most 8 attempts in flight per process, so that one endpoint never takes the
+ * capacity of others. Beyond that, a few attempts wait in line, and all others are told when to return, so that a dead
+ * endpoint with thousands of deliveries costs a few steps a second instead of thousands. An attempt that is not admitted
+ * does not use up the schedule.
  *
- * A delivery keeps its place: whenever it asks, it is behind what was due before it and ahead of what was due after it,
- * however often it was woken or sent away. It is told to come as long before its turn as the line covers, so that a slow
- * endpoint always has its next request at hand.
+ * A delivery keeps its place: it is always behind deliveries that were due earlier and ahead of those due later, however
+ * often it was woken or sent away. It is told to return ahead of its turn by the time that the line covers, so that a
+ * slow endpoint always has its next request waiting.
  *
- * What an endpoint took lately also decides where its attempts run: inside a workflow task, which is cheap and must
- * not take long, or on a queue for what may. An endpoint that was fast is not any more from the moment on that an
- * attempt at it hangs. Reliability F26, F27.
+ * The endpoint's recent latency also decides where its attempts run: inside a workflow task, which is cheap but must be
+ * short, or on a queue for slow ones. A fast endpoint stops being fast as soon as an attempt at it hangs. Reliability
+ * F26, F27.
  */
 import { Effect } from "effect"
 import * as Id from "../values/Id.ts"
@@ -18,65 +18,65 @@ import { insert, type Place, precedes, remove, WaitingList } from "./WaitingList
 
 /** Attempts in flight for one webhook in one process. */
 export const PER_WEBHOOK = 8
-/** Attempts inside workflow tasks of endpoints that have not proved to be fast, in one process. */
+/** Attempts inside workflow tasks, per process, at endpoints that are not known to be fast. */
 const UNPROVEN = 64
-/** An endpoint whose answers take less than this on average is fast, in ms. */
+/** An endpoint with a lower average latency is fast, in ms. */
 const FAST_MS = 500
-/** An attempt in flight for longer than this says that its endpoint is not fast now, in ms. */
+/** If an attempt is in flight for longer than this, its endpoint is not fast now, in ms. */
 const HANGS_MS = 1_000
-/** Time that the line covers, and the fewest and most attempts that wait in it. */
+/** Time that the line covers, and its shortest and longest length. */
 const COVERED_MS = 2_000,
   LINE_MIN = 2,
   LINE_MAX = 64
 /** Longest wait in line, in ms, at a fast endpoint and at any other. */
 const LINE_MS = 2_000,
   SLOW_LINE_MS = 10_000
-/** Shortest and longest wait of what is told to come again, in ms. */
+/** Shortest and longest wait of an attempt that is told to return, in ms. */
 const MIN_WAIT = 250,
   MAX_WAIT = 1_800_000
-/** A wait that is longer than this, in ms, is cut to a part of it. */
+/** A longer wait than this, in ms, is shortened to a part of it. */
 const SURE_MS = 5_000,
   EARLY = 0.75
-/** Least time between two turns, in ms. */
+/** Shortest time between two turns, in ms. */
 const SPACING = 20
-/** Endpoints that are remembered; a forgotten one merely has to prove itself again. */
+/** Most endpoints that are remembered; a forgotten one must prove itself again. */
 const REMEMBERED = 20_000
 
 interface InFlight {
   readonly since: number
 }
 
-/** An attempt that waits in line. */
+/** An attempt in line. */
 interface InLine extends Place {
   readonly enter: () => void
-  /** Sends it away, as another one takes its place. */
+  /** Sends it away because another one takes its place. */
   readonly leave: () => void
 }
 
 interface Endpoint {
   /** The attempts in flight, oldest first. */
   readonly inFlight: Set<InFlight>
-  /** Whether an attempt is finding out, inside a workflow task, how fast the endpoint is. */
+  /** Whether an attempt is measuring the endpoint inside a workflow task. */
   probing: boolean
-  /** Moving average of latencies in ms; undefined before the first answer. */
+  /** Moving average of latencies in ms; undefined before the first response. */
   average: number | undefined
-  /** What waits in line, the first to go first. */
+  /** The line, in order. */
   readonly line: Array<InLine>
-  /** What was told to come again. */
+  /** Attempts that were told to return. */
   readonly away: WaitingList
 }
 
-/** Who asks for room. */
+/** A request for admission. */
 export interface Asking {
   readonly webhookId: string
   readonly deliveryId: string
-  /** Whether it is the delivery's first attempt, which was due when its event was recorded. */
+  /** Whether it is the delivery's first attempt, due since its event was recorded. */
   readonly first: boolean
-  /** Whether it asks inside a workflow task. */
+  /** Whether it would run inside a workflow task. */
   readonly local: boolean
 }
 
-/** Admission for one attempt, or where or when to try. */
+/** Admission for an attempt, or where or when to try. */
 export type Admission =
   | { readonly go: "here"; readonly release: (latencyMs: number | undefined) => void }
   | { readonly go: "elsewhere" }
@@ -89,8 +89,8 @@ const isFast = ({ average, inFlight }: Endpoint): boolean => {
 }
 
 /**
- * Time between two answers of a busy endpoint, in ms: by what it took lately, and where that is not known by what a fast one
- * takes at the most. One that hangs although its average is good is judged by what hangs.
+ * Expected time between two responses of a busy endpoint, in ms: from its recent latency, or if that is unknown, from the
+ * limit of a fast one. If attempts hang although the average is good, their time counts.
  */
 const spacingOf = ({ average, inFlight }: Endpoint): number => {
   const [oldest] = inFlight
@@ -115,7 +115,7 @@ export class EndpointLimiter {
     return fresh
   }
 
-  /** Asks for room. Who gets it gives it back by `release`, with what the attempt took. */
+  /** Requests admission. An admitted attempt ends it with `release` and its latency. */
   admit({ deliveryId, first, local, webhookId }: Asking): Effect.Effect<Admission> {
     return Effect.suspend(() => {
       const endpoint = this.#of(webhookId)
@@ -130,7 +130,7 @@ export class EndpointLimiter {
       }
       const youngest = endpoint.line.length < lineOf(endpoint) ? undefined : endpoint.line.at(-1)
       if (youngest !== undefined && !precedes(place, youngest)) return Effect.succeed(this.#later(endpoint, place))
-      // A workflow task does not wait for an endpoint that is slow.
+      // A workflow task does not wait for a slow endpoint.
       if (local && !fast) return Effect.succeed<Admission>({ go: "elsewhere" })
       youngest?.leave()
       return this.#wait(endpoint, place, fast ? LINE_MS : SLOW_LINE_MS)
@@ -154,14 +154,14 @@ export class EndpointLimiter {
         }
         if (latencyMs !== undefined)
           endpoint.average = endpoint.average === undefined ? latencyMs : endpoint.average * 0.8 + latencyMs * 0.2
-        // Whoever comes to an endpoint that is fast again does not queue behind those who were sent away when it was not.
+        // At an endpoint that is fast again, new attempts do not wait behind those that were sent away earlier.
         if (isFast(endpoint)) endpoint.away.clear()
         endpoint.line.shift()?.enter()
       }
     }
   }
 
-  /** Waits in line; after too long a wait it is told to come again, like any other. */
+  /** Waits in line; after too long it is told to return, like any other. */
   #wait(endpoint: Endpoint, place: Place, longest: number): Effect.Effect<Admission> {
     return Effect.async((resume) => {
       const stop = () => {
@@ -186,11 +186,11 @@ export class EndpointLimiter {
     })
   }
 
-  /** When to come again: as far off as what is ahead takes, less the time that the line covers. */
+  /** When to return: when everything ahead is done, minus the time that the line covers. */
   #later(endpoint: Endpoint, place: Place): Admission {
     const ahead = endpoint.line.filter((other) => precedes(other, place)).length + endpoint.away.ahead(place)
     const wait = (ahead + 1 - Math.floor(lineOf(endpoint) / 2)) * spacingOf(endpoint)
-    // The further off, the less is known: it asks again on the way, and the endpoint may be faster by then.
+    // The longer the wait, the less is known: it checks in between, and the endpoint may be faster by then.
     const early = wait > SURE_MS ? Math.max(SURE_MS, wait * EARLY) : Math.max(MIN_WAIT, spacingOf(endpoint), wait)
     const waitMs = Math.round(early > MAX_WAIT ? MAX_WAIT * (0.5 + Math.random() / 2) : early)
     endpoint.away.add(place, waitMs)

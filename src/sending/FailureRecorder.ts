@@ -1,7 +1,7 @@
 /**
- * Recording a failed attempt: one transaction that finishes the attempt row, moves the delivery on, counts the streak,
- * and decides what follows from it: a notice, or that the webhook is disabled. Nobody else writes a streak upwards,
- * and its row is locked meanwhile, so each cause has one notice however many attempts fail at once. Decision D-23.
+ * Records a failed attempt in one transaction: completes the attempt row, updates the delivery, counts the streak, and
+ * decides about notices and disabling the webhook. Nothing else extends a streak, and its row is locked meanwhile, so
+ * each cause has one notice however many attempts fail concurrently. Decision D-23.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
@@ -18,9 +18,9 @@ import { lastAttempt, type Recorded, SHARD } from "./AttemptsRepo.ts"
 import * as downtime from "./downtime.ts"
 import * as streaks from "./streak.ts"
 
-/** Deliveries that wait are counted up to this for the notice of a disable. */
+/** Waiting deliveries are counted up to this for the notice of a disable. */
 const COUNTED = 10_000
-/** What followed from a failure. */
+/** The consequences of a failure. */
 export interface Consequence {
   /** The delivery's status now. */
   readonly status: string
@@ -37,7 +37,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
 
     const isLast = lastAttempt(sql)
 
-    /** Finishes the attempt, and moves the delivery on unless a later attempt was begun: the outcome then came late. */
+    /** Completes the attempt, and updates the delivery unless a later attempt has begun: then the outcome came late. */
     const finish = ({ answer, deliveryId, held, number }: Recorded, waitMs: number | undefined) =>
       Effect.gen(function* () {
         const probe = held?.probe === true
@@ -45,7 +45,8 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
           UPDATE delivery_attempts SET result = ${answer.result}, http_status = ${answer.httpStatus}, latency_ms = ${answer.latencyMs},
             body_snippet = ${answer.bodySnippet}, uses_schedule = ${!probe}
           WHERE delivery_id = ${deliveryId} AND number = ${number} AND (result IS NULL OR result = 'interrupted') RETURNING number`
-        // A probe uses up nothing, and its delivery stays where it is. What was being drained goes on in a workflow of its own.
+        // A probe does not use up the schedule, and its delivery stays held. A drained delivery continues in its own
+        // workflow.
         const moved = probe
           ? []
           : yield* sql<{ status: string }>`
@@ -99,8 +100,8 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       )
 
     /**
-     * Disables the webhook, has what waits canceled, and records the event for each of its entities. Undefined when it is
-     * not active.
+     * Disables the webhook, requests the cancellation of its waiting deliveries, and records the event for each of its
+     * entities. Undefined if it is not active.
      */
     const disable = Effect.fnUntraced(function* (webhookId: string, reason: "FAILING" | "GONE", { entityIds, organizationId }: Target) {
       const [row] = yield* sql<{ at: string }>`
@@ -136,7 +137,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       return { at: row.at, canceled }
     })
 
-    /** Whether a notice of a delivery that failed for good went out within a day. */
+    /** Whether a notice about a failed delivery was sent within a day. */
     const toldToday = (webhookId: string) =>
       Effect.map(
         sql`SELECT 1 FROM notices WHERE webhook_id = ${webhookId} AND cause LIKE 'failed/%' AND created_at > now() - interval '1 day' LIMIT 1`,
@@ -154,7 +155,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
 
     const nothing = { disabled: false, notices: [] as ReadonlyArray<string> }
 
-    /** What a streak calls for, in the order of its weight: the disable tells more than any other notice. */
+    /** The notice that a streak causes, in order of weight: a disable takes precedence over the others. */
     const react = Effect.fnUntraced(function* (recorded: Recorded, streak: streaks.Streak, exhausted: boolean) {
       const { answer, deliveryId, webhookId } = recorded
       const gone = answer.httpStatus === 410 && streak.goneBefore
@@ -191,14 +192,14 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       return { disabled: false, notices: told }
     })
 
-    /** The notice of a delivery that failed for good, unless one went out within a day. */
+    /** The notice about a failed delivery, unless one was sent within a day. */
     const tellFailed = Effect.fnUntraced(function* (facts: Facts, email: string) {
       const { deliveryId, webhookId } = facts
       return (yield* toldToday(webhookId)) ? [] : yield* notice(webhookId, `failed/${webhookId}/${deliveryId}`, email, texts.failed(facts))
     })
 
     return {
-      /** Records a failure; `waitMs` until the next attempt, undefined when the schedule is used up. Idempotent per attempt. */
+      /** Records a failure; `waitMs` until the next attempt, undefined if the schedule is used up. Idempotent per attempt. */
       record: (recorded: Recorded, waitMs: number | undefined) =>
         sql.withTransaction(
           Effect.gen(function* () {
@@ -213,14 +214,14 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
             if (recorded.held?.probe === true) yield* downtime.postponeProbe(sql, recorded)
             else yield* downtime.collectLate(sql, recorded.webhookId)
             const { disabled, notices } = streak === undefined ? nothing : yield* react(recorded, streak, exhausted)
-            // A disable has what waits canceled, and this delivery at once.
+            // Disabling cancels waiting deliveries, and this one immediately.
             const canceled = disabled && status === "RETRYING"
             if (canceled) yield* cancel(recorded.deliveryId)
             return { status: canceled ? "CANCELED" : status, notices, disabled } satisfies Consequence
           })
         ),
 
-      /** Ends a delivery whose schedule was used up by attempts that were interrupted. Returns the notices of it. */
+      /** Fails a delivery whose schedule was used up by interrupted attempts. Returns its notices. */
       exhaust: (deliveryId: string, webhookId: string) =>
         sql.withTransaction(
           Effect.gen(function* () {

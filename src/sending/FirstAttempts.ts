@@ -1,9 +1,9 @@
 /**
- * First attempts of a group of deliveries, made at once: the same steps as those of a delivery of its own, with the same
- * admission, rows, guard and signatures. An attempt that takes over a second leaves the group, and so do the others of its
- * webhook, and goes on as a workflow of its own, so a slow endpoint never holds up the others: it is finished in this
- * process, where the workflow's first step joins it. Running the group again is harmless: what is done says so in its
- * row, what was begun by a process that died is closed as interrupted and made again. Architecture, What must hold 1.
+ * Runs the first attempts of a group of deliveries concurrently: the same steps as for a single delivery, with the same
+ * admission, rows, SSRF guard and signatures. An attempt that takes over a second leaves the group, together with the
+ * others of its webhook, and continues in its own workflow, so a slow endpoint never delays the others: it is finished in
+ * this process, where the workflow's first step joins it. Running the group again is harmless: completed attempts are in
+ * their rows, and attempts of a dead process are closed as interrupted and repeated. Architecture, What must hold 1.
  */
 import { SqlClient } from "@effect/sql"
 import { Deferred, Effect, Option } from "effect"
@@ -14,13 +14,13 @@ import { TemporalConnection } from "../temporal/Connection.ts"
 import { AttemptRunner } from "./AttemptRunner.ts"
 import { PER_WEBHOOK } from "./EndpointLimiter.ts"
 
-/** How long one attempt may take within a group, and how long a group goes on beginning attempts, in ms. */
+/** How long one attempt may take within a group, and how long a group begins new attempts, in ms. */
 const PATIENCE_MS = 1_000,
   GROUP_MS = 5_000
-/** Workflows that are started at once. */
+/** Concurrent starts. */
 const STARTS = 24
 
-/** How a webhook's members go on: until when, and whether one of them took too long, after which the others leave. */
+/** How a webhook's members continue: until when, and whether one of them took too long, so that the others leave. */
 interface Pace {
   readonly until: number
   slow: boolean
@@ -28,7 +28,7 @@ interface Pace {
 
 type Member = FirstAttemptsInput["deliveries"][number]
 
-/** What came of a member: its outcome; `under way` when it is still being made; undefined when none was begun or it failed. */
+/** The outcome of a member; `under way` if it is in flight; undefined if none was begun or it failed. */
 type Result = AttemptOutcome | "under way" | undefined
 
 export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/FirstAttempts", {
@@ -51,7 +51,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
           cancel: false,
           holds: true
         })
-        // A step that fails is taken again by the delivery's own workflow.
+        // The delivery's own workflow repeats a failed step.
         const outcome = Effect.orElseSucceed(step, (): Result => undefined)
         const late = Effect.sync(() => {
           pace.slow = true
@@ -60,7 +60,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
         return Effect.raceFirst(outcome, Effect.delay(late, PATIENCE_MS))
       })
 
-    /** The members of one webhook. Where it has not proved to be fast, one of them finds that out, and the others wait for it. */
+    /** The members of one webhook. If the endpoint is not known to be fast, one of them measures it, and the others wait. */
     const ofWebhook = (members: ReadonlyArray<Member>, input: FirstAttemptsInput, until: number) =>
       Effect.flatMap(Deferred.make<void>(), (proved) => {
         const pace: Pace = { until, slow: false }
@@ -81,7 +81,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
       })
 
     return {
-      /** Makes the attempts. Fails when a workflow cannot be started or Postgres cannot be reached; it is run again then. */
+      /** Makes the attempts. Fails if a workflow cannot be started or Postgres is unavailable; it is repeated then. */
       run: (input: FirstAttemptsInput) =>
         Effect.gen(function* () {
           const until = performance.now() + GROUP_MS

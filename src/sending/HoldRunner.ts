@@ -1,11 +1,11 @@
 /**
- * A step of a hold, as its workflow asks for it: probes an endpoint that is down when that is due, or sends what was held,
- * in the order of the deliveries' numbers. One step at a time takes deliveries of a webhook that are held, and nothing else
- * attempts them, so none is attempted twice at a time.
+ * Runs a step of a hold for its workflow: probes an endpoint that is down if that is due, or sends held deliveries in the
+ * order of their numbers. Only one step at a time handles a webhook's held deliveries, and nothing else attempts them, so
+ * none is attempted twice concurrently.
  *
- * A probe is the oldest delivery. After the first few the oldest ones take turns, so that one that the endpoint never
- * takes does not keep it on hold. What is drained begins with one delivery in flight, and twice as many after each round
- * that succeeded, up to 8. One that fails goes on in a workflow of its own with its schedule. C-5.
+ * A probe is the oldest delivery. After the first few probes the oldest ones take turns, so that one that the endpoint
+ * never accepts does not keep it on hold. Draining begins with one delivery in flight and doubles after each successful
+ * round, up to 8. A delivery that fails continues in its own workflow with its schedule. C-5.
  */
 import { SqlClient } from "@effect/sql"
 import { Duration, Effect, Option } from "effect"
@@ -20,16 +20,16 @@ import { hostOf } from "../webhooks/url.ts"
 import { AttemptRunner } from "./AttemptRunner.ts"
 import { PER_WEBHOOK } from "./EndpointLimiter.ts"
 
-/** How long one step goes on, in ms; another webhook may wait for its place. */
+/** Duration of a step, in ms; another webhook may be waiting for the slot. */
 const STEP_MS = 10_000
-/** Probes of the oldest delivery, after which the oldest so many take turns. */
+/** Probes of the oldest delivery before the oldest ones take turns, and how many of those. */
 const OLDEST_PROBES = 4,
   TURNS = 10
-/** Deliveries of a round at full width. */
+/** Deliveries per round at full width. */
 const ROUND = 64
-/** Waits after rounds of which none succeeded, in ms. */
+/** Waits after failed rounds, in ms. */
 const FAILED_MS = [1_000, 2_000, 5_000, 10_000, 30_000] as const
-/** When to look again, in ms: for a delivery that is not held yet, and where there is no room at the endpoint. */
+/** When to check again, in ms: for a delivery that is not held yet, and if the endpoint admits no attempt. */
 const AGAIN_MS = 1_000
 
 interface Hold {
@@ -45,7 +45,7 @@ interface Held {
   readonly sequence: number
 }
 
-/** What came of a delivery's turn. */
+/** The outcome of a delivery's turn. */
 type Turn = "delivered" | "failed" | "ended" | "again"
 
 export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner", {
@@ -93,7 +93,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
         held
       })
 
-    /** Ends the hold unless something is held after all; whoever writes a held delivery keeps the row meanwhile. */
+    /** Ends the hold unless something is held after all; writers of held deliveries lock the row. */
     const end = (webhookId: string) =>
       sql.withTransaction(
         Effect.gen(function* () {
@@ -116,7 +116,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
 
     const ended = (details: string, notices: ReadonlyArray<string> = []): HoldOutcome => ({ next: "ended", details, notices })
 
-    /** Ends the hold, or says that something is held after all. */
+    /** Ends the hold, or returns that something is still held. */
     const finish = (webhookId: string, pace: Pick<HoldInput, "width" | "failures">) =>
       Effect.map(end(webhookId), (notices) =>
         notices === undefined ? waiting(0, pace, "draining") : ended("nothing is held any more", notices)
@@ -133,12 +133,12 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
       const notices = "notices" in outcome ? outcome.notices : []
       const details = `probe ${probes + 1}: ${outcome.next === "delivered" ? outcome.result : outcome.next === "wait" ? outcome.result : "failed"}`
       if (now === undefined) return ended(details, notices)
-      // An attempt that was interrupted, or for which there was no room, is made again soon; one that failed has its next time.
+      // An attempt that was interrupted or not admitted is repeated soon; one that failed has its next due time.
       const again = outcome.next === "busy" || outcome.next === "wait" ? Math.min(outcome.waitMs, 30_000) : 0
       return { ...waiting(now.down ? Math.max(now.probeInMs, again, now.probes === probes ? AGAIN_MS : 0) : 0, pace, details), notices }
     })
 
-    /** A delivery's turn. One that goes on by itself is started unless it has a workflow, which is woken by a signal of its own. */
+    /** A delivery's turn. One that continues on its own is started, unless it has a workflow, which its own signal wakes. */
     const turn = Effect.fnUntraced(function* (webhookId: string, { id }: Held, notices: Array<string>) {
       const outcome: AttemptOutcome = yield* step(webhookId, id, "drain")
       if ("notices" in outcome) notices.push(...outcome.notices)
@@ -150,7 +150,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
         case "ended":
           return "ended" satisfies Turn
         case "wait": {
-          // A sender that died, or a proxy of ours that failed: the row is still held.
+          // The worker crashed or the proxy failed: the row is still held.
           yield* sql`
             UPDATE deliveries SET status = 'RETRYING', started = true, next_attempt_at = clock_timestamp() + ${outcome.waitMs} * interval '1 millisecond'
             WHERE id = ${id} AND status = 'HELD'`
@@ -176,7 +176,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
         if (round.length === 0) {
           const outcome = yield* finish(webhookId, pace)
           if (outcome.next === "ended") return done(outcome)
-          // What came back was held again, or had no room.
+          // It was held again, or not admitted.
           if (after === 0) return done(waiting(AGAIN_MS, pace, "draining"))
           after = 0
           continue
@@ -196,7 +196,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
     })
 
     return {
-      /** Takes the step. Fails when Postgres or Temporal cannot be reached; it is taken again then. */
+      /** Runs the step. Fails if Postgres or Temporal is unavailable; it is repeated then. */
       step: (input: HoldInput) =>
         Effect.gen(function* () {
           const hold = yield* read(input.webhookId)

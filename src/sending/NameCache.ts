@@ -1,22 +1,22 @@
 /**
- * What name servers answered, kept for as long as the answer says and no longer than half a minute. Only the answer is
- * kept and never the judgement of it: the guard judges every address again at each use. Decision D-30.
+ * Caches DNS responses for their TTL, at most half a minute. Only the addresses are cached, never the result of the
+ * check: the SSRF guard checks every address again at each use. Decision D-30.
  */
 import { LRUCache } from "lru-cache"
 
-/** Longest that an answer is kept, and how long a failure is, in seconds. */
+/** Longest time that a response is cached, and time for a failure, in seconds. */
 const KEPT_SECONDS = 30,
   FAILED_SECONDS = 5
-/** Names that are remembered at the most. */
+/** Most names in the cache. */
 const NAMES = 10_000
 
-/** Addresses of a name, and for how many seconds they hold; none when the name could not be resolved. */
+/** Addresses of a name and their remaining seconds; none if the name could not be resolved. */
 export interface Resolved {
   readonly addresses: ReadonlyArray<string>
   readonly ttlSeconds: number
 }
 
-/** Answers a name from what is known of it, or asks `resolve`; attempts that ask at the same time share one question. */
+/** Resolves a name from the cache, or with `resolve`; concurrent attempts share one query. */
 export const cached = (resolve: (hostname: string) => Promise<Resolved>): ((hostname: string) => Promise<ReadonlyArray<string>>) => {
   const known = new LRUCache<string, ReadonlyArray<string>>({ max: NAMES })
   const asking = new Map<string, Promise<ReadonlyArray<string>>>()
@@ -27,7 +27,7 @@ export const cached = (resolve: (hostname: string) => Promise<Resolved>): ((host
       const { addresses, ttlSeconds } = await resolve(hostname)
       const seconds = addresses.length === 0 ? FAILED_SECONDS : Math.min(KEPT_SECONDS, ttlSeconds)
       const left = Math.floor(seconds * 1_000 - (performance.now() - askedAt))
-      // To the cache 0 means for ever.
+      // For the cache, 0 means forever.
       if (left > 0) known.set(hostname, addresses, { ttl: left })
       return addresses
     } finally {

@@ -1,6 +1,6 @@
 /**
- * The worker's side of a ping: sends the signed test request and keeps its result for the API to read. A result that
- * cannot be kept fails the ping; nothing is sent a second time. Spec: ping. Decision D-26.
+ * The worker's side of a ping: sends the signed test request and stores its result for the API. If the result cannot be
+ * stored, the ping fails; nothing is sent a second time. Spec: ping. Decision D-26.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
@@ -11,7 +11,7 @@ import { PING } from "../events/Kind.ts"
 import * as signingSecret from "../webhooks/signingSecret.ts"
 import { WebhookClient } from "./WebhookClient.ts"
 
-/** Tries again while Postgres cannot answer, for a part of the time that a ping has. */
+/** Retries while Postgres is unavailable, for part of a ping's time. */
 const soon = whileUnavailable("250 millis", "4 seconds")
 
 export class PingSender extends Effect.Service<PingSender>()("custody/PingSender", {
@@ -29,7 +29,7 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
             FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL`)
           if (webhook === undefined) return { result: GONE }
           const secrets = signingSecret.openAll(master, webhookId, webhook.secrets)
-          // Better no ping than one that nobody can verify.
+          // A ping that nobody can verify is not sent.
           if (secrets.length === 0)
             return yield* Effect.die(new Error("no signing secret can be decrypted: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?"))
           const at = new Date().toISOString()
@@ -53,7 +53,7 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
               body,
               secrets,
               wanted: Effect.succeed(true),
-              // A ping has one attempt, which no connection that the endpoint is about to close may use up.
+              // A ping has one attempt, which must not be wasted on a connection that the endpoint is about to close.
               fresh: true
             })
             .pipe(Effect.catchTag("Withdrawn", Effect.die))

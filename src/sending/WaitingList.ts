@@ -1,15 +1,15 @@
-/** The deliveries that were told to come again to a busy endpoint, in the order in which they were due. */
+/** The deliveries that were told to return to a busy endpoint, by due time. */
 
-/** The place of a delivery: behind what was due before it. */
+/** The place of a delivery: behind those that were due earlier. */
 export interface Place {
   readonly id: string
-  /** Since when its attempt is due, in ms since 1970. */
+  /** Due time of its attempt, in ms since 1970. */
   readonly since: number
 }
 
-/** How long after its time a delivery that does not come back is still counted, in ms: it may have gone to another worker. */
+/** How long a delivery that does not return in time still counts, in ms: another worker may have it. */
 const LATE_MS = 5_000
-/** Time between two looks for those that did not come back, in ms. */
+/** How often missing ones are removed, in ms. */
 const PRUNE_MS = 1_000
 
 /** Whether one place is before another. */
@@ -40,7 +40,7 @@ export const remove = <P extends Place>(sorted: Array<P>, place: P): void => {
 }
 
 interface Away extends Place {
-  /** Until when it is expected, on the clock of `performance.now`. */
+  /** When it is expected, on the clock of `performance.now`. */
   readonly until: number
 }
 
@@ -49,14 +49,14 @@ export class WaitingList {
   readonly #byId = new Map<string, Away>()
   #prunedAt = 0
 
-  /** Notes that the delivery comes again after the wait. */
+  /** Records that the delivery will return after the wait. */
   add(place: Place, waitMs: number): void {
     const away = { ...place, until: performance.now() + waitMs + LATE_MS }
     this.#byId.set(place.id, away)
     insert(this.#sorted, away)
   }
 
-  /** Takes the delivery out, which has come again; undefined when it was not expected. */
+  /** Removes a delivery that has returned; undefined if it was not expected. */
   take(id: string): Place | undefined {
     const away = this.#byId.get(id)
     if (away === undefined) return undefined

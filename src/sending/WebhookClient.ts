@@ -1,7 +1,6 @@
 /**
- * Sending one request to a webhook: choose and judge the address, sign, post. Deliveries, redeliveries and pings all
- * go through here, and nothing else in the program opens a connection to an endpoint. Runs in the worker role only.
- * Decisions D-24, D-30.
+ * Sends one request to a webhook: chooses and checks the address, signs, posts. Deliveries, redeliveries and pings all
+ * use it, and nothing else in the program connects to endpoints. Runs in the worker role only. Decisions D-24, D-30.
  */
 
 import * as dns from "node:dns/promises"
@@ -20,7 +19,7 @@ import { post, type Withdrawn } from "./webhookRequest.ts"
 
 /** One request. */
 export interface Sending {
-  /** Connections are shared by requests of one webhook alone. */
+  /** Connections are only shared by requests of one webhook. */
   readonly webhookId: string
   readonly url: string
   readonly eventId: string
@@ -31,15 +30,15 @@ export interface Sending {
   /** Number of the attempt, from 1. */
   readonly attempt: number
   readonly body: string
-  /** Live secrets, newest first; at least one. */
+  /** Valid secrets, newest first; at least one. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
-  /** Asked once the connection is open and before anything is sent: whether to go on. */
+  /** Called when the connection is open and before anything is sent: whether to continue. */
   readonly wanted: Effect.Effect<boolean>
   /** Whether to open a new connection although one may be kept; default false. */
   readonly fresh?: boolean
 }
 
-/** Addresses that are the service's own, of this machine and of the servers that it stands on: refused although they may be public. */
+/** Addresses of this machine and of the service's own servers: denied even if they are public. */
 const ownAddresses = (hosts: ReadonlyArray<string>) =>
   Effect.map(
     Effect.forEach(hosts, (host) => Effect.promise(() => dns.lookup(host, { all: true }).catch(() => []))),
@@ -48,7 +47,7 @@ const ownAddresses = (hosts: ReadonlyArray<string>) =>
 
 const interfaces = () => Object.values(os.networkInterfaces()).flatMap((list) => list ?? [])
 
-/** Whether this machine can reach IPv6 hosts at all: an interface has an address that is not of the link or the loopback. */
+/** Whether this machine can reach IPv6 hosts: an interface has an address that is neither link-local nor loopback. */
 const speaks6 = Effect.sync(() =>
   interfaces().some(({ address, family, internal }) => family === "IPv6" && !internal && !/^fe[89ab]/i.test(address))
 )
@@ -71,11 +70,11 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
         ...(settings.temporalAddress === undefined ? [] : [hostOf(settings.temporalAddress)])
       ].filter((host) => host !== "" && host !== "0.0.0.0" && host !== "::")
     )
-    // Asking the system for its interfaces takes longer than signing.
+    // Listing the interfaces takes longer than signing.
     const policy: address.Policy = { allow: settings.webhookAllowCidrs, own, speaks6: yield* Effect.cachedWithTTL(speaks6, "10 seconds") }
     const allowed: webhookUrl.Allowed = { cidrs: settings.webhookAllowCidrs, ports: settings.webhookAllowPorts }
     const lookup = address.lookup(settings.webhookDnsServers)
-    /** The URL's rules as they are today: a webhook may be older than a setting. */
+    /** The current URL rules: a webhook may be older than a setting. */
     const judged = (text: string) =>
       Either.match(webhookUrl.check(text, allowed), {
         onRight: (href) => Effect.succeed(new URL(href)),
@@ -83,7 +82,7 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
       })
 
     return {
-      /** Sends a request and returns what came of it; fails only when it was not wanted any more before anything was sent. */
+      /** Sends a request and returns its outcome; fails only if it was withdrawn before anything was sent. */
       send: (sending: Sending): Effect.Effect<Answer, Withdrawn> =>
         Effect.suspend(() => {
           const startedAt = performance.now()
@@ -115,7 +114,7 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
             Effect.catchTag("NoAddress", ({ result, unanswered = false }) =>
               Effect.sync((): Answer => {
                 pool.retain(sending.webhookId)
-                // How long it took would tell an internal name that resolves from one that does not.
+                // The time would distinguish an internal name that resolves from one that does not.
                 const latencyMs = result === "blocked_address" ? 0 : Math.round(performance.now() - startedAt)
                 return {
                   result,

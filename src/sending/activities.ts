@@ -1,4 +1,4 @@
-/** The activities that worker started, each bridged from its Effect. */
+/** The worker's activities, each bridged from its Effect. */
 import { Context } from "@temporalio/activity"
 import { Effect } from "effect"
 import type {
@@ -22,10 +22,10 @@ import { FirstAttempts } from "./FirstAttempts.ts"
 import { HoldRunner } from "./HoldRunner.ts"
 import { PingSender } from "./PingSender.ts"
 
-/** How long one part of sealing may begin further vaults, in ms. */
+/** How long one part of sealing may start further vaults, in ms. */
 const SEAL_MS = 20_000
 
-/** Every activity, with the services that they stand on. */
+/** Every activity, with the services that it needs. */
 export const activities = Effect.gen(function* () {
   const attemptRunner = yield* AttemptRunner
   const firstAttempts = yield* FirstAttempts

@@ -1,6 +1,6 @@
 /**
- * That an endpoint is down: which failures say so, and the hold that follows. All of it is run in the transaction that
- * records a failure, which holds the webhook's row of `webhook_health`. C-5.
+ * Detects that an endpoint is down, and starts its hold. Everything runs in the transaction that records a failure, which
+ * locks the webhook's row of `webhook_health`. C-5.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect } from "effect"
@@ -8,9 +8,9 @@ import { FIRST_PROBE_SECONDS, PROBE_SECONDS } from "../webhooks/holds.ts"
 import type { Answer } from "./Answer.ts"
 import type { Recorded } from "./AttemptsRepo.ts"
 
-/** What a `Retry-After` to a probe is honoured up to, in seconds. */
+/** Longest `Retry-After` of a probe, in seconds. */
 const RETRY_AFTER_SECONDS = 3_600
-/** Results that say that the endpoint is down, and not that it did not want this one delivery. */
+/** Results that mean that the endpoint is down, not that it rejected this one delivery. */
 const DOWN: ReadonlySet<string> = new Set([
   "timeout",
   "dns_error",
@@ -24,7 +24,10 @@ const DOWN: ReadonlySet<string> = new Set([
 /** Whether a failure says that the endpoint is down. */
 export const says = ({ httpStatus, result }: Answer): boolean => DOWN.has(result) || httpStatus === 429
 
-/** Holds a webhook whose endpoint is down. Whether that is new and to be told of: once an hour at the most. */
+/**
+ * Starts the hold of a webhook whose endpoint is down. Returns whether it is new and its owner is to be notified, at most
+ * once an hour.
+ */
 export const begin = (sql: SqlClient.SqlClient, webhookId: string): Effect.Effect<boolean, SqlError.SqlError> =>
   Effect.map(
     sql<{ tell: boolean }>`
@@ -39,13 +42,13 @@ export const begin = (sql: SqlClient.SqlClient, webhookId: string): Effect.Effec
     ([row]) => row?.tell === true
   )
 
-/** When the next probe is due after one that failed: what the endpoint asks for is honoured, up to an hour. */
+/** When the next probe is due after a failed one: `Retry-After` is honored, up to an hour. */
 export const postponeProbe = (sql: SqlClient.SqlClient, { answer, webhookId }: Recorded) => sql`
   UPDATE webhook_holds SET probes = probes + 1, probe_at = clock_timestamp() + make_interval(secs => greatest(
     (${PROBE_SECONDS}::int[])[least(probes + 1, ${PROBE_SECONDS.length})], ${Math.min(answer.retryAfterSeconds ?? 0, RETRY_AFTER_SECONDS)}))
   WHERE webhook_id = ${webhookId} AND down`
 
-/** Has what comes late to a webhook that holds, an attempt that was under way, held with the rest. */
+/** Holds a delivery whose attempt was in flight when its webhook's hold began. */
 export const collectLate = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   UPDATE webhook_holds h SET collected = false FROM webhooks w
   WHERE h.webhook_id = ${webhookId} AND w.id = h.webhook_id AND h.collected AND (h.down OR w.status = 'PAUSED')`

@@ -1,18 +1,18 @@
 /**
- * A way to an endpoint through the proxy of WEBHOOK_PROXY_URL. CONNECT names the judged address, never a host name, so the
- * proxy resolves nothing; what goes through the tunnel is TLS from end to end. A 502, 503 or 504 says that the endpoint
- * cannot be reached; everything else that is no 2xx is a fault of the proxy. C-8.
+ * A tunnel to an endpoint through the proxy of WEBHOOK_PROXY_URL. CONNECT names the checked address, never a host name,
+ * so the proxy resolves nothing; TLS goes through the tunnel end to end. 502, 503 and 504 mean that the endpoint is
+ * unreachable; any other status except 2xx is a failure of the proxy. C-8.
  */
 import * as net from "node:net"
 import * as tls from "node:tls"
 
-/** The proxy, and what its certificate is checked against where it speaks TLS. */
+/** The proxy, and the roots for its certificate if it uses TLS. */
 export interface Proxy {
   readonly url: URL
   readonly trust: tls.SecureContext
 }
 
-/** Why there is no tunnel: `PROXY_ERROR` is the proxy's fault, `PROXY_GATEWAY` the endpoint's. */
+/** Why there is no tunnel: `PROXY_ERROR` is the proxy's failure, `PROXY_GATEWAY` the endpoint's. */
 export class TunnelError extends Error {
   readonly code: "PROXY_ERROR" | "PROXY_GATEWAY"
   constructor(code: "PROXY_ERROR" | "PROXY_GATEWAY", message: string) {
@@ -21,7 +21,7 @@ export class TunnelError extends Error {
   }
 }
 
-/** Most bytes of the proxy's answer before its tunnel begins. */
+/** Most bytes of the proxy's response head. */
 const HEAD_BYTES = 16 * 1_024
 const GATEWAY = new Set(["502", "503", "504"])
 
@@ -39,8 +39,8 @@ const dial = ({ trust, url }: Proxy): net.Socket => {
 }
 
 /**
- * Opens a tunnel to an address and calls back once, with the socket at its beginning or with a {@link TunnelError}. Ends
- * without a call when it is aborted.
+ * Opens a tunnel to an address and calls back once, with the socket or with a {@link TunnelError}. Never calls back after
+ * an abort.
  */
 export const openTunnel = (
   proxy: Proxy,
@@ -57,7 +57,7 @@ export const openTunnel = (
   }
   const fail = (code: TunnelError["code"], message: string) => {
     stop()
-    // Whatever else happens to it concerns nobody.
+    // Later errors of it are irrelevant.
     socket.on("error", () => {})
     socket.destroy()
     if (!signal.aborted) done(new TunnelError(code, message), socket)
@@ -73,7 +73,7 @@ export const openTunnel = (
     }
     const [, status = ""] = /^HTTP\/1\.[01] (\d{3})[ \r]/.exec(head.toString("latin1", 0, end + 2)) ?? []
     if (GATEWAY.has(status)) return fail("PROXY_GATEWAY", `the proxy answered ${status}`)
-    // Before the first byte of the handshake there is nothing that an endpoint could say.
+    // The endpoint sends nothing before the first byte of the handshake.
     if (!status.startsWith("2") || head.length > end + 4) return fail("PROXY_ERROR", `the proxy answered ${status || "what is no HTTP"}`)
     stop()
     socket.pause()

@@ -1,7 +1,7 @@
 /**
- * The address guard: which address a delivery may connect to. Every answer of the name servers is judged for each
- * attempt, and the connection goes to exactly the judged address, so that a name whose answer changes in between gains
- * nothing. One answer on the deny list refuses them all. Fails closed. Decision D-30; reliability, deny list.
+ * The SSRF guard: which addresses a delivery may connect to. Every DNS response is checked for each attempt, and the
+ * connection goes to exactly the checked address, so changing the DNS response in between is useless. One denied address
+ * blocks all. Fails closed. Decision D-30; reliability, deny list.
  */
 
 import { Resolver } from "node:dns/promises"
@@ -12,14 +12,14 @@ import { cached, type Resolved } from "./NameCache.ts"
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** An endpoint has no address that may be connected to. */
+/** The endpoint has no allowed address. */
 export class NoAddress extends Data.TaggedError("NoAddress")<{
   readonly result: "dns_error" | "blocked_address"
-  /** Whether no resolver answered. */
+  /** Whether no DNS server responded. */
   readonly unanswered?: boolean
 }> {}
 
-/** No resolver answered: nothing is known of the name. */
+/** No DNS server responded: nothing is known about the name. */
 class Unanswered extends Error {}
 
 const ranges = (text: string) =>
@@ -28,13 +28,13 @@ const ranges = (text: string) =>
     return [address, bits]
   })
 
-/** IPv4 that is not of the public internet, and 168.63.129.16, which looks public and is a cloud's inside. */
+/** IPv4 ranges that are not on the public internet, and 168.63.129.16, which looks public but is a cloud's internal address. */
 const denied4 = ranges(
   "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 " +
     "192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 " +
     "224.0.0.0/4 240.0.0.0/4"
 )
-/** Of IPv6 only the global unicast range is let through, and these parts of it are not. */
+/** In IPv6 only the global unicast range is allowed, without these parts. */
 const global6 = ranges("2000::/3")
 const denied6 = ranges("2001::/23 2001:db8::/32 2002::/16 3fff::/20 2620:4f:8000::/48")
 
@@ -45,15 +45,18 @@ const inside = (list: ReadonlyArray<readonly [Address, number]>, address: Addres
       : address instanceof ipaddr.IPv6 && address.match(network, bits)
   )
 
-/** IPv4-mapped IPv6 is judged as the IPv4 that the system connects to. Every other form of IPv4 in IPv6 is outside the global range. */
+/**
+ * IPv4-mapped IPv6 is checked as the IPv4 address that the system connects to. All other forms of IPv4 in IPv6 are
+ * outside the global range.
+ */
 const unmapped = (address: Address): Address =>
   address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address
 
-/** What the operator allows beside the public internet, and what is refused although it is public: the service's own hosts. */
+/** What the operator allows in addition, and what is denied although it is public: the service's own hosts. */
 export interface Policy {
   readonly allow: ReadonlyArray<Format.Cidr>
   readonly own: ReadonlySet<string>
-  /** Whether IPv6 hosts can be reached; where they cannot, a name's IPv4 addresses are preferred. */
+  /** Whether IPv6 hosts can be reached; if not, IPv4 addresses are preferred. */
   readonly speaks6: Effect.Effect<boolean>
 }
 
@@ -65,17 +68,17 @@ export const isAllowed = (given: Address, { allow, own }: Pick<Policy, "allow" |
   return address instanceof ipaddr.IPv4 ? !inside(denied4, address) : inside(global6, address) && !inside(denied6, address)
 }
 
-/** Longest that resolving may take. */
+/** Timeout of resolving. */
 const DNS_MS = 2_000
 
-/** Resolves names: with the servers given, or the system's. */
+/** Resolves names with the given DNS servers, or the system's. */
 export interface Lookup {
   readonly resolve: (hostname: string) => Promise<ReadonlyArray<string>>
 }
 
 /**
- * A resolver that asks for A and AAAA at once and gives up in time, where the system's own waits far too long. An answer
- * is kept for its TTL, at most 30 s, and a failure for 5 s.
+ * A resolver that queries A and AAAA concurrently with a timeout, because the system's waits far too long. A response is
+ * cached for its TTL, at most 30 s, and a failure for 5 s.
  */
 export const lookup = (servers: ReadonlyArray<string>): Lookup => {
   const resolve = async (hostname: string): Promise<Resolved> => {
@@ -100,15 +103,16 @@ export const lookup = (servers: ReadonlyArray<string>): Lookup => {
   return { resolve: (hostname) => (hostname === "localhost" ? Promise.resolve(["127.0.0.1"]) : known(hostname)) }
 }
 
-/** An address to connect to, and every address that the guard allows the name at this moment. */
+/** An address to connect to, and every address that the guard allows for the name now. */
 export interface Chosen {
   readonly address: string
   readonly allowed: ReadonlyArray<string>
 }
 
 /**
- * The address to connect to for a URL's host, in the canonical form that was judged. `turn` picks among several, so that
- * attempts take turns. Fails with {@link NoAddress}: `dns_error` when the name has none in time, `blocked_address` when any answer is denied.
+ * The address to connect to for a URL's host, in the canonical form that was checked. `turn` selects one of several, so
+ * that attempts alternate. Fails with {@link NoAddress}: `dns_error` if the name does not resolve in time,
+ * `blocked_address` if any address is denied.
  */
 export const choose = (hostname: string, policy: Policy, { resolve }: Lookup, turn: number): Effect.Effect<Chosen, NoAddress> =>
   Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /**
- * The streak of failures of a webhook: what decides about notices, the disable, and whether its endpoint is down. All of it is
- * run in the transaction that records a failure. Decision D-23, C-5.
+ * A webhook's streak of failures: it decides about notices, disabling, and whether the endpoint is down. Everything runs
+ * in the transaction that records a failure. Decision D-23, C-5.
  */
 import type { SqlClient } from "@effect/sql"
 import { Duration, Effect } from "effect"
@@ -9,17 +9,17 @@ import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
 import type { Recorded } from "./AttemptsRepo.ts"
 import { says } from "./downtime.ts"
 
-/** Time between two 410 answers after which an endpoint counts as gone, in minutes. */
+/** Time between two 410 responses after which an endpoint counts as gone, in minutes. */
 const GONE_MINUTES = 5
-/** A failure that comes more than so many hours after the one before begins a new streak. */
+/** A failure more than so many hours after the previous one starts a new streak. */
 const STREAK_GAP_HOURS = 48
 
-/** A streak as it is after a failure. */
+/** A streak after a failure. */
 export interface Streak {
   readonly consecutiveFailures: number
   readonly failingSince: string
   readonly severalDeliveries: boolean
-  /** Whether the streak is old enough to disable, to be told of, and whether a 410 came long enough ago. */
+  /** Whether the streak is old enough for disabling or a notice, and whether a 410 is old enough. */
   readonly disableDue: boolean
   readonly noticeDue: boolean
   readonly goneBefore: boolean
@@ -30,8 +30,8 @@ export interface Streak {
 }
 
 /**
- * Takes the webhook's turn, before any delivery is touched, so that all failures take their locks in one order. Returns
- * whether its streak is stale.
+ * Locks the webhook's row before any delivery, so that all failures take locks in the same order. Returns whether its
+ * streak is stale.
  */
 export const takeTurn = (sql: SqlClient.SqlClient, webhookId: string) =>
   Effect.map(
@@ -41,12 +41,12 @@ export const takeTurn = (sql: SqlClient.SqlClient, webhookId: string) =>
     ([row]) => row?.stale ?? false
   )
 
-/** Ends a streak whose last failure is long ago: the next failure begins a new one. */
+/** Ends a stale streak: the next failure starts a new one. */
 export const end = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   UPDATE webhook_health SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
     several_deliveries = false, gone_at = NULL, down_failures = 0 WHERE webhook_id = ${webhookId}`
 
-/** Counts the failure and returns the streak as it is now. */
+/** Counts the failure and returns the updated streak. */
 export const count = (sql: SqlClient.SqlClient, { answer, deliveryId, webhookId }: Recorded, webhookDisableAfter: Duration.Duration) =>
   Effect.map(
     sql<Streak>`

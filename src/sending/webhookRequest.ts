@@ -1,15 +1,15 @@
 /**
- * One HTTPS request of a delivery, to one address that was judged before. `node:https` and not `fetch`: Bun's fetch
- * ignores a pinned look-up, follows redirects, obeys proxy variables, and holds at most 256 requests at once.
+ * One HTTPS request of a delivery to one checked address. It uses `node:https` instead of `fetch`: Bun's fetch ignores a
+ * pinned lookup, follows redirects, obeys proxy variables, and has a limit of 256 concurrent requests.
  *
- * The answer's status line and headers decide, within 10 s of the dial. A 2xx is a success whatever its body does; of
- * the body a little is read within one second more, and nothing is decompressed. Nothing is written before the
- * connection is open, its certificate and its peer are verified, and the request is still wanted.
+ * The status line and headers decide, within 10 s of dialing. A 2xx is a success whatever its body does; a part of the
+ * body is read within one more second, without decompression. Nothing is written before the connection is open, its
+ * certificate and peer are verified, and the request is confirmed.
  *
- * The connection may be one that was kept from an earlier request. One that closes, or says anything, before the request
- * is written is replaced by a new one: nothing was sent. One that closes afterwards ends the attempt, because the endpoint
- * may have the request. A connection is kept only when its answer was read to the end within these bounds, and destroyed
- * otherwise. Spec: Delivery contract 4. Decision D-21.
+ * The connection may be kept from an earlier request. If it closes or sends anything before the request is written, a new
+ * one replaces it, because nothing was sent. If it closes afterwards, the attempt ends, because the endpoint may have the
+ * request. A connection is kept only after a complete response within these limits, and destroyed otherwise. Spec:
+ * Delivery contract 4. Decision D-21.
  */
 
 import type { ClientRequest, IncomingMessage } from "node:http"
@@ -21,24 +21,24 @@ import * as Format from "../settings/Format.ts"
 import { type Answer, isLocal, resultOfError, resultOfStatus, retryAfter, snippet } from "./Answer.ts"
 import type { ConnectionPool, PooledOptions, Route } from "./ConnectionPool.ts"
 
-/** Nothing was sent, because the request was not wanted any more when the connection was open. */
+/** The request was withdrawn when the connection was open; nothing was sent. */
 export class Withdrawn extends Data.TaggedError("Withdrawn") {}
 
 /** A request. */
 export interface Post {
   readonly url: URL
-  /** Where to connect: the judged address in its canonical form, and whose connections may be used. */
+  /** Where to connect: the checked address in canonical form, and whose connections may be reused. */
   readonly route: Route
   readonly pool: ConnectionPool
   /** Whether to open a new connection although one may be kept. */
   readonly fresh: boolean
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** When the attempt began, on the clock of `performance.now`: resolving the name is part of its time. */
+  /** When the attempt began, on the clock of `performance.now`: DNS time is included. */
   readonly startedAt: number
-  /** Asked when the connection is open and before anything is written: whether to go on. Its failure counts as a no. */
+  /** Called when the connection is open and before anything is written: whether to continue. A failure counts as no. */
   readonly wanted: Effect.Effect<boolean>
-  /** What certificates are checked against, made once: reading the roots for each request costs more than the request. */
+  /** Trusted roots, created once: reading them for each request costs more than the request. */
   readonly trust: SecureContext
 }
 
@@ -47,12 +47,12 @@ const DEADLINE_MS = 10_000,
   BODY_MS = 1_000
 const BODY_BYTES = 16 * 1_024,
   HEADER_BYTES = 16 * 1_024
-/** Informational answers before the endpoint is given up: an endless flood of them costs CPU and says nothing. */
+/** Most informational responses: an endless flood of them only costs CPU. */
 const MAX_INFORMATIONAL = 10
-/** By this status a server ends a connection on which it waited for a request for too long. */
+/** With this status a server closes a connection on which it waited too long for a request. */
 const REQUEST_TIMEOUT = 408
 
-/** Whether the connection leads to the judged address; a peer that the system cannot name is none. */
+/** Whether the connection's peer is the checked address; an unknown peer is not. */
 const samePeer = (peer: string | undefined, address: string): boolean =>
   peer !== undefined && (peer === address || Format.address(peer)?.toString() === address)
 
@@ -65,21 +65,21 @@ const optionsOf = ({ body, headers, pool, route, trust, url }: Post, dialing: Ab
   agent: pool,
   route,
   dialing,
-  // The name is never resolved a second time: whatever is asked, the judged address is the answer.
+  // The name is never resolved again: the lookup always returns the checked address.
   lookup: (_name, options, callback) => {
     const { address } = route
     const family = address.includes(":") ? 6 : 4
     if (typeof options === "object" && options.all === true) callback(null, [{ address, family }])
     else callback(null, address, family)
   },
-  // An address has no server name; the certificate is then checked against the address.
+  // An IP address has no server name; the certificate is then verified for the address.
   ...(Format.address(route.host) === undefined ? { servername: route.host } : {}),
   rejectUnauthorized: true,
   secureContext: trust,
   maxHeaderSize: HEADER_BYTES
 })
 
-/** Sends the request. Whatever happens is an answer; only {@link Withdrawn} is none. Interruption destroys the connection. */
+/** Sends the request. Every outcome is an answer except {@link Withdrawn}. Interruption destroys the connection. */
 export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
   Effect.flatMap(Effect.runtime<never>(), (runtime) =>
     Effect.async((resume) => {
@@ -90,7 +90,7 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
       let done = false,
         informational = 0
       let request: ClientRequest
-      /** Asks whether the request is still wanted; the connection is open meanwhile. */
+      /** Checks whether the request is still wanted; the connection stays open meanwhile. */
       let asking: Fiber.RuntimeFiber<boolean> | undefined
       const timers: Array<NodeJS.Timeout> = []
       const after = (millis: number, run: () => void) => {
@@ -117,13 +117,13 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
       const failed = (result: Result, { httpStatus = 0, stale = false, local = false } = {}) =>
         end(Effect.succeed({ result, httpStatus, latencyMs: latency(), bodySnippet: null, retryAfterSeconds: undefined, stale, local }))
 
-      /** Reads the beginning of the body, and hands the connection back where that was all of it. */
+      /** Reads the beginning of the body, and returns the connection to the pool if that was all. */
       const read = (response: IncomingMessage, kept: boolean) => {
         const httpStatus = response.statusCode ?? 0
         const latencyMs = latency()
         const chunks: Array<Uint8Array> = []
         let size = 0
-        // From here on nothing turns the answer into a failure.
+        // From here on, nothing can turn the response into a failure.
         for (const timer of timers.splice(0)) clearTimeout(timer)
         const finish = (whole: boolean) => {
           if (done) return
@@ -162,7 +162,7 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
           heard = false,
           reached = false
         const current = () => request === mine && !done
-        /** Whether nothing was sent yet, over a connection that was kept: another one then takes its place. */
+        /** Whether nothing was sent yet on a kept connection: a new one then replaces it. */
         const replace = () => {
           if (!mine.reusedSocket || sent) return false
           const question = asking
@@ -175,12 +175,12 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
         const died = (result: Result, local = false) => {
           if (current() && !replace()) failed(result, { stale: mine.reusedSocket && !heard, local })
         }
-        // Until there is a socket, it is the proxy that has not answered.
+        // Until there is a socket, the proxy has not responded.
         const connecting = after(CONNECT_MS, () => current() && failed(pool.proxy === undefined || reached ? "timeout" : "proxy_error"))
         const ready = (socket: TLSSocket) => {
           if (!current()) return
           clearTimeout(connecting)
-          // Through a proxy the peer is the proxy, which was told the address.
+          // Behind a proxy the peer is the proxy, which was given the address.
           if (pool.proxy === undefined && !samePeer(socket.remoteAddress, route.address)) return failed("blocked_address")
           socket.prependOnceListener("data", () => {
             heard = true
@@ -209,13 +209,13 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
         mine.on("close", () => died("connection_reset"))
         mine.on("response", (response) => {
           if (!current() || replace()) return
-          // An answer to nothing that was asked.
+          // A response without a request.
           if (!sent) return failed("network_error")
           read(response, mine.reusedSocket)
         })
       }
 
-      // Time that was spent on asking is not the endpoint's.
+      // Time spent on the check is not the endpoint's.
       after(DEADLINE_MS - latency(), () => (asking === undefined ? failed("timeout") : end(new Withdrawn())))
       open(fresh)
       return Effect.sync(destroy)

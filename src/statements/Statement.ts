@@ -1,6 +1,6 @@
 /**
- * A statement: what a vault held of each asset at the bounds of a UTC day, and what moved in between, sealed by a hash
- * that names the statement sealed before it and by a signature. C-6.
+ * A statement: a vault's balances at the bounds of a UTC day and its movements in between, sealed by a signature and by a
+ * hash that includes the previous statement's hash. C-6.
  */
 import { createHash } from "node:crypto"
 import canonicalize from "canonicalize"
@@ -29,7 +29,7 @@ export const StatementLine = Schema.Struct({
   inbound: amount("Sum of the confirmed inbound transactions of the day"),
   outbound: amount("Sum of the confirmed outbound transactions of the day"),
   other: Schema.String.annotations({
-    description: "What is left: fees, adjustments, and whatever needs explaining; below zero with a minus sign",
+    description: "Everything else: fees, adjustments, unexplained differences; negative values have a minus sign",
     jsonSchema: { type: "string", pattern: "^-?(0|[1-9][0-9]*)(\\.[0-9]*[1-9])?$", examples: ["-0.000021"] }
   }),
   closing: amount("Balance when the day ended"),
@@ -44,20 +44,18 @@ export const Statement = Schema.Struct({
     description: "The UTC day",
     jsonSchema: { type: "string", pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", examples: ["2025-03-24"] }
   }),
-  revision: Schema.Int.annotations({ description: "1, and one more each time that late records changed the day" }),
+  revision: Schema.Int.annotations({ description: "1, incremented each time that late records change the day" }),
   sealedAt: Timestamp.annotations({ description: "When it was sealed" }),
-  previousHash: Schema.NullOr(digest("Hash of the vault's statement sealed just before, whatever its day; null for the first")).annotations(
-    {
-      description: "Hash of the vault's statement sealed just before, whatever its day; null for the first"
-    }
-  ),
+  previousHash: Schema.NullOr(digest("Hash of the vault's previously sealed statement, whatever its day; null for the first")).annotations({
+    description: "Hash of the vault's previously sealed statement, whatever its day; null for the first"
+  }),
   hash: digest("SHA-256 (hex) of the statement as RFC 8785 JSON without `hash` and `jws`"),
-  assets: Schema.Array(StatementLine).annotations({ description: "A line for each asset" }),
+  assets: Schema.Array(StatementLine).annotations({ description: "One line per asset" }),
   jws: text("Compact JWS (EdDSA) over iss, vaultId, date, revision and hash; verify it with /v1/jwks.json", "eyJhbGciOiJFZERTQSJ9.e30.c2ln")
 }).annotations({ identifier: "Statement", title: "Statement" })
 export type Statement = typeof Statement.Type
 
-/** What is hashed of a statement. */
+/** The hashed part of a statement. */
 export type Sealed = Omit<Statement, "hash" | "jws">
 
 /** SHA-256 (hex) of a statement as RFC 8785 JSON. */

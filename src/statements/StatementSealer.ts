@@ -1,8 +1,8 @@
 /**
- * Sealing: each vault has a statement for every day from `STATEMENT_HISTORY` before it was first recorded here, sealed
- * `STATEMENT_DELAY` after the day. A day that late records changed is compared with its statement, and gets another
- * revision where they differ. Each statement is one transaction that moves the vault's chain on, so a process may be
- * killed anywhere and another one goes on; two that seal one vault take turns at its chain. C-6.
+ * Seals statements: each vault has a statement for every day from `STATEMENT_HISTORY` before it was first recorded here,
+ * sealed `STATEMENT_DELAY` after the day. A day that late records changed is compared with its statement, and gets
+ * another revision if they differ. Each statement is one transaction that extends the vault's chain, so a process may be
+ * killed anywhere and another one continues; concurrent sealers of one vault take turns at its chain. C-6.
  */
 import { SqlClient } from "@effect/sql"
 import { Duration, Effect, Metric } from "effect"
@@ -11,7 +11,7 @@ import { Settings } from "../settings/Settings.ts"
 import { hashOf, type Sealed, type StatementLine } from "./Statement.ts"
 import { dayAfter, sameAccount, statementLines } from "./statementLines.ts"
 
-/** Vaults that are looked up at once, and those that are sealed at the same time. */
+/** Vaults per query, and vaults sealed concurrently. */
 const PAGE = 100,
   CONCURRENCY = 4
 
@@ -22,7 +22,7 @@ interface Chain {
   readonly lastHash: string | null
 }
 
-/** What a pass did. `failed` vaults are tried again by the next one. */
+/** The result of a pass. `failed` vaults are retried by the next one. */
 export interface SealResult {
   readonly sealed: number
   readonly revised: number
@@ -49,7 +49,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
     const startOf = sql.literal("v.recorded_at - history.span")
     const spans = sql`(SELECT ${history}::float8 * interval '1 second' AS span) history`
 
-    /** Vaults with something to do, in the order of their ids. */
+    /** Vaults with statements to seal or compare, by id. */
     const dueVaults = (after: string) => sql<{ id: string }>`
       SELECT v.id FROM ${spans} CROSS JOIN vaults v LEFT JOIN statement_chains c ON c.vault_id = v.id
       WHERE v.id > ${after} AND (
@@ -105,7 +105,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
       yield* sql`UPDATE statement_chains SET last_hash = ${hash} WHERE vault_id = ${vaultId}`
     })
 
-    /** Compares one sealed day with the ledger. Whether it got another revision. */
+    /** Compares one sealed day with the ledger. Returns whether it got another revision. */
     const revise = Effect.fnUntraced(function* (vaultId: string, date: string, chain: Chain) {
       const [newest] = yield* sql<{ revision: number; assets: string }>`
         SELECT revision, assets FROM statements WHERE vault_id = ${vaultId} AND date = ${date}::date ORDER BY revision DESC LIMIT 1`
@@ -135,7 +135,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
         })
       )
 
-    /** Seals what is due of a vault. Stops at the deadline; `done` says whether anything is left. */
+    /** Seals a vault's due statements. Stops at the deadline; `done` says whether everything is done. */
     const sealVault = (vaultId: string, until: number) =>
       Effect.suspend(() => {
         const result = { sealed: 0, revised: 0, failed: 0, done: false }
@@ -161,11 +161,11 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
 
     return {
       /**
-       * Seals what is due of the vaults after an id, for at most so many milliseconds. Returns what it did, and the vault to
-       * go on after; null when every vault was looked at.
+       * Seals due statements of the vaults after an id, for at most so many milliseconds. Returns what it did, and the
+       * vault to continue after; null if every vault was checked.
        */
       seal: Effect.fn("StatementSealer.seal")(function* (after: string, millis: number) {
-        // Published before anything is signed, and outside of the transactions, which may be rolled back.
+        // The key is published before anything is signed, and outside the transactions, which may be rolled back.
         yield* signing.jwks
         const until = Date.now() + millis
         const total = { sealed: 0, revised: 0, failed: 0 }

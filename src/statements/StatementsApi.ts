@@ -15,7 +15,7 @@ const Revision = Schema.transform(
   }),
   Schema.Number,
   { strict: true, decode: Number, encode: String }
-).annotations({ description: "An earlier revision; the newest when absent" })
+).annotations({ description: "An earlier revision; default: the newest" })
 
 export class StatementsApi extends HttpApiGroup.make("statements")
   .add(
@@ -38,7 +38,7 @@ export class StatementsApi extends HttpApiGroup.make("statements")
       .annotate(OpenApi.Summary, "Get a statement")
       .annotate(
         OpenApi.Description,
-        "The statement of a sealed UTC day: balances at its bounds, what moved in between, the hash of the statement before and a signature. With `Accept: text/csv` its lines as CSV."
+        "The statement of a sealed UTC day: balances at its bounds, movements in between, the previous statement's hash and a signature. With `Accept: text/csv`, its lines as CSV."
       )
   )
   .annotate(OpenApi.Title, "Statements")

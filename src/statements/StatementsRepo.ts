@@ -1,4 +1,4 @@
-/** Reads of statements, with the caller's visibility in each statement. C-6. */
+/** Reads of statements, each with the caller's visibility. C-6. */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { seesVault } from "../access/visibility.ts"
@@ -6,7 +6,7 @@ import type { PrincipalState } from "../credentials/Principal.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 
-/** A statement as it is stored; `assets` is the JSON text of its lines. */
+/** A stored statement; `assets` is the JSON text of its lines. */
 export interface StatementRow {
   readonly vaultId: string
   readonly date: string
@@ -21,7 +21,7 @@ export interface StatementRow {
 const columns = `s.vault_id AS "vaultId", s.date::text AS date, s.revision, s.sealed_at AS "sealedAt", s.previous_hash AS "previousHash",
   s.hash, s.assets, s.jws`
 
-/** A statement as the text of its answer. */
+/** A statement as JSON text. */
 export const statementJson = ({ assets, date, hash, jws, previousHash, revision, sealedAt, vaultId }: StatementRow): string =>
   `{"vaultId":${JSON.stringify(vaultId)},"date":"${date}","revision":${revision},"sealedAt":"${sealedAt}",` +
   `"previousHash":${JSON.stringify(previousHash)},"hash":"${hash}","assets":${assets},"jws":"${jws}"}`
@@ -32,7 +32,7 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
     const sees = (principal: PrincipalState, vaultId: string) => seesVault(sql, principal, sql`${vaultId}::text`)
 
     return {
-      /** A page of a vault's newest revisions, newest day first; none when the vault is not visible. */
+      /** A page of a vault's newest revisions, newest day first; none if the vault is not visible. */
       list: (principal: PrincipalState, vaultId: string, after: Key | null, take: number) =>
         Effect.gen(function* () {
           const rows = yield* sql<StatementRow>`

@@ -1,4 +1,4 @@
-/** The paths of statements. C-6. */
+/** The handlers of statements. C-6. */
 import { HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
@@ -16,14 +16,14 @@ const json = (text: string) => HttpServerResponse.raw(text, { contentType: "appl
 const columns = ["asset", "symbol", "opening", "inbound", "outbound", "other", "closing", "transactionCount"] as const
 const amounts: ReadonlySet<string> = new Set(["opening", "inbound", "outbound", "other", "closing"])
 
-/** The lines of a statement as CSV, by the rules of exports. */
+/** The lines of a statement as CSV, formatted like exports. */
 const csvOf = (assets: string): string => {
-  // The sealer wrote the text from lines.
+  // The sealer serialized the text from lines.
   const lines = JSON.parse(assets) as ReadonlyArray<StatementLine>
   return [columns, ...lines.map((line) => columns.map((column) => csvCell(String(line[column]), amounts.has(column))))].map(csvRow).join("")
 }
 
-/** Whether an `Accept` header names CSV, and prefers it to JSON where it names both. */
+/** Whether an `Accept` header prefers CSV to JSON. */
 const prefersCsv = (accept: string | undefined): boolean => {
   const quality = (type: string) => {
     const range = accept?.split(",").find((one) => one.split(";", 1)[0]?.trim().toLowerCase() === type)
@@ -33,7 +33,7 @@ const prefersCsv = (accept: string | undefined): boolean => {
   return csv > 0 && csv >= Math.max(quality("application/json"), quality("*/*"), quality("application/*"))
 }
 
-/** Whether text is a day that there is. */
+/** Whether text is an existing day. */
 const isDay = (text: string): boolean => {
   const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? new Date(`${text}T00:00:00Z`) : undefined
   return at !== undefined && !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text) && text >= "0001"

@@ -1,10 +1,10 @@
-/** The schedule that looks every minute for statements that are due. C-6. */
+/** The schedule that seals due statements every minute. C-6. */
 import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from "@temporalio/client"
 import { Effect } from "effect"
 import { workflows } from "../../workflows/contract.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 
-/** Makes the schedule where it is missing. */
+/** Creates the schedule if it is missing. */
 export const schedule = Effect.gen(function* () {
   const temporal = yield* TemporalConnection
   const { client } = yield* temporal.ready

@@ -1,19 +1,22 @@
 /**
- * The lines of a vault's statement of a day, read from the ledger in one statement, so of one moment. Sums are Postgres'
+ * The lines of a vault's statement of a day, read from the ledger in one consistent statement. Sums are Postgres
  * `numeric`, exact to the last digit. 00:00:00.000 UTC belongs to the day that begins. C-6.
  */
 import type { SqlClient } from "@effect/sql"
 import type { StatementLine } from "./Statement.ts"
 
-/** The day after a day, both as `YYYY-MM-DD`; or so many days later. */
+/** The day after a day, or so many days later, both as `YYYY-MM-DD`. */
 export const dayAfter = (date: string, days = 1): string =>
   new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
 
-/** A line for each asset with a balance record or a confirmed transaction by the day's end; lines of zeros without a record are left out. */
+/**
+ * One line per asset with a balance record or a confirmed transaction by the end of the day, without lines that are all
+ * zero and have no record.
+ */
 export const statementLines = (sql: SqlClient.SqlClient, vaultId: string, date: string) => {
   const from = `${date}T00:00:00.000Z`,
     to = `${dayAfter(date)}T00:00:00.000Z`
-  /** The balance that counts at a bound of the day. */
+  /** The balance at a bound of the day. */
   const before = (bound: string) => sql`
     SELECT h.amount FROM balance_history h
     WHERE h.vault_id = b.vault_id AND h.asset_id = b.asset_id AND h.as_of < ${bound}::timestamptz
@@ -43,7 +46,7 @@ export const statementLines = (sql: SqlClient.SqlClient, vaultId: string, date: 
     ORDER BY a.network, a.id <> a.network || '/native', a.symbol, a.id`
 }
 
-/** Whether two statements of a day say the same. A symbol is a name and no part of the account. */
+/** Whether two statements of a day have the same content. A symbol is only a name. */
 export const sameAccount = (a: ReadonlyArray<StatementLine>, b: ReadonlyArray<StatementLine>): boolean => {
   const account = (lines: ReadonlyArray<StatementLine>) =>
     JSON.stringify(lines.map(({ symbol: _, ...line }) => line).sort((x, y) => (x.asset < y.asset ? -1 : 1)))
