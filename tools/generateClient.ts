@@ -1,6 +1,6 @@
 /**
- * Writes the client's types and its table of operations from the OpenAPI document, which is made from the contract that
- * serves the requests. What comes out is plain TypeScript with the contract's descriptions, without any library.
+ * Generates the client's types and its table of operations from the OpenAPI document, which is derived from the contract.
+ * The output is plain TypeScript with the contract's descriptions, without dependencies.
  */
 import { document } from "../src/OpenApi.ts"
 import { isNode, list, type Node, node, referent } from "../test/support/jsonSchema.ts"
@@ -108,7 +108,7 @@ export type ReceivedEvent<K extends keyof EventData = keyof EventData> = {
 
 const HEAD = "// Made from the contract by `bun run golden`; not to be edited.\n"
 
-/** Names of the schemas that stand in a text of types. */
+/** Names of the schemas that a text of types uses. */
 const namesIn = (text: string, among: ReadonlyArray<string>) => {
   const code = text.replaceAll(/\/\*\*.*\*\//g, "").replaceAll(/"[^"]*"/g, "")
   return among.filter((name) => new RegExp(`\\b${name}\\b`).test(code))
@@ -161,7 +161,7 @@ const operations = (): ReadonlyArray<Operation> =>
           const [, success] = Object.entries(node(value["responses"])).find(([status]) => status.startsWith("2")) ?? []
           return { name: String(value["operationId"]), method: method.toUpperCase(), path, value, success: node(success) }
         })
-      // A stream is no answer that can be awaited: what reads it is written by hand.
+      // A stream is not a response that can be awaited: its reader is handwritten.
     )
     .filter(({ success }) => node(success["content"])["text/event-stream"] === undefined)
 const operationOf = (name: string): Operation => {

@@ -1,13 +1,13 @@
 /**
- * What the image holds, without Docker: the Dockerfile's stages as folders, its COPY and RUN lines carried out in them
- * with this Bun. It shows that the files and dependencies that the image ships are enough to run the service.
+ * Builds the image's content without Docker: the Dockerfile's stages as directories, with its COPY and RUN instructions
+ * executed by this Bun. It proves that the image's files and dependencies are enough to run the service.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
 
 const root = path.resolve(import.meta.dir, "..")
 
-/** A path of a stage, in the folder that stands for it. */
+/** A path of a stage, in its directory. */
 const inside = (folder: string, workdir: string, target: string) =>
   path.join(folder, target.startsWith("/") ? target : path.join(workdir, target))
 
@@ -58,7 +58,7 @@ export const buildImage = async (folder: string) => {
         break
       }
       case "RUN":
-        // What is not Bun's prepares users and folders of the container.
+        // Instructions without Bun prepare users and directories of the container.
         if (words[0] === "bun") await run(words.join(" "), path.join(stage, workdir))
         break
       case "ENV":

@@ -18,7 +18,7 @@ const QUEUE = "webhook-deliveries-recorded"
 
 const { client, close } = await operator()
 
-/** Names of machines, processes and folders are nobody's business. */
+/** Removes names of machines, processes and directories. */
 const anonymous = (text: string): string =>
   text.replaceAll(/"identity": "[^"]*"/g, '"identity": "worker"').replaceAll(`${path.resolve(import.meta.dir, "..")}/`, "")
 
@@ -80,12 +80,12 @@ const recordDeliveries = async () => {
   await client.workflow.getHandle(requested.id).cancel()
   await record("canceled-by-request", requested.id)
 
-  // A wake before the next attempt is due leads back to the wait.
+  // A wake before the due time returns to the wait.
   const woken = await deliver(8, [500], attempts(2))
   await client.workflow.getHandle(woken.id).signal("wake")
   await record("failed-after-a-wake", woken.id)
 
-  // An endpoint that hangs: first attempts on the slow queue, and waits for room.
+  // An endpoint that hangs: first attempts on the slow queue, and waits for admission.
   receiver.on("/slow", async () => {
     await Bun.sleep(2_500)
     return new Response("")

@@ -1,6 +1,6 @@
 /**
- * A real Temporal server on Postgres, as in production and not as in development: built by Go from the released
- * sources, its two schemas made by its own tool, its four services in one process.
+ * A Temporal server on Postgres, as in production: built with Go from the released sources, its two schemas created by
+ * its own tool, its four services in one process.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -19,7 +19,7 @@ const run = async (command: ReadonlyArray<string>, env: Readonly<Record<string, 
   return out.trim()
 }
 
-/** The server and its schema tool, built once and kept, and the folder of the schemas. */
+/** The server and its schema tool, built once and cached, and the directory of the schemas. */
 export const build = async () => {
   const bin = path.join(cache, "temporal-server", VERSION)
   fs.mkdirSync(bin, { recursive: true })
@@ -37,7 +37,7 @@ type Built = Awaited<ReturnType<typeof build>>
 
 const databases = { temporal: "temporal", visibility: "temporal_visibility" } as const
 
-/** Makes both databases and their schemas. */
+/** Creates both databases and their schemas. */
 export const setUp = async ({ schema, sql }: Built, postgres: URL): Promise<void> => {
   for (const [part, database] of Object.entries(databases)) {
     const tool = [sql, "--plugin", "postgres12", "--ep", postgres.hostname, "-p", postgres.port, "-u", postgres.username, "--db", database]
@@ -48,7 +48,7 @@ export const setUp = async ({ schema, sql }: Built, postgres: URL): Promise<void
   }
 }
 
-/** A free port that Temporal's membership table can hold: its column ends at 32,767, below what the system hands out. */
+/** A free port that fits Temporal's membership table: its column ends at 32,767, below the system's ephemeral ports. */
 const smallPort = async (): Promise<number> => {
   const port = 20_000 + Math.floor(Math.random() * 12_000)
   return (await Effect.runPromise(portInUse(port))) ? smallPort() : port
@@ -99,7 +99,7 @@ export const start = async ({ server }: Built, postgres: URL, folder: string) =>
     publicClient: { hostPort: address }
   }
   fs.mkdirSync(path.join(folder, "config"), { recursive: true })
-  // YAML takes JSON as it is.
+  // JSON is valid YAML.
   fs.writeFileSync(path.join(folder, "config", "production.yaml"), JSON.stringify(config, null, 2), { mode: 0o600 })
   const log = fs.openSync(path.join(folder, "temporal.log"), "a")
   const child = Bun.spawn([server, "--root", folder, "--config", "config", "--env", "production", "--allow-no-auth", "start"], {

@@ -1,8 +1,8 @@
 /**
- * `bun run topology`: the service as docker-compose.yml has it, on this machine and without Docker. A real Temporal
- * server on Postgres; the image's files; migrate, api and worker as processes of their own, with the compose file's
- * commands and settings. Records go in, signed deliveries come out, also while the worker is replaced; then the
- * end-to-end test of the suite runs against the same servers. Needs Go; the first run builds Temporal, which takes minutes.
+ * `bun run topology`: runs the service of docker-compose.yml on this machine without Docker: a Temporal server on
+ * Postgres, the image's files, and migrate, api and worker as separate processes with the compose file's commands and
+ * settings. It feeds records and expects signed deliveries, also while the worker is replaced; then it runs the
+ * end-to-end test against the same servers. Needs Go; the first run builds Temporal, which takes minutes.
  */
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
@@ -29,7 +29,7 @@ const closers: Array<() => unknown> = [
   () => Effect.runPromise(Scope.close(scope, Exit.void))
 ]
 
-/** Does a step and says how long it took. */
+/** Runs a step and prints its duration. */
 const step = async <A>(what: string, work: () => Promise<A>): Promise<A> => {
   const startedAt = performance.now()
   const value = await work()
@@ -62,7 +62,7 @@ interface Service {
 }
 const compose = Bun.YAML.parse(documentText("docker-compose.yml")) as { readonly services: Readonly<Record<string, Service>> }
 
-/** A setting of the compose file with what an operator gives it. */
+/** A setting of the compose file, with the operator's value. */
 const interpolated = (value: string, given: Readonly<Record<string, string>>) =>
   value.replaceAll(
     /\$\{(\w+)(?::([-?])([^}]*))?\}/g,

@@ -103,7 +103,7 @@ describe("Architecture, What must hold 4: operators see everything in the Tempor
       app.main
         ?.output()
         .split("\n")
-        .find((one) => one.includes("failed for good") && one.includes(delivery.id))
+        .find((one) => one.includes("failed permanently") && one.includes(delivery.id))
     )
     expect(line).toContain(`/namespaces/default/workflows/${delivery.id}`)
   }, 60_000)

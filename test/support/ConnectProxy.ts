@@ -1,4 +1,4 @@
-/** Proxies to leave through: a real one, tinyproxy from Debian where it is installed, and one that misbehaves as it is told. */
+/** Egress proxies: a real one (Debian's tinyproxy, if installed) and a scripted one that misbehaves. */
 import { type ChildProcess, spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as net from "node:net"
@@ -23,7 +23,7 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
-/** A tinyproxy, which may ask for `user` and `password` and lets CONNECT through to the ports given. */
+/** A tinyproxy, optionally with `user` and `password`, that allows CONNECT to the given ports. */
 export class Tinyproxy {
   readonly #folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-tinyproxy-"))
   #child: ChildProcess | undefined
@@ -62,7 +62,7 @@ export class Tinyproxy {
     return path.join(this.#folder, "log")
   }
 
-  /** Targets that it was asked for. */
+  /** Requested targets. */
   get targets(): ReadonlyArray<string> {
     return [...fs.readFileSync(this.#log, "utf8").matchAll(/CONNECT (\S+) HTTP/g)].map(([, target = ""]) => target)
   }
@@ -95,7 +95,7 @@ export const passOn =
     near.on("close", () => far.destroy())
   }
 
-/** A proxy that does as it is told, over TLS where it has a certificate. */
+/** A scripted proxy, over TLS if it has a certificate. */
 export class TrickyProxy {
   readonly heads: Array<string> = []
   readonly #sockets = new Set<net.Socket>()
@@ -119,7 +119,7 @@ export class TrickyProxy {
     this.port = portOf(server)
   }
 
-  /** Goes away; `open` brings it back on the same port. */
+  /** Stops; `open` starts it again on the same port. */
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy()
     await new Promise((resolve) => (this.#server === undefined ? resolve(undefined) : this.#server.close(resolve)))

@@ -1,6 +1,6 @@
 /**
- * An HTTPS endpoint that keeps connections, written on bare sockets so that a path can do to a kept connection what servers
- * and networks do: close it, half of it, or say something that nobody asked for.
+ * An HTTPS endpoint with keep-alive, on raw sockets, so that a path can do to a kept connection what servers and networks
+ * do: close it, close half of it, or send an unsolicited response.
  */
 import type * as net from "node:net"
 import * as tls from "node:tls"
@@ -17,7 +17,7 @@ export interface ReceivedRequest {
   readonly socket: tls.TLSSocket
 }
 
-/** An answer of 200 that keeps the connection. */
+/** A 200 response that keeps the connection. */
 export const ok = (more = "", body = "ok") => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`
 
 export class KeepAliveEndpoint {

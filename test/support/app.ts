@@ -1,6 +1,6 @@
 /**
- * The real program as a process of its own, on free ports and a database of its own, driven through HTTP. Ends with
- * the test file.
+ * The real program as a separate process, on free ports and with its own database, driven through HTTP. Stops with the
+ * test file.
  */
 import { afterAll, beforeAll, setDefaultTimeout } from "bun:test"
 import { type ChildProcess, spawn } from "node:child_process"
@@ -23,7 +23,7 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  // Tests look into answers field by field; what is not there fails the expectation.
+  // Tests read responses field by field; a missing field fails the expectation.
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what the test is about
   readonly json: any
 }
@@ -33,13 +33,13 @@ export interface Process {
   readonly baseUrl: string
   readonly platformUrl: string
   readonly child: ChildProcess
-  /** Everything it wrote so far. */
+  /** Its output so far. */
   readonly output: () => string
-  /** Ends it with a signal and returns its exit code (null when the signal itself ended it). */
+  /** Stops it with a signal and returns its exit code (null if the signal itself killed it). */
   readonly end: (signal?: NodeJS.Signals) => Promise<number | null>
 }
 
-/** Test builds: what is loaded before the program where a variable of the environment asks for it. */
+/** Test builds: code that is loaded before the program if an environment variable asks for it. */
 const builds = {
   FAIL_AT: "./test/support/failpoints.ts",
   COLLECT: "./test/support/collect.ts",
@@ -47,8 +47,8 @@ const builds = {
 }
 
 /**
- * Starts `custody start` and waits until it is ready; fails with its output when it ends before. With `FAIL_AT`,
- * `COLLECT` or `EXPLAIN_TO` in the environment it is a test build.
+ * Starts `custody start` and waits until it is ready; fails with its output if it exits before. With `FAIL_AT`, `COLLECT`
+ * or `EXPLAIN_TO` in the environment it is a test build.
  */
 export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name: string]: string }): Promise<Process> =>
   new Promise((resolve, reject) => {
@@ -81,7 +81,7 @@ export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name:
     })
   })
 
-/** The environment without any setting of the program, so that a developer's shell decides nothing. */
+/** The environment without any setting of the program, so that a developer's shell has no influence. */
 export const baseEnv = (): { readonly [name: string]: string } => {
   const kept = ["PATH", "HOME", "TMPDIR", "LANG", "USER", "GOPATH", "GOCACHE", "GOFLAGS", "GOPROXY"]
   return {
@@ -173,7 +173,7 @@ export class App {
     return this.request("GET", target, { ...(key === undefined ? {} : { key }), headers })
   }
 
-  /** Feeds records over the platform listener, a request per thousand; fails the test when one is refused. */
+  /** Feeds records over the platform listener, a thousand per request; fails the test if one is rejected. */
   async feed(records: ReadonlyArray<Record>, headers: { readonly [name: string]: string } = {}) {
     const total = { received: 0, changed: 0, unchanged: 0, events: 0 }
     for (let from = 0; from < records.length; from += 1_000) {
@@ -184,7 +184,7 @@ export class App {
     return total
   }
 
-  /** One request of records, whatever its answer. */
+  /** One request of records, whatever its response. */
   async records(records: ReadonlyArray<Record> | string, headers: { readonly [name: string]: string } = {}): Promise<Answer> {
     const body = typeof records === "string" ? records : records.map((record) => JSON.stringify(record)).join("\n")
     return answerOf(
@@ -196,7 +196,7 @@ export class App {
     )
   }
 
-  /** A key of a user, made by the same code as the CLI's. Everything is allowed unless said otherwise. */
+  /** A key of a user, created by the CLI's code. Everything is allowed by default. */
   async key(userId: string, choice: Partial<Choice> = {}): Promise<{ readonly secret: string; readonly key: ApiKey }> {
     const made = await this.run(
       Effect.flatMap(ApiKeys, (keys) =>
@@ -220,13 +220,13 @@ export class App {
     )
   }
 
-  /** A statement against the app's database, to look at what is stored or to set up what the API cannot. */
+  /** Runs SQL in the app's database, to inspect it or to set up what the API cannot. */
   async sql(text: string, values: ReadonlyArray<unknown> = []): Promise<ReadonlyArray<{ readonly [column: string]: unknown }>> {
     let [client] = this.#clients
     if (client === undefined) {
       const fresh = new pg.Client({ connectionString: this.databaseUrl })
       client = fresh
-      // A connection that a crash of Postgres ended makes way for another.
+      // A connection that a crash of Postgres closed is replaced.
       fresh.on("error", () => {
         if (this.#clients[0] === fresh) this.#clients.shift()
       })
@@ -236,7 +236,7 @@ export class App {
     return (await client.query(text, [...values])).rows
   }
 
-  /** Every page of a list, followed from cursor to cursor; fails the test when one is refused. */
+  /** Every page of a list; fails the test if one is rejected. */
   async pages(target: string, key: string, limit?: number): Promise<ReadonlyArray<Answer["json"]>> {
     const pages: Array<Answer["json"]> = []
     for (let cursor: string | null = null; ; ) {
@@ -259,7 +259,7 @@ export class App {
 
 const answerOf = async (response: Response): Promise<Answer> => {
   if (response.headers.get("content-type") === "text/event-stream") {
-    // It does not end by itself; what is in it is for tests that read it.
+    // It does not end on its own; tests read its content.
     await response.body?.cancel()
     return { status: response.status, headers: response.headers, text: "", json: "" }
   }
@@ -278,7 +278,7 @@ type Environment = { readonly [name: string]: string }
 /** An app for the test file that calls this: opened before its tests, closed after them. `env` may depend on what was opened before it. */
 export const useApp = (roles: ReadonlyArray<string> = ["api"], env: Environment | (() => Environment) = {}): App => {
   const app = new App()
-  // Processes start and stop within tests, and a test that is given up takes the servers with it.
+  // Processes start and stop within tests; a timed-out test stops the servers too.
   setDefaultTimeout(60_000)
   beforeAll(() => app.open(roles, typeof env === "function" ? env() : env), 60_000)
   afterAll(() => app.close(), 60_000)

@@ -1,12 +1,12 @@
 /**
- * Clocks of processes that can be shifted while they run, by libfaketime (Debian: `apt-get install libfaketime`). What
- * a process measures by the monotonic clock stays true, as on a machine whose time is set.
+ * Shifts the clocks of running processes with libfaketime (Debian: `apt-get install libfaketime`). The monotonic clock is
+ * not affected, as on a machine whose time is set.
  */
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 
-/** The library, where it is installed. */
+/** The library, if installed. */
 const library = ["/usr/lib", "/usr/local/lib", "/usr/lib64"]
   .flatMap((folder) => (fs.existsSync(folder) ? [folder, ...fs.readdirSync(folder).map((name) => path.join(folder, name))] : []))
   .map((folder) => path.join(folder, "faketime", "libfaketimeMT.so.1"))

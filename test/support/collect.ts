@@ -1,6 +1,6 @@
 /**
- * A test build whose memory can be told from its garbage: SIGUSR2 collects in every thread, and each says on a line of
- * its own what it still holds. Loaded before the program (`bun --preload`), and by it before each thread that it starts.
+ * A test build that separates live memory from garbage: SIGUSR2 collects garbage in every thread, and each prints what it
+ * still holds. Loaded before the program (`bun --preload`), and by it before each of its threads.
  */
 import { heapStats } from "bun:jsc"
 import threads from "node:worker_threads"

@@ -1,4 +1,4 @@
-/** What tests of deliveries do again and again: a place of its own for each webhook, and an event that goes to it. */
+/** Shared steps of delivery tests: a separate entity per webhook, and an event for it. */
 import type { Answer, App, Record } from "./app.ts"
 import { until } from "./receiver.ts"
 import { asset, entity, network, organization, transaction, user, vault } from "./records.ts"
@@ -20,13 +20,13 @@ export const world = (entities: number): ReadonlyArray<Record> => {
   ]
 }
 
-/** Feeds the world, without events, and returns its owner's key. */
+/** Feeds these organizations, without events, and returns their owner's key. */
 export const settle = async (app: App, entities: number): Promise<string> => {
   await app.feed(world(entities), { "x-record-events": "none" })
   return (await app.key("user_a")).secret
 }
 
-/** A webhook for the confirmed transactions of an entity; fails the test when it is refused. */
+/** A webhook for the confirmed transactions of an entity; fails the test if it is rejected. */
 export const webhookOf = async (
   app: App,
   key: string,
@@ -58,7 +58,7 @@ export const happen = (app: App, numbers: ReadonlyArray<number>) =>
 export const deliveriesOf = async (app: App, key: string, webhookId: string): Promise<Array<Answer["json"]>> =>
   (await app.get(`/v1/webhooks/${webhookId}/deliveries?limit=500`, key)).json.data
 
-/** The newest delivery of a webhook once it is as wanted. */
+/** The newest delivery of a webhook, once it satisfies the condition. */
 export const deliveryWhen = (
   app: App,
   key: string,

@@ -1,11 +1,11 @@
 /**
- * A name server on UDP whose answers are scripted per name, for what a real one does only on a bad day: other answers
- * each time, none at all, refusals, loops. Names that are not scripted do not exist.
+ * A DNS server on UDP with scripted responses, for rare behavior of real ones: different responses each time, none,
+ * refusals, loops. Unscripted names do not exist.
  */
 import * as dgram from "node:dgram"
 import ipaddr from "ipaddr.js"
 
-/** What a name is answered. `silent`: nothing. */
+/** The response for a name. `silent`: none. */
 export interface Reply {
   readonly a?: ReadonlyArray<string>
   readonly aaaa?: ReadonlyArray<string>
@@ -14,7 +14,7 @@ export interface Reply {
   /** Response code: 2 SERVFAIL, 3 NXDOMAIN. */
   readonly rcode?: number
   readonly silent?: boolean
-  /** Seconds for which the answer may be kept; 0 when absent. */
+  /** TTL in seconds; default 0. */
   readonly ttl?: number
 }
 
@@ -60,12 +60,12 @@ export class Dns {
   readonly #scripts = new Map<string, (count: number, type: "a" | "aaaa") => Reply>()
   readonly #counts = new Map<string, number>()
 
-  /** Questions that were asked for a name, of either type. */
+  /** Queries for a name, of either type. */
   asked(name: string): number {
     return (this.#counts.get(`${name} a`) ?? 0) + (this.#counts.get(`${name} aaaa`) ?? 0)
   }
 
-  /** What a name is answered from now on; `count` is the number of the question of this type, from 1. */
+  /** Sets the response for a name; `count` is the number of the query of this type, from 1. */
   on(name: string, script: Reply | ((count: number, type: "a" | "aaaa") => Reply)): void {
     this.#scripts.set(name.toLowerCase(), typeof script === "function" ? script : () => script)
   }

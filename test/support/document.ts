@@ -1,7 +1,4 @@
-/**
- * Parts of documents that are made from the program. A part stands between two HTML comments; `bun run golden` writes
- * it anew.
- */
+/** Generated parts of documents. A part is between two HTML comments; `bun run golden` regenerates it. */
 import { expect } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -12,7 +9,7 @@ const root = path.resolve(import.meta.dir, "../..")
 /** The text of a document, by its path in the repository. */
 export const documentText = (name: string): string => fs.readFileSync(path.join(root, name), "utf8")
 
-/** Compares the part of a document with what the program makes, or writes it. */
+/** Compares the part of a document with the generated text, or writes it. */
 export const documentPart = (name: string, part: string, made: string): void => {
   const text = documentText(name)
   const [, opening = "", inside = "", closing = ""] = new RegExp(`(<!-- ${part}\\b[^>]*-->\n)([^]*?)(<!-- /${part} -->)`).exec(text) ?? []
@@ -22,11 +19,11 @@ export const documentPart = (name: string, part: string, made: string): void => 
       path.join(root, name),
       text.replace(`${opening}${inside}${closing}`, () => `${opening}${made}${closing}`)
     )
-  // Run `bun run golden` when the difference is meant.
+  // Run `bun run golden` if the difference is intended.
   else expect(inside.split("\n")).toEqual(made.split("\n"))
 }
 
-/** Compares a whole document with what the program makes, or writes it. */
+/** Compares a whole document with the generated text, or writes it. */
 export const documentWhole = (name: string, made: string): void => {
   const file = path.join(root, name)
   if (updating) {

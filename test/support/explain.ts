@@ -1,7 +1,7 @@
 /**
- * A test build that says what its statements cost: each SELECT that the program prepares is run once more, on the same
- * connection and by the same kept plan, under EXPLAIN (ANALYZE, BUFFERS). `EXPLAIN_TO` names the file that it writes a
- * line to for each. Loaded before the program (`bun --preload`).
+ * A test build that measures its statements: each prepared SELECT is run again on the same connection with the same plan
+ * under EXPLAIN (ANALYZE, BUFFERS). It writes one line per statement to the file `EXPLAIN_TO`. Loaded before the program
+ * (`bun --preload`).
  */
 import * as fs from "node:fs"
 import pg from "pg"
@@ -24,7 +24,7 @@ interface Plan {
 /** Scans of what other nodes of a plan gave. */
 const AGAIN = /^(CTE|Subquery|Values|WorkTable) Scan$/
 
-/** Rows that the scans of a plan looked at, those that no filter let through among them. */
+/** Rows read by a plan's scans, including filtered ones. */
 const rowsOf = (plan: Plan): number => {
   const below = (plan.Plans ?? []).reduce((sum, one) => sum + rowsOf(one), 0)
   const looked = plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0) + (plan["Rows Removed by Index Recheck"] ?? 0)

@@ -1,9 +1,9 @@
-/** Files of a test, in a folder of their own. */
+/** Files of a test in a temporary directory. */
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 
-/** A fresh folder: `write` puts a file into it and returns where it is. */
+/** A new directory: `write` creates a file in it and returns its path. */
 export const temporaryFiles = () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-files-"))
   return {

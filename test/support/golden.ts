@@ -1,6 +1,6 @@
 /**
- * Golden files: what users and other programs rely on, written down whole, so that a change shows as a difference in
- * review. `bun run golden` writes them anew.
+ * Golden files: what users and other programs rely on, stored completely, so that a change shows up in review. `bun run
+ * golden` regenerates them.
  */
 import { expect } from "bun:test"
 import * as fs from "node:fs"
@@ -11,7 +11,7 @@ const folder = path.resolve(import.meta.dir, "../golden/files")
 /** Whether this run writes the golden files instead of comparing with them. */
 export const updating = process.env["UPDATE_GOLDEN"] === "1"
 
-/** The text of a golden file, undefined when there is none. */
+/** The text of a golden file, undefined if there is none. */
 export const read = (name: string): string | undefined => {
   const file = path.join(folder, name)
   return fs.existsSync(file) ? fs.readFileSync(file, "utf8") : undefined
@@ -32,7 +32,7 @@ export const golden = (name: string, text: string): void => {
   }
   const known = read(name)
   if (known === text) return
-  // The difference is what helps; the whole of both texts would drown it.
+  // Shows the difference only; both complete texts would hide it.
   const [before, after] = [(known ?? "").split("\n"), text.split("\n")]
   const gone = before.filter((line) => !after.includes(line)).slice(0, 40)
   const added = after.filter((line) => !before.includes(line)).slice(0, 40)

@@ -1,6 +1,6 @@
 /**
- * Endpoints that misbehave: a TLS server that reads a request and then does to the bare connection whatever the path
- * says, and listeners that spoil the connection before any request. Everything that they saw and sent is counted.
+ * Endpoints that misbehave: a TLS server that reads a request and then handles the raw connection as the path says, and
+ * listeners that break the connection before any request. They count everything they received and sent.
  */
 import * as net from "node:net"
 import * as tls from "node:tls"
@@ -12,7 +12,7 @@ export type Behaviour = (scenario: Scenario) => void
 export interface Scenario {
   readonly path: string
   readonly write: (bytes: string | Uint8Array) => boolean
-  /** Writes again and again, as fast as the other side takes it or every so many ms, until the connection closes. */
+  /** Writes repeatedly, as fast as the other side reads or every so many ms, until the connection closes. */
   readonly forever: (bytes: string | Uint8Array, everyMs?: number) => void
   readonly end: () => void
   /** Resets the connection. */

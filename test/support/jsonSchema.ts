@@ -1,4 +1,4 @@
-/** The part of JSON Schema that the OpenAPI document uses, strictly: a keyword that is not known here is an error. */
+/** The subset of JSON Schema that the OpenAPI document uses, strictly: an unknown keyword is an error. */
 
 export type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
 export type Node = { readonly [key: string]: Json }
@@ -29,7 +29,7 @@ const is = (type: Json | undefined, value: Json): boolean => {
   }
 }
 
-/** What in a value does not fit a schema, as paths with reasons; empty when it fits. `root` is where `$ref`s point into. */
+/** What is invalid in a value, as paths with reasons; empty if it is valid. `root` is the document of `$ref`s. */
 export const misfits = (schema: Json, value: Json, root: Node, at = ""): ReadonlyArray<string> => {
   const { $ref, ...rest } = node(schema)
   const found: Array<string> = typeof $ref === "string" ? [...misfits(resolve($ref, root), value, root, at)] : []
@@ -130,8 +130,8 @@ export const referent = (value: Json | undefined, root: Node): Node => {
 }
 
 /**
- * Where a newer schema promises less than an older one to who reads what it describes: a field, a type, a value or a
- * certainty that is gone. Fields and enum values may be added. Decision D-32.
+ * Where a newer schema breaks readers of an older one: a missing field, type, value or guarantee. Fields and enum values
+ * may be added. Decision D-32.
  */
 export const broken = (
   before: Json,

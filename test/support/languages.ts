@@ -1,4 +1,7 @@
-/** Programs in other languages that tests run: consumers as documents show them. What is not installed or cannot be fetched is skipped, and said. */
+/**
+ * Programs in other languages that tests run: consumers as in the documents. Missing tools and unreachable downloads skip
+ * a test, with a message.
+ */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { cache } from "./servers.ts"
@@ -59,7 +62,7 @@ export const python = async (libraries: ReadonlyArray<string>): Promise<{ readon
     try {
       await run(["python3", "-m", "venv", fresh])
       await run([path.join(fresh, "bin", "python"), "-m", "pip", "install", "--quiet", ...libraries])
-      // Of two that make it at once the first one's is taken.
+      // If two create it concurrently, the first one's is used.
       if (!fs.existsSync(environment)) fs.renameSync(fresh, environment)
     } finally {
       fs.rmSync(fresh, { recursive: true, force: true })

@@ -1,7 +1,6 @@
 /**
- * What pages of lists cost, by the plans of the statements that made them: rows that were looked at and pages of memory
- * that were touched, of a test build that explains them (explain.ts). A test of plans tries every filter of a list, alone
- * and in pairs, also with values that match nothing.
+ * The cost of list pages, from the plans of their statements in a test build (explain.ts): rows read and memory pages
+ * touched. A test of plans tries every filter of a list, alone and in pairs, also with values that match nothing.
  */
 
 import { expect } from "bun:test"
@@ -28,7 +27,7 @@ export interface Filters {
   readonly [name: string]: ReadonlyArray<string>
 }
 
-/** What any statement of a page may look at. */
+/** Limits of each statement of a page. */
 export interface Bounds {
   readonly rows: number
   readonly buffers: number
@@ -43,7 +42,7 @@ const choices = (filters: Filters) => {
   return [{}, ...single, ...pairs]
 }
 
-/** Fails when a statement of a page looked at more than the bounds. */
+/** Fails if a statement of a page exceeds the limits. */
 export const expectWithin = (costs: ReadonlyArray<Cost>, bounds: Bounds, page: string): void => {
   for (const { buffers, error, plan, rows, text } of costs) {
     expect([page, error]).toEqual([page, undefined])

@@ -1,4 +1,4 @@
-/** A Postgres server of one's own, to crash, to fill, to give another clock, and to start again at the same address. */
+/** A separate Postgres server, to crash, to fill, to give another clock, and to restart at the same address. */
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -76,21 +76,21 @@ export class PostgresServer {
     await this.stop()
   }
 
-  /** Kills each of its processes at once, as when the machine loses its power. */
+  /** Kills all of its processes, as a power failure does. */
   async kill(): Promise<void> {
     const pid = this.#pid
     for (const one of [pid, ...childrenOf(pid)]) {
       try {
         process.kill(one, "SIGKILL")
       } catch {
-        // It ended by itself.
+        // It exited on its own.
       }
     }
     await until("the end of Postgres", () => !alive(pid), 30)
     await this.stop()
   }
 
-  /** Stops it in good order; nothing when it has ended. */
+  /** Stops it gracefully; does nothing if it has exited. */
   async stop(): Promise<void> {
     if (this.#scope !== undefined) await Effect.runPromise(Scope.close(this.#scope, Exit.void))
     this.#scope = undefined

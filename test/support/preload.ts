@@ -1,4 +1,4 @@
-/** Loaded before the tests: whatever a run started is ended with it. */
+/** Loaded before the tests: stops everything that a run started. */
 import { afterAll } from "bun:test"
 import { closeAll } from "./servers.ts"
 

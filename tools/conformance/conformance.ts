@@ -1,7 +1,7 @@
 /**
- * docs/conformance.md: every rule with the tests that hold it. A test holds a rule that its title names (`Authentication
- * 5`, `Decision D-21`, `F6`); where a title has no room for it, tests.json names the rule. The rules are in rules.json,
- * the decisions in docs/decisions.md as well, so that a new one is missed here until a test names it.
+ * Generates docs/conformance.md: every rule with its tests. A test's title names the rules that it proves
+ * (`Authentication 5`, `Decision D-21`, `F6`); if the title has no room, tests.json does. Rules are in rules.json and
+ * decisions also in docs/decisions.md, so a new one fails the check until a test names it.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -11,7 +11,7 @@ import { type Title, titles } from "./titles.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
 
-/** Titles of sections whose rules are cited by a name and a number: `Authentication 5`. */
+/** Titles of sections whose rules are cited by name and number: `Authentication 5`. */
 const cited = sections.flatMap((section) => (section.cited === undefined ? [] : [section.cited]))
 
 /** `1, 2 and 5` as numbers. */
@@ -29,11 +29,11 @@ const rulesIn = (title: string): ReadonlyArray<string> => [
 
 /** A rule of the document. */
 interface Rule {
-  /** What tests and tests.json call it; several for a row of several faults. */
+  /** How tests and tests.json cite it; several for a row of several faults. */
   readonly ids: ReadonlyArray<string>
   readonly name: string
   readonly text: string
-  /** Why no test holds it, or what to know of those that do. */
+  /** Why it has no test, or a remark on its tests. */
   readonly note?: string | undefined
   readonly untested: boolean
 }
@@ -62,7 +62,7 @@ interface Section {
 }
 const known = new Set(sections.flatMap(({ rules }) => rules.map(({ rule }) => rule)))
 
-/** The decisions of docs/decisions.md that rules.json does not have, under the headings of that document, in their first sentences. */
+/** The decisions of docs/decisions.md that are not in rules.json, under that document's headings, with their first sentences. */
 const newer: ReadonlyArray<Section> = fs
   .readFileSync(path.join(root, "docs/decisions.md"), "utf8")
   .split(/^## /m)
@@ -86,10 +86,10 @@ const rulesOf = (section: Section): ReadonlyArray<Rule> =>
     untested: untested !== undefined
   }))
 
-/** What tests.json says, by file and title. */
+/** The content of tests.json, by file and title. */
 const mapping: { readonly [file: string]: { readonly [title: string]: ReadonlyArray<string> } } = mapped
 
-/** The rules that each test holds: those that its title or a group around it names, or tests.json gives them. */
+/** The rules of each test: those that its title, a group around it, or tests.json names. */
 const held = titles
   .filter(({ isGroup }) => !isGroup)
   .map((test) => ({
@@ -97,17 +97,17 @@ const held = titles
     rules: new Set([test.title, ...test.groups].flatMap((title) => [...rulesIn(title), ...(mapping[test.file]?.[title] ?? [])]))
   }))
 
-/** The tests that hold a rule, each once. */
+/** The tests of a rule, each once. */
 const testsOf = ({ ids }: Pick<Rule, "ids">): ReadonlyArray<Title> => {
   const found = held.filter(({ rules }) => ids.some((id) => rules.has(id))).map(({ test }) => test)
   return found.filter((one, index) => found.findIndex(({ file, title }) => file === one.file && title === one.title) === index)
 }
 
-/** Rules without a test that do not say why. */
+/** Rules without a test and without a reason. */
 export const untested = (): ReadonlyArray<string> =>
   all.flatMap((section) => rulesOf(section).filter((rule) => !rule.untested && testsOf(rule).length === 0)).flatMap(({ ids }) => ids)
 
-/** What tests.json has that means nothing: tests and rules that there are not, and rules that the title names anyway. */
+/** Invalid entries of tests.json: unknown tests and rules, and rules that the title already names. */
 export const stale = (): ReadonlyArray<string> => {
   const ids = new Set(all.flatMap((section) => rulesOf(section).flatMap((rule) => rule.ids)))
   return Object.entries(mapping).flatMap(([file, tests]) =>

@@ -3,12 +3,12 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import ts from "typescript"
 
-/** A test or a group of tests. `…` in its title is filled in when it runs. */
+/** A test or a group of tests. `…` in its title is replaced at run time. */
 export interface Title {
-  /** From the repository's root. */
+  /** Path from the repository's root. */
   readonly file: string
   readonly title: string
-  /** Titles of the groups around it, the outermost first. */
+  /** Titles of the groups around it, outermost first. */
   readonly groups: ReadonlyArray<string>
   /** Whether it is a group. */
   readonly isGroup: boolean
@@ -43,7 +43,7 @@ const titlesOf = (file: string): ReadonlyArray<Title> => {
         inside = [...groups, title]
       }
     }
-    // Tests that are made from a table have its keys as titles.
+    // Tests generated from a table use its keys in their titles.
     if (ts.isPropertyAssignment(node) && ts.isStringLiteral(node.name) && ts.isArrayLiteralExpression(node.initializer))
       add(node.name.text, false)
     ts.forEachChild(node, (child) => visit(child, inside))

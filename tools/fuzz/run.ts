@@ -1,7 +1,7 @@
 /**
- * `bun run fuzz [minutes] [more options of schemathesis]`: the served OpenAPI document against the running service,
- * with data in it: every check of schemathesis, generated requests that fit the document and that do not, for so many
- * minutes (default 2). Ends with 0 when nothing was found. Where there is no Python, it says so and ends with 0 too.
+ * `bun run fuzz [minutes] [more options of schemathesis]`: runs all checks of schemathesis, with valid and invalid
+ * generated requests, against the running service and its OpenAPI document, for so many minutes (default 2). Exits with 0
+ * if nothing was found, and also without Python, after a message.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -95,7 +95,7 @@ const records = [
 
 let clean = false
 try {
-  // Nothing leaves the machine: the only name server that deliveries may ask does not answer.
+  // Nothing leaves the machine: the only DNS server that deliveries may use does not respond.
   const env = environment({ WEBHOOK_DNS_SERVERS: "127.0.0.1:9", LOG_LEVEL: "warning" })
   const file = path.join(folder, "records.ndjson")
   const lines = (some: ReadonlyArray<unknown>) => some.map((record) => JSON.stringify(record)).join("\n")
@@ -117,7 +117,7 @@ try {
   fs.writeFileSync(file, lines(records.filter(({ type }) => type === "transaction")))
   await custody(["load", file], env)
 
-  // The worker comes up by itself behind the API: from here on it sends.
+  // The worker starts after the API: from here on it sends.
   const { id } = JSON.parse(await created.text())
   for (let tries = 0; ; tries++) {
     const ping = await fetch(`${base}/v1/webhooks/${id}/ping`, { method: "POST", headers })
