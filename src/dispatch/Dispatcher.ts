@@ -115,12 +115,12 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         return !away
       })
 
-    /** Processes one batch completely: a dispatcher that is stopped starts what it has claimed. */
+    /** Processes one batch completely: a dispatcher that is stopped starts what it has claimed. Returns whether to go on. */
     const next = Effect.uninterruptible(
       Effect.gen(function* () {
-        const { deliveries, more } = yield* outbox.claim
+        const { claimed, deliveries } = yield* outbox.claim
         // failpoint: dispatched
-        return (yield* groups(deliveries.length) ? startGroups(deliveries) : startAll(deliveries)) && more
+        return (yield* groups(deliveries.length) ? startGroups(deliveries) : startAll(deliveries)) && claimed
       })
     )
 
@@ -132,7 +132,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
       if (left.size === 0 && !(yield* outbox.waits)) return false
       if (!(yield* temporal.answers)) return true
       if (left.size > 0 && !(yield* startAll([...left.values()]))) return true
-      yield* Effect.repeat(next, { while: (more) => more })
+      while (yield* next) if (!(yield* outbox.waits)) break
       return left.size > 0
     })
 

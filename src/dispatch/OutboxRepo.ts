@@ -8,13 +8,13 @@
  * had no effect, and its events are in the outbox again. Spec: Emission and log. Architecture, What must hold 1.
  */
 import { SqlClient } from "@effect/sql"
-import { Effect, Ref } from "effect"
+import { Effect } from "effect"
 import { writing } from "../deliveries/newDeliveries.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import type { ToStart } from "../deliveries/WorkflowStarter.ts"
-import { oldestWaiting, waitingOrganizations } from "../events/outbox.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
+import { type WaitingOrganization, WaitingOrganizations } from "./WaitingOrganizations.ts"
 
 /** Events per claim. */
 const BATCH = 50
@@ -22,8 +22,11 @@ const BATCH = 50
 const ORGANIZATIONS = 50
 
 interface Match {
-  readonly eventId: string
   readonly organizationId: string
+  /** The position of the organization's first waiting event that was not claimed; null without any. */
+  readonly left: number | null
+  /** Null, like everything below, if none of the organization's events could be claimed. */
+  readonly eventId: string | null
   readonly entityId: string
   readonly kind: string
   readonly vaultId: string | null
@@ -33,8 +36,8 @@ interface Match {
 
 /** The result of a claim. */
 export interface Claim {
-  /** Whether there may be more events. */
-  readonly more: boolean
+  /** Whether it took any events. Waiting events that it did not take are locked by another dispatcher. */
+  readonly claimed: boolean
   /** The written deliveries to start, alternating between organizations. */
   readonly deliveries: ReadonlyArray<ToStart>
 }
@@ -43,29 +46,42 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { webhookRetrySchedule } = yield* Settings
-    /** The organization after which the next claim begins, so that all get their turn if many wait. */
-    const rotation = yield* Ref.make("")
+    const waiting = new WaitingOrganizations(sql)
 
     /**
      * Takes events and finds the webhooks that match them: the first event of each organization, then the second of each,
      * and so on.
      */
-    const take = (after: string) => sql<Match>`
-      WITH RECURSIVE durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
-      ${waitingOrganizations(sql, after, ORGANIZATIONS)},
-      claimed AS MATERIALIZED (
-        SELECT mine.*, row_number() OVER (PARTITION BY mine.organization_id ORDER BY mine.position) AS turn
-        FROM waiting w CROSS JOIN LATERAL (
-          SELECT o.* FROM event_outbox o WHERE o.organization_id = w.organization_id ORDER BY o.position
-          LIMIT (SELECT greatest(1, ${BATCH} / count(organization_id)) FROM waiting) FOR UPDATE SKIP LOCKED) mine
-      ), taken AS (
-        DELETE FROM event_outbox o USING claimed c WHERE o.organization_id = c.organization_id AND o.position = c.position
-      )
-      SELECT c.event_id AS "eventId", c.organization_id AS "organizationId", c.entity_id AS "entityId", c.kind, c.vault_id AS "vaultId", w.id AS "webhookId", w.url
-      FROM durability CROSS JOIN claimed c LEFT JOIN (webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status IN ('ACTIVE', 'PAUSED'))
-        ON we.entity_id = c.entity_id AND c.kind = ANY(w.event_kinds)
-        AND (c.vault_id IS NULL OR w.vault_ids IS NULL OR c.vault_id = ANY(w.vault_ids))
-      ORDER BY c.turn, c.organization_id, w.id`
+    const take = (asked: ReadonlyArray<WaitingOrganization>) => {
+      const share = Math.max(1, Math.floor(BATCH / asked.length))
+      return sql<Match>`
+        WITH durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
+        asked AS MATERIALIZED (
+          SELECT a.* FROM durability CROSS JOIN unnest(${asked.map((_) => _.organizationId)}::text[], ${asked.map((_) => _.floor)}::bigint[])
+            AS a (organization_id, floor)
+        ), claimed AS MATERIALIZED (
+          SELECT mine.*, row_number() OVER (PARTITION BY mine.organization_id ORDER BY mine.position) AS turn
+          FROM asked a CROSS JOIN LATERAL (
+            SELECT o.* FROM event_outbox o WHERE o.organization_id = a.organization_id AND o.position > a.floor
+            ORDER BY o.position LIMIT ${share} FOR UPDATE SKIP LOCKED) mine
+        ), taken AS (
+          DELETE FROM event_outbox o USING claimed c WHERE o.organization_id = c.organization_id AND o.position = c.position
+        ), there AS MATERIALIZED (
+          SELECT a.organization_id, (
+            SELECT min(position) FROM (
+              SELECT o.position FROM event_outbox o WHERE o.organization_id = a.organization_id AND o.position > a.floor
+              ORDER BY o.position LIMIT ${share + 1}) first
+            WHERE position NOT IN (SELECT c.position FROM claimed c WHERE c.organization_id = a.organization_id)) AS rest
+          FROM asked a
+        )
+        SELECT t.organization_id AS "organizationId", t.rest AS "left", c.event_id AS "eventId", c.entity_id AS "entityId", c.kind,
+          c.vault_id AS "vaultId", w.id AS "webhookId", w.url
+        FROM there t LEFT JOIN claimed c ON c.organization_id = t.organization_id
+          LEFT JOIN (webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status IN ('ACTIVE', 'PAUSED'))
+            ON we.entity_id = c.entity_id AND c.kind = ANY(w.event_kinds)
+            AND (c.vault_id IS NULL OR w.vault_ids IS NULL OR c.vault_id = ANY(w.vault_ids))
+        ORDER BY c.turn, t.organization_id, w.id`
+    }
 
     /** Writes deliveries, numbered within their webhooks, and the outcome of the events. Returns the ids of held ones. */
     const write = (eventIds: ReadonlyArray<string>, deliveries: ReadonlyArray<ToStart & Pick<Match, "organizationId" | "vaultId">>) => {
@@ -79,13 +95,14 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
         SELECT id FROM written WHERE status = 'HELD'`
     }
 
-    const claimAfter = (after: string) =>
+    const claimOf = (asked: ReadonlyArray<WaitingOrganization>) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          const matches = yield* take(after)
-          if (matches.length === 0) return { matches, deliveries: [] }
+          const matches = yield* take(asked)
+          const eventIds = [...new Set(matches.flatMap(({ eventId }) => eventId ?? []))]
+          if (eventIds.length === 0) return { matches, eventIds, deliveries: [] }
           const deliveries = matches.flatMap(({ entityId, eventId, kind, organizationId, url, vaultId, webhookId }) =>
-            webhookId === null || url === null
+            eventId === null || webhookId === null || url === null
               ? []
               : [
                   {
@@ -100,28 +117,24 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
                   }
                 ]
           )
-          const held = new Set((yield* write([...new Set(matches.map(({ eventId }) => eventId))], deliveries)).map(({ id }) => id))
+          const held = new Set((yield* write(eventIds, deliveries)).map(({ id }) => id))
           // failpoint: dispatch-written
-          return { matches, deliveries: deliveries.filter(({ id }) => !held.has(id)) }
+          return { matches, eventIds, deliveries: deliveries.filter(({ id }) => !held.has(id)) }
         })
       )
 
     return {
-      /**
-       * Claims events. If fewer organizations wait after the last claim than one may take, the next claim begins with the
-       * first.
-       */
+      /** Claims events of the organizations that the last look found, of those whose turn it is. */
       claim: Effect.gen(function* () {
-        const after = yield* Ref.get(rotation)
-        const { deliveries, matches } = yield* claimAfter(after)
-        const organizations = new Set(matches.map(({ organizationId }) => organizationId))
-        const last = organizations.size < ORGANIZATIONS ? "" : ([...organizations].sort().at(-1) ?? "")
-        yield* Ref.set(rotation, last)
-        return { more: matches.length > 0 || after !== "", deliveries } satisfies Claim
+        const asked = waiting.next(ORGANIZATIONS)
+        if (asked.length === 0) return { claimed: false, deliveries: [] } satisfies Claim
+        const { deliveries, eventIds, matches } = yield* claimOf(asked)
+        for (const { left, organizationId } of matches) waiting.left(organizationId, left)
+        return { claimed: eventIds.length > 0, deliveries } satisfies Claim
       }),
 
       /** Whether anything waits. */
-      waits: Effect.map(oldestWaiting(sql), (age) => age !== null)
+      waits: waiting.look
     }
   })
 }) {

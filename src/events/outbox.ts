@@ -1,22 +1,9 @@
 /**
- * The outbox: events that a webhook matches and that are not yet dispatched. It is read per organization, never as a
- * whole, so the cost depends on the number of waiting organizations, not on their backlogs.
+ * The outbox: events that a webhook matches and that are not yet dispatched. Dispatchers claim from it by organization
+ * (dispatch/OutboxRepo.ts). Here is how long the oldest of them waits.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect } from "effect"
-
-/**
- * A common table expression `waiting (organization_id, n)`: up to `limit` organizations with events in the outbox, in the
- * order of their ids, from the one after `after`; a last row may be null. It steps from one to the next through the
- * index.
- */
-export const waitingOrganizations = (sql: SqlClient.SqlClient, after: string, limit: number) => sql`
-  waiting (organization_id, n) AS (
-    (SELECT o.organization_id, 1 FROM event_outbox o WHERE o.organization_id > ${after} ORDER BY o.organization_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT o.organization_id FROM event_outbox o WHERE o.organization_id > w.organization_id ORDER BY o.organization_id LIMIT 1), w.n + 1
-    FROM waiting w WHERE w.organization_id IS NOT NULL AND w.n < ${limit}
-  )`
 
 /** How often a probe starts at the beginning, in ms: a crash of Postgres can bring back earlier events. */
 const WHOLE = 60_000

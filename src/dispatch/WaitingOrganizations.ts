@@ -1,0 +1,105 @@
+/**
+ * Which organizations have events in the outbox, as one dispatcher knows it. Entries of events that were dispatched stay in
+ * the indexes of the outbox for as long as a backup holds a snapshot, so nothing is searched twice: each look reads what
+ * transactions recorded that were not finished at the look before, and a claim starts behind the last event that is known
+ * to be gone. Once a minute a look starts from the beginning, because a crash of Postgres can bring back earlier events.
+ * Decision D-34.
+ */
+import type { SqlClient, SqlError } from "@effect/sql"
+import { Effect } from "effect"
+
+/** How often a look starts from the beginning, in ms. */
+const WHOLE = 60_000
+
+/** An organization with events in the outbox, and a position below all of them. */
+export interface WaitingOrganization {
+  readonly organizationId: string
+  readonly floor: number
+}
+
+interface Found {
+  /** The snapshot of the look, as Postgres writes it: `xmin:xmax:running,running`. */
+  readonly snapshot: string
+  readonly organizationId: string | null
+  readonly first: number | null
+}
+
+export class WaitingOrganizations {
+  readonly #sql: SqlClient.SqlClient
+  readonly #floors = new Map<string, number>()
+  #wholeAt = Number.NEGATIVE_INFINITY
+  /** The first transaction that was not seen, and earlier ones that were running when the last look was made. */
+  #unseen = 0n
+  #running: ReadonlyArray<string> = []
+  /** The organization after which the next claim starts. */
+  #after = ""
+
+  constructor(sql: SqlClient.SqlClient) {
+    this.#sql = sql
+  }
+
+  /** Reads what was recorded since the last look. Returns whether anything waits. */
+  get look(): Effect.Effect<boolean, SqlError.SqlError> {
+    return Effect.suspend(() => {
+      const begun = performance.now()
+      const whole = begun - this.#wholeAt > WHOLE
+      return Effect.map(whole ? this.#everything() : this.#recorded(), (found) => {
+        if (whole) this.#wholeAt = begun
+        const [, end = "0", running = ""] = found[0]?.snapshot.split(":") ?? []
+        // Another Postgres, which was behind the one before.
+        if (BigInt(end) < this.#unseen) this.#wholeAt = Number.NEGATIVE_INFINITY
+        this.#unseen = BigInt(end)
+        this.#running = running === "" ? [] : running.split(",")
+        for (const { first, organizationId } of found) {
+          if (organizationId === null || first === null) continue
+          this.#floors.set(organizationId, Math.min(first - 1, this.#floors.get(organizationId) ?? Number.POSITIVE_INFINITY))
+        }
+        return this.#floors.size > 0
+      })
+    })
+  }
+
+  /** The organizations whose turn it is, at most so many. */
+  next(most: number): ReadonlyArray<WaitingOrganization> {
+    const ids = [...this.#floors.keys()].sort()
+    const start = ids.findIndex((id) => id > this.#after)
+    const turn = (start < 0 ? ids : [...ids.slice(start), ...ids.slice(0, start)]).slice(0, most)
+    this.#after = turn.length < ids.length ? (turn.at(-1) ?? "") : ""
+    return turn.map((organizationId) => ({ organizationId, floor: this.#floors.get(organizationId) ?? 0 }))
+  }
+
+  /** Tells what a claim left of an organization: the position of its first event, null for none. */
+  left(organizationId: string, first: number | null): void {
+    if (first === null) this.#floors.delete(organizationId)
+    else this.#floors.set(organizationId, first - 1)
+  }
+
+  /** What was recorded by transactions that the last look did not see. */
+  #recorded() {
+    const sql = this.#sql
+    return sql<Found>`
+      SELECT pg_current_snapshot()::text AS snapshot, o.organization_id AS "organizationId", o.first
+      FROM (SELECT 1) one LEFT JOIN (
+        SELECT organization_id, min(position) AS first FROM (
+          SELECT organization_id, position FROM event_outbox WHERE xid >= ${String(this.#unseen)}::xid8
+          UNION ALL
+          SELECT o.organization_id, o.position FROM unnest(${this.#running}::xid8[]) AS r (xid) JOIN event_outbox o ON o.xid = r.xid
+        ) recorded GROUP BY organization_id
+      ) o ON true`
+  }
+
+  /** The first event of every organization, by the index from one organization to the next. */
+  #everything() {
+    const sql = this.#sql
+    return sql<Found>`
+      WITH RECURSIVE waiting (organization_id) AS (
+        SELECT min(organization_id) FROM event_outbox
+        UNION ALL
+        SELECT (SELECT min(o.organization_id) FROM event_outbox o WHERE o.organization_id > w.organization_id)
+        FROM waiting w WHERE w.organization_id IS NOT NULL
+      )
+      SELECT pg_current_snapshot()::text AS snapshot, w.organization_id AS "organizationId",
+        (SELECT min(o.position) FROM event_outbox o WHERE o.organization_id = w.organization_id) AS first
+      FROM waiting w`
+  }
+}
