@@ -9,6 +9,7 @@ import { Data, Effect, Predicate, Redacted } from "effect"
 import { createTransport } from "nodemailer"
 import { whileUnavailable } from "../database/unavailable.ts"
 import { Settings } from "../settings/Settings.ts"
+import { messageOf, type Notice } from "./message.ts"
 
 /** Days for which a notice is kept and retried. The workflow's step has the same limit (workflows/notify.ts). */
 export const NOTICE_DAYS = 31
@@ -30,7 +31,7 @@ const refused = (error: unknown) => {
 export class Notices extends Effect.Service<Notices>()("custody/Notices", {
   scoped: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { noticeFrom, smtpUrl } = yield* Settings
+    const { noticeFrom, portalBaseUrl, smtpUrl } = yield* Settings
     const transport =
       smtpUrl === undefined
         ? undefined
@@ -42,23 +43,22 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
       send: (noticeId: string) =>
         Effect.gen(function* () {
           // Read with an UPDATE that changes nothing, which fails if recording the sending would.
-          const [notice] = yield* sql<{ recipient: string; subject: string; body: string; channel: string | null; webhookId: string }>`
-            UPDATE notices SET recipient = recipient WHERE id = ${noticeId}
-            RETURNING recipient, subject, body, channel, webhook_id AS "webhookId"`
+          const [notice] = yield* sql<Notice & { readonly recipient: string; readonly channel: string | null }>`
+            UPDATE notices n SET recipient = recipient WHERE id = ${noticeId}
+            RETURNING recipient, subject, body, channel, webhook_id AS "webhookId",
+              coalesce((SELECT w.description FROM webhooks w WHERE w.id = n.webhook_id), '') AS description`
           if (notice === undefined) return { channel: "none" }
           if (notice.channel !== null) return { channel: notice.channel }
           const channel = transport === undefined ? "log" : "smtp"
           if (transport === undefined) {
             yield* Effect.logWarning(notice.subject).pipe(Effect.annotateLogs({ noticeId, webhookId: notice.webhookId }))
           } else {
-            const { body, recipient, subject } = notice
             yield* Effect.tryPromise({
               try: () =>
                 transport.sendMail({
                   from: noticeFrom,
-                  to: recipient,
-                  subject,
-                  text: body,
+                  to: notice.recipient,
+                  ...messageOf(notice, portalBaseUrl),
                   messageId: `<${noticeId}@custody-data-service>`
                 }),
               catch: (error) => error
