@@ -64,9 +64,12 @@ describe.skipIf(!found)("vaults in a browser", () => {
     const menu = page.locator(".menu > summary")
     await menu.focus()
     await page.keyboard.press("Enter")
-    await page.keyboard.press("Tab")
-    await page.keyboard.press("Tab")
-    expect(await focused()).toBe("Disable")
+    const reached: Array<string> = []
+    for (let press = 0; press < 6 && reached.at(-1) !== "Disable"; press++) {
+      await page.keyboard.press("Tab")
+      reached.push(await focused())
+    }
+    expect(reached.at(-1)).toBe("Disable")
     await page.keyboard.press("Enter")
     await page.getByRole("alertdialog").waitFor()
     for (let press = 0; press < 4; press++) {
