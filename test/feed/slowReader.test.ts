@@ -1,0 +1,114 @@
+/** Readers of a stream that do not take what they are given, and streams that have nothing to give. C-1. */
+import { beforeAll, expect, test } from "bun:test"
+import * as net from "node:net"
+import { useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
+import { smallest, transaction } from "../support/records.ts"
+
+const app = useApp()
+let key = ""
+
+beforeAll(async () => {
+  await app.feed(smallest(), { "x-record-events": "none" })
+  key = (await app.key("user_a")).secret
+})
+
+/** Streams that are open, as the process counts them. */
+const open = async (): Promise<number> => {
+  const metrics = await (await fetch(`${app.main?.platformUrl}/metrics`)).text()
+  return Number(/^custody_feed_streams(?:\{[^}]*\})? (\d+)$/m.exec(metrics)?.[1] ?? 0)
+}
+
+/** A reader on a socket, which takes nothing while it is paused. */
+class SocketReader {
+  text = ""
+  ended = false
+  readonly #socket: net.Socket
+
+  constructor(query: string) {
+    const { hostname, port } = new URL(app.main?.baseUrl ?? "")
+    this.#socket = net.connect({ host: hostname, port: Number(port) }, () =>
+      this.#socket.write(`GET /v1/event-feed/stream${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`)
+    )
+    this.#socket.on("data", (chunk) => {
+      this.text += chunk.toString()
+    })
+    this.#socket.on("error", () => {})
+    this.#socket.on("close", () => {
+      this.ended = true
+    })
+  }
+
+  pause() {
+    this.#socket.pause()
+  }
+
+  resume() {
+    this.#socket.resume()
+  }
+
+  close() {
+    this.#socket.destroy()
+  }
+
+  begun() {
+    return until("the stream", () => this.text.includes(": at "), 10)
+  }
+
+  /** Ids of the events, and the place after the last one that arrived whole. */
+  get taken() {
+    const whole = [
+      ...this.text.replaceAll(/\r\n[0-9a-f]+\r\n/g, "").matchAll(/id: (\S+)\nevent: webhook-event\ndata: \{"id":"(evt_\w+)".*\n\n/g)
+    ]
+    return { ids: whole.map(([, , id = ""]) => id), place: whole.at(-1)?.[1] ?? "" }
+  }
+}
+
+const EVENTS = 12_000
+
+test("C-1: a reader that lets more than 1 MiB wait is disconnected at once, one that takes nothing after 30 s, and both resume; an idle stream says every 15 s where it is", async () => {
+  const idle = new SocketReader("?from=now&vaultId=vault_absent")
+  await idle.begun()
+  const beganAt = performance.now()
+  const silent = idle.text.match(/: at /g)?.length ?? 0
+
+  // More is recorded than sockets hold and 1 MiB beyond it, while the reader takes nothing.
+  const cursor = (await app.get("/v1/event-feed?from=now", key)).json.resumeCursor
+  const overrun = new SocketReader(`?after=${cursor}`)
+  await overrun.begun()
+  overrun.pause()
+  expect(await open()).toBe(2)
+  await app.feed(Array.from({ length: EVENTS }, (_, index) => transaction("vault_a", index + 1)))
+  await until("its end", async () => (await open()) === 1, 15)
+
+  // Of what is recorded already no more is read than the reader takes: it has its time.
+  const stalled = new SocketReader(`?after=${cursor}`)
+  await stalled.begun()
+  stalled.pause()
+  const pausedAt = performance.now()
+  await until("its opening", async () => (await open()) === 2, 10)
+  await until("its end", async () => (await open()) === 1, 60)
+  expect(performance.now() - pausedAt).toBeGreaterThan(28_000)
+
+  // At most 15 s and a look apart: two comments in 45 s on a busy machine.
+  await until("comments", () => (idle.text.match(/: at /g)?.length ?? 0) >= silent + 2, 45)
+  expect(performance.now() - beganAt).toBeGreaterThan(29_000)
+  idle.close()
+
+  // What it was given before and what comes after its last place is everything, once.
+  const all: Array<string> = []
+  for (let after = cursor; ; ) {
+    const { data, pagination, resumeCursor } = (await app.get(`/v1/event-feed?limit=500&after=${after}`, key)).json
+    all.push(...data.map(({ id }: { id: string }) => id))
+    after = resumeCursor
+    if (pagination.nextCursor === null) break
+  }
+  expect(all.length).toBe(EVENTS)
+  stalled.resume()
+  await until("its close", () => stalled.ended, 20)
+  const { ids, place } = stalled.taken
+  expect(ids.length).toBeLessThan(EVENTS)
+  expect(ids).toEqual(all.slice(0, ids.length))
+  const next = (await app.get(`/v1/event-feed?limit=1&after=${place}`, key)).json.data
+  expect(next.map(({ id }: { id: string }) => id)).toEqual(all.slice(ids.length, ids.length + 1))
+}, 150_000)
