@@ -152,6 +152,10 @@ beforeAll(async () => {
     one.id = (await create(app, maker, { entityIds: one.entityIds, vaultIds: one.vaultIds, status: "DISABLED" })).id
   }
   await insertEvents(app, events)
+  // The order of recording, as writers keep it.
+  await app.sql(`UPDATE events e SET position = n.position
+    FROM (SELECT id, row_number() OVER (PARTITION BY organization_id ORDER BY id) AS position FROM events) n WHERE n.id = e.id`)
+  await app.sql("UPDATE event_streams s SET position = (SELECT count(*) FROM events e WHERE e.organization_id = s.organization_id)")
   const rows = events.flatMap((row) =>
     webhooks.map((webhook, index) => {
       // A delivery that the dispatcher writes has its event's vault; one from before the column, and of a pair that it would not write, has none.
@@ -176,6 +180,19 @@ const questions = function* (caller: Caller) {
   const one = (seen: boolean, answer: string) => (reads && seen ? answer : "404 not_found")
   yield ["GET", "/v1/webhooks?limit=500", list(webhooks.filter((_) => seesWebhook(caller, _)).map(({ id }) => id))] as const
   yield ["GET", "/v1/webhook-events?limit=500", list(events.filter((_) => seesEvent(caller, _)).map(({ id }) => id))] as const
+  yield ["GET", "/v1/event-feed?limit=500", list(events.filter((_) => seesEvent(caller, _)).map(({ id }) => id))] as const
+  for (const [id, at] of Object.entries(entities)) {
+    const ofEntity = events.filter((_) => _.entityId === id && seesEvent(caller, _)).map((row) => row.id)
+    yield ["GET", `/v1/event-feed?limit=500&entityId=${id}`, list(ofEntity)] as const
+    yield ["GET", `/v1/webhook-events?limit=500&entityId=${id}`, list(ofEntity)] as const
+    const whole =
+      caller.key.allowlist === null &&
+      at === caller.owner.organizationId &&
+      reaches(caller, id) &&
+      Object.entries(vaults).every(([vaultId, entityId]) => entityId !== id || caller.owner.roles.includes(vaultId))
+    const latest = !reads ? "403 insufficient_scope" : whole ? `200 ${id}` : "404 not_found"
+    yield ["GET", `/v1/event-checkpoints/latest?entityId=${id}`, latest] as const
+  }
   for (const webhook of webhooks) {
     const seen = seesWebhook(caller, webhook)
     const path = `/v1/webhooks/${webhook.id}`
@@ -197,6 +214,11 @@ const questions = function* (caller: Caller) {
       `/v1/webhook-events?limit=500&vaultId=${row.vaultId ?? "vault_absent"}`,
       list(events.filter((_) => _.vaultId !== null && _.vaultId === row.vaultId && seesEvent(caller, _)).map(({ id }) => id))
     ] as const
+    yield [
+      "GET",
+      `/v1/event-feed?limit=500&vaultId=${row.vaultId ?? "vault_absent"}`,
+      list(events.filter((_) => _.vaultId !== null && _.vaultId === row.vaultId && seesEvent(caller, _)).map(({ id }) => id))
+    ] as const
   }
   for (const { event, id, webhook } of deliveries) {
     yield [
@@ -214,10 +236,10 @@ const ask = async (secret: string, method: string, target: string): Promise<stri
   const { json, status } = answer
   if (status !== 200) return short(answer)
   if (json.data !== undefined) return `200 ${sorted(json.data.map(({ id }: { id: string }) => id))}`
-  return json.deliveryCounts === undefined ? `200 ${json.id}` : `200 ${json.id} ${json.deliveryCounts.DELIVERED}`
+  return json.deliveryCounts === undefined ? `200 ${json.id ?? json.entityId}` : `200 ${json.id} ${json.deliveryCounts.DELIVERED}`
 }
 
-/** How many worlds are tried; 206 questions for each of a world's 16 keys. */
+/** How many worlds are tried; some 230 questions for each of a world's 16 keys. */
 const WORLDS = 4
 
 test("Decisions D-5, D-8, D-9: whatever users, roles and keys there are, each sees and may do what the rules say", async () => {
@@ -263,6 +285,11 @@ test("Decisions D-5, D-8, D-9: whatever users, roles and keys there are, each se
     "PATCH /v1/webhooks/whs 200",
     "PATCH /v1/webhooks/whs 403 owner_required",
     "PATCH /v1/webhooks/whs 403 insufficient_scope",
+    "GET /v1/event-feed 200",
+    "GET /v1/event-feed 403 insufficient_scope",
+    "GET /v1/event-checkpoints/latest 200",
+    "GET /v1/event-checkpoints/latest 403 insufficient_scope",
+    "GET /v1/event-checkpoints/latest 404 not_found",
     "GET /v1/webhook-events/evt 200",
     "GET /v1/webhook-events/evt 404 not_found",
     "GET /v1/webhook-events/evt/deliveries 200",

@@ -76,3 +76,25 @@ test("C-1: the whole log from its beginning is the same number of pages", async 
   }
   expect(await walk("busy")).toEqual(await walk("quiet"))
 })
+
+test("C-1: a stream says as much, in as many bytes, whatever others do", async () => {
+  const streamed = async (world: World) => {
+    const response = await fetch(`${app.main?.baseUrl}${FEED}/stream?from=now`, { headers: { authorization: `Bearer ${keys[world]}` } })
+    const reader = response.body?.getReader()
+    const decoder = new TextDecoder()
+    let text = ""
+    const shown = () =>
+      text.split("\n").map((line) => line.replace(/^(: at|id:) \S+/, (place) => `${place.slice(0, 4)}${place.length}`).length)
+    const read = async (until: () => boolean) => {
+      while (!until()) text += decoder.decode((await reader?.read())?.value, { stream: true })
+    }
+    await read(() => text.includes(": at"))
+    await record(world, VISIBLE)
+    await record(world, 0)
+    await record(world, 2)
+    await read(() => text.split("event: webhook-event").length === VISIBLE + 3 && text.endsWith("\n\n"))
+    await reader?.cancel()
+    return shown()
+  }
+  expect(await streamed("busy")).toEqual(await streamed("quiet"))
+})

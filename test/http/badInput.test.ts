@@ -11,7 +11,15 @@ import { smallest } from "../support/records.ts"
 const app = useApp()
 let key = ""
 
-const collections = ["/v1/vaults", "/v1/assets", "/v1/networks", "/v1/credential"]
+const collections = [
+  "/v1/vaults",
+  "/v1/assets",
+  "/v1/networks",
+  "/v1/credential",
+  "/v1/event-feed",
+  "/v1/event-checkpoints?entityId=entity_a",
+  "/v1/event-checkpoints/latest?entityId=entity_a"
+]
 const ofVault = ["", "/balances", "/transactions", "/addresses", "/statements", "/balance-history?asset=ethereum/native"]
 const paths = [...collections, ...ofVault.map((path) => `/v1/vaults/vault_a${path}`)]
 

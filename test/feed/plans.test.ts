@@ -1,0 +1,65 @@
+/**
+ * What a page of the feed costs: the rows that its statements look at are bounded by the page and by what is searched on
+ * purpose, and are as many with ten times as many events that the key cannot see. So neither the length of the log nor
+ * time tells what happens elsewhere. C-1.
+ */
+import { beforeAll, test } from "bun:test"
+import { event, insertEvents } from "../events/rows.ts"
+import { expectWithin, explained } from "../support/plans.ts"
+import { smallest, user, vault } from "../support/records.ts"
+
+const { app, pageOf } = explained()
+const FEED = "/v1/event-feed"
+/** Events of which the member sees one vault's, one in a thousand. */
+const HIDDEN = 6_000,
+  MORE_HIDDEN = 54_000,
+  RARE = 1_000
+const callers = { member: "", allowlist: "", owner: "" }
+
+/** Events after those that there are, in the order of recording. */
+const insert = async (count: number) => {
+  for (let from = 0; from < count; from += 6_000) {
+    const rows = Array.from({ length: Math.min(6_000, count - from) }, (_, index) =>
+      event({ vaultId: index % RARE === 0 ? "vault_rare" : "vault_a" })
+    )
+    await insertEvents(app, rows)
+  }
+  await app.sql(`UPDATE events e SET position = n.position
+    FROM (SELECT id, row_number() OVER (ORDER BY id) AS position FROM events) n WHERE n.id = e.id AND e.position IS DISTINCT FROM n.position`)
+  await app.sql("UPDATE event_streams SET position = (SELECT count(*) FROM events)")
+  await app.sql("VACUUM ANALYZE events")
+}
+
+beforeAll(async () => {
+  await app.feed([...smallest(), vault("vault_rare", "entity_a"), user("user_member", "org_a", ["vault_rare"])], {
+    "x-record-events": "none"
+  })
+  await app.feed([user("user_owner", "org_a", ["vault_a", "vault_rare"], { organizationRole: "owner" })], { "x-record-events": "none" })
+  callers.member = (await app.key("user_member")).secret
+  callers.owner = (await app.key("user_owner")).secret
+  callers.allowlist = (await app.key("user_owner", { vaultIds: ["vault_rare"] })).secret
+  await insert(HIDDEN)
+  // What was asked while the service started is no part of a page.
+  await pageOf(FEED, {}, callers.owner)
+}, 60_000)
+
+/** Searching for a filter's events looks through 4,004 on purpose, each with what shows whether it is visible. */
+const BOUNDS = { rows: 20_000, buffers: 15_000 }
+
+test("C-1: what a page looks at is bounded, and as bounded with ten times as many events that the key cannot see", async () => {
+  const filters = [{}, { vaultId: "vault_rare" }, { kind: "transaction.confirmed" }, { kind: "vault.created" }, { entityId: "entity_a" }]
+  for (const more of [0, MORE_HIDDEN]) {
+    await insert(more)
+    for (const secret of Object.values(callers)) {
+      for (const query of filters) {
+        let cursor: string | null = null
+        for (let page = 0; page < 3; page++) {
+          const found = await pageOf(FEED, { limit: "5", ...query, ...(cursor === null ? {} : { after: cursor }) }, secret)
+          expectWithin(found.costs, BOUNDS, JSON.stringify(query))
+          cursor = found.cursor
+          if (cursor === null) break
+        }
+      }
+    }
+  }
+}, 120_000)
