@@ -31,7 +31,8 @@ const READ_ONLY = "25006"
  */
 export class PreparingClient extends pg.Client {
   #waiting = 0
-  #since = 0
+  /** Looks in a row at which no response had come. */
+  #silent = 0
 
   // pg's `query` has a dozen overloads; this one adds a name to the (text, values, callback) form and passes the rest on.
   override query(...input: ReadonlyArray<unknown>): never {
@@ -40,10 +41,10 @@ export class PreparingClient extends pg.Client {
     const args = name === undefined ? [...input] : [{ text, values, name }, callback]
     const last = args.at(-1)
     if (typeof last === "function") {
-      if (this.#waiting++ === 0) this.#since = performance.now()
+      if (this.#waiting++ === 0) this.#silent = 0
       args[args.length - 1] = (...answer: ReadonlyArray<unknown>) => {
         this.#waiting--
-        this.#since = performance.now()
+        this.#silent = 0
         last(...answer)
         // The server became a standby. Reads still work, so the pool would keep the connection, and every write would
         // fail.
@@ -54,19 +55,20 @@ export class PreparingClient extends pg.Client {
   }
 
   /**
-   * Breaks the connection when a statement has waited longer than this many milliseconds. Postgres itself cancels
-   * statements that take too long; a silent Postgres (stopped, or behind a dead network) does not, and callers would wait
-   * forever. `query_timeout` of `pg` leaves such a connection in the pool:
-   * https://github.com/brianc/node-postgres/issues/3399.
+   * Breaks the connection when a statement has waited for more than so many looks. Postgres itself cancels statements that
+   * take too long; a silent Postgres (stopped, or behind a dead network) does not, and callers would wait forever. Looks
+   * are counted and not time: what a process did not read while it was busy or suspended is not Postgres's silence.
+   * `query_timeout` of `pg` leaves such a connection in the pool: https://github.com/brianc/node-postgres/issues/3399.
    */
-  breakWhenSilent(millis: number): void {
-    if (this.#waiting === 0 || performance.now() - this.#since <= millis) return
-    this.connection.stream.destroy(new Error(`timeout exceeded: Postgres was silent for ${millis} ms`))
+  breakWhenSilent(looks: number): void {
+    if (this.#waiting === 0 || ++this.#silent <= looks) return
+    this.connection.stream.destroy(new Error("timeout exceeded: Postgres was silent"))
   }
 }
 
-/** How much longer than its statement timeout a pool waits for a response. */
-const SILENCE = Duration.seconds(1)
+/** How much longer than its statement timeout a pool waits for a response, and the time between two looks, in ms. */
+const SILENCE = 1_000,
+  LOOK = 1_000
 
 /** Breaks connections of a pool that are silent for longer than its statement timeout. Returns a function that stops it. */
 export const breakSilent = (pool: pg.Pool, statement: Duration.Duration) => {
@@ -77,10 +79,10 @@ export const breakSilent = (pool: pg.Pool, statement: Duration.Duration) => {
   pool.on("remove", (client) => {
     if (client instanceof PreparingClient) clients.delete(client)
   })
-  const longest = Duration.toMillis(Duration.sum(statement, SILENCE))
+  const looks = Math.ceil((Duration.toMillis(statement) + SILENCE) / LOOK)
   const timer = setInterval(() => {
-    for (const client of clients) client.breakWhenSilent(longest)
-  }, 1_000)
+    for (const client of clients) client.breakWhenSilent(looks)
+  }, LOOK)
   timer.unref()
   return () => clearInterval(timer)
 }
