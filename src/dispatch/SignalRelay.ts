@@ -13,6 +13,9 @@ import { TemporalConnection } from "../temporal/Connection.ts"
 /** Signals per batch, and concurrent ones. */
 const BATCH = 200,
   CONCURRENCY = 24
+/** How often the start of a look advances, in ms, and how often a look starts from the beginning. */
+const ADVANCE = 60_000,
+  WHOLE = 600_000
 /** How many of them for rows that were canceled in bulk: ending a workflow costs as much as a delivery. */
 const BULK = 10
 
@@ -21,13 +24,30 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
     const sql = yield* SqlClient.SqlClient
     const temporal = yield* TemporalConnection
 
+    /**
+     * Where looks at signals start. Rows that were removed stay in the index for as long as a backup holds a snapshot, so a
+     * look starts after what was gone a minute ago and still is: by then every transaction that had an earlier id has
+     * ended. If one has not, a look from the beginning finds its signal.
+     */
+    const start = () => ({ from: 0, gone: 0, at: performance.now(), since: performance.now() })
+    const starts = { single: start(), bulk: start() }
+
+    const advance = Effect.fnUntraced(function* (place: ReturnType<typeof start>, first: number | undefined) {
+      const now = performance.now()
+      if (now - place.since > WHOLE) return Object.assign(place, start())
+      if (now - place.at <= ADVANCE) return
+      const [row] = yield* sql<{ last: number }>`SELECT coalesce(pg_sequence_last_value('delivery_signals_id_seq'), 0) AS last`
+      const gone = first === undefined ? (row?.last ?? 0) : first - 1
+      Object.assign(place, { from: Math.min(place.gone, gone), gone, at: now })
+    })
+
     /** Sends the signals after `last`. Returns the last one that was read, undefined without any. */
     const batch = Effect.fnUntraced(function* (last: number, bulk: boolean) {
       const rows = yield* sql<{ id: number; deliveryId: string; signal: string }>`
         SELECT id, delivery_id AS "deliveryId", signal FROM delivery_signals WHERE bulk = ${bulk} AND id > ${last}
         ORDER BY id LIMIT ${bulk ? BULK : BATCH}`
-      const end = rows.at(-1)?.id
-      if (end === undefined || !(yield* temporal.answers)) return { end, more: false }
+      const [first, end] = [rows[0]?.id, rows.at(-1)?.id]
+      if (end === undefined || !(yield* temporal.answers)) return { first, end, more: false }
       const { client } = yield* temporal.now
       const told = yield* Effect.forEach(
         rows,
@@ -44,16 +64,19 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
       )
       // failpoint: signals-sent
       yield* sql`DELETE FROM delivery_signals WHERE id = ANY(${told.flat()}::bigint[])`
-      return { end, more: rows.length === BATCH }
+      return { first, end, more: rows.length === BATCH }
     })
 
     return {
       /** Sends all signals; what fails stays for the next time. Returns whether there was anything. */
       tell: Effect.gen(function* () {
-        let part = yield* batch(0, false)
+        const { bulk, single } = starts
+        let part = yield* batch(single.from, false)
+        yield* advance(single, part.first)
         let found = part.end !== undefined
         while (part.more && part.end !== undefined) part = yield* batch(part.end, false)
-        part = yield* batch(0, true)
+        part = yield* batch(bulk.from, true)
+        yield* advance(bulk, part.first)
         found ||= part.end !== undefined
         return found
       })
