@@ -5,9 +5,9 @@
 import { HttpApi, HttpApiBuilder, HttpRouter } from "@effect/platform"
 import { Effect, Layer, Metric, MetricBoundaries, type Runtime } from "effect"
 import { Api } from "./Api.ts"
+import { Admission } from "./access/Admission.ts"
 import { CredentialRepo } from "./access/CredentialRepo.ts"
 import * as credential from "./access/handlers.ts"
-import { ReadAdmission } from "./access/ReadAdmission.ts"
 import * as Access from "./access/scopeMiddleware.ts"
 import { AuditLogRepo } from "./auditLog/AuditLogRepo.ts"
 import * as auditLog from "./auditLog/handlers.ts"
@@ -101,7 +101,7 @@ const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
   }
 }
 
-const reads = Layer.provideMerge(Transactions.layer, Layer.mergeAll(Pages.layer, VaultsRepo.layer, BalancesRepo.layer, ReadAdmission.layer))
+const reads = Layer.provideMerge(Transactions.layer, Layer.mergeAll(Pages.layer, VaultsRepo.layer, BalancesRepo.layer, Admission.layer))
 
 /** The services of the event feed. */
 const following = FeedStreams.layer.pipe(
@@ -169,7 +169,7 @@ const listening = Effect.gen(function* () {
     authenticate: authentication.authenticate
   })
   const transactions = yield* Transactions
-  const { admit } = yield* ReadAdmission
+  const { admit } = yield* Admission
   const hot = fastPath({
     path: "/v1/vaults/:vaultId/transactions",
     query: TransactionQuery,

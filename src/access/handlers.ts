@@ -3,20 +3,21 @@ import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { Principal } from "../credentials/Principal.ts"
-import { handler } from "../http/handler.ts"
 import { notFound } from "../http/Problem.ts"
 import { currentRequest } from "../http/RequestContext.ts"
+import { reads } from "./Admission.ts"
 import { CredentialRepo } from "./CredentialRepo.ts"
 
 export const layer = HttpApiBuilder.group(
   Api,
   "credential",
   Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
     const credentials = yield* CredentialRepo
 
     return handlers.handle(
       "getCredential",
-      handler("getCredential", ({ urlParams: { vaultId } }) =>
+      read("getCredential", ({ urlParams: { vaultId } }) =>
         Effect.gen(function* () {
           const principal = yield* Principal
           const { client } = yield* currentRequest

@@ -2,8 +2,8 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
+import { reads } from "../access/Admission.ts"
 import { Principal } from "../credentials/Principal.ts"
-import { handler } from "../http/handler.ts"
 import { answer, Pages } from "../http/Page.ts"
 import { AuditLogRepo } from "./AuditLogRepo.ts"
 
@@ -11,12 +11,13 @@ export const layer = HttpApiBuilder.group(
   Api,
   "auditLog",
   Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
     const pages = yield* Pages
     const log = yield* AuditLogRepo
 
     return handlers.handle(
       "listAuditLog",
-      handler("listAuditLog", ({ urlParams: { cursor, limit, ...filters } }) =>
+      read("listAuditLog", ({ urlParams: { cursor, limit, ...filters } }) =>
         Effect.flatMap(Principal, ({ organizationId }) =>
           Effect.map(
             pages.cut({

@@ -2,7 +2,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
-import { reads } from "../access/ReadAdmission.ts"
+import { reads } from "../access/Admission.ts"
 import { Principal } from "../credentials/Principal.ts"
 import { answer, Pages } from "../http/Page.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"

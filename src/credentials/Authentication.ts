@@ -7,7 +7,7 @@
 import { RateLimiter } from "@effect/experimental"
 import { HttpServerRequest } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
-import { Context, Duration, Effect, Either, Layer, Option } from "effect"
+import { Context, Duration, Effect, Layer, Option } from "effect"
 import { batched } from "../database/Batch.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
@@ -16,6 +16,7 @@ import * as RateLimits from "../limits/RateLimits.ts"
 import * as Format from "../settings/Format.ts"
 import { Settings } from "../settings/Settings.ts"
 import { FailedAuthentications } from "./FailedAuthentications.ts"
+import { allowsAddress } from "./ipAllowlist.ts"
 import { KeyUse } from "./KeyUse.ts"
 import * as Secret from "./keySecret.ts"
 import { type PrincipalState, SignedIn } from "./Principal.ts"
@@ -94,7 +95,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     )
 
     /** Counts a request against the key's rate limit and adds the remaining quota to the response. */
-    const spend = ({ burst, period, tokens }: Format.Rate, keyId: string, context: RequestState) => {
+    const spend = ({ burst, period, tokens }: Format.Rate, keyId: string, context: RequestState, who = "This API key") => {
       const window = Duration.millis((Duration.toMillis(period) * burst) / tokens)
       context.headers["ratelimit-policy"] = `"key";q=${burst};w=${Math.max(1, Math.ceil(Duration.toSeconds(window)))}`
       return Effect.matchEffect(limiter.consume({ algorithm: "token-bucket", onExceeded: "fail", limit: burst, window, key: keyId }), {
@@ -105,7 +106,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
         onFailure: (failure) => {
           const wait = failure.reason === "Exceeded" ? Math.max(1, Math.ceil(Duration.toSeconds(failure.retryAfter))) : 1
           context.headers.ratelimit = `"key";r=0;t=${wait}`
-          return problem("rate_limited", `This API key may send ${tokens} requests per ${Format.showDuration(period)}.`, {
+          return problem("rate_limited", `${who} may send ${tokens} requests per ${Format.showDuration(period)}.`, {
             headers: { "retry-after": String(wait) }
           })
         }
@@ -123,7 +124,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
       context.keyId = row.id
       if (row.revoked) return counted(context, problem("revoked_api_key", "The API key was revoked.", rejected))
       if (row.expired) return counted(context, problem("expired_api_key", "The API key has expired.", rejected))
-      if (!allows(row.ipAllowlist, context.client)) {
+      if (!allowsAddress(row.ipAllowlist, context.client)) {
         const from = context.client?.toString() ?? "an unknown address"
         return counted(context, problem("ip_not_allowed", `The API key is not allowed from ${from}.`))
       }
@@ -135,7 +136,8 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
         organizationId: row.organizationId,
         scopes: new Set(row.scopes),
         vaultAllowlist: row.vaultIds,
-        isOwner: row.isOwner
+        isOwner: row.isOwner,
+        client: context.client
       }
       return rateLimit === null ? Effect.succeed(principal) : Effect.as(spend(rateLimit, row.id, context), principal)
     }
@@ -150,10 +152,8 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
         Effect.withFiberRuntime<PrincipalState, AuthenticationProblem>((fiber) => {
           const context = current(fiber)
           const session = Context.getOption(fiber.currentContext, SignedIn)
-          if (Option.isSome(session)) {
-            const { value } = session
-            return rateLimit === null ? Effect.succeed(value) : Effect.as(spend(rateLimit, value.userId, context), value)
-          }
+          // The portal limited it when it looked up the session.
+          if (Option.isSome(session)) return Effect.succeed(session.value)
           const wait = rateLimit !== null ? failures.blockedFor(context.client) : 0
           if (wait > 0) {
             return problem("too_many_failed_auth", "Too many requests with invalid API keys came from this address.", {
@@ -170,21 +170,16 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
         })
     )
 
-    return { authenticate }
+    return {
+      authenticate,
+
+      /** Counts a request of a portal session against its user's rate limit, whichever path it asks. */
+      limitSession: (userId: string): Effect.Effect<void, ProblemOf<"rate_limited">> =>
+        Effect.withFiberRuntime<void, ProblemOf<"rate_limited">>((fiber) =>
+          rateLimit === null ? Effect.void : spend(rateLimit, userId, current(fiber), "Your session")
+        )
+    }
   })
 }) {
   static readonly layer = Layer.provide(this.Default, [KeyUse.layer, RateLimits.layer])
-}
-
-/**
- * Whether an IP allowlist allows an address: an empty one allows all; an unknown address only passes an empty one. Spec:
- * Authentication 6.
- */
-const allows = (allowlist: ReadonlyArray<string>, client: Parameters<typeof Format.holds>[1] | undefined): boolean => {
-  if (allowlist.length === 0) return true
-  if (client === undefined) return false
-  return Format.holds(
-    allowlist.flatMap((text) => Either.match(Format.cidr(text), { onLeft: () => [], onRight: (one) => [one] })),
-    client
-  )
 }

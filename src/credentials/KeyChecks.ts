@@ -4,6 +4,7 @@
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { allowsAddress } from "./ipAllowlist.ts"
 import type { PrincipalState } from "./Principal.ts"
 
 interface KeyRow {
@@ -11,31 +12,35 @@ interface KeyRow {
   readonly scopes: ReadonlyArray<string>
   readonly vaultIds: ReadonlyArray<string> | null
   readonly isOwner: boolean
+  readonly ipAllowlist: ReadonlyArray<string>
 }
 
 export class KeyChecks extends Effect.Service<KeyChecks>()("custody/KeyChecks", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => ({
     /**
-     * The current principals by key id. Absent if the key was revoked or expired, or its user was deactivated. The
-     * client's address does not change while a request is open.
+     * What principals of keys may do now, by what they were. Absent if the key was revoked or expired, its user was
+     * deactivated, or its IP allowlist does not allow the client any more.
      */
-    current: (principals: ReadonlyArray<PrincipalState>): Effect.Effect<ReadonlyMap<string, PrincipalState>> =>
+    current: (principals: ReadonlyArray<PrincipalState>): Effect.Effect<ReadonlyMap<PrincipalState, PrincipalState>> =>
       Effect.suspend(() => {
-        const byKey = new Map(principals.flatMap((one) => (one.keyId === null ? [] : [[one.keyId, one] as const])))
-        if (byKey.size === 0) return Effect.succeed(new Map<string, PrincipalState>())
+        const keyIds = [...new Set(principals.flatMap(({ keyId }) => keyId ?? []))]
+        if (keyIds.length === 0) return Effect.succeed(new Map<PrincipalState, PrincipalState>())
         return Effect.map(
           sql<KeyRow>`
-            SELECT k.id, k.scopes, k.vault_ids AS "vaultIds", u.organization_role = 'owner' AS "isOwner"
+            SELECT k.id, k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist", u.organization_role = 'owner' AS "isOwner"
             FROM api_keys k JOIN users u ON u.id = k.user_id
-            WHERE k.id = ANY(${[...byKey.keys()]}::text[]) AND k.revoked_at IS NULL AND u.status = 'active'
+            WHERE k.id = ANY(${keyIds}::text[]) AND k.revoked_at IS NULL AND u.status = 'active'
               AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())`,
-          (rows) =>
-            new Map(
-              rows.flatMap(({ id, isOwner, scopes, vaultIds }) => {
-                const known = byKey.get(id)
-                return known === undefined ? [] : [[id, { ...known, isOwner, scopes: new Set(scopes), vaultAllowlist: vaultIds }] as const]
+          (rows) => {
+            const byKey = new Map(rows.map((row) => [row.id, row]))
+            return new Map(
+              principals.flatMap((known) => {
+                const row = byKey.get(known.keyId ?? "")
+                if (row === undefined || !allowsAddress(row.ipAllowlist, known.client)) return []
+                return [[known, { ...known, isOwner: row.isOwner, scopes: new Set(row.scopes), vaultAllowlist: row.vaultIds }] as const]
               })
             )
+          }
         )
       }).pipe(Effect.orDie)
   }))

@@ -4,6 +4,7 @@
  * Authentication 10, 11. Decisions D-6, D-7.
  */
 import { Context, Effect, Option } from "effect"
+import type { IPv4, IPv6 } from "ipaddr.js"
 
 /** The scopes of keys. Spec: Authentication 3. */
 export const scopes = ["vault:read", "webhook:read", "webhook:manage"] as const
@@ -21,6 +22,8 @@ export interface PrincipalState {
   readonly vaultAllowlist: ReadonlyArray<string> | null
   /** Whether the user is an owner of the organization now. Decision D-6. */
   readonly isOwner: boolean
+  /** The client's address, which a key's IP allowlist is checked against again while a request stays open. */
+  readonly client: IPv4 | IPv6 | undefined
 }
 
 /** The owner of idempotency keys: the API key, or the user in the portal. */

@@ -66,6 +66,21 @@ export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningK
           )
     ).pipe(Effect.orDie)
 
+    // Anybody may ask for them, and asks the database once a second at most. Nobody who goes away takes the answer along.
+    const jwks = yield* Effect.cachedWithTTL(
+      Effect.uninterruptible(
+        Effect.zipRight(
+          store,
+          Effect.map(
+            sql<{ kid: string; publicKey: Buffer }>`
+              SELECT kid, public_key AS "publicKey" FROM signing_keys ORDER BY kid = ${kid} DESC, created_at DESC, kid LIMIT ${PUBLISHED}`,
+            (rows) => ({ keys: rows.map((row) => jwkOf(row.kid, row.publicKey.toString("base64url"))) })
+          )
+        )
+      ).pipe(Effect.orDie),
+      "1 second"
+    )
+
     return {
       /** `iss` of signatures: the service's public address (`PORTAL_BASE_URL`), or its name. */
       issuer: portalBaseUrl?.replace(/\/+$/, "") ?? ISSUER,
@@ -87,15 +102,8 @@ export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningK
           Effect.sync(() => signBytes(null, bytes, key))
         ),
 
-      /** The public keys, the one in use first, then the newest. */
-      jwks: Effect.zipRight(
-        store,
-        Effect.map(
-          sql<{ kid: string; publicKey: Buffer }>`
-            SELECT kid, public_key AS "publicKey" FROM signing_keys ORDER BY kid = ${kid} DESC, created_at DESC, kid LIMIT ${PUBLISHED}`,
-          (rows) => ({ keys: rows.map((row) => jwkOf(row.kid, row.publicKey.toString("base64url"))) })
-        )
-      ).pipe(Effect.orDie)
+      /** The public keys, the one in use first, then the newest; at most a second old. */
+      jwks
     }
   })
 }) {

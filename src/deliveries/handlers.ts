@@ -3,7 +3,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
-import { reads } from "../access/ReadAdmission.ts"
+import { reads, turns } from "../access/Admission.ts"
 import { requireManage } from "../access/scopeMiddleware.ts"
 import { actorOf, record } from "../audit/AuditTrail.ts"
 import { callerOf, Principal } from "../credentials/Principal.ts"
@@ -29,6 +29,7 @@ export const layer = HttpApiBuilder.group(
   "deliveries",
   Effect.fnUntraced(function* (handlers) {
     const read = yield* reads
+    const inTurn = yield* turns
     const pages = yield* Pages
     const webhooks = yield* WebhooksRepo
     const events = yield* EventsRepo
@@ -87,13 +88,14 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
-            yield* deliveries.requireRedeliverable(principal, deliveryId)
+            yield* inTurn(deliveries.requireRedeliverable(principal, deliveryId))
             let started: ToStart | undefined
             const made = Effect.map(deliveries.redeliver(principal, deliveryId), ({ delivery, toStart }) => {
               started = toStart
               return { status: 202, body: delivery }
             })
-            const response = yield* Idempotency.once(sql, callerOf(principal), yield* Idempotency.sentText, made)
+            const sent = yield* Idempotency.sentText
+            const response = yield* inTurn(Idempotency.once(sql, callerOf(principal), sent, made))
             // Started immediately if Temporal is available; otherwise the sweeper finds the row.
             if (started !== undefined) yield* Effect.forkDaemon(Effect.ignore(starter.start(started)))
             return response
@@ -106,20 +108,22 @@ export const layer = HttpApiBuilder.group(
         handler("pingWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            if (Option.isNone(yield* webhooks.find(principal, webhookId))) return yield* notFound()
+            if (Option.isNone(yield* inTurn(webhooks.find(principal, webhookId)))) return yield* notFound()
             yield* requireManage(principal)
             // A body is not used, but it is read so that the time limit for sending one ends.
             yield* Idempotency.sentText
             yield* spendPing(webhookId)
             // Before the ping, which cannot be undone.
-            yield* record(sql, [
-              {
-                organizationId: principal.organizationId,
-                actor: actorOf(principal),
-                action: "webhook.pinged",
-                target: { type: "webhook", id: webhookId }
-              }
-            ])
+            yield* inTurn(
+              record(sql, [
+                {
+                  organizationId: principal.organizationId,
+                  actor: actorOf(principal),
+                  action: "webhook.pinged",
+                  target: { type: "webhook", id: webhookId }
+                }
+              ])
+            )
             return yield* pings.ping(principal.organizationId, webhookId)
           }).pipe(dieOnSql)
         )

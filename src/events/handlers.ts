@@ -2,7 +2,7 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
-import { reads } from "../access/ReadAdmission.ts"
+import { reads } from "../access/Admission.ts"
 import { Principal } from "../credentials/Principal.ts"
 import { answerText, Pages } from "../http/Page.ts"
 import { notFound } from "../http/Problem.ts"

@@ -80,9 +80,8 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
     const recheck = Effect.fnUntraced(function* (some: ReadonlyArray<Waiting>) {
       const current = yield* keys.current(some.map(({ principal }) => principal))
       for (const one of some) {
-        const { keyId } = one.principal
-        if (keyId === null) continue
-        const principal = current.get(keyId)
+        if (one.principal.keyId === null) continue
+        const principal = current.get(one.principal)
         if (principal?.scopes.has("webhook:read") === true) one.principal = principal
         else {
           leave(one)

@@ -3,7 +3,8 @@
  * and then waits for new ones (FeedFollower.ts). It ends when its key is rejected, when its reader does not keep up, and
  * when the process stops: always with a comment that has the cursor to resume from. C-1.
  */
-import { Effect, Metric } from "effect"
+import { Effect, Metric, Option } from "effect"
+import { Admission } from "../access/Admission.ts"
 import { KeyChecks } from "../credentials/KeyChecks.ts"
 import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
@@ -99,6 +100,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
     const feed = yield* FeedRepo
     const follower = yield* FeedFollower
     const keys = yield* KeyChecks
+    const { admitPatiently } = yield* Admission
     const streams = new Set<Stream>()
     const byCaller = new Map<string, number>()
     let stopping = false
@@ -151,13 +153,17 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
           yield* taken(stream)
           const { keyId } = stream.principal
           if (keyId !== null && performance.now() - checkedAt > 1_000) {
-            const current = (yield* keys.current([stream.principal])).get(keyId)
+            const current = (yield* keys.current([stream.principal])).get(stream.principal)
             if (current?.scopes.has("webhook:read") !== true) return end(stream)
             stream.principal = current
             checkedAt = performance.now()
           }
-          const page = yield* feed.page(stream.principal, stream.filter, stream.place, PAGE)
-          if (stream.ended) return
+          // A stream that ended while it waited for its turn reads nothing any more.
+          const read = Effect.suspend(() =>
+            stream.ended ? Effect.succeedNone : Effect.asSome(feed.page(stream.principal, stream.filter, stream.place, PAGE))
+          )
+          const page = Option.getOrUndefined(yield* admitPatiently(stream.principal, read))
+          if (page === undefined || stream.ended) return
           stream.events(page.rows)
           stream.place = page.place
           if (page.more) continue

@@ -2,6 +2,7 @@
 import { HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
+import { Admission } from "../access/Admission.ts"
 import { KeyChecks } from "../credentials/KeyChecks.ts"
 import { Principal, type PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
@@ -35,6 +36,7 @@ export const layer = HttpApiBuilder.group(
   Api,
   "feed",
   Effect.fnUntraced(function* (handlers) {
+    const { admit } = yield* Admission
     const master = yield* MasterKey
     const feed = yield* FeedRepo
     const follower = yield* FeedFollower
@@ -100,18 +102,23 @@ export const layer = HttpApiBuilder.group(
       wait: number
     ) {
       const until = performance.now() + wait * 1_000
-      let page: FeedPage = yield* feed.page(principal, filter, start, limit)
+      let page: FeedPage = yield* admit(principal, feed.page(principal, filter, start, limit))
       let reader = principal
       while (page.rows.length === 0 && performance.now() < until && !follower.isStopping()) {
         // If there is more to search, there is nothing to wait for; the filter skipped what there was.
         if (!page.more) yield* waitFor(reader, filter, page.place, until - performance.now())
         if (reader.keyId !== null) {
-          const current = (yield* keys.current([reader])).get(reader.keyId)
-          if (current === undefined) return yield* problem("revoked_api_key", "The API key was revoked or has expired.", rejected)
+          const current = (yield* keys.current([reader])).get(reader)
+          if (current === undefined)
+            return yield* problem(
+              "revoked_api_key",
+              "The API key was revoked, has expired, or is no longer allowed from this address.",
+              rejected
+            )
           if (!current.scopes.has("webhook:read")) return yield* problem("insufficient_scope", "The API key lacks the scope webhook:read.")
           reader = current
         }
-        page = yield* feed.page(reader, filter, page.place, limit)
+        page = yield* admit(reader, feed.page(reader, filter, page.place, limit))
       }
       return page
     })
@@ -123,7 +130,7 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             yield* notBoth({ after, from })
-            const start = yield* begin(principal, { after, from })
+            const start = yield* admit(principal, begin(principal, { after, from }))
             if (wait > 0) (yield* currentRequest).allowIdle(wait + BEYOND_WAIT)
             const { more, place, rows } = yield* read(principal, filterOf(filters), start, limit, wait)
             const cursor = seal(master, principal.organizationId, place)
@@ -143,9 +150,9 @@ export const layer = HttpApiBuilder.group(
             const principal = yield* Principal
             const lastEventId = headers["last-event-id"]
             if (lastEventId === undefined) yield* notBoth({ after, from })
-            const start = yield* begin(principal, { after, from }, lastEventId === "" ? undefined : lastEventId)
+            const start = yield* admit(principal, begin(principal, { after, from }, lastEventId === "" ? undefined : lastEventId))
             const { method } = yield* HttpServerRequest.HttpServerRequest
-            const place = start ?? (yield* feed.oldest(principal.organizationId))
+            const place = start ?? (yield* admit(principal, feed.oldest(principal.organizationId)))
             const body = method === "HEAD" ? "" : yield* streams.open(principal, filterOf(filters), place)
             return HttpServerResponse.raw(body, {
               contentType: "text/event-stream",

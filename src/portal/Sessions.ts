@@ -7,6 +7,7 @@ import { HttpServerRequest } from "@effect/platform"
 import { SqlClient, type SqlError } from "@effect/sql"
 import { Duration, Effect } from "effect"
 import { type Actor, recordOfUser } from "../audit/AuditTrail.ts"
+import { Authentication } from "../credentials/Authentication.ts"
 import { type PrincipalState, scopes } from "../credentials/Principal.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { Identity } from "./Identity.ts"
@@ -49,6 +50,7 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const identity = yield* Identity
+    const { limitSession } = yield* Authentication
 
     /** Whether a session `s` has ended: by age, by idleness, or because the second factor took too long. */
     const over = sql`(s.expires_at <= clock_timestamp()
@@ -87,8 +89,10 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
         return session satisfies SessionState
       }).pipe(Effect.orDie)
 
-    /** The request's session, complete or not; null if nobody is signed in. */
-    const current = Effect.flatMap(identity.token, (token) => (token === null ? Effect.succeed(null) : ofToken(token)))
+    /** The request's session, complete or not; null if nobody is signed in. Counts against its user's rate limit. */
+    const current = Effect.flatMap(identity.token, (token) => (token === null ? Effect.succeed(null) : ofToken(token))).pipe(
+      Effect.tap((session) => (session === null ? Effect.void : limitSession(session.userId)))
+    )
 
     /** The request's session, with or without the second factor. */
     const started = Effect.flatMap(current, (session) => (session === null ? signedOut() : Effect.succeed(session)))
@@ -178,5 +182,6 @@ export const principalOf = ({ id, isOwner, organizationId, userId }: SessionStat
   organizationId,
   scopes: new Set(scopes),
   vaultAllowlist: null,
-  isOwner
+  isOwner,
+  client: undefined
 })

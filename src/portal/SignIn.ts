@@ -18,9 +18,13 @@ import { Passkeys } from "./Passkeys.ts"
 import { tooMany } from "./respond.ts"
 import { Sessions } from "./Sessions.ts"
 
-/** Attempts per address, and per account from any address, within {@link WINDOW}. */
+/**
+ * Attempts per address, per account from one address, and per account from all addresses, within {@link WINDOW}. The last is
+ * larger: otherwise anybody could keep somebody else from signing in with a few wrong passwords.
+ */
 const PER_ADDRESS = 30
 const PER_ACCOUNT = 10
+const PER_ACCOUNT_ANYWHERE = 50
 const WINDOW = Duration.minutes(15)
 
 /** Concurrent password checks, each of which takes a core and 64 MB, and sign-ins that may wait for one. */
@@ -51,9 +55,11 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
               failure.reason === "Exceeded" ? Math.max(1, Math.ceil(Duration.toSeconds(failure.retryAfter))) : 1
             )
           )
-    const spendOfAddress = Effect.flatMap(currentRequest, ({ client }) =>
-      spend(`address/${client === undefined ? "unknown" : networkOf(client)}`, PER_ADDRESS)
-    )
+    const spendAt = (what: string, limit = PER_ADDRESS) =>
+      Effect.flatMap(currentRequest, ({ client }) => spend(`${what}/${client === undefined ? "unknown" : networkOf(client)}`, limit))
+    const spendOfAddress = spendAt("address")
+    const spendOfAccount = (email: string) =>
+      Effect.zipRight(spendAt(`account/${email}`, PER_ACCOUNT), spend(`account/${email}`, PER_ACCOUNT_ANYWHERE))
 
     const checks = yield* Effect.makeSemaphore(CHECKS)
     let waiting = 0
@@ -99,7 +105,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
       password: (email: string, password: string) =>
         Effect.gen(function* () {
           yield* spendOfAddress
-          yield* spend(`account/${email.toLowerCase()}`, PER_ACCOUNT)
+          yield* spendOfAccount(email.toLowerCase())
           return yield* byPassword(email, password)
         }),
 
@@ -132,6 +138,9 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
               headers: { "retry-after": "5" }
             })
       }),
+
+      /** Returns the identity provider's redirect. Counted apart: the sign-in that it ends was counted when it began. */
+      callback: (query: string) => Effect.zipRight(spendAt("callback"), identity.callback(query)),
 
       /** The invited user. */
       invitation: (token: string) => Effect.zipRight(spendOfAddress, invitations.look(token)),

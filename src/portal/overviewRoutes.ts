@@ -4,7 +4,8 @@
  */
 import { HttpRouter, HttpServerResponse } from "@effect/platform"
 import { Duration, Effect, Option } from "effect"
-import { scopes } from "../credentials/Principal.ts"
+import { Admission } from "../access/Admission.ts"
+import { type PrincipalState, scopes } from "../credentials/Principal.ts"
 import { statuses } from "../deliveries/Delivery.ts"
 import { DeliveryCommands } from "../deliveries/DeliveryCommands.ts"
 import { RequestPreview } from "../deliveries/RequestPreview.ts"
@@ -23,7 +24,12 @@ import { done, json, parameter, pathId } from "./respond.ts"
 import { Search } from "./Search.ts"
 import { principalOf, Sessions } from "./Sessions.ts"
 
-const principal = Effect.flatMap(Sessions, ({ complete }) => Effect.map(complete, principalOf))
+/** Does what the signed-in user asks for when the organization gets its turn. */
+const asking = <A, E, R>(ask: (caller: PrincipalState) => Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const caller = principalOf(yield* (yield* Sessions).complete)
+    return yield* (yield* Admission).admit(caller, ask(caller))
+  })
 
 /** The comma-separated ids of a query; those past {@link CONCURRENCY} are ignored. */
 const idsOf = Effect.map(parameter("ids"), (ids) =>
@@ -36,108 +42,126 @@ const idsOf = Effect.map(parameter("ids"), (ids) =>
 export const workRoutes = HttpRouter.empty.pipe(
   HttpRouter.get(
     "/context",
-    Effect.gen(function* () {
-      const { portalExplorers, webhookAllowPorts, webhookRotationGrace } = yield* Settings
-      return json({
-        ...(yield* (yield* Overview).reach(yield* principal)),
-        scopes,
-        kinds: names.map((name) => ({ name, when: kinds[name].when, scope: kinds[name].scope, schemaVersion: kinds[name].schemaVersion })),
-        deliveryStatuses: statuses,
-        activePerEntity: ACTIVE_PER_ENTITY,
-        liveSecrets: LIVE_SECRETS,
-        rotationGraceSeconds: Duration.toSeconds(webhookRotationGrace),
-        retentionDays: RETENTION_DAYS,
-        webhookPorts: [...ALWAYS_PORTS, ...webhookAllowPorts],
-        explorers: explorersOf(portalExplorers)
+    asking((caller) =>
+      Effect.gen(function* () {
+        const { portalExplorers, webhookAllowPorts, webhookRotationGrace } = yield* Settings
+        return json({
+          ...(yield* (yield* Overview).reach(caller)),
+          scopes,
+          kinds: names.map((name) => ({
+            name,
+            when: kinds[name].when,
+            scope: kinds[name].scope,
+            schemaVersion: kinds[name].schemaVersion
+          })),
+          deliveryStatuses: statuses,
+          activePerEntity: ACTIVE_PER_ENTITY,
+          liveSecrets: LIVE_SECRETS,
+          rotationGraceSeconds: Duration.toSeconds(webhookRotationGrace),
+          retentionDays: RETENTION_DAYS,
+          webhookPorts: [...ALWAYS_PORTS, ...webhookAllowPorts],
+          explorers: explorersOf(portalExplorers)
+        })
       })
-    })
+    )
   ),
   HttpRouter.get(
     "/event-counts",
-    Effect.gen(function* () {
-      const caller = yield* principal
-      return json(yield* (yield* Overview).eventCounts(caller, yield* idsOf))
-    })
+    asking((caller) =>
+      Effect.gen(function* () {
+        return json(yield* (yield* Overview).eventCounts(caller, yield* idsOf))
+      })
+    )
   ),
   HttpRouter.get(
     "/webhook-health",
-    Effect.gen(function* () {
-      const caller = yield* principal
-      return json(yield* (yield* Overview).webhookHealth(caller, yield* idsOf))
-    })
+    asking((caller) =>
+      Effect.gen(function* () {
+        return json(yield* (yield* Overview).webhookHealth(caller, yield* idsOf))
+      })
+    )
   ),
   HttpRouter.get(
     "/webhook-traffic",
-    Effect.gen(function* () {
-      const caller = yield* principal
-      const wanted = yield* parameter("span")
-      const span: Span = wanted === "7d" || wanted === "31d" ? wanted : "24h"
-      return json(yield* (yield* Overview).traffic(caller, yield* idsOf, span))
-    })
+    asking((caller) =>
+      Effect.gen(function* () {
+        const wanted = yield* parameter("span")
+        const span: Span = wanted === "7d" || wanted === "31d" ? wanted : "24h"
+        return json(yield* (yield* Overview).traffic(caller, yield* idsOf, span))
+      })
+    )
   ),
   HttpRouter.get(
     "/event-data",
-    Effect.gen(function* () {
-      const caller = yield* principal
-      return json(yield* (yield* Overview).eventData(caller, yield* idsOf))
-    })
+    asking((caller) =>
+      Effect.gen(function* () {
+        return json(yield* (yield* Overview).eventData(caller, yield* idsOf))
+      })
+    )
   ),
   HttpRouter.get(
     "/asset-names",
-    Effect.gen(function* () {
-      const caller = yield* principal
-      return json(yield* (yield* Overview).assetNames(caller, yield* idsOf))
-    })
+    asking((caller) =>
+      Effect.gen(function* () {
+        return json(yield* (yield* Overview).assetNames(caller, yield* idsOf))
+      })
+    )
   ),
   HttpRouter.get(
     "/search",
-    Effect.gen(function* () {
-      const caller = yield* principal
-      const text = (yield* parameter("q")).trim().slice(0, 256)
-      return json({ data: text.length < 2 || !isStorable(text) ? [] : yield* (yield* Search).find(caller, text) })
-    })
+    asking((caller) =>
+      Effect.gen(function* () {
+        const text = (yield* parameter("q")).trim().slice(0, 256)
+        return json({ data: text.length < 2 || !isStorable(text) ? [] : yield* (yield* Search).find(caller, text) })
+      })
+    )
   ),
   HttpRouter.get(
     "/webhooks/:id/missed",
-    Effect.gen(function* () {
-      const caller = yield* principal
-      const id = yield* pathId
-      const hours = Math.min(RETENTION_DAYS * 24, Math.max(1, Number(yield* parameter("hours")) || 24))
-      const since = new Date(Date.now() - hours * 3_600_000).toISOString()
-      return json({ since, count: yield* (yield* RecoveriesRepo).missed(caller, id, since), countedUpTo: COUNTED })
-    })
+    asking((caller) =>
+      Effect.gen(function* () {
+        const id = yield* pathId
+        const hours = Math.min(RETENTION_DAYS * 24, Math.max(1, Number(yield* parameter("hours")) || 24))
+        const since = new Date(Date.now() - hours * 3_600_000).toISOString()
+        return json({ since, count: yield* (yield* RecoveriesRepo).missed(caller, id, since), countedUpTo: COUNTED })
+      })
+    )
   ),
   HttpRouter.get(
     "/events/:id/payload",
-    Effect.gen(function* () {
-      const caller = yield* principal
-      return yield* Option.match(yield* (yield* Overview).payload(caller, yield* pathId), {
-        onNone: () => notFound(),
-        onSome: (payload) => Effect.succeed(HttpServerResponse.text(payload, { contentType: "application/json" }))
+    asking((caller) =>
+      Effect.gen(function* () {
+        return yield* Option.match(yield* (yield* Overview).payload(caller, yield* pathId), {
+          onNone: () => notFound(),
+          onSome: (payload) => Effect.succeed(HttpServerResponse.text(payload, { contentType: "application/json" }))
+        })
       })
-    })
+    )
   ),
   HttpRouter.post(
     "/deliveries/:id/retry-now",
-    Effect.gen(function* () {
-      const caller = yield* principal
-      yield* (yield* DeliveryCommands).retryNow(caller, yield* pathId)
-      return done()
-    })
+    asking((caller) =>
+      Effect.gen(function* () {
+        yield* (yield* DeliveryCommands).retryNow(caller, yield* pathId)
+        return done()
+      })
+    )
   ),
   HttpRouter.post(
     "/deliveries/:id/cancel",
-    Effect.gen(function* () {
-      const caller = yield* principal
-      yield* (yield* DeliveryCommands).cancel(caller, yield* pathId)
-      return done()
-    })
+    asking((caller) =>
+      Effect.gen(function* () {
+        yield* (yield* DeliveryCommands).cancel(caller, yield* pathId)
+        return done()
+      })
+    )
   ),
   HttpRouter.post(
     "/deliveries/:id/sample",
-    Effect.gen(function* () {
-      const caller = yield* principal
-      return json(yield* (yield* RequestPreview).signed(caller, yield* pathId))
-    })
+    asking((caller) =>
+      Effect.gen(function* () {
+        return json(yield* (yield* RequestPreview).signed(caller, yield* pathId))
+      })
+    )
   )
 )

@@ -73,7 +73,7 @@ export const signInRoutes = HttpRouter.empty.pipe(
     "/auth/callback/oidc",
     Effect.gen(function* () {
       const { url } = yield* HttpServerRequest.HttpServerRequest
-      const { cookies, location } = yield* (yield* Identity).callback(url.includes("?") ? url.slice(url.indexOf("?")) : "")
+      const { cookies, location } = yield* (yield* SignIn).callback(url.includes("?") ? url.slice(url.indexOf("?")) : "")
       // Only redirects into the portal, whatever the library returned.
       if (location === "/portal/") yield* Effect.logInfo("portal: signed in at the identity provider")
       const target = location?.startsWith("/portal/") === true ? location : "/portal/sign-in?error=provider"

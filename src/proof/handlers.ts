@@ -2,6 +2,7 @@
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
+import { reads } from "../access/Admission.ts"
 import { Principal, type PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { SigningKeys } from "../crypto/SigningKeys.ts"
@@ -19,6 +20,7 @@ export const layer = HttpApiBuilder.group(
   Api,
   "proof",
   Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
     const signing = yield* SigningKeys
     const master = yield* MasterKey
     const pages = yield* Pages
@@ -53,7 +55,7 @@ export const layer = HttpApiBuilder.group(
       )
       .handle(
         "listEventCheckpoints",
-        handler("listEventCheckpoints", ({ urlParams: { cursor, entityId, limit } }) =>
+        read("listEventCheckpoints", ({ urlParams: { cursor, entityId, limit } }) =>
           Effect.gen(function* () {
             const principal = yield* visible(entityId)
             const page = yield* pages.cut({
@@ -71,7 +73,7 @@ export const layer = HttpApiBuilder.group(
       )
       .handle(
         "getLatestEventCheckpoint",
-        handler("getLatestEventCheckpoint", ({ urlParams: { entityId } }) =>
+        read("getLatestEventCheckpoint", ({ urlParams: { entityId } }) =>
           Effect.gen(function* () {
             const principal = yield* visible(entityId)
             const latest = yield* checkpoints.latest(principal, entityId)

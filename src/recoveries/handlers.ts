@@ -3,7 +3,7 @@ import { HttpApiBuilder } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
-import { reads } from "../access/ReadAdmission.ts"
+import { reads, turns } from "../access/Admission.ts"
 import { callerOf, Principal, type PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { dieOnSql } from "../database/sql.ts"
@@ -22,6 +22,7 @@ export const layer = HttpApiBuilder.group(
   "recoveries",
   Effect.fnUntraced(function* (handlers) {
     const read = yield* reads
+    const inTurn = yield* turns
     const pages = yield* Pages
     const webhooks = yield* WebhooksRepo
     const repo = yield* RecoveriesRepo
@@ -33,7 +34,7 @@ export const layer = HttpApiBuilder.group(
 
     /** A body is no part of it, and is read so that the caller's time for sending one does not run on. */
     const commanded = <A, E, R>(act: (principal: PrincipalState) => Effect.Effect<A, E, R>) =>
-      Effect.zipRight(Idempotency.sentText, Effect.flatMap(Principal, act)).pipe(dieOnSql)
+      Effect.zipRight(Idempotency.sentText, inTurn(Effect.flatMap(Principal, act))).pipe(dieOnSql)
 
     return handlers
       .handleRaw(
@@ -42,10 +43,10 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             // Whether the webhook is there, and who may manage it, comes before what the body says.
-            yield* recoveries.requireManageable(principal, webhookId)
+            yield* inTurn(recoveries.requireManageable(principal, webhookId))
             const body = yield* Body.json(CreateRecovery)
             const created = Effect.map(recoveries.create(principal, webhookId, body), (recovery) => ({ status: 202, body: recovery }))
-            return yield* Idempotency.once(sql, callerOf(principal), body, created)
+            return yield* inTurn(Idempotency.once(sql, callerOf(principal), body, created))
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
         mutation

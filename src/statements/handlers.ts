@@ -2,9 +2,9 @@
 import { HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
+import { reads } from "../access/Admission.ts"
 import { Principal } from "../credentials/Principal.ts"
 import { takes } from "../http/errorBoundary.ts"
-import { handler } from "../http/handler.ts"
 import { answerText, Pages } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { csvCell, csvRow } from "../vaults/transactionCsv.ts"
@@ -43,13 +43,14 @@ export const layer = HttpApiBuilder.group(
   Api,
   "statements",
   Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
     const pages = yield* Pages
     const statements = yield* StatementsRepo
 
     return handlers
       .handleRaw(
         "listStatements",
-        handler("listStatements", ({ path: { vaultId }, urlParams: { cursor, limit } }) =>
+        read("listStatements", ({ path: { vaultId }, urlParams: { cursor, limit } }) =>
           Effect.flatMap(Principal, (principal) =>
             Effect.map(
               pages.cut({
@@ -74,7 +75,7 @@ export const layer = HttpApiBuilder.group(
       )
       .handleRaw(
         "getStatement",
-        handler("getStatement", ({ path: { date, vaultId }, urlParams: { revision } }) =>
+        read("getStatement", ({ path: { date, vaultId }, urlParams: { revision } }) =>
           Effect.gen(function* () {
             const { headers } = yield* HttpServerRequest.HttpServerRequest
             const found = isDay(date) ? yield* statements.find(yield* Principal, vaultId, date, revision) : Option.none()

@@ -29,12 +29,16 @@ const transactionFilters = (sql: SqlClient.SqlClient, filter: TransactionFilter)
     filter.occurredBefore !== undefined && sql`v.timestamp <= ${filter.occurredBefore}::timestamptz`
   )
 
-/** Concurrent exports of a key. */
-const AT_ONCE = 2
+/** Concurrent exports of a key, and of an organization with all its keys: half of what a process has connections for. */
+const AT_ONCE = 2,
+  ORGANIZATION_AT_ONCE = 3
 /** Rows per part. */
 const PART = 1_000
 /** Seconds without progress after which a client is disconnected. The listener checks every 4 seconds. */
 const STALLED = 64
+
+/** Longest time an export may take, in ms: until it ends, Postgres keeps every row that was replaced meanwhile. */
+const LONGEST = 1_800_000
 
 /** The formats of an export. */
 export type ExportFormat = "csv" | "ndjson"
@@ -50,17 +54,27 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
     const { exportMaxRows } = yield* Settings
     const runPromise = Runtime.runPromise(yield* Effect.runtime<never>())
 
-    /** Takes one of the key's slots while the snapshot is open, whichever process serves it. */
-    const takePlace = Effect.fnUntraced(function* (snapshot: Snapshot, principal: PrincipalState) {
-      for (let place = 1; place <= AT_ONCE; place++) {
+    /** Takes one of an owner's slots while the snapshot is open, whichever process serves it. Returns whether one was free. */
+    const takeSlot = Effect.fnUntraced(function* (snapshot: Snapshot, owner: string, slots: number) {
+      for (let slot = 1; slot <= slots; slot++) {
         const [row] = yield* snapshot.query(
-          sql<{ taken: boolean }>`SELECT pg_try_advisory_xact_lock(hashtextextended(${callerOf(principal)}, ${place}::bigint)) AS taken`
+          sql<{ taken: boolean }>`SELECT pg_try_advisory_xact_lock(hashtextextended(${owner}, ${slot}::bigint)) AS taken`
         )
-        if (row?.taken === true) return
+        if (row?.taken === true) return true
       }
-      return yield* problem("too_many_exports", `At most ${AT_ONCE} exports can run at a time for an API key.`, {
-        headers: { "retry-after": "5" }
-      })
+      return false
+    })
+
+    const takePlace = Effect.fnUntraced(function* (snapshot: Snapshot, principal: PrincipalState) {
+      for (const [owner, slots, whose] of [
+        [callerOf(principal), AT_ONCE, "an API key"],
+        [`exports of ${principal.organizationId}`, ORGANIZATION_AT_ONCE, "an organization"]
+      ] as const) {
+        if (!(yield* takeSlot(snapshot, owner, slots)))
+          return yield* problem("too_many_exports", `At most ${slots} exports can run at a time for ${whose}.`, {
+            headers: { "retry-after": "5" }
+          })
+      }
     })
 
     const prepare = Effect.fnUntraced(function* (principal: PrincipalState, vaultId: string, filter: TransactionFilter) {
@@ -121,9 +135,15 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
   static readonly layer = this.Default
 }
 
-/** The file as bytes: a part each time the connection accepts more. */
-const fileOf = (format: ExportFormat, next: () => Promise<ReadonlyArray<JsonRow>>, close: () => Promise<void>) => {
+/** The file as bytes: a part each time the connection accepts more. Breaks off after `longest` ms. */
+export const fileOf = (
+  format: ExportFormat,
+  next: () => Promise<ReadonlyArray<JsonRow>>,
+  close: () => Promise<void>,
+  longest = LONGEST
+) => {
   const encoder = new TextEncoder()
+  const startedAt = performance.now()
   let watch: Timer | undefined
   const end = () => {
     clearTimeout(watch)
@@ -135,6 +155,7 @@ const fileOf = (format: ExportFormat, next: () => Promise<ReadonlyArray<JsonRow>
       async pull(controller) {
         clearTimeout(watch)
         try {
+          if (performance.now() - startedAt > longest) throw new Error("the export took too long")
           const rows = await next()
           let text = first && format === "csv" ? csvHeader : ""
           first = false

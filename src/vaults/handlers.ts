@@ -2,7 +2,7 @@
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
-import { reads } from "../access/ReadAdmission.ts"
+import { reads } from "../access/Admission.ts"
 import { Principal } from "../credentials/Principal.ts"
 import { handler } from "../http/handler.ts"
 import { answer, type Key, type Of, Pages } from "../http/Page.ts"

@@ -3,7 +3,7 @@ import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
-import { reads } from "../access/ReadAdmission.ts"
+import { reads, turns } from "../access/Admission.ts"
 import { requireManage } from "../access/scopeMiddleware.ts"
 import { callerOf, confirmAct, Principal, type PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
@@ -23,6 +23,7 @@ export const layer = HttpApiBuilder.group(
   "webhooks",
   Effect.fnUntraced(function* (handlers) {
     const read = yield* reads
+    const inTurn = yield* turns
     const pages = yield* Pages
     const repo = yield* WebhooksRepo
     const webhooks = yield* Webhooks
@@ -46,10 +47,10 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             const body = yield* Body.json(CreateWebhook)
-            // The URL could send data to somebody else.
-            yield* confirmAct(webhooks.check(principal, body))
             const created = Effect.map(webhooks.create(principal, body), (webhook) => ({ status: 201, body: webhook }))
-            return yield* Idempotency.once(sql, callerOf(principal), body, created)
+            // The URL could send data to somebody else.
+            const confirmed = confirmAct(webhooks.check(principal, body))
+            return yield* inTurn(Effect.zipRight(confirmed, Idempotency.once(sql, callerOf(principal), body, created)))
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
         mutation
@@ -59,9 +60,8 @@ export const layer = HttpApiBuilder.group(
         handler("previewWebhook", () =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            return HttpServerResponse.raw(yield* preview.of(principal, yield* Body.json(PreviewWebhook)), {
-              contentType: "application/json"
-            })
+            const body = yield* Body.json(PreviewWebhook)
+            return HttpServerResponse.raw(yield* inTurn(preview.of(principal, body)), { contentType: "application/json" })
           }).pipe(dieOnSql)
         )
       )
@@ -100,11 +100,12 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             // Existence and permission are checked before the body.
-            const known = yield* requireManageable(principal, webhookId)
+            const known = yield* inTurn(requireManageable(principal, webhookId))
             const patch = yield* Body.json(UpdateWebhook, ["application/json", "application/merge-patch+json"])
             // A new URL could send data to somebody else.
-            if (patch.url !== undefined && patch.url !== known.url) yield* confirmAct(webhooks.checkUpdate(principal, webhookId, patch))
-            return HttpServerResponse.unsafeJson(yield* webhooks.update(principal, webhookId, patch))
+            const moves = patch.url !== undefined && patch.url !== known.url
+            const confirmed = moves ? confirmAct(webhooks.checkUpdate(principal, webhookId, patch)) : Effect.void
+            return HttpServerResponse.unsafeJson(yield* inTurn(Effect.zipRight(confirmed, webhooks.update(principal, webhookId, patch))))
           }).pipe(dieOnSql)
         ),
         mutation
@@ -115,7 +116,7 @@ export const layer = HttpApiBuilder.group(
           // A body is not used, but it is read so that the time limit for sending one ends.
           Effect.zipRight(
             Idempotency.sentText,
-            Effect.flatMap(Principal, (principal) => webhooks.delete(principal, webhookId))
+            inTurn(Effect.flatMap(Principal, (principal) => webhooks.delete(principal, webhookId)))
           ).pipe(dieOnSql)
         ),
         mutation
@@ -126,10 +127,10 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
-            yield* requireManageable(principal, webhookId)
-            yield* confirmAct()
+            yield* inTurn(Effect.zipRight(requireManageable(principal, webhookId), confirmAct()))
             const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId), (body) => ({ status: 200, body }))
-            return yield* Idempotency.once(sql, callerOf(principal), yield* Idempotency.sentText, rotated)
+            const sent = yield* Idempotency.sentText
+            return yield* inTurn(Idempotency.once(sql, callerOf(principal), sent, rotated))
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
         mutation

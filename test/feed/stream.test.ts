@@ -162,6 +162,29 @@ test("C-1: a stream ends within 5 seconds of its key's revocation, and narrows w
   expect(codeOf(await app.get(`${FEED}/stream`, secret))).toBe("revoked_api_key")
 })
 
+test("Authentication 6: a stream and a held answer end within 5 seconds of an IP allowlist that their client is not on", async () => {
+  const { key, secret } = await app.key("user_owner")
+  const reader = new Reader("?from=now", secret)
+  await reader.open()
+  const allow = (ranges: string) => app.sql("UPDATE api_keys SET ip_allowlist = $2::text[] WHERE id = $1", [key.id, ranges])
+  // One that holds the client ends nothing.
+  await allow("{127.0.0.0/8,::1/128}")
+  const held = app.get(`${FEED}?from=now&wait=30&vaultId=vault_b`, secret)
+  const [first] = await record("vault_a")
+  await until("the event", () => reader.messages.length === 1, 10)
+  expect(reader.hashes).toEqual([first ?? ""])
+
+  await allow("{203.0.113.0/24}")
+  const startedAt = performance.now()
+  await reader.done
+  expect(performance.now() - startedAt).toBeLessThan(6_000)
+  // The held answer is not given what is recorded now.
+  await record("vault_b")
+  expect(codeOf(await held)).toBe("revoked_api_key")
+  expect(reader.messages).toHaveLength(1)
+  expect(codeOf(await app.get(`${FEED}/stream`, secret))).toBe("ip_not_allowed")
+})
+
 test("C-1: SIGTERM ends streams and held answers with a place to go on from, and another process goes on from it", async () => {
   const second = await app.start(["api"])
   const cursor = await now(keys.owner)

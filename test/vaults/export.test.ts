@@ -2,9 +2,10 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as net from "node:net"
 import { createClient } from "../../src/client/index.ts"
+import { fileOf } from "../../src/vaults/TransactionExport.ts"
 import { csvCell } from "../../src/vaults/transactionCsv.ts"
 import { useApp } from "../support/app.ts"
-import { hash, smallest, transaction, user, vault } from "../support/records.ts"
+import { entity, hash, organization, smallest, transaction, user, vault } from "../support/records.ts"
 
 const ROWS = 5_000
 const app = useApp(["api"], { EXPORT_MAX_ROWS: String(60_000) })
@@ -16,6 +17,10 @@ beforeAll(async () => {
       ...smallest(),
       vault("vault_big", "entity_a"),
       user("user_a", "org_a", ["vault_a", "vault_big"], { organizationRole: "owner" }),
+      organization("org_other", ["ethereum"]),
+      entity("entity_other", "org_other"),
+      vault("vault_other", "entity_other"),
+      user("user_other", "org_other", ["vault_other"]),
       ...Array.from({ length: ROWS }, (_, index) =>
         transaction("vault_a", index, {
           amount: index === 0 ? `${"9".repeat(60)}.123456789012345678` : String(index),
@@ -100,8 +105,25 @@ describe("C-6: an export", () => {
   })
 
   test("guards a cell that begins like a formula, and quotes what RFC 4180 asks for", () => {
-    const cells = ["=1+1", "+1", "-1", "@a", "'a", "\ta", "\ra", 'a"b', "a,b", "a\nb", "plain", ""].map((cell) => csvCell(cell))
-    expect(cells).toEqual(["'=1+1", "'+1", "'-1", "'@a", "''a", "'\ta", '"\'\ra"', '"a""b"', '"a,b"', '"a\nb"', "plain", ""])
+    const cells = ["=1+1", "+1", "-1", "@a", "'a", "\ta", "\ra", "\n=1", "＝1", 'a"b', "a,b", "a\nb", "plain", ""].map((cell) =>
+      csvCell(cell)
+    )
+    expect(cells).toEqual([
+      "'=1+1",
+      "'+1",
+      "'-1",
+      "'@a",
+      "''a",
+      "'\ta",
+      '"\'\ra"',
+      '"\'\n=1"',
+      "'＝1",
+      '"a""b"',
+      '"a,b"',
+      '"a\nb"',
+      "plain",
+      ""
+    ])
     expect(csvCell("1.5", true)).toBe("'1.5")
   })
 
@@ -147,6 +169,36 @@ describe("C-6: an export", () => {
     for (const { socket } of sockets) socket.destroy()
     expect(await until(async () => (await held()) === 0, 5_000)).toBeLessThan(2_000)
     expect((await fetchFile("format=csv", secret)).status).toBe(200)
+  })
+
+  test("runs at most three times at a time for an organization, with whichever keys, and another organization's is not held up", async () => {
+    const [one, two] = [(await app.key("user_a")).secret, (await app.key("user_a")).secret]
+    const sockets = [await stalled(one), await stalled(one), await stalled(two)]
+    const refused = await fetchFile("format=csv", two)
+    const { code, detail } = (await refused.json()) as { readonly code: string; readonly detail: string }
+    expect([refused.status, code, detail]).toEqual([429, "too_many_exports", "At most 3 exports can run at a time for an organization."])
+    expect((await fetchFile("format=csv", (await app.key("user_other")).secret, "vault_other")).status).toBe(200)
+    for (const { socket } of sockets) socket.destroy()
+    await until(async () => (await held()) === 0, 5_000)
+  })
+
+  test("that takes too long breaks off: its file does not end, and its snapshot is released", async () => {
+    let closed = 0
+    const close = async () => {
+      closed++
+    }
+    const part = Array.from({ length: 1_000 }, () => ({ json: "{}" }))
+    const reader = fileOf("ndjson", async () => part, close, 300).getReader()
+    const begun = performance.now()
+    const readOn = async (): Promise<never> => {
+      for (;;) {
+        if ((await reader.read()).done) throw new Error("the file ended")
+        await Bun.sleep(10)
+      }
+    }
+    await expect(readOn()).rejects.toThrow("the export took too long")
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(300)
+    expect(closed).toBe(1)
   })
 
   test("answers HEAD without a file, 404 for a vault that the key cannot see, 406 for another type, and holds nothing", async () => {

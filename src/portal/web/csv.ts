@@ -13,7 +13,7 @@ interface PageOf {
 const cell = (name: string, value: unknown): string => {
   const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value)
   // An apostrophe stops spreadsheets from reading a number or a formula.
-  const kept = (name === "amount" && text !== "") || /^[=+\-@'\t\r]/.test(text) ? `'${text}` : text
+  const kept = (name === "amount" && text !== "") || /^[=+\-@＝＋－＠'\t\r\n]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(kept) ? `"${kept.replaceAll('"', '""')}"` : kept
 }
 

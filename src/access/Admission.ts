@@ -1,0 +1,110 @@
+/**
+ * Admission: limits how many requests of one organization use the database at the same time in this process. All
+ * organizations share one connection pool; without a limit, a few expensive requests of one organization would take all
+ * connections. Work past the limit waits for its turn, in order of arrival, and fails with 503 after a second.
+ * Authentication is not counted: it comes earlier, and its statements are short. Neither is what waits for the client,
+ * such as reading a body: that would let one slow client hold up its whole organization.
+ */
+import { Effect } from "effect"
+import { Principal, type PrincipalState } from "../credentials/Principal.ts"
+import { handler } from "../http/handler.ts"
+import { problem } from "../http/Problem.ts"
+
+/** Concurrent work of one organization: half of the pool's connections (Database.ts). */
+export const AT_ONCE = 5
+/** Longest wait for a turn, in ms. */
+const WAIT = 1_000
+
+interface Turns {
+  underWay: number
+  /** What waits, in order; each is resumed when it gets its turn. */
+  readonly waiting: Set<() => void>
+}
+
+export class Admission extends Effect.Service<Admission>()("custody/Admission", {
+  sync: () => {
+    /** Organizations with work in flight. */
+    const all = new Map<string, Turns>()
+
+    /** Waits for a turn; for a second at most unless it is patient. */
+    const wait = (turns: Turns, patient: boolean): Effect.Effect<void> =>
+      Effect.async((resume) => {
+        let held = false
+        const given = () => {
+          held = true
+          clearTimeout(timer)
+          resume(Effect.void)
+        }
+        const refuse = () => {
+          turns.waiting.delete(given)
+          resume(
+            Effect.die(
+              problem("service_unavailable", "Your organization has too many requests in progress. Try again.", {
+                headers: { "retry-after": "1" }
+              })
+            )
+          )
+        }
+        const timer = patient ? undefined : setTimeout(refuse, WAIT)
+        turns.waiting.add(given)
+        return Effect.sync(() => {
+          clearTimeout(timer)
+          turns.waiting.delete(given)
+          // A client that disconnects just when it gets its turn gives it back.
+          if (held) giveBack(turns)
+        })
+      })
+
+    /** Gives the turn to what has waited longest. */
+    const giveBack = (turns: Turns) => {
+      const [next] = turns.waiting
+      if (next === undefined) turns.underWay--
+      else {
+        turns.waiting.delete(next)
+        next()
+      }
+    }
+
+    const inTurn = <A, E, R>(organizationId: string, work: Effect.Effect<A, E, R>, patient: boolean): Effect.Effect<A, E, R> =>
+      Effect.uninterruptibleMask((restore) => {
+        const turns = all.get(organizationId) ?? { underWay: 0, waiting: new Set() }
+        all.set(organizationId, turns)
+        const run = Effect.ensuring(
+          restore(work),
+          Effect.sync(() => {
+            giveBack(turns)
+            if (turns.underWay === 0) all.delete(organizationId)
+          })
+        )
+        if (turns.underWay >= AT_ONCE) return Effect.zipRight(restore(wait(turns, patient)), run)
+        turns.underWay++
+        return run
+      })
+
+    return {
+      /** Runs work of the caller's organization when it gets its turn. Dies with 503 `service_unavailable` after a second. */
+      admit: <A, E, R>({ organizationId }: PrincipalState, work: Effect.Effect<A, E, R>) => inTurn(organizationId, work, false),
+
+      /** The same for work in the background, which waits as long as it takes. */
+      admitPatiently: <A, E, R>({ organizationId }: PrincipalState, work: Effect.Effect<A, E, R>) => inTurn(organizationId, work, true)
+    }
+  }
+}) {
+  static readonly layer = this.Default
+}
+
+/** Runs work of the request's caller when it gets its turn: for handlers that do more than that. */
+export const turns = Effect.map(
+  Admission,
+  ({ admit }) =>
+    <A, E, R>(work: Effect.Effect<A, E, R>) =>
+      Effect.flatMap(Principal, (principal) => admit(principal, work))
+)
+
+/** Wraps handlers of reads so that each waits for its turn. */
+export const reads = Effect.map(
+  turns,
+  (inTurn) =>
+    <Args extends ReadonlyArray<unknown>, A, E, R>(name: string, run: (...args: Args) => Effect.Effect<A, E, R>) =>
+      handler(name, (...args: Args) => inTurn(run(...args)))
+)

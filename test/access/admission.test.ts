@@ -1,0 +1,134 @@
+/** Whatever one organization asks for, however slow and often, leaves room for everybody else. */
+import { beforeAll, describe, expect, test } from "bun:test"
+import pg from "pg"
+import { signedIn, type Visitor } from "../portal/client.ts"
+import { useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
+import { entity, organization, smallest, user, vault } from "../support/records.ts"
+import { create, fields } from "../support/webhookFixtures.ts"
+
+const app = useApp()
+let key = "",
+  otherKey = "",
+  webhookId = "",
+  visitor: Visitor
+
+beforeAll(async () => {
+  await app.feed([
+    ...smallest(),
+    organization("org_b", ["ethereum"]),
+    entity("entity_b", "org_b"),
+    vault("vault_b", "entity_b"),
+    user("user_b", "org_b", ["vault_b"])
+  ])
+  key = (await app.key("user_a")).secret
+  otherKey = (await app.key("user_b")).secret
+  webhookId = (await create(app, key)).id
+  visitor = await signedIn(app, "user_a")
+}, 60_000)
+
+/** Runs it while statements on a table wait for a lock, and no other does. */
+const whileLocked = async (table: string, run: () => Promise<void>) => {
+  const client = new pg.Client({ connectionString: app.databaseUrl })
+  await client.connect()
+  try {
+    await client.query("BEGIN")
+    await client.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
+    await run()
+  } finally {
+    await client.query("ROLLBACK")
+    await client.end()
+  }
+}
+
+const slow = (count: number, signal?: AbortSignal) =>
+  Array.from({ length: count }, () =>
+    fetch(`${app.main?.baseUrl}/v1/vaults/vault_a/addresses`, {
+      headers: { authorization: `Bearer ${key}` },
+      ...(signal === undefined ? {} : { signal })
+    })
+  )
+
+/** How long another organization's reads take, each, until all of these are answered. */
+const othersMeanwhile = async (all: Promise<unknown>): Promise<ReadonlyArray<number>> => {
+  let done = false
+  void all.finally(() => {
+    done = true
+  })
+  const waits: Array<number> = []
+  while (!done && waits.length < 200) {
+    const asked = performance.now()
+    for (const target of ["/v1/vaults", "/v1/vaults/vault_b/transactions", "/v1/networks"])
+      expect((await app.get(target, otherKey)).status).toBe(200)
+    waits.push((performance.now() - asked) / 3)
+    await Bun.sleep(5)
+  }
+  await all
+  return waits.sort((a, b) => a - b)
+}
+const median = (sorted: ReadonlyArray<number>) => sorted[Math.floor(sorted.length / 2)] ?? 0
+
+describe("requests at once are bounded for each organization", () => {
+  test("one organization's slow reads do not slow another's, and those past the bound wait a second for their turn, then 503", async () => {
+    await whileLocked("deposit_addresses", async () => {
+      const begun = performance.now()
+      const all = Promise.all(
+        slow(40).map(async (answer) => {
+          const { headers, status } = await answer
+          return { status, retryAfter: headers.get("retry-after"), took: performance.now() - begun }
+        })
+      )
+      const waits = await othersMeanwhile(all)
+      const answers = await all
+      expect(new Set(answers.map(({ retryAfter, status }) => `${status} ${retryAfter}`))).toEqual(new Set(["503 1"]))
+      // Those that had no turn do not wait for the two seconds that a statement may take.
+      expect(answers.filter(({ took }) => took > 900 && took < 1_900).length).toBeGreaterThanOrEqual(20)
+      expect(waits.length).toBeGreaterThan(10)
+      expect(median(waits)).toBeLessThan(250)
+    })
+  })
+
+  test("a turn is given back by whoever has it: an answer, a failure, or a caller who went away while it waited", async () => {
+    await whileLocked("deposit_addresses", async () => {
+      const controller = new AbortController()
+      const given = slow(20, controller.signal).map((answer) => answer.catch(() => undefined))
+      await Bun.sleep(100)
+      controller.abort()
+      await Promise.all(given)
+    })
+    // Every turn is free again: as many as there are run at once, and more in their turns.
+    // A connection whose statement was canceled may still have to be replaced.
+    await until("free turns", async () => {
+      const answers = await Promise.all(Array.from({ length: 30 }, () => app.get("/v1/vaults/vault_a/addresses", key)))
+      return answers.every(({ status }) => status === 200)
+    })
+  })
+
+  const since = new Date(Date.now() - 3_600_000).toISOString()
+  const api = (method: string, target: () => string, body?: unknown) => () =>
+    app.request(method, target(), { key, ...(body === undefined ? {} : { body }) })
+  for (const [what, table, ask] of [
+    ["changes of webhooks", "webhooks", api("PATCH", () => `/v1/webhooks/${webhookId}`, { description: "x" })],
+    ["creations of webhooks", "webhook_entities", api("POST", () => "/v1/webhooks", fields())],
+    ["rotations", "webhooks", api("POST", () => `/v1/webhooks/${webhookId}/rotate-secret`)],
+    ["pings", "webhooks", api("POST", () => `/v1/webhooks/${webhookId}/ping`)],
+    ["recoveries", "recoveries", api("POST", () => `/v1/webhooks/${webhookId}/recoveries`, { since })],
+    ["previews", "events", api("POST", () => "/v1/webhooks/preview", { entityIds: ["entity_a"], eventKinds: ["vault.created"] })],
+    ["the audit log", "audit_log", api("GET", () => "/v1/audit-log")],
+    ["the event feed", "events", api("GET", () => "/v1/event-feed")],
+    ["checkpoints", "event_checkpoints", api("GET", () => "/v1/event-checkpoints?entityId=entity_a")],
+    ["statements", "statements", api("GET", () => "/v1/vaults/vault_a/statements")],
+    ["the portal's search", "webhooks", () => visitor.get("/api/search?q=custody")],
+    ["the portal's charts", "webhook_counters", () => visitor.get(`/api/webhook-traffic?ids=${webhookId}`)],
+    ["public keys", "signing_keys", () => app.get("/v1/jwks.json")]
+  ] as const)
+    test(`${what} of one organization, all stuck in the database, leave the others' reads as they are`, async () => {
+      await whileLocked(table, async () => {
+        const all = Promise.all(Array.from({ length: 40 }, () => ask()))
+        const waits = await othersMeanwhile(all)
+        expect(new Set((await all).map(({ status }) => status))).toEqual(new Set([503]))
+        expect(waits.length).toBeGreaterThan(5)
+        expect(median(waits)).toBeLessThan(250)
+      })
+    })
+})

@@ -1,0 +1,31 @@
+/** What a browser may ask of the portal: as much as a key of the API, whichever path it asks. */
+import { beforeAll, expect, test } from "bun:test"
+import { useApp } from "../support/app.ts"
+import { smallest, user } from "../support/records.ts"
+import { short } from "../support/webhookFixtures.ts"
+import { signedIn, Visitor } from "./client.ts"
+
+const app = useApp(["api"], { RATE_LIMIT: "2/1s burst 20" })
+let one: Visitor, other: Visitor
+
+beforeAll(async () => {
+  await app.feed([...smallest(), user("user_b", "org_a", ["vault_a"])])
+  one = await signedIn(app, "user_a")
+  other = await signedIn(app, "user_b")
+}, 60_000)
+
+test("a session's requests count against its user's rate limit on the portal's own paths and on the API's, and nobody else's", async () => {
+  const paths = ["/api/search?q=vault", "/api/context", "/api/keys", "/api/sessions", "/api/v1/vaults", "/api/session"]
+  const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => one.get(paths[index % paths.length] ?? "")))
+  const refused = answers.filter(({ status }) => status === 429)
+  expect(new Set(answers.map(short))).toEqual(new Set(["200", "429 rate_limited"]))
+  expect(refused.length).toBeGreaterThanOrEqual(20)
+  for (const { headers } of refused) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0)
+  expect((await other.get("/api/search?q=vault")).status).toBe(200)
+})
+
+test("what anybody may send to the identity provider's redirect is limited for the address", async () => {
+  const callback = () => new Visitor(app).get("/api/auth/callback/oidc?state=made-up&code=made-up")
+  for (let number = 1; number <= 30; number++) expect([number, (await callback()).status]).toEqual([number, 302])
+  expect(short(await callback())).toBe("429 rate_limited")
+})
