@@ -34,7 +34,7 @@ const smtp = new SMTPServer({
       from: mailFrom === false ? "" : mailFrom.address,
       to: rcptTo.map(({ address }) => address),
       // A line of the body that is too long is broken; in the header such an end belongs to an encoded word.
-      text: message.replace(/\r\n\r\n[^]*/, (body) => body.replaceAll("=\r\n", ""))
+      text: message.replace(/\r\n\r\n.*/s, (body) => body.replaceAll("=\r\n", ""))
     })
     return done()
   }

@@ -38,7 +38,7 @@ if (wanted === "event-writer") {
   const recording: Query = function (...input) {
     const [first] = input
     const text = typeof first === "string" ? first : typeof first === "object" && first !== null ? String(Reflect.get(first, "text")) : ""
-    if (/FROM event_streams\b[^]*FOR UPDATE/.test(text)) writing.add(this)
+    if (/FROM event_streams\b.*FOR UPDATE/s.test(text)) writing.add(this)
     else if (writing.has(this)) here()
     if (!writing.has(this) || !/^\s*(COMMIT|ROLLBACK)/.test(text)) return Reflect.apply(query, this, input)
     writing.delete(this)
