@@ -106,7 +106,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
               ? []
               : [
                   {
-                    id: Id.derived("del", Id.time(eventId) ?? Date.now(), eventId, webhookId),
+                    id: Id.derivedFrom("del", eventId, webhookId),
                     webhookId,
                     eventId,
                     organizationId,

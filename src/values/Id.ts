@@ -73,6 +73,16 @@ export const derived = (prefix: Prefix, at: number, ...parts: ReadonlyArray<stri
   return fromUUIDBytes(prefix, bytes)
 }
 
+/**
+ * As {@link derived}, with the place of another id instead of a time: ids derived from ascending ids ascend. So the
+ * deliveries of a webhook sort as their events do, also those of one millisecond.
+ */
+export const derivedFrom = (prefix: Prefix, id: string, ...parts: ReadonlyArray<string>): string => {
+  const bytes = TypeID.fromString(derived(prefix, 0, id, ...parts)).toUUIDBytes()
+  bytes.set(TypeID.fromString(id).toUUIDBytes().subarray(0, 8))
+  return fromUUIDBytes(prefix, bytes)
+}
+
 /** The smallest id of a prefix at a time (ms since the epoch): the lower bound of a day's partition. */
 export const floor = (prefix: Prefix, at: number): string => {
   const bytes = new Uint8Array(16)

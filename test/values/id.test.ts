@@ -39,6 +39,15 @@ describe("Decision D-14: ids", () => {
     )
   })
 
+  test("ids derived from ascending ids ascend, and are the same for the same id and parts", () => {
+    const ids = Id.ascending("evt", 1_700_000_000_000, 5_000)
+    const derived = ids.map((id) => Id.derivedFrom("del", id, "whs_a"))
+    expect(derived.toSorted()).toEqual(derived)
+    expect(derived.map(Id.time)).toEqual(ids.map(Id.time))
+    expect(Id.derivedFrom("del", ids[0] ?? "", "whs_a")).toBe(derived[0] ?? "")
+    expect(Id.derivedFrom("del", ids[0] ?? "", "whs_b")).not.toBe(derived[0] ?? "")
+  })
+
   test("every id of a day lies between the day's bounds", () => {
     fc.assert(
       fc.property(millis, fc.string(), (at, part) => {

@@ -1,0 +1,66 @@
+/**
+ * A backlog at a slow endpoint that answers: it is never left idle, it gets what was due first, and all of it in little more
+ * than the time that the endpoint takes. Reliability F26.
+ */
+import { expect, test } from "bun:test"
+import { PER_WEBHOOK } from "../../src/sending/EndpointLimiter.ts"
+import { useApp } from "../support/app.ts"
+import { settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
+import { transaction } from "../support/records.ts"
+import { long, report } from "./Rig.ts"
+
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
+const EVENTS = long ? 1_000 : 72
+/** What an answer takes, in seconds. */
+const TAKES = 2
+/** What all of them take at the least, in seconds. */
+const LEAST = (EVENTS * TAKES) / PER_WEBHOOK
+/** Events of one request of the feed. */
+const BATCH = 100
+/** What starting workflows and sending take beside the waiting, on a busy machine, in seconds. */
+const GRACE = long ? 0 : 8
+
+test(`${EVENTS} events to an endpoint that answers after ${TAKES} s: no window of 10 s without a delivery, all within 1.3 times of what they take, oldest first`, async () => {
+  const answered: Array<number> = []
+  receiver.on("/slow", async () => {
+    await Bun.sleep(TAKES * 1_000)
+    answered.push(performance.now())
+    return new Response("")
+  })
+  const key = await settle(app, 1)
+  const { id } = await webhookOf(app, key, 0, receiver.url("/slow"))
+  const begun = performance.now()
+  for (let from = 0; from < EVENTS; from += BATCH)
+    await app.feed(Array.from({ length: Math.min(BATCH, EVENTS - from) }, (_, index) => transaction("vault_0", from + index + 1)))
+  await until(
+    "all deliveries",
+    async () => {
+      const [row] = await app.sql("SELECT count(*)::int AS count FROM deliveries WHERE webhook_id = $1 AND status = 'DELIVERED'", [id])
+      return Number(row?.["count"]) === EVENTS || Bun.sleep(500).then(() => false)
+    },
+    3 * LEAST + 60
+  )
+  const seconds = (answered.at(-1) ?? 0) / 1_000 - begun / 1_000
+  const gap = Math.max(...answered.map((at, index) => at - (answered[index - 1] ?? begun))) / 1_000
+
+  // Ids ascend with the events.
+  const order = receiver.to("/slow").map(({ headers }) => headers["webhook-id"] ?? "")
+  const rank = new Map(order.toSorted().map((event, index) => [event, index]))
+  const places = order.map((event, index) => Math.abs((rank.get(event) ?? 0) - index))
+  const [off, most] = [places.reduce((sum, one) => sum + one, 0) / EVENTS, Math.max(...places)]
+  report("F26 a backlog at a slow endpoint", {
+    events: EVENTS,
+    seconds,
+    least: LEAST,
+    longestGapSeconds: gap,
+    offByOnAverage: off,
+    offByAtMost: most
+  })
+  expect(order).toHaveLength(EVENTS)
+  expect(gap).toBeLessThan(10)
+  expect(seconds).toBeLessThan(1.3 * LEAST + GRACE)
+  // The first few are sent as they are dispatched; on average a delivery is next to its place.
+  expect(off).toBeLessThan(2 * PER_WEBHOOK)
+}, 1_200_000)
