@@ -86,7 +86,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
 
   test("from an empty folder to verified deliveries, a retry, a rotation: rows that fit 80 columns", async () => {
     live = demo([], 80)
-    await until("the live part", () => live.shown().includes("Live  transactions go on"), 120)
+    await until("the live part", () => live.shown().includes("Live  a new transaction every few seconds"), 120)
     for (const step of ["Postgres", "Temporal", "Workflows", "Receiver", "Service", "Demo data", "Webhooks"]) {
       expect(live.shown()).toMatch(new RegExp(`✓ ${step} .*\\d m?s`))
     }
