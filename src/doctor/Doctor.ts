@@ -42,12 +42,15 @@ export const examine = Effect.gen(function* () {
   const { faults, inspected, values } = yield* inspect
   if (values === undefined) return { settings: inspected, findings: faults.map(settingFault) }
   const looks = [missingKeys, dataDirectory, ports, certificates, postgres, temporal, outside, surroundings]
-  const findings = yield* Effect.all(looks, { concurrency: "unbounded" }).pipe(
-    Effect.provide(Layer.provideMerge(DataDir.layer, Layer.succeed(Settings, values)))
-  )
-  // The embedded server's UI is on its own port, whatever the setting's default.
+  const [findings, servers] = yield* Effect.all([
+    Effect.all(looks, { concurrency: "unbounded" }),
+    Effect.map(DataDir, (dataDir) => dataDir.servers())
+  ] as const).pipe(Effect.provide(Layer.provideMerge(DataDir.layer, Layer.succeed(Settings, values))))
+  // The embedded server's UI has a port of its own, or one that was free when it started, whatever the setting's default.
   const { embeddedTemporalUiPort, temporalAddress } = values
-  const ui = temporalAddress === undefined ? `http://127.0.0.1:${embeddedTemporalUiPort}` : undefined
+  const embedded =
+    embeddedTemporalUiPort === 0 ? (servers.temporalUi ?? "a free port, chosen at start") : `http://127.0.0.1:${embeddedTemporalUiPort}`
+  const ui = temporalAddress === undefined ? embedded : undefined
   const settings = inspected.map((one) => (one.name === "TEMPORAL_UI_URL" && !one.given && ui !== undefined ? { ...one, value: ui } : one))
   const report: Report = { settings, findings: findings.flat() }
   return report

@@ -226,9 +226,17 @@ describe("custody doctor", () => {
 
   test("on a machine where nothing was started it starts and writes nothing", async () => {
     const folder = path.join(freshFolder(), "data")
-    const { code, wellOf } = await doctor({ DATABASE_URL: "", TEMPORAL_ADDRESS: "", MASTER_KEY: "", DATA_DIR: folder })
+    const embedded = { DATABASE_URL: "", TEMPORAL_ADDRESS: "", TEMPORAL_UI_URL: "", MASTER_KEY: "", DATA_DIR: folder }
+    const { code, settings, wellOf } = await doctor({ ...embedded, EMBEDDED_TEMPORAL_UI_PORT: "0" })
+    const ui = (all: typeof settings) => all.find(({ name }) => name === "TEMPORAL_UI_URL")?.value
+    expect(ui(settings)).toBe("a free port, chosen at start")
+    expect(ui((await doctor({ ...embedded, EMBEDDED_TEMPORAL_UI_PORT: "8299" })).settings)).toBe("http://127.0.0.1:8299")
     expect(wellOf("Postgres")).toBe("the embedded server is not running; `custody start` creates it")
     expect(wellOf("Temporal")).toBe("the embedded server is not running; `custody start` starts it")
     expect([code === 0 || code === 5, fs.existsSync(folder)]).toEqual([true, false])
+    // What is known of a server that was started is its address.
+    fs.mkdirSync(path.join(folder, "run"), { recursive: true })
+    fs.writeFileSync(path.join(folder, "run", "servers.json"), JSON.stringify({ temporalUi: "http://127.0.0.1:40443" }))
+    expect(ui((await doctor({ ...embedded, EMBEDDED_TEMPORAL_UI_PORT: "0" })).settings)).toBe("http://127.0.0.1:40443")
   })
 })
