@@ -163,8 +163,9 @@ export const fileOf = (
           else for (const { json } of rows) text += `${json}\n`
           if (text !== "") controller.enqueue(encoder.encode(text))
           if (rows.length < PART) {
-            controller.close()
+            // The place is free before the client knows that the file is complete: its next export is not refused.
             await end()
+            controller.close()
             return
           }
           // The listener closes the connection of a client that stops reading; this is for a client that never started.

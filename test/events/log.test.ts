@@ -48,7 +48,7 @@ describe("Emission and log", () => {
     expect(detail.json).toEqual({
       ...found,
       matchedCount: 0,
-      deliveryCounts: { PENDING: 0, RETRYING: 0, DELIVERED: 0, FAILED: 0, CANCELED: 0 }
+      deliveryCounts: { PENDING: 0, RETRYING: 0, HELD: 0, DELIVERED: 0, FAILED: 0, CANCELED: 0 }
     })
     expect((await app.get(`/v1/webhook-events/${found.id}/deliveries`, keys.owner)).json).toEqual({ data: [] })
   })
@@ -78,10 +78,10 @@ describe("Emission and log", () => {
     await app.sql("UPDATE events SET matched_count = 2 WHERE id = $1", [one.id])
     const { json } = await app.get(`/v1/webhook-events/${one.id}`, keys.owner)
     expect(json.matchedCount).toBe(2)
-    expect(json.deliveryCounts).toEqual({ PENDING: 1, RETRYING: 2, DELIVERED: 4, FAILED: 1, CANCELED: 1 })
+    expect(json.deliveryCounts).toEqual({ PENDING: 1, RETRYING: 2, HELD: 0, DELIVERED: 4, FAILED: 1, CANCELED: 1 })
     // A developer on one entity does not see the webhook over two, nor what was sent to it.
     const seen = await app.get(`/v1/webhook-events/${one.id}`, keys.member)
-    expect(seen.json.deliveryCounts).toEqual({ PENDING: 1, RETRYING: 2, DELIVERED: 3, FAILED: 1, CANCELED: 1 })
+    expect(seen.json.deliveryCounts).toEqual({ PENDING: 1, RETRYING: 2, HELD: 0, DELIVERED: 3, FAILED: 1, CANCELED: 1 })
     expect((await app.get(`/v1/webhook-events/${one.id}/deliveries`, keys.member)).json.data).toHaveLength(8)
   })
 })
