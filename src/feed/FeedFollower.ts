@@ -127,9 +127,14 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       const all = new Set(followed.waiting)
       yield* recheck([...all])
       const has = yield* accessOf([...new Set([...all].map(({ principal }) => principal.userId))], rows)
-      // Readers that joined or left meanwhile did so at their own position.
-      for (const one of followed.waiting) {
-        if (one.place.position >= until || !all.has(one)) continue
+      for (const one of [...followed.waiting]) {
+        if (one.place.position >= until) continue
+        if (!all.has(one)) {
+          // It joined meanwhile, and its access was not read: these events would pass it by.
+          leave(one)
+          one.onBehind()
+          continue
+        }
         const seen = rows.filter((row) => row.position > one.place.position && wants(one.filter, row) && sees(one.principal, row, has))
         one.place = { position: until, at }
         if (seen.length > 0) one.onEvents(seen)
