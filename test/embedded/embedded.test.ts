@@ -1,10 +1,12 @@
 /** The service on a machine without Postgres and Temporal: it brings its own, keeps their data, and leaves nothing behind. */
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { baseEnv, cli, type Process, startProcess } from "../support/app.ts"
 import { processesOf } from "../support/processes.ts"
+import { until } from "../support/receiver.ts"
 import { smallest, transaction } from "../support/records.ts"
 import { cache } from "../support/servers.ts"
 
@@ -75,11 +77,15 @@ const feed = (process: Process, records: ReadonlyArray<unknown>) =>
       "content-type": "application/json"
     }
   })
-const get = async (process: Process, target: string, secret: string) =>
-  (await fetch(`${process.baseUrl}${target}`, { headers: { authorization: `Bearer ${secret}` } })).json() as Promise<{
-    data: ReadonlyArray<{ hash: string }>
-    pagination: { nextCursor: string | null }
-  }>
+/** A page, asked for again while a full machine answers 503. */
+const get = (process: Process, target: string, secret: string) =>
+  until("a page", async () => {
+    const answer = await fetch(`${process.baseUrl}${target}`, { headers: { authorization: `Bearer ${secret}` } })
+    return (
+      answer.status !== 503 &&
+      (answer.json() as Promise<{ data: ReadonlyArray<{ hash: string }>; pagination: { nextCursor: string | null } }>)
+    )
+  })
 const list = "/v1/vaults/vault_a/transactions?limit=1"
 
 /** What the tests find out one after the other; each goes on where the one before stopped. */

@@ -174,13 +174,16 @@ const keepWebhooks = async (): Promise<void> => {
   }
   const ids: Array<string> = []
   for (const entityIds of [["entity_1"], ["entity_1", "entity_2"]]) {
-    const created = await until("a webhook", () =>
-      ask("POST", "/v1/webhooks", {
-        url: receiver.url("/broken"),
-        entityIds,
-        eventKinds: ["deposit_address.created"],
-        notificationEmail: "ops@example.com"
-      })
+    const created = await until(
+      "a webhook",
+      () =>
+        ask("POST", "/v1/webhooks", {
+          url: receiver.url("/broken"),
+          entityIds,
+          eventKinds: ["deposit_address.created"],
+          notificationEmail: "ops@example.com"
+        }),
+      60
     )
     ids.push(created.id)
   }
