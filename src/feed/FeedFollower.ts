@@ -127,20 +127,20 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       const all = new Set(followed.waiting)
       yield* recheck([...all])
       const has = yield* accessOf([...new Set([...all].map(({ principal }) => principal.userId))], rows)
-      for (const one of [...followed.waiting]) {
+      let reached = until
+      for (const one of followed.waiting) {
         if (one.place.position >= until) continue
         if (!all.has(one)) {
-          // It joined meanwhile, and its access was not read: these events would pass it by.
-          leave(one)
-          one.onBehind()
+          // It joined meanwhile, and its access was not read: the next hand-over begins where it is.
+          reached = Math.min(reached, one.place.position)
           continue
         }
         const seen = rows.filter((row) => row.position > one.place.position && wants(one.filter, row) && sees(one.principal, row, has))
         one.place = { position: until, at }
         if (seen.length > 0) one.onEvents(seen)
       }
-      followed.position = until
-      return until < end
+      followed.position = reached
+      return reached < end
     })
 
     let failing = false
