@@ -55,7 +55,7 @@ const typeOf = (schema: Node, indent = "  ", self = ""): string => {
     return `{\n${fields
       .map(
         ([name, one]) =>
-          `${doc(node(one), `${indent}  `)}${indent}  readonly ${name}${required.includes(name) ? "" : "?"}: ${typeOf(node(one), `${indent}  `)}${required.includes(name) ? "" : " | undefined"}`
+          `${doc(node(one), `${indent}  `)}${indent}  readonly ${name}${required.includes(name) ? "" : "?"}: ${closerTypes[`${self}.${name}`] ?? typeOf(node(one), `${indent}  `)}${required.includes(name) ? "" : " | undefined"}`
       )
       .join("\n")}\n${indent}}`
   }
@@ -64,12 +64,15 @@ const typeOf = (schema: Node, indent = "  ", self = ""): string => {
   return "string"
 }
 
+/** Fields whose type says more than the document's JSON schema can: the data of an event depends on its kind. */
+const closerTypes: Readonly<Record<string, string>> = { "WebhookEvent.payload": "ReceivedEvent" }
+
 const declaration = (name: string, schema: Node): string => {
   const text = typeOf(schema, "", name)
   return `${doc(schema)}export ${schema["type"] === "object" ? `interface ${name} ${text}` : `type ${name} = ${text}`}\n`
 }
 
-/** The envelope of a kind, without the kinds' common fields written out again for each. */
+/** The data of each kind; the fields that all kinds have stand in `receivedEvent.ts`. */
 const events = () => {
   const webhooks = Object.entries(node(document["webhooks"])).map(([kind, one]) => [kind, node(one)] as const)
   const bodyOf = (one: Node) =>
@@ -88,21 +91,6 @@ ${data.join("\n")}
 
 /** Kinds whose events name the vault that they happened in. */
 export type VaultEventKind = ${scoped.join(" | ")}
-
-/** What a webhook receives: the body of a delivery, by its kind. */
-export type ReceivedEvent<K extends keyof EventData = keyof EventData> = {
-  readonly [Kind in K]: {
-    /** The event's id: deduplicate on it */
-    readonly id: string
-    readonly kind: Kind
-    readonly schemaVersion: 1
-    /** When it occurred: order by it */
-    readonly date: string
-    readonly entityId: string
-    readonly vaultIds: Kind extends VaultEventKind ? ReadonlyArray<string> : null
-    readonly data: EventData[Kind]
-  }
-}[K]
 `
 }
 
@@ -135,7 +123,7 @@ export const webhooks = (): string => {
     ...webhookNames.filter((name) => name !== "CreatedWebhook").map((name) => declaration(name, node(schemas[name]))),
     `/** A webhook as its creation answers it: with its signing secret, this once */\nexport interface CreatedWebhook ${typeOf(created, "")}\n`
   ].join("\n")
-  return `${HEAD}\n${imports(namesIn(text, custodyNames), "custody")}\n${text}`
+  return `${HEAD}\n${imports(namesIn(text, custodyNames), "custody")}${imports(namesIn(text, ["ReceivedEvent"]), "receivedEvent")}\n${text}`
 }
 
 /** `src/client/events.ts`: what webhooks receive. */
@@ -263,6 +251,7 @@ export const operationsFile = (): string => {
   const text = `${interfaces}\n${signatures}`
   return `${HEAD}
 import type { OnceOptions, Pages, RequestOptions } from "./request.ts"
+import type { Route } from "./route.ts"
 ${imports(namesIn(text, custodyNames), "custody")}${imports(namesIn(text, webhookNames), "webhooks")}
 ${interfaces}
 /** Every operation of the API. */
@@ -280,22 +269,6 @@ ${codes.join("\n")}
 
 /** Every code that the API fails with. */
 export type ErrorCode = OperationErrors[keyof OperationErrors]
-
-/** How an operation goes over the wire. */
-export interface Route {
-  readonly method: "GET" | "POST" | "PATCH" | "DELETE"
-  readonly path: string
-  /** Whether it answers a page of a list. */
-  readonly pages: boolean
-  /** Whether an argument is its query. */
-  readonly query: boolean
-  /** Whether it answers a file, as a stream of its bytes. */
-  readonly file: boolean
-  /** Whether an argument is its body. */
-  readonly body: boolean
-  /** Whether it takes an \`Idempotency-Key\`. */
-  readonly once: boolean
-}
 
 /** Every operation's route. */
 export const routes: { readonly [Name in keyof Operations]: Route } = {

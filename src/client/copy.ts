@@ -5,7 +5,6 @@
  * stays) shows when its row is read again. C-1.
  */
 import type { Balance, DepositAddress, Transaction, Vault } from "./custody.ts"
-import type { ReceivedEvent } from "./events.ts"
 import type { Operations } from "./operations.ts"
 import type { WebhookEvent } from "./webhooks.ts"
 
@@ -49,8 +48,7 @@ const applyTransaction = async (custody: Copier, copy: VaultCopy, transaction: T
 /** Applies an event of the feed to a copy. Events of other vaults, and those that change no row, leave it as it is. */
 export const applyEvent = async (custody: Copier, copy: VaultCopy, event: WebhookEvent): Promise<void> => {
   if (event.vaultIds?.includes(copy.vault.id) !== true) return
-  // The log's payload is what a webhook receives: the contract's kinds say what is in it.
-  const received = event.payload as unknown as ReceivedEvent
+  const received = event.payload
   switch (received.kind) {
     case "vault.created":
     case "vault.updated":

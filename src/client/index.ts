@@ -9,8 +9,9 @@
  * ```
  */
 import type { Page } from "./custody.ts"
-import { type Operations, type Route, routes } from "./operations.ts"
+import { type Operations, routes } from "./operations.ts"
 import { type Call, type ClientOptions, caller, type Pages } from "./request.ts"
+import type { Route } from "./route.ts"
 
 export { applyEvent, type Copier, catchUp, copyVault, type VaultCopy } from "./copy.ts"
 export type * from "./custody.ts"
@@ -18,7 +19,9 @@ export { CustodyError, isCustodyError, isErrorOf, NoAnswerError, type Problem } 
 export type * from "./events.ts"
 export { type FollowedEvent, type FollowOptions, followEvents } from "./follow.ts"
 export type * from "./operations.ts"
+export type { ReceivedEvent } from "./receivedEvent.ts"
 export type { ClientOptions, OnceOptions, Pages, RequestOptions } from "./request.ts"
+export type { Route } from "./route.ts"
 export { SignatureError, type SignatureOptions, verifySignature } from "./signature.ts"
 export {
   type ChainVerification,

@@ -13,6 +13,7 @@ import type {
   Vault
 } from "./custody.ts"
 import type { OnceOptions, Pages, RequestOptions } from "./request.ts"
+import type { Route } from "./route.ts"
 import type {
   AuditActor,
   AuditTarget,
@@ -516,22 +517,6 @@ export interface OperationErrors {
 
 /** Every code that the API fails with. */
 export type ErrorCode = OperationErrors[keyof OperationErrors]
-
-/** How an operation goes over the wire. */
-export interface Route {
-  readonly method: "GET" | "POST" | "PATCH" | "DELETE"
-  readonly path: string
-  /** Whether it answers a page of a list. */
-  readonly pages: boolean
-  /** Whether an argument is its query. */
-  readonly query: boolean
-  /** Whether it answers a file, as a stream of its bytes. */
-  readonly file: boolean
-  /** Whether an argument is its body. */
-  readonly body: boolean
-  /** Whether it takes an `Idempotency-Key`. */
-  readonly once: boolean
-}
 
 /** Every operation's route. */
 export const routes: { readonly [Name in keyof Operations]: Route } = {

@@ -2,7 +2,7 @@
 
 import type { Page } from "./custody.ts"
 import { CustodyError, NoAnswerError } from "./errors.ts"
-import type { Route } from "./operations.ts"
+import type { Route } from "./route.ts"
 
 /** Options of a client. */
 export interface ClientOptions {

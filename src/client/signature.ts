@@ -5,7 +5,7 @@
  * Delivery contract 3. Decision D-24.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
-import type { ReceivedEvent } from "./events.ts"
+import type { ReceivedEvent } from "./receivedEvent.ts"
 
 /** Why a request is rejected. */
 export class SignatureError extends Error {

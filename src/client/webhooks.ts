@@ -1,5 +1,7 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
+import type { ReceivedEvent } from "./receivedEvent.ts"
+
 export interface CreateWebhook {
   /** https, a public host name, port 443 or 8443 */
   readonly url: string
@@ -70,7 +72,7 @@ export interface WebhookEvent {
   /** Version of the kind's schema */
   readonly schemaVersion: number
   /** The exact envelope that matching webhooks receive */
-  readonly payload: Readonly<Record<string, unknown>>
+  readonly payload: ReceivedEvent
   readonly occurredAt: string
   /** When deliveries were created; null while dispatch is pending */
   readonly dispatchedAt: string | null
