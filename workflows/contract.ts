@@ -51,6 +51,13 @@ export const holdQueueOf = (taskQueue: string): string => `${taskQueue}-holds`
 /** Task queue of recoveries. */
 export const recoveryQueueOf = (taskQueue: string): string => `${taskQueue}-recoveries`
 
+/** A step of a hold or of a recovery: it runs as long as there is work, and another worker takes it over when it dies. */
+export const stepOptions = {
+  startToCloseTimeout: "6 hours",
+  heartbeatTimeout: "4 seconds",
+  retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" }
+} as const
+
 /** Workflow id of a webhook's hold. */
 export const holdIdOf = (webhookId: string): string => `hold/${webhookId}`
 

@@ -14,17 +14,12 @@ import {
   workflowInfo
 } from "@temporalio/workflow"
 import { announce } from "./announce.ts"
-import { type Activities, type HoldInput, holdQueueOf, signals } from "./contract.ts"
+import { type Activities, type HoldInput, holdQueueOf, signals, stepOptions } from "./contract.ts"
 
 export const wakeHold = defineSignal(signals.wake)
 
 export async function hold(input: HoldInput): Promise<string> {
-  const activities = proxyActivities<Activities>({
-    taskQueue: holdQueueOf(workflowInfo().taskQueue),
-    startToCloseTimeout: "6 hours",
-    heartbeatTimeout: "4 seconds",
-    retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" }
-  })
+  const activities = proxyActivities<Activities>({ taskQueue: holdQueueOf(workflowInfo().taskQueue), ...stepOptions })
   let woken = false
   const wakeHandler = () => {
     woken = true

@@ -13,17 +13,12 @@ import {
   setHandler,
   workflowInfo
 } from "@temporalio/workflow"
-import { type Activities, type RecoverInput, recoveryQueueOf, signals } from "./contract.ts"
+import { type Activities, type RecoverInput, recoveryQueueOf, signals, stepOptions } from "./contract.ts"
 
 export const wakeRecovery = defineSignal(signals.wake)
 
 export async function recover({ recoveryId }: RecoverInput): Promise<string> {
-  const activities = proxyActivities<Activities>({
-    taskQueue: recoveryQueueOf(workflowInfo().taskQueue),
-    startToCloseTimeout: "6 hours",
-    heartbeatTimeout: "4 seconds",
-    retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" }
-  })
+  const activities = proxyActivities<Activities>({ taskQueue: recoveryQueueOf(workflowInfo().taskQueue), ...stepOptions })
   let woken = false
   const wakeHandler = () => {
     woken = true

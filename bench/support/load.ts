@@ -5,6 +5,8 @@
  * `bun bench/support/load.ts <json>` with `{ port, paths, key, connections, seconds }` prints
  * `{ requests, failed, perSecond, p50Ms, p99Ms }`.
  */
+import { AnswerReader } from "./answer.ts"
+
 interface Ask {
   readonly port: number
   readonly paths: ReadonlyArray<string>
@@ -24,15 +26,12 @@ let measuring = false,
 
 interface Connection {
   started: number
-  /** Bytes of the answer that are still to come; -1 while its head is read. */
-  missing: number
-  head: string
+  readonly answer: AnswerReader
 }
 
 const send = (socket: Bun.Socket<Connection>) => {
   socket.data.started = performance.now()
-  socket.data.missing = -1
-  socket.data.head = ""
+  socket.data.answer.begin()
   socket.write(requests[requestCount % requests.length] ?? Buffer.alloc(0))
 }
 
@@ -50,20 +49,11 @@ for (let index = 0; index < connections; index++) {
   await Bun.connect<Connection>({
     hostname: "127.0.0.1",
     port,
-    data: { started: 0, missing: -1, head: "" },
+    data: { started: 0, answer: new AnswerReader() },
     socket: {
       open: send,
       data(socket, chunk) {
-        const state = socket.data
-        if (state.missing < 0) {
-          const before = state.head.length
-          const end = chunk.indexOf("\r\n\r\n")
-          state.head += chunk.toString("latin1", 0, end < 0 ? chunk.length : end)
-          if (end < 0) return
-          const length = /content-length: (\d+)/i.exec(state.head)
-          state.missing = Number(length?.[1] ?? 0) - (before + chunk.length - state.head.length - 4)
-        } else state.missing -= chunk.length
-        if (state.missing <= 0) finish(socket, state.head.startsWith("HTTP/1.1 200"))
+        if (socket.data.answer.take(chunk)) finish(socket, socket.data.answer.status === 200)
       },
       error() {
         failed++

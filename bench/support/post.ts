@@ -6,6 +6,7 @@
  *
  * `bun bench/support/post.ts <json>` with {@link Ask} prints {@link Answer}.
  */
+import { AnswerReader } from "./answer.ts"
 import { transactionLine } from "./transactions.ts"
 
 /** What to post where. */
@@ -44,9 +45,7 @@ interface Connection {
   /** Index of the record under way; -1 when there is none. */
   index: number
   idleSince: number
-  head: string
-  /** Bytes of the answer that are still to come; -1 while its head is read. */
-  missing: number
+  readonly answer: AnswerReader
 }
 type Socket = Bun.Socket<Connection>
 
@@ -56,7 +55,7 @@ let open = 0,
   next = 0
 
 const send = (socket: Socket, index: number) => {
-  socket.data = { index, idleSince: 0, head: "", missing: -1 }
+  socket.data = { index, idleSince: 0, answer: new AnswerReader() }
   const body = transactionLine(first + index, vaultId)
   socket.write(`${head}${body.length}\r\n\r\n${body}`)
 }
@@ -77,7 +76,7 @@ const finish = (index: number, status: number) => {
 const idle = (socket: Socket) => {
   const index = nextIndex()
   if (index !== undefined) return send(socket, index)
-  socket.data = { index: -1, idleSince: now(), head: "", missing: -1 }
+  socket.data = { index: -1, idleSince: now(), answer: new AnswerReader() }
   free.push(socket)
 }
 
@@ -96,24 +95,16 @@ const connect = (index: number) => {
   Bun.connect<Connection>({
     hostname: "127.0.0.1",
     port,
-    data: { index, idleSince: 0, head: "", missing: -1 },
+    data: { index, idleSince: 0, answer: new AnswerReader() },
     socket: {
       open: (socket) => send(socket, index),
       data(socket, chunk) {
         const state = socket.data
-        if (state.missing < 0) {
-          const before = state.head.length
-          const end = chunk.indexOf("\r\n\r\n")
-          state.head += chunk.toString("latin1", 0, end < 0 ? chunk.length : end)
-          if (end < 0) return
-          const length = /content-length: (\d+)/i.exec(state.head)
-          state.missing = Number(length?.[1] ?? 0) - (before + chunk.length - state.head.length - 4)
-        } else state.missing -= chunk.length
-        if (state.missing > 0) return
-        finish(state.index, Number(state.head.slice(9, 12)))
+        if (!state.answer.take(chunk)) return
+        finish(state.index, state.answer.status)
         state.index = -1
         // A server that closes the connection after its answer says so; the next record takes another one.
-        if (/connection: close/i.test(state.head)) socket.end()
+        if (/connection: close/i.test(state.answer.head)) socket.end()
         else idle(socket)
       },
       close: closed

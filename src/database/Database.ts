@@ -76,7 +76,7 @@ const types: pg.CustomTypesConfig = {
 export const LIFETIME = Duration.minutes(15)
 
 /** A pool with this configuration, and how to stop monitoring its connections. */
-export const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
+const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
   const pool = new pg.Pool({
     connectionString: Redacted.value(url),
     Client: PreparingClient,
@@ -100,22 +100,26 @@ export const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
   return { pool, unwatch: breakSilent(pool, shape.statement) }
 }
 
+/** A pool that is ended with the scope, waiting at most 2 s for statements that run. */
+export const acquirePool = (url: Redacted.Redacted, shape: PoolShape) =>
+  Effect.acquireRelease(
+    Effect.sync(() => makePool(url, shape)),
+    ({ pool, unwatch }) =>
+      Effect.promise(() => pool.end()).pipe(
+        Effect.interruptible,
+        Effect.timeoutOption(Duration.seconds(2)),
+        Effect.ensuring(Effect.sync(unwatch))
+      )
+  ).pipe(Effect.map(({ pool }) => pool))
+
 /**
  * A `SqlClient`, `PgClient` and {@link DirectRows} over a pool with this configuration. If Postgres is away, it fails at
  * the first use, not here.
  */
 export const layer = (url: Redacted.Redacted, shape: PoolShape) =>
   Layer.unwrapScoped(
-    Effect.acquireRelease(
-      Effect.sync(() => makePool(url, shape)),
-      ({ pool, unwatch }) =>
-        Effect.promise(() => pool.end()).pipe(
-          Effect.interruptible,
-          Effect.timeoutOption(Duration.seconds(2)),
-          Effect.ensuring(Effect.sync(unwatch))
-        )
-    ).pipe(
-      Effect.map(({ pool }) =>
+    acquirePool(url, shape).pipe(
+      Effect.map((pool) =>
         Layer.merge(
           PgClient.layerFromPool({ acquire: Effect.succeed(pool) }).pipe(
             Layer.tap((context) => Effect.sync(() => connectionLossAsError(Context.get(context, PgClient.PgClient)))),

@@ -6,7 +6,7 @@
 import { SqlError, type Statement } from "@effect/sql"
 import { Context, Duration, Effect, Layer, type Redacted, type Scope } from "effect"
 import type pg from "pg"
-import { makePool, type PoolShape } from "./Database.ts"
+import { acquirePool, type PoolShape } from "./Database.ts"
 
 /** Reads of one snapshot. */
 export interface Snapshot {
@@ -37,47 +37,36 @@ export class Snapshots extends Context.Tag("custody/Snapshots")<
   static readonly layer = (url: Redacted.Redacted) =>
     Layer.scoped(
       Snapshots,
-      Effect.map(
-        Effect.acquireRelease(
-          Effect.sync(() => makePool(url, shape)),
-          ({ pool, unwatch }) =>
-            Effect.promise(() => pool.end()).pipe(
-              Effect.interruptible,
-              Effect.timeoutOption(Duration.seconds(2)),
-              Effect.ensuring(Effect.sync(unwatch))
-            )
-        ),
-        ({ pool }) => ({
-          open: Effect.map(
-            Effect.acquireRelease(
-              Effect.tryPromise({
-                try: async () => {
-                  const client = await pool.connect()
-                  // The next statement notices a broken connection.
-                  client.on("error", () => {})
-                  await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                  return { client, running: 0 }
+      Effect.map(acquirePool(url, shape), (pool) => ({
+        open: Effect.map(
+          Effect.acquireRelease(
+            Effect.tryPromise({
+              try: async () => {
+                const client = await pool.connect()
+                // The next statement notices a broken connection.
+                client.on("error", () => {})
+                await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                return { client, running: 0 }
+              },
+              catch: failed
+            }),
+            (held) => Effect.promise(() => release(pool, held))
+          ),
+          (held): Snapshot => ({
+            query: <Row extends object>(statement: Statement.Statement<Row>) => {
+              const [text, values] = statement.compile()
+              return Effect.tryPromise({
+                try: () => {
+                  held.running++
+                  return run(held.client, text, values).finally(() => held.running--)
                 },
                 catch: failed
-              }),
-              (held) => Effect.promise(() => release(pool, held))
-            ),
-            (held): Snapshot => ({
-              query: <Row extends object>(statement: Statement.Statement<Row>) => {
-                const [text, values] = statement.compile()
-                return Effect.tryPromise({
-                  try: () => {
-                    held.running++
-                    return run(held.client, text, values).finally(() => held.running--)
-                  },
-                  catch: failed
-                  // The caller's type describes what its statement selects, as with every statement.
-                }).pipe(Effect.map(({ rows }): ReadonlyArray<Row> => rows as Array<Row>))
-              }
-            })
-          )
-        })
-      )
+                // The caller's type describes what its statement selects, as with every statement.
+              }).pipe(Effect.map(({ rows }): ReadonlyArray<Row> => rows as Array<Row>))
+            }
+          })
+        )
+      }))
     )
 }
 

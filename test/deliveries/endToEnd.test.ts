@@ -82,7 +82,7 @@ test("a record becomes a signed request at the receiver and a delivered delivery
   })
 }, 30_000)
 
-test("a delivery carries the headers that the contract names and no other: nothing tells of the inside (reliability T22)", () => {
+test("a delivery carries the headers that the contract names and no other: no trace, no cookie, no authorization (reliability T22)", () => {
   const sent = Object.keys(receiver.to("/hook")[0]?.headers ?? {})
   expect(sent.sort()).toEqual([
     "connection",

@@ -6,7 +6,7 @@ import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
 import { Button } from "../parts/Button.tsx"
 import { CopyButton } from "../parts/Copy.tsx"
-import { TextField } from "../parts/Field.tsx"
+import { CodeField } from "../parts/Field.tsx"
 import { QrImage } from "../parts/QrImage.tsx"
 import { SignedOutPage } from "../parts/SignedOutPage.tsx"
 import { Failure, Loading, Trouble } from "../parts/States.tsx"
@@ -60,16 +60,7 @@ const Steps = ({ enrolment: { backupCodes, secret, uri } }: { readonly enrolment
         <p className="hint">Each code works once instead of your authenticator. Store them with your passwords: they are shown only now.</p>
         <BackupCodes codes={backupCodes} />
       </div>
-      <TextField
-        label="Code from the app"
-        autoComplete="one-time-code"
-        inputMode="numeric"
-        className="code"
-        required
-        value={code}
-        onValue={setCode}
-        error={form.wrong["code"]}
-      />
+      <CodeField label="Code from the app" value={code} onValue={setCode} error={form.wrong["code"]} />
       {form.wrong["code"] === undefined ? <Trouble error={form.error} /> : null}
       <Button kind="main" type="submit" busy={form.busy}>
         I have stored the backup codes

@@ -4,7 +4,7 @@ import { useState } from "react"
 import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
 import { Button } from "../parts/Button.tsx"
-import { TextField } from "../parts/Field.tsx"
+import { CodeField } from "../parts/Field.tsx"
 import { attempt } from "../parts/Notices.tsx"
 import { SignedOutPage } from "../parts/SignedOutPage.tsx"
 import { Trouble } from "../parts/States.tsx"
@@ -24,17 +24,7 @@ export const SecondFactorPage = () => {
   return (
     <SignedOutPage title="Second factor" lead="Enter the current code of your authenticator app.">
       <form className="form" onSubmit={form.submit}>
-        <TextField
-          label="Code"
-          hint="Six digits, or one of your backup codes."
-          autoComplete="one-time-code"
-          inputMode="numeric"
-          className="code"
-          required
-          value={code}
-          onValue={setCode}
-          error={form.wrong["code"]}
-        />
+        <CodeField label="Code" hint="Six digits, or one of your backup codes." value={code} onValue={setCode} error={form.wrong["code"]} />
         {form.wrong["code"] === undefined ? <Trouble error={form.error} /> : null}
         <Button kind="main" type="submit" busy={form.busy}>
           Continue

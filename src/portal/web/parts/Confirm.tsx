@@ -7,7 +7,7 @@ import { get, post } from "../api.ts"
 import { type PasskeyOptions, passkeyProblem, passkeysPossible } from "../passkeys.ts"
 import { Button } from "./Button.tsx"
 import { Dialog } from "./Dialog.tsx"
-import { TextField } from "./Field.tsx"
+import { CodeField } from "./Field.tsx"
 import { Trouble } from "./States.tsx"
 
 /** Proof of the second factor. */
@@ -63,15 +63,11 @@ export const Confirm = ({ act, onClose, open, text, title, yes }: ConfirmProps) 
   return (
     <Dialog title={title} lead={text} open={open} onClose={onClose}>
       <form onSubmit={withCode} className="form">
-        <TextField
+        <CodeField
           label="Authenticator code"
           hint="Six digits that you have not used yet, or a backup code."
           value={code}
           onValue={setCode}
-          autoComplete="one-time-code"
-          inputMode="numeric"
-          className="code"
-          required
         />
         <Trouble error={error} />
         <div className="actions end">

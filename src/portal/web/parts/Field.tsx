@@ -51,6 +51,11 @@ export const TextField = ({
   </Field>
 )
 
+/** A one-time code of an authenticator app, or a backup code. */
+export const CodeField = (props: Common & Change) => (
+  <TextField {...props} autoComplete="one-time-code" inputMode="numeric" className="code" required />
+)
+
 export const TextArea = ({
   error,
   hint,
