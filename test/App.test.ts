@@ -3,7 +3,7 @@ import { expect, test } from "bun:test"
 import { Effect, Fiber, Logger, LogLevel, TestClock, TestContext } from "effect"
 import { surviving } from "../src/App.ts"
 
-test("work that ends is started again, whether it failed, died of a defect or was broken off from within", async () => {
+test("background work is restarted after a failure, a defect and an interruption from within", async () => {
   const ends = [Effect.fail("away"), Effect.die(new Error("no bundle")), Effect.interrupt, Effect.succeed("done")]
   let starts = 0
   const work = Effect.suspend(() => ends[starts++] ?? Effect.never)

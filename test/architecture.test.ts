@@ -79,12 +79,12 @@ const imports: ReadonlyArray<Import> = sources.flatMap((file) =>
 const local = imports.filter(({ to }) => to !== "" && to !== "package.json")
 
 describe("architecture", () => {
-  test("every import is seen by this test", () => {
+  test("this test sees every import", () => {
     expect(sources.length).toBeGreaterThan(100)
     expect(imports.length).toBeGreaterThan(sources.length * 3)
   })
 
-  test("every room has its floor", () => {
+  test("every room is assigned to a floor", () => {
     expect([...new Set(local.flatMap(({ from, to }) => [from, to]))].filter((room) => floorOf(room) < 0)).toEqual([])
   })
 
@@ -107,14 +107,14 @@ describe("architecture", () => {
     expect(foreign.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
   })
 
-  test("the program sees of the workflows their contract and types", () => {
+  test("the program imports only the contract and the types of the workflows", () => {
     const seen = local.filter(
       ({ from, target, to, typeOnly }) => from !== "workflows" && to === "workflows" && path.basename(target) !== "contract.ts" && !typeOnly
     )
     expect(seen.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
   })
 
-  test("only the worker sends to endpoints: outside its room nothing but the composition root imports it", () => {
+  test("only the worker sends to endpoints: apart from the composition root, nothing outside src/sending imports it", () => {
     const outside = local.filter(({ from, to }) => to === "sending" && from !== "sending").map(({ file }) => file)
     expect(new Set(outside)).toEqual(new Set([path.join("src", "App.ts")]))
     const senders = local
@@ -123,7 +123,7 @@ describe("architecture", () => {
     expect(senders).toEqual(["WebhookClient.ts"])
   })
 
-  test("no file imports itself by way of others", () => {
+  test("there are no import cycles", () => {
     const targets = Map.groupBy(
       local.filter(({ typeOnly }) => !typeOnly),
       ({ file }) => file
@@ -154,7 +154,7 @@ describe("architecture", () => {
     return new Set([...packages].filter((name) => !/^(?:node:|bun)/.test(name)))
   }
 
-  test("a command loads what it needs when it runs: help and usage errors need the command line's library alone, what asks the database no more than that and Postgres", () => {
+  test("a command loads modules when it runs: help and usage errors load only the command line's library, database commands only that and Postgres", () => {
     const line = ["effect", "@effect/cli", "@effect/platform-bun/BunContext"]
     expect([...packagesOf(path.join("src", "main.ts"))].sort()).toEqual(line.sort())
     const commands = path.join("src", "commands", "run")
@@ -181,7 +181,7 @@ describe("architecture", () => {
     }
   })
 
-  test("every failpoint of the sources is armed by a fault test", () => {
+  test("every failpoint in the sources is armed by a fault test", () => {
     const failpoints = sources.flatMap((file) => [...text(file).matchAll(/^\s*\/\/ failpoint: ([a-z-]+)$/gm)].map(([, name = ""]) => name))
     const folder = path.join("test", "faults")
     const tests = [...new Bun.Glob("*.ts").scanSync({ cwd: path.join(root, folder) })]
@@ -191,7 +191,7 @@ describe("architecture", () => {
     expect(failpoints.filter((name) => !new RegExp(`"${name}[":]`).test(tests))).toEqual([])
   })
 
-  test("the portal's pages see of the program its types and the client's verification of statements, so that no other code of it is sent to browsers", () => {
+  test("the portal's pages import only types and the client's statement verification from the program, so no other code of it reaches browsers", () => {
     const pages = path.join("src", "portal", "web")
     const forBrowsers = path.join("src", "client", "statements.ts")
     const seen = local.filter(
@@ -201,7 +201,7 @@ describe("architecture", () => {
     expect(seen.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
   })
 
-  test("no handler and no route holds a statement", () => {
+  test("no handler and no route contains SQL", () => {
     const handlers = sources.filter((file) => /(?:handlers|Routes)\.ts$/.test(file))
     expect(handlers.length).toBeGreaterThan(7)
     expect(handlers.filter((file) => /\bsql(?:<[^>]*>)?`/.test(text(file)))).toEqual([])
@@ -215,12 +215,12 @@ describe("architecture", () => {
     expect(new Set(writers.map(roomOf))).toEqual(new Set(["ledger"]))
   })
 
-  test("the environment is read in the settings and nowhere else, but for what a terminal says of itself", () => {
+  test("only the settings read the environment, except for variables in which a terminal describes itself", () => {
     const readers = sources.filter((file) => /(?<!")(?:process|Bun)\.env(?!\.(?:NO_COLOR|TERM)\b)/.test(text(file)))
     expect(readers.filter((file) => !["settings", "embedded"].includes(roomOf(file)))).toEqual([])
   })
 
-  test("no file has over 300 lines, but for what is made from the contract", () => {
+  test("no file has more than 300 lines, except files generated from the contract", () => {
     const written = sources.filter((file) => !text(file).startsWith("// Made from the contract"))
     expect(written.filter((file) => text(file).split("\n").length > 301)).toEqual([])
   })

@@ -68,8 +68,8 @@ const othersMeanwhile = async (all: Promise<unknown>): Promise<ReadonlyArray<num
 }
 const median = (sorted: ReadonlyArray<number>) => sorted[Math.floor(sorted.length / 2)] ?? 0
 
-describe("requests at once are bounded for each organization", () => {
-  test("one organization's slow reads do not slow another's, and those past the bound wait a second for their turn, then 503", async () => {
+describe("concurrent requests are limited for each organization", () => {
+  test("one organization's slow reads do not slow another's; requests over the limit wait one second for a slot, then get 503", async () => {
     await whileLocked("deposit_addresses", async () => {
       const begun = performance.now()
       const all = Promise.all(
@@ -88,7 +88,7 @@ describe("requests at once are bounded for each organization", () => {
     })
   })
 
-  test("a turn is given back by whoever has it: an answer, a failure, or a caller who went away while it waited", async () => {
+  test("a slot is released after a response, after a failure, and when the client disconnects while waiting", async () => {
     await whileLocked("deposit_addresses", async () => {
       const controller = new AbortController()
       const given = slow(20, controller.signal).map((answer) => answer.catch(() => undefined))
@@ -122,7 +122,7 @@ describe("requests at once are bounded for each organization", () => {
     ["the portal's charts", "webhook_counters", () => visitor.get(`/api/webhook-traffic?ids=${webhookId}`)],
     ["public keys", "signing_keys", () => app.get("/v1/jwks.json")]
   ] as const)
-    test(`${what} of one organization, all stuck in the database, leave the others' reads as they are`, async () => {
+    test(`${what} of one organization, all stuck in the database, do not slow other organizations' reads`, async () => {
       await whileLocked(table, async () => {
         const all = Promise.all(Array.from({ length: 40 }, () => ask()))
         const waits = await othersMeanwhile(all)

@@ -65,8 +65,8 @@ const fieldsOf = () => ({
   notificationEmail: "ops@example.com"
 })
 
-describe("each mutation leaves an entry", () => {
-  test("every mutation of the contract, with the key, its user, the address and the request, and without a secret", async () => {
+describe("audit log entries", () => {
+  test("every mutation of the contract is recorded with the key, its user, the address and the request, and without a secret", async () => {
     const names: Array<string> = []
     HttpApi.reflect(Api, {
       onGroup: () => {},
@@ -105,7 +105,7 @@ describe("each mutation leaves an entry", () => {
     expect(made.changes).toMatchObject({ entityIds: { old: null, new: ["entity_a"] }, status: { old: null, new: "ACTIVE" } })
   }, 120_000)
 
-  test("what is refused or rolled back leaves none", async () => {
+  test("a refused or rolled back mutation leaves none", async () => {
     const before = (await entries()).length
     await create(app, keys.owner, { url: "https://127.0.0.1/" }).catch(() => undefined)
     await app.request("DELETE", "/v1/webhooks/whs_absent", { key: keys.owner })
@@ -113,7 +113,7 @@ describe("each mutation leaves an entry", () => {
     expect((await entries()).length).toBe(before)
   })
 
-  test("operators' commands and what the service does by itself", async () => {
+  test("operators' commands and automatic changes are recorded", async () => {
     const made = JSON.parse((await cli(["keys", "create", "--user", "user_m", "--scopes", "vault:read", "--all-vaults"], app.env)).stdout)
     expect(await newest()).toMatchObject({
       actor: { type: "operator", id: null, userId: null },
@@ -141,7 +141,7 @@ describe("each mutation leaves an entry", () => {
     expect(await newest()).toMatchObject({ actor: { type: "service" }, action: "api_key.revoked", target: { id: key.id } })
   }, 180_000)
 
-  test("the portal: invitation, sign-in, failures, lockout, keys and deliveries, by session", async () => {
+  test("portal actions are recorded with their session: invitation, sign-in, failures, lockout, keys and deliveries", async () => {
     const person = await signedIn(app, "user_a")
     const acts = async () => (await entries()).map(({ action }) => action)
     expect((await acts()).slice(0, 4)).toEqual([
@@ -183,7 +183,7 @@ describe("each mutation leaves an entry", () => {
 })
 
 describe("GET /v1/audit-log", () => {
-  test("is for owner-level keys with webhook:read that are not limited to some vaults, of their own organization", async () => {
+  test("is open to owner-level keys with webhook:read and no vault allowlist, for their own organization only", async () => {
     expect(short(await app.get("/v1/audit-log", keys.manager))).toBe("403 insufficient_scope")
     expect(short(await app.get("/v1/audit-log", keys.member))).toBe("403 owner_required")
     expect(short(await app.get("/v1/audit-log", keys.limited))).toBe("403 insufficient_scope")
@@ -194,7 +194,7 @@ describe("GET /v1/audit-log", () => {
     for (const one of foreign.filter(({ target }) => target.type === "api_key")) expect(one.changes.userId.new).toBe("user_z")
   })
 
-  test("pages, newest first, by actor and action and time, show what an oracle picks", async () => {
+  test("pages through entries newest first, filtered by actor, action and time, exactly as a reference model does", async () => {
     const all = await entries()
     expect(all.map(({ at, id }) => `${at} ${id}`)).toEqual(
       all
@@ -224,7 +224,7 @@ describe("GET /v1/audit-log", () => {
     }
   })
 
-  test("rows are added and never changed, and are not deleted before they are 400 days old", async () => {
+  test("entries are append-only and are not deleted before they are 400 days old", async () => {
     for (const statement of ["UPDATE audit_log SET action = 'x'", "DELETE FROM audit_log", "TRUNCATE audit_log"]) {
       await expect(app.sql(statement)).rejects.toThrow("rows of audit_log are not changed")
     }

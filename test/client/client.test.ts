@@ -47,7 +47,7 @@ const problem = (status: number, code: string, headers: { readonly [name: string
   new Response(JSON.stringify({ type: "", title: "T", status, detail: "D.", code, requestId: "req_1" }), { status, headers })
 
 describe("lists", () => {
-  test("awaited, a list is its first page; walked, it is every item of every page", async () => {
+  test("awaiting a list returns its first page; iterating over it returns every item of every page", async () => {
     const page = await client().listTransactions("vault_a", { limit: 100 })
     expect([page.data.length, page.pagination.limit, page.pagination.nextCursor === null]).toEqual([100, 100, false])
     const amounts: Array<string> = []
@@ -60,7 +60,7 @@ describe("lists", () => {
     expect([rest.data.length, rest.pagination.nextCursor]).toEqual([150, null])
   })
 
-  test("nothing is asked before it is needed, and no page after the walk was left", async () => {
+  test("pages are requested lazily, and none is requested after iteration stops", async () => {
     const { seen, send } = scripted(new Response(JSON.stringify({ data: [1, 2], pagination: { limit: 2, nextCursor: "c" } })))
     const list = client({ fetch: send }).listVaults()
     await Bun.sleep(5)
@@ -69,7 +69,7 @@ describe("lists", () => {
     expect(seen.length).toBe(1)
   })
 
-  test("filters go into the query, repeatable ones several times, absent ones not at all", async () => {
+  test("filters become query parameters: arrays are repeated, and absent filters are left out", async () => {
     const { seen, send } = scripted(new Response(JSON.stringify({ data: [], pagination: { limit: 2, nextCursor: null } })))
     await client({ fetch: send }).listWebhookDeliveries("whs_1", { status: ["PENDING", "FAILED"], kind: undefined, limit: 2 })
     expect(new URL(seen[0]?.url ?? "").search).toBe("?status=PENDING&status=FAILED&limit=2")
@@ -77,7 +77,7 @@ describe("lists", () => {
 })
 
 describe("every operation", () => {
-  test("reads and manages, with what the contract says each answers", async () => {
+  test("reads and mutations return what the contract defines", async () => {
     const custody = client()
     expect(await custody.getVault("vault_a")).toMatchObject({ id: "vault_a", networks: ["ethereum"] })
     expect((await custody.listVaults()).data.map(({ id }) => id)).toEqual(["vault_a"])
@@ -100,14 +100,14 @@ describe("every operation", () => {
     expect(Object.keys(custody).sort()).toEqual(Object.keys(routes).sort())
   })
 
-  test("an id is sent as one segment of the path, and an empty one not at all", async () => {
+  test("an id is sent as one path segment, and a request with an empty id is not sent", async () => {
     expect(isCustodyError(await failure(client().getVault("../webhooks?limit=1")), "not_found")).toBe(true)
     expect(await failure(client().getVault(""))).toBeInstanceOf(TypeError)
   })
 })
 
 describe("errors", () => {
-  test("the API's refusals carry code, status, request id and the fields at fault", async () => {
+  test("an API error carries its code, status, request id and the fields at fault", async () => {
     const error = await failure(client().createWebhook({ ...body, eventKinds: [], url: "http://x" }, { requestId: "my-request-1" }))
     if (!isErrorOf(error, "createWebhook")) throw error
     expect([error.code, error.status, error.requestId, error.retryAfter]).toEqual(["invalid_body", 400, "my-request-1", undefined])
@@ -118,7 +118,7 @@ describe("errors", () => {
     expect(isCustodyError(refused, "invalid_api_key")).toBe(true)
   })
 
-  test("no connection, no answer in time, a call given up, and an answer of something else are told apart", async () => {
+  test("a failed connection, a timeout, an aborted call and an unexpected response are distinguished", async () => {
     const reason = async (call: PromiseLike<unknown>) => {
       const error = await failure(call)
       return error instanceof NoAnswerError ? error.reason : error
@@ -134,7 +134,7 @@ describe("errors", () => {
     expect(await reason(client({ fetch: async () => new Response("<html>") }).getVault("vault_a"))).toBe("unexpected_answer")
   })
 
-  test("the key is in no error", async () => {
+  test("no error contains the key", async () => {
     const errors = [
       await failure(client({ baseUrl: "http://127.0.0.1:9", retries: 0 }).getVault("vault_a")),
       await failure(client().getVault("vault_absent"))
@@ -144,14 +144,14 @@ describe("errors", () => {
 })
 
 describe("retries", () => {
-  test("a read is tried again when the service was away or asked for patience", async () => {
+  test("a read is retried after a broken connection and after 503 with Retry-After", async () => {
     const found = new Response(JSON.stringify({ id: "vault_a" }))
     const { seen, send } = scripted("broken", problem(503, "service_unavailable", { "retry-after": "0" }), found)
     expect(await client({ fetch: send }).getVault("vault_a")).toMatchObject({ id: "vault_a" })
     expect(seen.length).toBe(3)
   })
 
-  test("a refusal is not tried again, nor is anything beyond the tries that were allowed", async () => {
+  test("a refused request is not retried, and retries stop at the configured number", async () => {
     const refused = scripted(problem(404, "not_found"))
     await failure(client({ fetch: refused.send }).getVault("vault_a"))
     expect(refused.seen.length).toBe(1)
@@ -160,7 +160,7 @@ describe("retries", () => {
     expect(away.seen.length).toBe(2)
   })
 
-  test("a creation is tried again under one key, so that it is done once", async () => {
+  test("a creation is retried with the same Idempotency-Key, so that it is carried out once", async () => {
     // The first request is carried out and its answer lost.
     let lost = false
     const keys: Array<string | null> = []
@@ -178,7 +178,7 @@ describe("retries", () => {
     expect([keys.length, keys[0], (await client().listWebhooks()).data.length]).toEqual([2, keys[1] ?? "", before + 1])
   })
 
-  test("a patch, a delete or a ping that may have been carried out is the caller's to repeat, one that was held back is not", async () => {
+  test("a PATCH, DELETE or ping that may have been carried out is not retried; one that was rate-limited is", async () => {
     const broken = scripted("broken")
     const custody = client({ fetch: broken.send })
     await failure(custody.updateWebhook("whs_1", {}))

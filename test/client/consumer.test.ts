@@ -54,7 +54,7 @@ for (const [name, options] of [
   ["NodeNext", { module: "NodeNext", moduleResolution: "NodeNext" }],
   ["a bundler", { module: "ESNext", moduleResolution: "bundler" }]
 ] as const) {
-  test(`what consumers write and what docs/client.md and docs/statements.md show compiles strictly for ${name}, library files checked too, with the errors that it should have`, async () => {
+  test(`consumer code and the examples of docs/client.md and docs/statements.md compile strictly for ${name}, with library checks, and fail where they should`, async () => {
     const compilerOptions = {
       ...options,
       target: "ES2022",
@@ -74,7 +74,7 @@ for (const [name, options] of [
   }, 60_000)
 }
 
-test("depends on nothing: what is installed has no import but node's", () => {
+test("the package has no dependencies: it imports only Node.js modules", () => {
   const files = fs.readdirSync(path.join(installed, "dist/client"))
   expect(files.length).toBeGreaterThan(10)
   for (const file of files) {
@@ -85,7 +85,7 @@ test("depends on nothing: what is installed has no import but node's", () => {
 })
 
 test.skipIf(Bun.which("node") === null)(
-  "runs in Node against the service",
+  "the package runs in Node.js against the service",
   async () => {
     const { code, errors, out } = await run(["node", "out/consumer.js"], folder, { BASE_URL: app.main?.baseUrl ?? "", API_KEY: key })
     expect([code, errors]).toEqual([0, ""])

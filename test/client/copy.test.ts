@@ -101,7 +101,7 @@ const recordOf = ({ amount, index, next, number, vaultId, what }: Change): Recor
   return undefined
 }
 
-test("C-1: a copy that is made while others write has what the lists have at its place, and keeps it by the events that follow", async () => {
+test("C-1: a copy made during writes equals the lists at its cursor, and later events keep it up to date", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(change, { minLength: 1, maxLength: 6 }), { minLength: 4, maxLength: 12 }), async (batches) => {
       const custody = createClient(options())

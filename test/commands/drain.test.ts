@@ -48,9 +48,9 @@ const waiting = async (wanted: number) => {
   throw new Error("the requests did not reach the database")
 }
 
-describe("stopping", () => {
+describe("graceful shutdown", () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    test(`${signal}: requests in flight are answered 200, new connections are refused, idle ones closed, exit code 0`, async () => {
+    test(`${signal}: requests in flight get 200, new connections are refused, idle ones are closed, and the exit code is 0`, async () => {
       const process = await app.start(["api"])
       const { hostname, port } = new URL(process.baseUrl)
       // A connection that had its answer and is kept open for the next request.
@@ -101,7 +101,7 @@ describe("stopping", () => {
     })
   }
 
-  test("when each key was last used is written before the end", async () => {
+  test("the last use of each key is written before the process exits", async () => {
     const process = await app.start(["api"])
     const before = Date.now() - 1_000
     await read(process)

@@ -17,8 +17,8 @@ const occupied = (): Promise<{ readonly port: string; readonly free: () => void 
     })
   })
 
-describe("exit code 2: the command line does not say what is needed", () => {
-  test("an unknown command, option or role, a missing argument", async () => {
+describe("exit code 2: wrong usage", () => {
+  test("an unknown command, option or role, or a missing argument", async () => {
     const lines = [
       ["nonsense"],
       ["start", "--nonsense"],
@@ -34,7 +34,7 @@ describe("exit code 2: the command line does not say what is needed", () => {
     expect(ends[2]?.stderr).toContain("“butler” is not a role; the roles are api, worker, dispatcher")
   })
 
-  test("--help is exit code 0 and names every command", async () => {
+  test("--help exits with code 0 and names every command", async () => {
     const help = await run(["--help"])
     expect(help.code).toBe(0)
     for (const name of ["start", "migrate", "load", "keys"]) expect(help.stdout).toContain(name)
@@ -42,7 +42,7 @@ describe("exit code 2: the command line does not say what is needed", () => {
 })
 
 describe("exit code 3: a setting is missing or invalid", () => {
-  test("one line per setting: its name, what was read, what is expected; secrets are not echoed", async () => {
+  test("each invalid setting is one line with its name, its value and what is expected; secrets are not echoed", async () => {
     const { code, stderr, stdout } = await run(["start"], {
       PORT: "eighty",
       RATE_LIMIT: "fast",
@@ -68,7 +68,7 @@ describe("exit code 3: a setting is missing or invalid", () => {
     )
   })
 
-  test("settings that belong together: a certificate without its key, a database without MASTER_KEY", async () => {
+  test("settings that require each other are checked: a certificate without its key, a database without MASTER_KEY", async () => {
     const [tls, master, token] = await Promise.all([
       run(["start"], { TLS_CERT_FILE: "/etc/ssl/cert.pem" }),
       run(["start"], { MASTER_KEY: "" }),
@@ -84,8 +84,8 @@ describe("exit code 3: a setting is missing or invalid", () => {
   })
 })
 
-describe("exit code 5: something that the command needs is away or its port is taken", () => {
-  test("a port in use is named with its setting", async () => {
+describe("exit code 5: a dependency is unavailable, or a port is in use", () => {
+  test("a port in use is reported with its setting", async () => {
     const { free, port } = await occupied()
     try {
       for (const setting of ["PORT", "PLATFORM_PORT"]) {
@@ -100,7 +100,7 @@ describe("exit code 5: something that the command needs is away or its port is t
     }
   })
 
-  test.skipIf(process.platform !== "linux")("a port that is taken at another address of this machine is free", async () => {
+  test.skipIf(process.platform !== "linux")("a port in use on another address of the machine is free", async () => {
     const { free, port } = await occupied()
     try {
       const started = await app.start(["api"], { HOST: "127.0.0.2", PORT: port })
@@ -111,7 +111,7 @@ describe("exit code 5: something that the command needs is away or its port is t
     }
   })
 
-  test("Postgres that cannot be reached is said in words, without the password", async () => {
+  test("an unreachable Postgres is reported in plain words, without the password", async () => {
     const { free, port } = await occupied()
     free()
     for (const command of [["migrate"], ["keys", "list"], ["start", "--roles", "api"]]) {
@@ -123,7 +123,7 @@ describe("exit code 5: something that the command needs is away or its port is t
     }
   })
 
-  test("start --no-migrate on a database without the schema says which steps are missing", async () => {
+  test("start --no-migrate on a database without the schema lists the missing migrations", async () => {
     const url = new URL(await freshDatabase())
     url.pathname = "/postgres"
     const { code, stderr } = await run(["start", "--roles", "api", "--no-migrate"], { DATABASE_URL: url.toString() })
@@ -134,7 +134,7 @@ describe("exit code 5: something that the command needs is away or its port is t
 })
 
 describe("custody migrate", () => {
-  test("applies what is missing, once, and says what; a second time and two at once are harmless", async () => {
+  test("applies missing migrations once and lists them; a second run and two runs at once are harmless", async () => {
     const { postgres } = await servers()
     const name = `migrated_${process.pid}_${Date.now()}`
     await app.sql(`CREATE DATABASE ${name}`)

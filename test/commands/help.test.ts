@@ -25,7 +25,7 @@ const commands = (text: string): ReadonlyArray<string> =>
 const broken = { PORT: "eighty", MASTER_KEY: "short" }
 
 describe("help", () => {
-  test("of the program names every command with what it does, and every exit code, as does the program without a command", async () => {
+  test("of the program names every command with its purpose and every exit code, and is printed without a command, too", async () => {
     const [asked, bare] = await Promise.all([cli(["--help"], broken), cli([], broken)])
     expect([asked.code, asked.stderr, bare.code, bare.stdout]).toEqual([0, "", 0, asked.stdout])
     for (const name of ["start", "migrate", "load", "keys create", "keys list", "keys update", "keys revoke", "demo", "doctor"]) {
@@ -34,7 +34,7 @@ describe("help", () => {
     for (const [code, meaning] of Object.entries(exitCodes)) expect(asked.stdout).toMatch(new RegExp(`\\n {2}${code} +${meaning}\\n`))
   })
 
-  test("of every command says how it is used and what each of its options means, in lines that fit the terminal", async () => {
+  test("of every command explains its usage and each option, in lines that fit the terminal", async () => {
     const shown = program(
       "",
       [start, migrate, load, keys, secrets, users, statements, demo, listen, verify, doctor].map(({ descriptor }) => descriptor)
@@ -58,13 +58,13 @@ describe("help", () => {
     expect(commands(asked.stdout)).toEqual(["keys create", "keys list", "keys revoke", "keys update"])
   })
 
-  test("--version is the version of the package", async () => {
+  test("--version prints the package's version", async () => {
     expect((await cli(["--version"], broken)).stdout.trim()).toMatch(/^\d+\.\d+\.\d+$/)
   })
 })
 
 describe("shell completions", () => {
-  test("of bash complete commands and options", async () => {
+  test("complete commands and options in bash", async () => {
     const { code, stdout } = await cli(["--completions", "bash"], broken)
     expect(code).toBe(0)
     const file = files.write("custody.bash", stdout)
@@ -78,7 +78,7 @@ describe("shell completions", () => {
     expect(await complete("custody", "load", "--no")).toEqual(["--no-events"])
   })
 
-  test("there are some for zsh and fish, too", async () => {
+  test("exist for zsh and fish, too", async () => {
     const [zsh, fish] = await Promise.all([cli(["--completions", "zsh"], broken), cli(["--completions", "fish"], broken)])
     expect([zsh.code, fish.code]).toEqual([0, 0])
     expect(zsh.stdout).toContain("#compdef custody")

@@ -84,7 +84,7 @@ const listen = async (args: ReadonlyArray<string>, url = base(), env: { readonly
   return { seen, end, whole }
 }
 
-test("C-1: listen prints a line per event and posts it as a delivery, which the Standard Webhooks library verifies; Ctrl-C is exit code 0", async () => {
+test("C-1: listen prints one line per event and posts it as a delivery that the Standard Webhooks library verifies; Ctrl-C exits with code 0", async () => {
   const { end, seen } = await listen(["--forward-to", at("hook"), "--key", key], base(), {})
   const hashes = await record("vault_a", "vault_b", "vault_a")
   await until("the posts", () => to("hook").length === 3 && seen.out.includes("#3"), 10)
@@ -110,7 +110,7 @@ test("C-1: listen prints a line per event and posts it as a delivery, which the 
   expect(seen.errors).toBe("")
 })
 
-test("C-1: a forward that fails is shown and not repeated, and the next events follow", async () => {
+test("C-1: a failed forward is shown and not retried, and the next events follow", async () => {
   const secret = `whsec_${Buffer.alloc(24, 7).toString("base64")}`
   const { end, seen } = await listen(["--forward-to", at("broken"), "--secret", secret, "--vault", "vault_b"])
   await record("vault_a", "vault_b", "vault_b")
@@ -126,7 +126,7 @@ test("C-1: a forward that fails is shown and not repeated, and the next events f
   expect(await closed.end()).toBe(0)
 })
 
-test("C-1: --json prints an object per event on standard output and all else on standard error; --from oldest and a cursor", async () => {
+test("C-1: --json prints one object per event to standard output and everything else to standard error; --from takes oldest or a cursor", async () => {
   const { end, seen } = await listen(["--json", "--from", "oldest", "--kind", "transaction.confirmed"])
   await until("the events", () => seen.out.split("\n").length > counter, 10)
   expect(await end()).toBe(0)
@@ -155,7 +155,7 @@ const freePort = (): Promise<number> =>
     })
   })
 
-test("C-1: listen survives restarts of the service, orderly and not, without losing or repeating an event", async () => {
+test("C-1: listen survives graceful and abrupt restarts of the service without losing or repeating an event", async () => {
   const port = String(await freePort())
   const start = () => app.start(["api"], { PORT: port })
   let service: Process = await start()
@@ -176,7 +176,7 @@ test("C-1: listen survives restarts of the service, orderly and not, without los
   expect(await end()).toBe(0)
 })
 
-test("C-1: a key that is wrong or revoked, an unknown kind, a bad cursor, a public address: a message and an exit code", async () => {
+test("C-1: an invalid or revoked key, an unknown kind, a bad cursor and a public address each give a message and an exit code", async () => {
   const run = (args: ReadonlyArray<string>, env: { readonly [name: string]: string } = { CUSTODY_KEY: key }) =>
     cli(["listen", "--api", base(), ...args], env)
   for (const [args, code, message] of [

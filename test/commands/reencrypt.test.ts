@@ -69,7 +69,7 @@ const signs = async (id: string, secret: string): Promise<boolean> => {
   }
 }
 
-test("moves every sealed value while the service runs, goes on after a kill -9 in the middle, and then the previous key can go", async () => {
+test("every sealed value is re-encrypted while the service runs and after a kill -9 halfway, and the previous key can then be removed", async () => {
   const idempotencyKey = randomUUID()
   const createOnce = () =>
     app.request("POST", "/v1/webhooks", {
@@ -152,7 +152,7 @@ test("moves every sealed value while the service runs, goes on after a kill -9 i
   expect([kept.status, kept.text]).toEqual([201, first.text])
 }, 120_000)
 
-test("a value that neither key opens is left as it is and told, with exit code 1", async () => {
+test("a value that neither key opens is left unchanged and reported, with exit code 1", async () => {
   const { id } = await create(app, keys.owner, { status: "DISABLED" })
   const foreign = sealing(randomBytes(32), undefined).seal("webhook-secret", Buffer.from("lost"), id)
   await app.sql("UPDATE webhook_secrets SET ciphertext = $2 WHERE webhook_id = $1", [id, foreign])
@@ -163,7 +163,7 @@ test("a value that neither key opens is left as it is and told, with exit code 1
   expect(await app.sql("SELECT ciphertext FROM webhook_secrets WHERE webhook_id = $1", [id])).toEqual([{ ciphertext: foreign }])
 }, 60_000)
 
-test("knows every column that holds bytes: sealed ones are moved, the others are hashes, public keys and fingerprints", async () => {
+test("every binary column is known: sealed ones are re-encrypted, the others are hashes, public keys and fingerprints", async () => {
   const rows = await app.sql(`
     SELECT c.table_name || '.' || c.column_name AS name FROM information_schema.columns c
     JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name

@@ -37,7 +37,7 @@ const names = [
 ]
 
 describe("Decision D-11: the client address", () => {
-  test("without TRUSTED_PROXIES no header decides who is calling", async () => {
+  test("without TRUSTED_PROXIES no header determines the client address", async () => {
     const outside = await keyFor("203.0.113.0/24")
     const inside = await keyFor("127.0.0.1")
     for (const name of names) {
@@ -47,7 +47,7 @@ describe("Decision D-11: the client address", () => {
     }
   })
 
-  test("a proxy nearby that not in TRUSTED_PROXIES is told in the log, once", async () => {
+  test("a private address outside TRUSTED_PROXIES that sends X-Forwarded-For is logged once", async () => {
     const key = await keyFor()
     const told = ({ output }: Process) =>
       output()
@@ -62,7 +62,7 @@ describe("Decision D-11: the client address", () => {
     expect([told(nobody), told(trusting)]).toEqual([1, 0])
   })
 
-  test("from a trusted proxy X-Forwarded-For decides and no other header does", async () => {
+  test("from a trusted proxy X-Forwarded-For determines the client address, and no other header does", async () => {
     const key = await keyFor("203.0.113.0/24")
     expect(await ask(behind.baseUrl, key)).toBe(403)
     for (const name of names) {
@@ -71,7 +71,7 @@ describe("Decision D-11: the client address", () => {
     }
   })
 
-  test("X-Forwarded-For is read from the right: what a caller wrote to the left of its own address is ignored", async () => {
+  test("X-Forwarded-For is read from the right: entries to the left of the client's own address are ignored", async () => {
     const key = await keyFor("203.0.113.0/24")
     for (const [lines, status] of [
       [["X-Forwarded-For: 203.0.113.7, 198.51.100.1"], 403],
@@ -90,7 +90,7 @@ describe("Decision D-11: the client address", () => {
     }
   })
 
-  test("ranges of both families, from /0 to a single address", async () => {
+  test("IP allowlists take IPv4 and IPv6 ranges, from /0 to a single address", async () => {
     for (const [range, caller, status] of [
       ["2001:db8::/32", "2001:db8:0:1::7", 200],
       ["2001:db8::/32", "2001:db9::7", 403],
@@ -112,7 +112,7 @@ describe("Decision D-11: the client address", () => {
     }
   })
 
-  test("the refusal names the caller's own address in its own family", async () => {
+  test("a refusal names the client's address in its own family", async () => {
     const key = await keyFor("192.0.2.1")
     for (const [caller, shown] of [
       ["203.0.113.7", "203.0.113.7"],
@@ -124,7 +124,7 @@ describe("Decision D-11: the client address", () => {
     }
   })
 
-  test.skipIf(!hasIpv6)("a listener of both families sees an IPv4 caller as IPv4 and an IPv6 caller as IPv6", async () => {
+  test.skipIf(!hasIpv6)("a dual-stack listener sees an IPv4 client as IPv4 and an IPv6 client as IPv6", async () => {
     const both = await app.start(["api"], { HOST: "::" })
     const port = both.baseUrl.split(":").at(-1)
     const [v4, v6] = [await keyFor("127.0.0.1"), await keyFor("::1")]

@@ -49,14 +49,14 @@ const seen = async (key: string) => (await app.walk("/v1/vaults", key)).map(({ i
 const in_ = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString()
 
 describe("Authentication 1: the credential is a bearer token in the Authorization header on every request", () => {
-  test("a request with a key succeeds; the scheme's letter case does not matter", async () => {
+  test("a request with a key succeeds, and the scheme is case-insensitive", async () => {
     const { secret } = await app.key("user_a")
     for (const scheme of ["Bearer", "bearer", "BEARER", "Bearer   "]) {
       expect([scheme, await ask("/v1/vaults", undefined, { authorization: `${scheme} ${secret}` })]).toEqual([scheme, 200])
     }
   })
 
-  test("without one it is 401 with WWW-Authenticate: Bearer, whatever other header or parameter carries the key", async () => {
+  test("a request without one gets 401 with WWW-Authenticate: Bearer, whatever other header or parameter carries the key", async () => {
     const { secret } = await app.key("user_a")
     for (const headers of [
       {},
@@ -75,7 +75,7 @@ describe("Authentication 1: the credential is a bearer token in the Authorizatio
     expect(await ask(`/v1/vaults?api_key=${secret}`)).toBe("401 missing_credentials")
   })
 
-  test("a token that is no key of ours is 401 invalid_api_key, with one answer for every reason", async () => {
+  test("an unknown or malformed token gets 401 invalid_api_key, with the same response for every reason", async () => {
     const { secret } = await app.key("user_a")
     const typo = secret.replace(/.$/, (last) => (last === "0" ? "1" : "0"))
     const { secret: deleted, key } = await app.key("user_a")
@@ -103,7 +103,7 @@ describe("Authentication 1: the credential is a bearer token in the Authorizatio
 })
 
 describe("Authentication 2: keys belong to a user with the Developer role on the relevant vaults", () => {
-  test("a key cannot name a vault on which its user has no Developer role, nor belong to nobody", async () => {
+  test("a key cannot name a vault on which its user lacks the Developer role, and every key has a user", async () => {
     const refused = async (...args: ReadonlyArray<string>) => {
       const { code, stderr, stdout } = await cli(["keys", "create", "--scopes", "vault:read", ...args], app.env)
       // Somebody who is not there is no wrong usage.
@@ -127,7 +127,7 @@ describe("Authentication 2: keys belong to a user with the Developer role on the
     ])
   })
 
-  test("no path of the API creates a key", async () => {
+  test("no operation of the API creates a key", async () => {
     const { secret } = await app.key("user_owner")
     for (const path of ["/v1/keys", "/v1/api-keys", "/v1/api_keys", "/keys"]) {
       expect(outcome(await app.request("POST", path, { key: secret, body: { scopes: ["vault:read"] } }))).toBe("404 not_found")
@@ -136,7 +136,7 @@ describe("Authentication 2: keys belong to a user with the Developer role on the
 })
 
 describe("Authentication 3: what is chosen at creation", () => {
-  test("scopes, vaults, addresses, expiry and label are chosen and shown as JSON", async () => {
+  test("scopes, vaults, addresses, expiry and label are chosen and printed as JSON", async () => {
     const made = await create(
       ...["--user", "user_a", "--scopes", "webhook:read,vault:read", "--vaults", "vault_a,vault_b", "--label", "Böhm & Söhne"],
       ...["--ips", "203.0.113.77/24,2001:db8::1", "--expires", "2030-01-31T12:00:00+01:00"]
@@ -154,7 +154,7 @@ describe("Authentication 3: what is chosen at creation", () => {
     })
   })
 
-  test("a key expires after 365 days unless chosen otherwise: a duration, a time, or never", async () => {
+  test("a key expires after 365 days unless a duration, a time or never is chosen", async () => {
     const base = ["--user", "user_a", "--scopes", "vault:read", "--all-vaults"]
     const days = ({ createdAt, expiresAt }: { createdAt: string; expiresAt: string }) =>
       (Date.parse(expiresAt) - Date.parse(createdAt)) / 86_400_000
@@ -171,7 +171,7 @@ describe("Authentication 3: what is chosen at creation", () => {
     expect([usual.vaultIds, usual.ipAllowlist, usual.label]).toEqual([null, [], ""])
   })
 
-  test("each scope opens its own paths and no other (Decision D-5)", async () => {
+  test("each scope permits its own paths and no others (Decision D-5)", async () => {
     const reader = await app.key("user_a", { scopes: ["vault:read"] })
     const webhooks = await app.key("user_a", { scopes: ["webhook:read", "webhook:manage"] })
     for (const list of ["/v1/vaults", "/v1/assets", "/v1/networks"]) {
@@ -186,7 +186,7 @@ describe("Authentication 3: what is chosen at creation", () => {
 })
 
 describe("Authentication 4: the secret is shown once and only a hash is kept", () => {
-  test("list, update and revoke do not show it, and neither it nor its random part is anywhere in the database", async () => {
+  test("list, update and revoke do not show it, and the database contains neither the secret nor its random part", async () => {
     const made = await create("--user", "user_a", "--scopes", "vault:read", "--all-vaults", "--label", "kept as a hash")
     expect(await ask("/v1/vaults", made.secret)).toBe(200)
     const shown = [
@@ -213,7 +213,7 @@ describe("Authentication 4: the secret is shown once and only a hash is kept", (
 })
 
 describe("Authentication 5: a request made with an expired key is rejected with 401", () => {
-  test("from the moment of expiry on", async () => {
+  test("a key is rejected from the moment that it expires", async () => {
     const { secret } = await app.key("user_a", { expiresAt: in_(-1) })
     const answer = await app.get("/v1/vaults", secret)
     expect(outcome(answer)).toBe("401 expired_api_key")
@@ -224,7 +224,7 @@ describe("Authentication 5: a request made with an expired key is rejected with 
     expect(await ask("/v1/vaults", short.secret)).toBe("401 expired_api_key")
   })
 
-  test("expired and revoked are told only to who has the secret: the answer to another secret is invalid_api_key", async () => {
+  test("only the holder of the secret learns that a key is expired or revoked; any other secret gets invalid_api_key", async () => {
     const { secret } = await app.key("user_a", { expiresAt: in_(-1) })
     const other = (await app.key("user_a")).secret
     await app.sql("DELETE FROM api_keys WHERE secret_hash = $1", [createHash("sha256").update(other).digest()])
@@ -234,7 +234,7 @@ describe("Authentication 5: a request made with an expired key is rejected with 
 })
 
 describe("Authentication 6: the IP allowlist is enforced on every request", () => {
-  test("a request from an address outside it is 403 ip_not_allowed and names the caller's own address", async () => {
+  test("a request from an address outside it gets 403 ip_not_allowed, which names the client's address", async () => {
     const { secret } = await app.key("user_a", { ipAllowlist: ["203.0.113.0/24"] })
     for (const path of ["/v1/vaults", "/v1/vaults/vault_a", "/v1/vaults/vault_foreign", "/v1/networks", "/v1/nothing"]) {
       const answer = await app.get(path, secret)
@@ -255,7 +255,7 @@ describe("Authentication 6: the IP allowlist is enforced on every request", () =
 })
 
 describe("Authentication 7: revocation takes effect immediately", () => {
-  test("no request that begins after the revocation was answered succeeds, in any process, under load", async () => {
+  test("under load, no request that begins after the revocation was acknowledged succeeds in any process", async () => {
     const second = await app.start(["api"])
     for (let round = 0; round < 12; round++) {
       const { key, secret } = await app.key("user_a")
@@ -287,7 +287,7 @@ describe("Authentication 7: revocation takes effect immediately", () => {
     }
   })
 
-  test("a revoked key is 401 revoked_api_key, for good, and cannot be edited back to life", async () => {
+  test("a revoked key gets 401 revoked_api_key permanently, and no edit restores it", async () => {
     const { key, secret } = await app.key("user_a")
     const revoked = await keys("revoke", key.id)
     expect([revoked.revokedReason, typeof revoked.revokedAt]).toEqual(["revoked", "string"])
@@ -299,7 +299,7 @@ describe("Authentication 7: revocation takes effect immediately", () => {
 })
 
 describe("Authentication 8: secrets cannot be changed", () => {
-  test("an edited key keeps its secret; there is no command to set or renew one", async () => {
+  test("editing a key keeps its secret, and no command sets or renews one", async () => {
     const { key, secret } = await app.key("user_a")
     await edit(key.id, { label: "edited", scopes: ["vault:read"] })
     expect(await ask("/v1/vaults", secret)).toBe(200)
@@ -316,7 +316,7 @@ describe("Authentication 8: secrets cannot be changed", () => {
 })
 
 describe("Authentication 9: scopes, vault allowlist and IP allowlist can be edited in place", () => {
-  test("each edit holds for the next request of the running service and leaves the rest as it was", async () => {
+  test("each edit applies to the next request of the running service and leaves the other fields unchanged", async () => {
     const { key, secret } = await app.key("user_a")
     expect(await seen(secret)).toEqual(vaults)
 
@@ -374,7 +374,7 @@ describe("Authentication 9: scopes, vault allowlist and IP allowlist can be edit
     expect(await seen(secret)).toEqual(vaults)
   })
 
-  test("what cannot be is refused with exit code 2 and a sentence, and nothing is edited", async () => {
+  test("an invalid edit exits with code 2 and a message, and changes nothing", async () => {
     const { key, secret } = await app.key("user_b")
     const refused = async (sentence: string, ...args: ReadonlyArray<string>) => {
       const { code, stderr } = await cli(["keys", "update", key.id, ...args], app.env)
@@ -405,7 +405,7 @@ describe("Authentication 9: scopes, vault allowlist and IP allowlist can be edit
 })
 
 describe("Authentication 10: a key inherits its user's live roles", () => {
-  test("a role that is lost withdraws the vault from the key, at once; one that is gained adds it", async () => {
+  test("losing the role on a vault withdraws it from the key at once, and gaining the role adds it", async () => {
     await app.feed([user("user_live", "org_a", ["vault_a", "vault_b"])])
     const all = await app.key("user_live")
     const listed = await app.key("user_live", { vaultIds: ["vault_a", "vault_b"] })
@@ -423,12 +423,12 @@ describe("Authentication 10: a key inherits its user's live roles", () => {
     expect(await ask("/v1/networks", all.secret)).toBe(200)
   })
 
-  test("the organization role owner gives no vault without the Developer role", async () => {
+  test("the organization role owner grants no vault without the Developer role", async () => {
     await app.feed([user("user_chair", "org_a", [], { organizationRole: "owner" })])
     expect(await seen((await app.key("user_chair")).secret)).toEqual([])
   })
 
-  test("a deactivated user's keys are revoked, and stay so when the user is active again", async () => {
+  test("a deactivated user's keys are revoked, and stay revoked when the user is reactivated", async () => {
     await app.feed([user("user_leaver", "org_a", ["vault_a"])])
     const first = await app.key("user_leaver")
     const second = await app.key("user_leaver", { scopes: ["vault:read"] })
@@ -447,8 +447,8 @@ describe("Authentication 10: a key inherits its user's live roles", () => {
   })
 })
 
-describe("Authentication 10: deactivated and active again in one batch", () => {
-  test("revokes the keys as two batches do", async () => {
+describe("Authentication 10: deactivation and reactivation in one batch", () => {
+  test("revoke the keys as in two batches", async () => {
     await app.feed([user("user_brief", "org_a", ["vault_a"])])
     const { secret } = await app.key("user_brief")
     expect(await ask("/v1/vaults", secret)).toBe(200)
@@ -459,7 +459,7 @@ describe("Authentication 10: deactivated and active again in one batch", () => {
 })
 
 describe("Authentication 11: a vault outside the intersection returns 404, never 403", () => {
-  test("scope, role and allowlist have to agree; what they do not is the same 404 as a vault that does not exist", async () => {
+  test("scope, role and allowlist must all agree; otherwise the response is the same 404 as for a nonexistent vault", async () => {
     const { secret } = await app.key("user_a", { vaultIds: ["vault_a"] })
     const unscoped = (await app.key("user_a", { scopes: ["webhook:read"] })).secret
     const roleless = (await app.key("user_b")).secret

@@ -14,7 +14,7 @@ beforeAll(async () => {
   ])
 })
 
-test("C-7: a key sees what it is, whose it is, from where it asks and how many vaults it sees", async () => {
+test("C-7: a key can read its own properties, its owner, its client address and the number of vaults that it sees", async () => {
   const { key, secret } = await app.key("user_a", {
     label: "import",
     scopes: ["vault:read"],
@@ -44,7 +44,7 @@ test("C-7: a key sees what it is, whose it is, from where it asks and how many v
   expect(Object.keys(json)).toEqual(["key", "user", "organizationId", "ownerLevel", "clientAddress", "vaults"])
 })
 
-test("C-7: a hidden vault and an unknown one are the same bytes, and the answer does not repeat the id", async () => {
+test("C-7: a hidden vault and an unknown one get the same bytes, and the response does not repeat the id", async () => {
   const { secret } = await app.key("user_a", { scopes: ["webhook:read"] })
   const text = async (id: string) => (await app.get(`/v1/credential?vaultId=${id}`, secret)).text
   expect(new Set(await Promise.all(["vault_hidden", "vault_absent", "nonsense", "", "%00", "x".repeat(500)].map(text))).size).toBe(1)

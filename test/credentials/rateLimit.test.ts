@@ -14,7 +14,7 @@ const from = (address: string) => ({ "x-forwarded-for": address })
 const bad = (address: string, key = `cds_${"0".repeat(49)}`) => app.get("/v1/networks", key, from(address))
 
 describe("Decision D-12: rate limit", () => {
-  test("RateLimit-Policy and RateLimit are on every authenticated answer, success or not, and count down", async () => {
+  test("every authenticated response, successful or not, carries RateLimit-Policy and RateLimit, which count down", async () => {
     const key = await fresh()
     const paths = ["/v1/networks", "/v1/vaults/vault_none", "/v1/nothing", "/v1/vaults?limit=0"]
     for (const [index, path] of paths.entries()) {
@@ -24,14 +24,14 @@ describe("Decision D-12: rate limit", () => {
     }
   })
 
-  test("who is not authenticated, and who reads a document without a key, gets none", async () => {
+  test("unauthenticated requests and public documents carry no rate-limit headers", async () => {
     for (const path of ["/v1/networks", "/v1/openapi.json"]) {
       const { headers } = await app.get(path)
       expect([headers.get("ratelimit-policy"), headers.get("ratelimit")]).toEqual([null, null])
     }
   })
 
-  test("past the burst it is 429 rate_limited with Retry-After, and after that time requests succeed again", async () => {
+  test("a request past the burst gets 429 rate_limited with Retry-After, and requests succeed after that time", async () => {
     const key = await fresh()
     const quick = await app.start(["api"], { RATE_LIMIT: "1/3s burst 6" })
     const ask = () => fetch(`${quick.baseUrl}/v1/networks`, { headers: { authorization: `Bearer ${key}` } })
@@ -54,14 +54,14 @@ describe("Decision D-12: rate limit", () => {
     expect((await ask()).status).toBe(200)
   })
 
-  test("the limit is per key: one key that is used up leaves another alone", async () => {
+  test("the limit is per key: an exhausted key does not affect another", async () => {
     const [one, other] = [await fresh(), await fresh()]
     await Promise.all(Array.from({ length: 8 }, () => app.get("/v1/networks", one)))
     expect((await app.get("/v1/networks", one)).status).toBe(429)
     expect((await app.get("/v1/networks", other)).status).toBe(200)
   })
 
-  test("RATE_LIMIT=off sends no headers and refuses nothing", async () => {
+  test("RATE_LIMIT=off sends no headers and limits nothing", async () => {
     const off = await app.start(["api"], { RATE_LIMIT: "off" })
     const key = await fresh()
     const answers = await Promise.all(
@@ -71,7 +71,7 @@ describe("Decision D-12: rate limit", () => {
       expect([status, headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([200, null, null])
   })
 
-  test("the default is 50 a second with a burst of 100", async () => {
+  test("the default is 50 requests a second with a burst of 100", async () => {
     const usual: Process = await app.start(["api"], { RATE_LIMIT: "" })
     const answer = await fetch(`${usual.baseUrl}/v1/networks`, { headers: { authorization: `Bearer ${await fresh()}` } })
     expect(answer.headers.get("ratelimit-policy")).toBe('"key";q=100;w=2')
@@ -80,7 +80,7 @@ describe("Decision D-12: rate limit", () => {
 })
 
 describe("Decision D-10: 30 failed authentications in an hour from one address", () => {
-  test("are 401 each, and the next request is 429 too_many_failed_auth for 15 minutes, also with a valid key", async () => {
+  test("get 401 each, and the next request gets 429 too_many_failed_auth for 15 minutes, even with a valid key", async () => {
     const key = await fresh()
     for (let count = 1; count <= 30; count++) {
       const answer = await bad("198.51.100.1")
@@ -98,7 +98,7 @@ describe("Decision D-10: 30 failed authentications in an hour from one address",
     expect((await app.get("/v1/networks", key, from("198.51.100.2"))).status).toBe(200)
   })
 
-  test("are counted for secrets of the right form that nobody has, too, and not for requests without a key", async () => {
+  test("include well-formed secrets that match no key, and exclude requests without a key", async () => {
     const unknown = (await app.key("user_a")).secret
     await app.sql("DELETE FROM api_keys")
     for (let count = 0; count < 30; count++) await bad("198.51.100.3", unknown)
@@ -108,7 +108,7 @@ describe("Decision D-10: 30 failed authentications in an hour from one address",
     }
   })
 
-  test("are counted for keys that expired, that were revoked, and that are not allowed from the address, too", async () => {
+  test("include expired keys, revoked keys and keys used from a disallowed address", async () => {
     const expired = (await app.key("user_a", { expiresAt: "2020-01-01T00:00:00Z" })).secret
     const elsewhere = (await app.key("user_a", { ipAllowlist: ["192.0.2.0/24"] })).secret
     const revoked = await app.key("user_a")
@@ -125,7 +125,7 @@ describe("Decision D-10: 30 failed authentications in an hour from one address",
     }
   })
 
-  test("are counted together for clients of whom a trusted proxy says no address", async () => {
+  test("are counted together for clients whose address a trusted proxy does not report", async () => {
     const key = await fresh()
     const hops = ["unknown", "_hidden", "not an address"]
     for (let count = 1; count <= 30; count++) {
@@ -135,7 +135,7 @@ describe("Decision D-10: 30 failed authentications in an hour from one address",
     expect((await app.get("/v1/networks", key, from("198.51.100.8"))).status).toBe(200)
   })
 
-  test("an IPv6 caller is its /64, a header that is not believed counts for the socket's address", async () => {
+  test("are counted for an IPv6 client's /64, and for the socket's address where a header is not trusted", async () => {
     for (let count = 0; count < 30; count++) await bad(`2001:db8:0:1::${count + 1}`)
     expect((await bad("2001:db8:0:1:ffff::1")).status).toBe(429)
     expect((await bad("2001:db8:0:2::1")).status).toBe(401)

@@ -8,7 +8,7 @@ const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const fresh = () => Redacted.value(Secret.make())
 
 describe("Decision D-10: the secret of a key", () => {
-  test("is cds_ and 49 base62 characters, so that scanners find it", () => {
+  test("is cds_ and 49 base62 characters, so that secret scanners find it", () => {
     for (let count = 0; count < 200; count++) {
       const secret = fresh()
       expect(secret).toMatch(/^cds_[0-9A-Za-z]{49}$/)
@@ -16,13 +16,13 @@ describe("Decision D-10: the secret of a key", () => {
     }
   })
 
-  test("differs every time and prints as hidden", () => {
+  test("is different every time and is redacted when printed", () => {
     expect(new Set(Array.from({ length: 1_000 }, fresh)).size).toBe(1_000)
     const made = Secret.make()
     for (const shown of [String(made), JSON.stringify(made), Bun.inspect(made)]) expect(shown).not.toContain(Redacted.value(made))
   })
 
-  test("a wrong character anywhere is caught by the checksum, before the database", () => {
+  test("fails its checksum if any character is wrong, before the database is queried", () => {
     fc.assert(
       fc.property(fc.integer({ min: 4, max: 52 }), fc.integer({ min: 1, max: 61 }), (at, shift) => {
         const secret = fresh()
@@ -33,7 +33,7 @@ describe("Decision D-10: the secret of a key", () => {
     )
   })
 
-  test("two neighbouring characters that changed places are caught", () => {
+  test("fails its checksum if two adjacent characters are swapped", () => {
     fc.assert(
       fc.property(fc.integer({ min: 4, max: 51 }), (at) => {
         const secret = fresh()
@@ -45,7 +45,7 @@ describe("Decision D-10: the secret of a key", () => {
     )
   })
 
-  test("text of another form is no secret", () => {
+  test("has no other form", () => {
     const secret = fresh()
     for (const bad of [
       "",
@@ -62,7 +62,7 @@ describe("Decision D-10: the secret of a key", () => {
     fc.assert(fc.property(fc.string(), (text) => expect(Secret.isWellFormed(text)).toBe(false)))
   })
 
-  test("what is kept of it is its SHA-256", () => {
+  test("is stored as its SHA-256", () => {
     const secret = fresh()
     expect(Secret.hash(secret).toString("hex")).toBe(createHash("sha256").update(secret).digest("hex"))
   })

@@ -8,7 +8,7 @@ const bytes = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array
 const key = randomBytes(32)
 const { isCurrent, open, seal } = sealing(key, undefined)
 
-describe("Decision D-25: what is sealed under the master key", () => {
+describe("Decision D-25: a value sealed under the master key", () => {
   test("opens to the same bytes for the same purpose and context only", () => {
     fc.assert(
       fc.property(
@@ -27,7 +27,7 @@ describe("Decision D-25: what is sealed under the master key", () => {
     )
   })
 
-  test("does not open when any bit of it changed, or bytes are missing or added", () => {
+  test("does not open if any bit is changed, or bytes are missing or added", () => {
     fc.assert(
       fc.property(bytes, fc.nat(), fc.integer({ min: 0, max: 7 }), fc.nat(), (plain, at, bit, cut) => {
         const sealed = seal("cursor", plain, "here")
@@ -41,12 +41,12 @@ describe("Decision D-25: what is sealed under the master key", () => {
     )
   })
 
-  test("is never the same twice", () => {
+  test("is different every time it is sealed", () => {
     const texts = Array.from({ length: 100 }, () => seal("cursor", Buffer.from("same"), "here").toString("hex"))
     expect(new Set(texts).size).toBe(100)
   })
 
-  test("still opens after the master key was rotated, and no longer once the previous key is gone", () => {
+  test("opens after the master key was rotated, until the previous key is removed", () => {
     // Often enough that some pairs of keys share the byte by which keys are told apart.
     for (let count = 0; count < 800; count++) {
       const next = randomBytes(32)

@@ -66,8 +66,8 @@ const whileLocked = async (run: () => Promise<void>) => {
   }
 }
 
-describe("Postgres is away", () => {
-  test("reads are 503 service_unavailable with Retry-After, never 401 or 404; the feed too; and all is well again by itself", async () => {
+describe("Postgres is unreachable", () => {
+  test("reads and the feed get 503 service_unavailable with Retry-After, never 401 or 404, and recover without a restart", async () => {
     await proxy.cut()
     for (const target of targets) expect(await unavailable(target)).toBeLessThan(1_500)
     const fed = await app.records([transaction("vault_a", 1)])
@@ -87,7 +87,7 @@ describe("Postgres is away", () => {
     expect((await app.records([transaction("vault_a", 1)])).json).toMatchObject({ changed: 1, events: 1 })
   })
 
-  test("connections that break under load give 200 or 503 and nothing else", async () => {
+  test("connections that break under load cause 200 or 503 and nothing else", async () => {
     const statuses = new Map<number, number>()
     let running = true
     const load = Array.from({ length: 8 }, async () => {
@@ -113,8 +113,8 @@ describe("Postgres is away", () => {
   })
 })
 
-describe("Postgres is unavailable", () => {
-  test("a read that hangs is 503 within a few seconds, also when many hang, and reads recover at once when it answers again", async () => {
+describe("Postgres is slow or overloaded", () => {
+  test("a hanging read gets 503 within a few seconds, even if many hang, and reads recover as soon as Postgres responds", async () => {
     await app.get("/v1/vaults", key)
     proxy.silence()
     const [hung, took] = await timed(() => Promise.all(Array.from({ length: 30 }, () => app.get("/v1/vaults/vault_a/transactions", key))))
@@ -126,7 +126,7 @@ describe("Postgres is unavailable", () => {
     expect(await recovery()).toBeLessThan(5_000)
   })
 
-  test("who finds every connection taken is 503 within seconds and does not queue behind the others (reliability F8)", async () => {
+  test("if every connection is in use, a request gets 503 within seconds and does not queue behind the others (reliability F8)", async () => {
     await whileLocked(async () => {
       // Ten connections that are held for two seconds each: whoever queued for one would wait for twelve.
       const answers = await Promise.all(Array.from({ length: 60 }, () => timed(() => app.get("/v1/vaults/vault_a/transactions", key))))
@@ -136,7 +136,7 @@ describe("Postgres is unavailable", () => {
     expect(await recovery()).toBeLessThan(5_000)
   })
 
-  test("a statement that waits for a lock is given up after two seconds", async () => {
+  test("a statement that waits for a lock times out after two seconds", async () => {
     await whileLocked(async () => {
       const took = await unavailable("/v1/vaults/vault_a/transactions")
       expect(took).toBeGreaterThan(1_500)
@@ -148,8 +148,8 @@ describe("Postgres is unavailable", () => {
   })
 })
 
-describe("a client that goes away", () => {
-  test("takes nothing with it: requests given up in flight leave connections and later requests alone", async () => {
+describe("a client that disconnects", () => {
+  test("does not affect connections and later requests by requests that it aborts in flight", async () => {
     for (let round = 0; round < 40; round++) {
       const controller = new AbortController()
       const request = fetch(`${app.main?.baseUrl}/v1/vaults/vault_a/transactions?limit=500`, {

@@ -6,7 +6,7 @@ import * as Database from "../../src/database/Database.ts"
 import { isUnavailable } from "../../src/database/unavailable.ts"
 import { freshDatabase } from "../support/servers.ts"
 
-test("a code of Postgres decides, not the words of its message, and a connection lost in a transaction is a failure and no defect", async () => {
+test("Postgres errors are classified by code and not by message, and a connection lost in a transaction is a failure, not a defect", async () => {
   const url = await freshDatabase()
   const verdict = (...statements: ReadonlyArray<string>) =>
     Effect.flatMap(SqlClient.SqlClient, (sql) =>

@@ -37,7 +37,7 @@ afterAll(async () => {
   await receiver.close()
 })
 
-test("a record becomes a signed request at the receiver and a delivered delivery in the API, past any proxy variable (reliability T4)", async () => {
+test("a record becomes a signed request at the receiver and a DELIVERED delivery in the API, whatever proxy variables are set (reliability T4)", async () => {
   const created = await app.request("POST", "/v1/webhooks", {
     key,
     body: { url: receiver.url("/hook"), entityIds: ["entity_a"], eventKinds: ["transaction.confirmed"], notificationEmail: "a@example.com" }
@@ -82,7 +82,7 @@ test("a record becomes a signed request at the receiver and a delivered delivery
   })
 }, 30_000)
 
-test("a delivery carries the headers that the contract names and no other: no trace, no cookie, no authorization (reliability T22)", () => {
+test("a delivery carries the headers of the contract and no others: no trace, no cookie, no authorization (reliability T22)", () => {
   const sent = Object.keys(receiver.to("/hook")[0]?.headers ?? {})
   expect(sent.sort()).toEqual([
     "connection",

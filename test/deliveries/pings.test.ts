@@ -9,7 +9,7 @@ const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
 const IN_FLIGHT = 20
 
-test(`at most ${IN_FLIGHT} pings of an organization are in flight, one more is 429; others ping and get their events meanwhile`, async () => {
+test(`at most ${IN_FLIGHT} pings of an organization are in flight, and one more gets 429; other organizations' pings and events are not delayed`, async () => {
   const key = await settle(app, 2)
   await app.feed(
     [

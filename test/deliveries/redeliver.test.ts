@@ -20,7 +20,7 @@ beforeAll(async () => {
   sent = made.id
 })
 
-test("redeliver is 202 with the new delivery also when nothing can be read after its commit", async () => {
+test("redeliver returns 202 with the new delivery even if nothing can be read after its commit", async () => {
   // With the commit of a redelivery the log goes away: any read of it after that fails.
   await app.sql(`
     CREATE FUNCTION log_goes_away() RETURNS trigger LANGUAGE plpgsql AS $$

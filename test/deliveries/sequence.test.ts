@@ -21,7 +21,7 @@ afterAll(async () => {
   await receiver.close()
 })
 
-test("C-2: deliveries and redeliveries of a webhook are numbered without gaps, in the row, the request and the filter; a ping is not", async () => {
+test("C-2: deliveries and redeliveries of a webhook are numbered without gaps, in the API, the request and the filter; pings are not numbered", async () => {
   const first = await create(app, key, { url: receiver.url("/first") })
   const second = await create(app, key, { url: receiver.url("/second") })
   await app.feed([transaction("vault_a", 1), transaction("vault_a", 2), transaction("vault_a", 3)])

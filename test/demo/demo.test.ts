@@ -84,7 +84,7 @@ afterAll(async () => {
 describe.skipIf(process.platform !== "linux")("the demo", () => {
   let live: Run
 
-  test("from an empty folder to verified deliveries, a retry, a rotation: rows that fit 80 columns", async () => {
+  test("goes from an empty folder to verified deliveries, a retry and a rotation, in rows that fit 80 columns", async () => {
     live = demo([], 80)
     await until("the live part", () => live.shown().includes("Live  a new transaction every few seconds"), 120)
     for (const step of ["Postgres", "Temporal", "Workflows", "Receiver", "Service", "Demo data", "Webhooks"]) {
@@ -100,7 +100,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(tooLong(live, 80)).toEqual([])
   }, 150_000)
 
-  test("it prints where the API, its documentation and the Temporal UI are, and they answer", async () => {
+  test("prints the addresses of the API, its documentation and the Temporal UI, and they respond", async () => {
     const links = [...live.shown().matchAll(/https?:\/\/127[^\s'"]+/g)].map(([url]) => url.replace(/["'…]+$/, ""))
     const { baseUrl, temporalUi } = file()
     expect(links).toContain(`${baseUrl}/v1/docs`)
@@ -108,7 +108,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     for (const url of [`${baseUrl}/v1/docs`, temporalUi]) expect([url, (await fetch(url)).status]).toEqual([url, 200])
   })
 
-  test("every line of the README's API examples works when pasted, in its order", async () => {
+  test("serves every line of the README's API examples, pasted in order", async () => {
     const section = documentText("README.md").split("## Try the API")[1]?.split("\n## ")[0] ?? ""
     const blocks = codeBlocks(section, "sh")
     const script = blocks.map((block) => `${block}\nprintf '\\n---\\n'`).join("\n")
@@ -124,7 +124,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(bodies[4]).toMatchObject({ success: true, result: "2xx" })
   })
 
-  test("its invitation to the portal is for the owner, and works", async () => {
+  test("prints a portal invitation for the owner, which works", async () => {
     const [, origin = "", token = ""] = /(http:\/\/localhost:\d+)\/portal\/invitation#([\w-]+)/.exec(live.shown()) ?? []
     expect((await fetch(`${origin}/portal/`)).headers.get("content-type")).toStartWith("text/html")
     const invited = await fetch(`${origin}/portal/api/invitation`, {
@@ -135,14 +135,14 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(await invited.json()).toMatchObject({ reset: false, organizationName: expect.any(String) })
   })
 
-  test("its first curl line works as it is printed", async () => {
+  test("prints a first curl line that works as printed", async () => {
     const printed = live.shown().replaceAll("\n", "")
     const [line = ""] = /curl -s \S+\/v1\/vaults -H 'Authorization: Bearer cds_\w+'/.exec(printed) ?? []
     const answer = JSON.parse(await new Response(Bun.spawn(["sh", "-c", line]).stdout).text())
     expect(answer.data).toHaveLength(file().vaultIds.length)
   })
 
-  test("demo.json says where everything is, and each of its keys shows one rule of access", async () => {
+  test("writes every address to demo.json, with one key for each access rule", async () => {
     const { baseUrl, entityIds, keys, organizationId, platformToken, platformUrl, receiverUrl, temporalUi, vaultIds, webhookId } = file()
     expect((fs.statSync(path.join(dataDir, "demo.json")).mode & 0o077).toString(8)).toBe("0")
     expect([baseUrl, platformUrl, temporalUi, receiverUrl].every((url) => URL.canParse(url))).toBe(true)
@@ -169,7 +169,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(health.status).toBe(200)
   })
 
-  test("a second one says what is in the way, names the ports and their settings, and how to run beside it", async () => {
+  test("started a second time, names the ports in use and their settings, and how to run beside the first", async () => {
     const { port } = new URL(file().baseUrl)
     const same = demo([], undefined)
     const elsewhere = demo([], undefined, { DATA_DIR: path.join(folder, "other"), PORT: port })
@@ -180,7 +180,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(live.child.exitCode).toBeNull()
   })
 
-  test("Ctrl-C stops it in order and leaves nothing behind", async () => {
+  test("stops gracefully on Ctrl-C and leaves nothing behind", async () => {
     live.child.terminal?.write("\u0003")
     expect(await live.child.exited).toBe(0)
     expect(live.shown()).toMatch(/Stopped in .* Data is kept in/)
@@ -188,7 +188,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(fs.readdirSync(path.join(dataDir, "run")).filter((name) => name.endsWith(".pid") || name.endsWith(".owner"))).toEqual([])
   })
 
-  test("killed in the middle, here in a wide terminal with the vault of each row, it starts again: --once, plain lines for a pipe, the same keys", async () => {
+  test("killed midway in a wide terminal that shows each row's vault, starts again with the same keys: --once, plain lines for a pipe", async () => {
     const before = file().keys
     const killed = demo([], 120)
     await until("deliveries", () => rows(killed, "transaction.confirmed").length > 0, 60)

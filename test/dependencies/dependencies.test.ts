@@ -49,7 +49,7 @@ const advisory = {
 }
 
 describe("bun run check: known vulnerabilities", () => {
-  test("a registry that cannot be asked fails nothing, and the line says so", async () => {
+  test("an unreachable registry does not fail the check, and the output says so", async () => {
     const { code, stdout } = await registry(() => new Response("", { status: 405 }), check)
     expect(stdout).toContain("audit: NOT DONE, the registry cannot be reached (")
     expect(stdout).toContain("405")
@@ -57,7 +57,7 @@ describe("bun run check: known vulnerabilities", () => {
     expect(await audit(asking("http://127.0.0.1:9/"))).toMatchObject({ state: "unreachable" })
   })
 
-  test("an advisory fails the check and is named; none passes", async () => {
+  test("an advisory fails the check and is named; without one the check passes", async () => {
     const vulnerable = await registry(() => Response.json({ ajv: [advisory] }), check)
     expect(vulnerable.stderr).toContain("ajv: low, Made up (https://github.com/advisories/GHSA-0000-0000-0000)")
     expect(vulnerable.code).toBe(1)
@@ -66,18 +66,18 @@ describe("bun run check: known vulnerabilities", () => {
     expect(clean.stdout).toContain("audit: no known vulnerability")
   })
 
-  test("is a part of bun run check", () => {
+  test("the audit is part of bun run check", () => {
     expect(packageJson.scripts.check).toContain("tools/dependencies/check.ts")
   })
 })
 
 describe("bun run check: licenses", () => {
-  test("every installed package has one that is on the list, and no exception is left over", () => {
+  test("every installed package has a license on the list, and no exception is unused", () => {
     expect(refused(all.values())).toEqual([])
     expect(Object.keys(EXCEPTIONS).filter((name) => ![...all.values()].some((one) => one.name === name))).toEqual([])
   })
 
-  test("another one, or none, is refused; an expression counts by what it lets one choose", () => {
+  test("an unlisted or missing license is refused, and an expression passes if it offers a listed choice", () => {
     const with_ = (license: string | undefined): Package => ({ ...(some as Package), name: "made-up", version: "1.0.0", license })
     expect(refused([with_("GPL-3.0-only"), with_(undefined), with_("MIT")])).toEqual([
       "made-up 1.0.0: GPL-3.0-only",
@@ -105,7 +105,7 @@ describe("bun run sbom", () => {
   for (const name of ["spdx", "jsf-0.82"]) ajv.addSchema(schema(name), `http://cyclonedx.org/schema/${name}.SNAPSHOT.schema.json`)
   const validate = ajv.compile(schema("bom-1.6"))
 
-  test("writes a document that CycloneDX's own schema takes", async () => {
+  test("writes a document that is valid by CycloneDX's own schema", async () => {
     const file = path.join(folder, "sbom.json")
     const child = Bun.spawn([process.execPath, "run", "sbom", file], { cwd: root, stdout: "pipe", stderr: "ignore" })
     expect([await child.exited, await new Response(child.stdout).text()]).toEqual([0, expect.stringContaining("components")])
@@ -115,7 +115,7 @@ describe("bun run sbom", () => {
     expect(validate({ ...written, components: [{ type: "library" }] })).toBe(false)
   })
 
-  test("names every package of the lockfile with its hash, and says what the program itself needs", () => {
+  test("lists every package of the lockfile with its hash, and what the program itself depends on", () => {
     const { components, dependencies } = sbom()
     const purls = new Set(components.map(({ purl }) => purl))
     expect(purls.size).toBe(components.length)

@@ -77,7 +77,7 @@ const file = (name: string, text: string) => {
 }
 
 describe("custody doctor", () => {
-  test("of a service that runs: everything is well, exit code 0", async () => {
+  test("finds no fault in a running service: exit code 0", async () => {
     const { code, findings, wellOf } = await doctor()
     expect([code, findings.filter(({ state }) => state === "fault")]).toEqual([0, []])
     expect(wellOf("Postgres")).toMatch(/^version 1[5-9][\d.]* answers$/)
@@ -93,7 +93,7 @@ describe("custody doctor", () => {
     expect(wellOf("WEBHOOK_EXTRA_CA")).toMatch(/^valid for \d+ days more$/)
   })
 
-  test("for people: every setting with its value or default, then the checks, no secret anywhere", async () => {
+  test("prints every setting with its value or default, then the checks, and no secret", async () => {
     const secrets = { DATABASE_URL: app.databaseUrl, MASTER_KEY: env.MASTER_KEY ?? "", PLATFORM_TOKEN: env.PLATFORM_TOKEN ?? "" }
     const { code, stdout } = await cli(["doctor"], env)
     expect(code).toBe(0)
@@ -108,7 +108,7 @@ describe("custody doctor", () => {
     }
   })
 
-  test("settings that do not fit are named, all of them, and nothing is looked at in the wrong place: exit code 3", async () => {
+  test("names every invalid setting and checks no server by a wrong one: exit code 3", async () => {
     const { code, findings, settings } = await doctor({ PORT: "eighty", RATE_LIMIT: "fast" })
     expect(code).toBe(3)
     expect(findings.map(({ subject }) => subject)).toEqual(["PORT", "RATE_LIMIT"])
@@ -121,7 +121,7 @@ describe("custody doctor", () => {
     expect([keyCode, about("MASTER_KEY")]).toMatchObject([3, { says: "It is not set, but DATABASE_URL is." }])
   })
 
-  test("a Postgres that cannot be reached: exit code 5, without the password", async () => {
+  test("reports an unreachable Postgres without the password: exit code 5", async () => {
     const { about, code, stdout } = await doctor({ DATABASE_URL: `postgres://someone:hunter2hunter2@127.0.0.1:${await vacant()}/custody` })
     expect([code, about("Postgres")]).toMatchObject([
       5,
@@ -130,7 +130,7 @@ describe("custody doctor", () => {
     expect(stdout).not.toContain("hunter2")
   })
 
-  test("a schema that lacks steps: what is missing and which command applies it", async () => {
+  test("lists missing migrations and the command that applies them", async () => {
     const url = new URL((await servers()).postgres)
     url.pathname = "/postgres"
     const { about, code } = await doctor({ DATABASE_URL: url.toString() })
@@ -140,7 +140,7 @@ describe("custody doctor", () => {
     ])
   })
 
-  test("a master key that does not open what is sealed is a fault, one that is half rotated is told", async () => {
+  test("reports a master key that does not open sealed values as a fault, and a half-finished rotation as a notice", async () => {
     const another = randomBytes(32).toString("base64")
     const wrong = await doctor({ MASTER_KEY: another })
     expect([wrong.code, wrong.about("Master key")]).toMatchObject([
@@ -154,7 +154,7 @@ describe("custody doctor", () => {
     ])
   })
 
-  test("a Temporal that cannot be reached, a namespace that is not there, a queue without workers", async () => {
+  test("reports an unreachable Temporal server, a missing namespace and a queue without workers", async () => {
     const port = await vacant()
     const away = await doctor({ TEMPORAL_ADDRESS: `127.0.0.1:${port}` })
     expect([away.code, away.about("Temporal")]).toMatchObject([5, { says: expect.stringContaining(`127.0.0.1:${port} cannot be reached`) }])
@@ -167,7 +167,7 @@ describe("custody doctor", () => {
     expect([idle.code, idle.about("Workers")]).toMatchObject([0, { state: "notice" }])
   }, 60_000)
 
-  test("a port in use is named with its setting: exit code 5", async () => {
+  test("reports a port in use with its setting: exit code 5", async () => {
     await occupied(async (port) => {
       const { about, code } = await doctor({ DATA_DIR: freshFolder(), PORT: String(port) })
       expect([code, about("Public API")]).toMatchObject([
@@ -179,7 +179,7 @@ describe("custody doctor", () => {
     expect([foreign.code, foreign.about("Public API")]).toMatchObject([3, { advice: "Set HOST to an address of this machine." }])
   })
 
-  test("certificates: not there, none at all, expired, and with a key that belongs to another", async () => {
+  test("reports certificates that are missing, invalid, expired or do not match their key", async () => {
     const signer = await authority()
     const [good, other] = [await signer.sign({ names: ["localhost"] }), await signer.sign({ names: ["localhost"] })]
     const expired = await signer.sign({ names: ["localhost"], expired: true })
@@ -198,7 +198,7 @@ describe("custody doctor", () => {
     })
   }, 60_000)
 
-  test("mail server, resolver, collector and identity provider that do not answer: exit code 5", async () => {
+  test("reports an unresponsive mail server, resolver, collector or identity provider: exit code 5", async () => {
     const port = await vacant()
     const { about, code } = await doctor({
       SMTP_URL: `smtp://user:hunter2hunter2@127.0.0.1:${port}`,
@@ -216,7 +216,7 @@ describe("custody doctor", () => {
     expect(JSON.stringify(about("Mail server"))).not.toContain("hunter2")
   })
 
-  test("what is no fault and should be known: a proxy variable, clear text, no rate limit, no mail server", async () => {
+  test("gives notice of a proxy variable, clear text, no rate limit and no mail server", async () => {
     const { about, code } = await doctor({ HTTPS_PROXY: "http://proxy.example:3128", HOST: "0.0.0.0" })
     expect(code).toBe(0)
     expect(about("Proxy")).toMatchObject({ says: "HTTPS_PROXY is set.", advice: expect.stringContaining("Deliveries ignore it") })
@@ -224,7 +224,7 @@ describe("custody doctor", () => {
       expect([subject, about(subject)]).toMatchObject([subject, { state: "notice" }])
   })
 
-  test("on a machine where nothing was started it starts and writes nothing", async () => {
+  test("starts and writes nothing on a machine where nothing was started", async () => {
     const folder = path.join(freshFolder(), "data")
     const embedded = { DATABASE_URL: "", TEMPORAL_ADDRESS: "", TEMPORAL_UI_URL: "", MASTER_KEY: "", DATA_DIR: folder }
     const { code, settings, wellOf } = await doctor({ ...embedded, EMBEDDED_TEMPORAL_UI_PORT: "0" })

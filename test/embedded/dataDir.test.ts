@@ -23,7 +23,7 @@ const script = `
 `
 
 // Only root can become somebody else.
-test.skipIf(process.getuid?.() !== 0)("a folder of another owner is used as it is, and what is made in it is private", () => {
+test.skipIf(process.getuid?.() !== 0)("a folder of another owner is used unchanged, and what is created in it is private", () => {
   fs.chmodSync(folder, 0o1777)
   fs.writeFileSync(path.join(folder, "theirs"), "", { mode: 0o644 })
   const { status, stderr } = spawnSync(process.execPath, ["-e", script], { cwd: root, encoding: "utf8" })

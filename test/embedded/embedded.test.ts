@@ -94,7 +94,7 @@ let secret = ""
 let cursor: string | null = ""
 
 describe.skipIf(process.platform !== "linux")("embedded mode", () => {
-  test("a start that is killed at any moment leaves nothing that prevents the next one", async () => {
+  test("starts after a start that was killed at any moment", async () => {
     for (const after of [250, 700, 1_200, 1_800]) {
       const child = Bun.spawn([process.execPath, "src/main.ts", "start"], {
         cwd: path.resolve(import.meta.dir, "../.."),
@@ -108,7 +108,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     service = await start()
   }, 60_000)
 
-  test("it writes where everything is, with secrets readable by their owner only", async () => {
+  test("writes where its servers run, and makes secrets readable by their owner only", async () => {
     expect(json(run("servers.json"))).toEqual({
       databaseUrl: expect.stringMatching(/^postgres:\/\/custody:\w+@127\.0\.0\.1:\d+\/custody$/),
       temporalAddress: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
@@ -122,7 +122,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     for (const one of left()) expect(one).not.toContain(fs.readFileSync(path.join(folder, "postgres-password"), "utf8").trim())
   })
 
-  test("nobody else on the machine can read what is in DATA_DIR, also what an earlier version left readable", () => {
+  test("keeps DATA_DIR unreadable for other users, including what an earlier version left readable", () => {
     const open: Array<string> = []
     const look = (at: string) => {
       for (const entry of fs.readdirSync(at, { withFileTypes: true })) {
@@ -140,7 +140,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     expect(fs.existsSync(path.join(folder, "temporal.db"))).toBe(true)
   })
 
-  test("Temporal, which has no authentication, listens on loopback only, and the doctor says so", async () => {
+  test("binds Temporal, which has no authentication, to loopback only, and the doctor reports it", async () => {
     const listening = listenersOf(pid("temporal"))
     expect(listening.length).toBeGreaterThanOrEqual(2)
     expect(listening.filter((address) => address !== "127.0.0.1")).toEqual([])
@@ -149,7 +149,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     expect(found).toMatchObject({ state: "well", says: expect.stringContaining("loopback only") })
   })
 
-  test("the command line finds the same database through DATA_DIR, and the API serves what was fed", async () => {
+  test("shares its database with the command line through DATA_DIR, and the API serves what was fed", async () => {
     expect((await feed(service, [...smallest(), transaction("vault_a", 1), transaction("vault_a", 2)])).status).toBe(200)
     const made = await cli(["keys", "create", "--user", "user_a", "--scopes", "vault:read", "--all-vaults"], env)
     expect([made.code, made.stderr]).toEqual([0, ""])
@@ -159,7 +159,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     cursor = page.pagination.nextCursor
   })
 
-  test("a second service on the same data says which port is taken, and does not stop the first one's servers", async () => {
+  test("reports the port in use to a second service on the same data, and keeps the first one's servers running", async () => {
     const taken = new URL(service.baseUrl).port
     const second = await cli(["start"], { ...env, PORT: taken })
     expect(second.code).toBe(5)
@@ -167,7 +167,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     expect((await get(service, list, secret)).data).toHaveLength(1)
   })
 
-  test("after kill -9 the next start takes the servers over, and a clean stop then leaves no process", async () => {
+  test("takes over the servers after kill -9, and leaves no process after a graceful stop", async () => {
     const servers = { postgres: pid("postgres"), temporal: pid("temporal") }
     expect(await service.end("SIGKILL")).toBeNull()
     for (const id of Object.values(servers)) expect(fs.existsSync(`/proc/${id}`)).toBe(true)
@@ -184,7 +184,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     }
   }, 60_000)
 
-  test("a port of an embedded server that is taken is named with its setting, and nothing stays behind", async () => {
+  test("names the setting of an embedded server's port that is in use, and leaves nothing behind", async () => {
     const holder = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
     try {
       const ends = []
@@ -201,7 +201,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     }
   }, 60_000)
 
-  test("when everything was killed at once, the next start finds all its data", async () => {
+  test("finds all its data after everything was killed at once", async () => {
     service = await start()
     expect((await feed(service, [transaction("vault_a", 3)])).status).toBe(200)
     for (const id of [service.child.pid ?? 0, pid("postgres"), pid("temporal")]) process.kill(id, "SIGKILL")

@@ -99,7 +99,7 @@ describe("GET /v1/webhooks/{webhookId}/deliveries: delivery history with per-att
   const listed = async (query: string, limit: number) =>
     (await app.walk(`/v1/webhooks/${webhookId}/deliveries${query}`, keys.owner, limit)).map(({ id }) => id)
 
-  test("Decision D-22: newest first, by status (repeatable), kind, event and bounds that include both ends, in pages of any length", async () => {
+  test("Decision D-22: newest first, filtered by status (repeatable), kind, event and inclusive bounds, in pages of any length", async () => {
     const [after, before] = [rows[10]?.createdAt ?? "", rows[40]?.createdAt ?? ""]
     const cases: ReadonlyArray<readonly [string, (row: DeliveryRow) => boolean]> = [
       ["", () => true],
@@ -128,7 +128,7 @@ describe("GET /v1/webhooks/{webhookId}/deliveries: delivery history with per-att
     expect(expected(cases[1]?.[1] ?? (() => false)).length).toBe(12)
   }, 60_000)
 
-  test("filters that do not fit are refused and never ignored", async () => {
+  test("invalid filters are refused, never ignored", async () => {
     for (const query of ["?status=SENT", "?kind=*", "?state=FAILED", "?createdAfter=yesterday", "?eventId=a&eventId=b"]) {
       const { json, status } = await app.get(`/v1/webhooks/${webhookId}/deliveries${query}`, keys.owner)
       expect([query, status, /^(invalid|unknown)_parameter$/.test(json.code)]).toEqual([query, 400, true])
@@ -148,7 +148,7 @@ describe("GET /v1/webhooks/{webhookId}/deliveries: delivery history with per-att
     })
   })
 
-  test("States: every status of a delivery says when it is tried next, when it was delivered or why it ended", async () => {
+  test("States: every delivery status says when the next attempt is due, when it was delivered or why it ended", async () => {
     const shown = await deliveriesOf(webhookId, "?limit=500")
     for (const { deliveredAt, failureReason, nextAttemptAt, status } of shown) {
       const waits = status === "PENDING" || status === "RETRYING"

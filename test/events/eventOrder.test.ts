@@ -105,7 +105,7 @@ const filters: ReadonlyArray<readonly [string, (row: EventRow) => boolean]> = [
 ]
 
 for (const [index, caller] of callers.entries()) {
-  test(`Decision D-9: ${caller.name} is shown what it sees, in order, whatever the way through the log`, async () => {
+  test(`Decision D-9: ${caller.name} sees exactly its events, in order, with every filter and page size`, async () => {
     const { secret } = await app.key(`user_${index}`, { vaultIds: caller.allowlist })
     const visible = rows.filter((row) => sees(caller, row)).sort(newestFirst)
     for (const [query, fits] of filters) {
@@ -118,7 +118,7 @@ for (const [index, caller] of callers.entries()) {
   }, 60_000)
 }
 
-test("the ways differ: the callers above see all, much, little and nothing of the log", () => {
+test("the callers above differ: they see all, much, little and nothing of the log", () => {
   const counts = callers.map((caller) => rows.filter((row) => sees(caller, row)).length)
   expect(Math.max(...counts)).toBeGreaterThan(4_000)
   expect(Math.min(...counts)).toBe(0)

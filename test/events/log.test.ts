@@ -53,7 +53,7 @@ describe("Emission and log", () => {
     expect((await app.get(`/v1/webhook-events/${found.id}/deliveries`, keys.owner)).json).toEqual({ data: [] })
   })
 
-  test("payload is the exact envelope: the log shows the recorded text, key for key and digit for digit", async () => {
+  test("payload is the exact envelope: the log returns the recorded text, key for key and digit for digit", async () => {
     const row = event({ vaultId: "vault_a2" })
     const odd = `{"id":"${row.id}","z":1.0,"a":{"b":[]},"n":10000000000000000000000001,"é":"\\u00e9 \\ud83d\\ude00","a":2}`
     await insertEvents(app, [row])
@@ -106,7 +106,7 @@ describe("GET /v1/webhook-events", () => {
 
   beforeAll(() => insertEvents(app, rows))
 
-  test("most recent first, ties by id, page after page, however long the pages are", async () => {
+  test("most recent first, ties by id, in pages of any length", async () => {
     const expected = ids(newestFirst(rows))
     for (const limit of [7, 100, 299, 300, 301, 500, undefined]) {
       expect([limit, ids(await app.walk(`/v1/webhook-events?${mine}`, keys.owner, limit))]).toEqual([limit, expected])
@@ -176,7 +176,7 @@ describe("GET /v1/webhook-events", () => {
     )
   })
 
-  test("what is recorded meanwhile moves no page", async () => {
+  test("events recorded meanwhile do not shift pages", async () => {
     const first = await app.get(`/v1/webhook-events?${mine}&limit=50`, keys.owner)
     const late = [event({ occurredAt: at(500) }), event({ occurredAt: at(99) })]
     await insertEvents(app, late)
@@ -190,7 +190,7 @@ describe("GET /v1/webhook-events", () => {
     await app.sql("DELETE FROM events WHERE id = ANY($1)", [ids(late)])
   })
 
-  test("a cursor belongs to its filters, and grants nothing to another key", async () => {
+  test("a cursor is bound to its filters and grants nothing to another key", async () => {
     const { json } = await app.get(`/v1/webhook-events?${mine}&limit=5`, keys.owner)
     const cursor = json.pagination.nextCursor
     for (const query of [
@@ -211,7 +211,7 @@ describe("GET /v1/webhook-events", () => {
     )
   })
 
-  test("filters that do not fit are refused and never ignored", async () => {
+  test("invalid filters are refused, never ignored", async () => {
     for (const [query, code] of [
       ["kind=x", "invalid_parameter"],
       ["kind=webhook.ping", "invalid_parameter"],
@@ -235,7 +235,7 @@ describe("GET /v1/webhook-events", () => {
 })
 
 describe("Limits: event log retention 31 days", () => {
-  test("the log shows 31 days from recording, in lists, by id and through deliveries, also when retention is late", async () => {
+  test("events are visible for 31 days from recording, in lists, by id and through deliveries, even if retention is late", async () => {
     const now = Date.now()
     const [inside, outside] = [event({ at: now - 31 * DAY + 60_000 }), event({ at: now - 31 * DAY - 1_000 })]
     // Recorded lately although it occurred long ago: the log shows it.

@@ -242,7 +242,7 @@ const ask = async (secret: string, method: string, target: string): Promise<stri
 /** How many worlds are tried; some 230 questions for each of a world's 16 keys. */
 const WORLDS = 4
 
-test("Decisions D-5, D-8, D-9: whatever users, roles and keys there are, each sees and may do what the rules say", async () => {
+test("Decisions D-5, D-8, D-9: for any users, roles and keys, each key sees and may do what the rules say", async () => {
   let cases = 0
   const tally = new Map<string, number>()
   await fc.assert(
@@ -318,7 +318,7 @@ const readable = (caller: Caller): ReadonlyArray<Asked> => [
     .map(([id, entityId]) => ({ entityIds: [entityId], vaultIds: [id] }))
 ]
 
-test("Decision D-8: whatever a key asks to have sent, it is what the key could read", async () => {
+test("Decision D-8: a webhook created with a key sends only what the key could read", async () => {
   const asked: fc.Arbitrary<Asked> = fc.record({
     entityIds: subset([...Object.keys(entities), "entity_absent"], 1),
     vaultIds: fc.option(subset([...Object.keys(vaults), "vault_absent"], 1), { nil: null })

@@ -18,7 +18,7 @@ const formatted = async (file: string, text: string) => {
   return out
 }
 
-test("the client's types and operations are the contract's", async () => {
+test("the client's types and operations match the contract", async () => {
   for (const [file, text] of [
     ["src/client/custody.ts", custody()],
     ["src/client/webhooks.ts", webhooks()],

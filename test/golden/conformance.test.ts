@@ -8,11 +8,11 @@ describe("docs/conformance.md", () => {
     expect(untested()).toEqual([])
   })
 
-  test("tools/conformance/tests.json names only tests and rules that there are, and none that a title names", () => {
+  test("tools/conformance/tests.json names only existing tests and rules, and none that a title names", () => {
     expect(stale()).toEqual([])
   })
 
-  test("is made from the tests", () => {
+  test("is generated from the tests", () => {
     documentWhole("docs/conformance.md", conformance())
   })
 })

@@ -19,20 +19,20 @@ const declared = sources.flatMap((text) =>
   )
 )
 
-test("docs/operations.md names every metric of the program", () => {
+test("docs/operations.md names every metric", () => {
   expect(declared.length).toBe(
     sources.flatMap((text) => [...text.matchAll(/Metric\.(?:counter|gauge|histogram|frequency|summary|timer)\w*\(/g)]).length
   )
   documentPart("docs/operations.md", "metrics", `\n${markdownTable(["metric", "kind", "meaning"], declared.sort())}\n`)
 })
 
-test("docs/operations.md alerts on metrics that there are", () => {
+test("docs/operations.md alerts on existing metrics only", () => {
   const names = [...documentText("docs/operations.md").matchAll(/\bcustody_\w+/g)].map(([name]) => name.replace(/_bucket$/, ""))
   const known = declared.map(([name = ""]) => name.replaceAll("`", ""))
   expect(names.filter((name) => !known.includes(name))).toEqual([])
 })
 
-test("docs/api.md is the OpenAPI document for people", () => {
+test("docs/api.md matches the OpenAPI document", () => {
   documentWhole("docs/api.md", apiDocument(document))
 })
 
@@ -47,7 +47,7 @@ test("docs/decisions.md has a row for each decision that code or tests cite", ()
   expect([...new Set(cited)].filter((number) => !rows.includes(number))).toEqual([])
 })
 
-test("docs/feed.md names every type of record with its fields, and its examples are records", () => {
+test("docs/feed.md names every record type with its fields, and its examples are valid records", () => {
   const feed = documentText("docs/feed.md")
   const rows = [...feed.matchAll(/^\| `(\w+)` \| (.*) \| .* \|$/gm)].map(([, type = "", fields = ""]) => [
     type,

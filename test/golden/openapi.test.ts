@@ -45,11 +45,11 @@ const walk = (value: Json, at: string, visit: (one: Node, at: string) => void): 
 }
 
 describe("the OpenAPI document", () => {
-  test("is the one that was agreed on", () => {
+  test("matches its golden file", () => {
     golden("openapi.json", pretty(document))
   })
 
-  test("is served without a key, as is the page for people", async () => {
+  test("is served without a key, as is the documentation page", async () => {
     for (const [path, type] of [
       ["/v1/openapi.json", "application/json"],
       ["/v1/docs", "text/html; charset=utf-8"]
@@ -60,7 +60,7 @@ describe("the OpenAPI document", () => {
     expect(document["openapi"]).toBe("3.1.0")
   })
 
-  test("names every route that the service has, and no other", async () => {
+  test("names every route of the service and no other", async () => {
     const routes: Array<string> = []
     HttpApi.reflect(Api, {
       onGroup: () => {},
@@ -82,7 +82,7 @@ describe("the OpenAPI document", () => {
     }
   })
 
-  test("no route is open: without a key each one is 401, and with a key that lacks its scope 403 or 404", async () => {
+  test("leaves no route open: each gets 401 without a key, and 403 or 404 with a key that lacks its scope", async () => {
     const scopes = ["vault:read", "webhook:read", "webhook:manage"]
     const keys = await Promise.all(scopes.map(async (scope) => (await app.key("user_a", { scopes: [scope] })).secret))
     const lines: Array<string> = []
@@ -112,7 +112,7 @@ describe("the OpenAPI document", () => {
     golden("access.txt", `${lines.join("\n")}\n`)
   })
 
-  test("every reference points at something, every schema is used, every operation has a name of its own", () => {
+  test("has no unresolved reference, no unused schema and no repeated operation name", () => {
     const used = new Set<string>()
     walk(document, "", ({ $ref }, at) => {
       if (typeof $ref !== "string" || at.endsWith("/properties")) return
@@ -125,7 +125,7 @@ describe("the OpenAPI document", () => {
     expect(new Set(names).size).toBe(names.length)
   })
 
-  test("every operation says what it does, which parameters it takes, and every status with its codes", () => {
+  test("describes each operation with its purpose, its parameters, and every status with its codes", () => {
     for (const { path, value } of operations()) {
       expect([path, typeof value["summary"], typeof value["description"]]).toEqual([path, "string", "string"])
       expect([path, value["security"]]).toEqual([path, open.has(path) ? [] : [{ apiKey: [] }]])
@@ -149,7 +149,7 @@ describe("the OpenAPI document", () => {
     }
   })
 
-  test("an error response is written once and shared by the operations that can answer with it", () => {
+  test("defines each error response once, shared by the operations that can return it", () => {
     const shared = Object.keys(node(node(document["components"])["responses"]))
     const references = operations().flatMap(({ value }) =>
       Object.entries(node(value["responses"])).flatMap(([status, response]) => (Number(status) < 300 ? [] : [node(response)["$ref"]]))
@@ -158,7 +158,7 @@ describe("the OpenAPI document", () => {
     expect(references.length).toBeGreaterThan(5 * shared.length)
   })
 
-  test("every example in it fits its own schema, and what looks like a number in it is quoted", () => {
+  test("has examples that fit their schemas, with strings that look like numbers quoted", () => {
     let count = 0
     walk(document, "", (one, at) => {
       if (one["schema"] === undefined || at.endsWith("/properties")) return
@@ -179,7 +179,7 @@ describe("the OpenAPI document", () => {
     expect(count).toBeGreaterThan(50)
   })
 
-  test("what the service answers fits what the document says, status, media type and every field", async () => {
+  test("describes actual responses: status, media type and every field", async () => {
     const described = (operation: Operation, answer: Answer) => {
       const response = referent(node(operation.value["responses"])[String(answer.status)], document)
       const [type, media] = Object.entries(node(response["content"]))[0] ?? []
@@ -207,7 +207,7 @@ describe("the OpenAPI document", () => {
     expect(rows).toBeGreaterThan(5)
   })
 
-  test("answers hold exactly the fields that the document requires", () => {
+  test("requires exactly the fields that responses have", () => {
     for (const name of ["Vault", "Balance", "Asset", "Transaction", "DepositAddress", "Network"]) {
       const { properties, required } = node(node(node(document["components"])["schemas"])[name])
       expect([name, [...list(required)].sort()]).toEqual([name, Object.keys(node(properties)).sort()])
@@ -216,7 +216,7 @@ describe("the OpenAPI document", () => {
 })
 
 describe("the documentation", () => {
-  test("answers without a key, loads from this service only, and every link of its pages leads somewhere", async () => {
+  test("is served without a key, loads from this service only, and has no broken link", async () => {
     const seen = new Set(["/v1/docs", "/v1/docs/plain", "/v1/docs/guides", "/v1/docs/errors"])
     for (const path of seen) {
       const { headers, status, text } = await app.get(path)
@@ -237,8 +237,8 @@ describe("the documentation", () => {
   })
 })
 
-describe("the page for people", () => {
-  test("loads nothing from anywhere, runs no script, and says so to the browser", async () => {
+describe("the plain page", () => {
+  test("loads nothing and runs no script, and its headers tell the browser so", async () => {
     const { headers, text } = await app.get("/v1/docs/plain")
     expect(text).not.toMatch(/<script|<img|<iframe|<object|<embed|<link|@import|url\(|\bsrc=|srcset=|\bon\w+=/i)
     for (const [, target = ""] of text.matchAll(/href="([^"]*)"/g)) expect(target).toMatch(/^(#|\/v1\/)/)
@@ -246,7 +246,7 @@ describe("the page for people", () => {
     expect(headers.get("x-content-type-options")).toBe("nosniff")
   })
 
-  test("has an anchor for every operation, every error code and every link that it makes to itself", async () => {
+  test("has an anchor for every operation, every error code and every link to itself", async () => {
     const { text } = await app.get("/v1/docs/plain")
     const anchors = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
     for (const { value } of operations()) expect(anchors).toContain(String(value["operationId"]))

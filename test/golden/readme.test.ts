@@ -25,7 +25,7 @@ const section = (title: string): string => readme.split(`\n## ${title}\n`)[1]?.s
 const quoted = (text: string): ReadonlyArray<string> => [...text.matchAll(/`([^`\n]+)`/g)].map(([, name = ""]) => name)
 
 describe("README.md", () => {
-  test("its settings are those of the program, with their defaults", () => {
+  test("lists the program's settings with their defaults", () => {
     const settings: ReadonlyArray<Setting<unknown>> = Object.values(table)
     documentPart(
       "README.md",
@@ -37,18 +37,18 @@ describe("README.md", () => {
     )
   })
 
-  test("its exit codes are those of the program", () => {
+  test("lists the program's exit codes", () => {
     const codes = Object.entries(exitCodes).map(([code, meaning]) => [code, meaning])
     documentPart("README.md", "exit codes", `\n${markdownTable(["code", "meaning"], codes)}\n`)
   })
 
-  test("its dependencies are those of package.json, each named once", () => {
+  test("lists the dependencies of package.json, each once", () => {
     const named = quoted(section("Dependencies")).filter((name) => name !== "package.json")
     const wanted = [...Object.keys(packageJson.dependencies), ...Object.keys(packageJson.devDependencies)]
     expect([...named].sort()).toEqual(wanted.sort())
   })
 
-  test("its map names every room", () => {
+  test("names every room in its map", () => {
     const rooms = fs
       .readdirSync(path.join(root, "src"), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
@@ -64,7 +64,7 @@ describe("the documents", () => {
     ...(fs.existsSync(path.join(root, "docs")) ? fs.readdirSync(path.join(root, "docs")).map((name) => `docs/${name}`) : [])
   ].filter((name) => name.endsWith(".md"))
 
-  test("link only to files that exist", () => {
+  test("link to existing files only", () => {
     const broken = documents.flatMap((name) =>
       [...documentText(name).matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
         .map(([, target = ""]) => target)

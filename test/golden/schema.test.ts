@@ -6,7 +6,7 @@ import { freshDatabase } from "../support/servers.ts"
 /** Daily partitions of the tables that have them, and their indexes; their dates depend on today. */
 const partition = /_\d{8}(?!\d)/g
 
-test("the database schema is the one that was agreed on: tables, columns, constraints, indexes, functions", async () => {
+test("the database schema matches its golden file: tables, columns, constraints, indexes, functions", async () => {
   const client = new pg.Client({ connectionString: await freshDatabase() })
   await client.connect()
   const lines = async (query: string) => (await client.query(query)).rows.map(({ line }) => String(line))

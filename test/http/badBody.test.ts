@@ -75,7 +75,7 @@ const bodyOf = ({ method, path }: Operation) =>
 const isCollection = (path: string) => path.split("/").length === 3 || path === "/v1/webhooks/preview"
 
 describe("Errors 1: errors use one envelope shape for all operations", () => {
-  test("whoever may not ask is refused in the one envelope on every path of webhooks, events and deliveries, and nothing is done", async () => {
+  test("an unauthorized request gets the one envelope on every path of webhooks, events and deliveries, and changes nothing", async () => {
     const before = await state()
     for (const operation of operations) {
       const { method, path } = operation
@@ -98,7 +98,7 @@ describe("Errors 1: errors use one envelope shape for all operations", () => {
     expect(await state()).toEqual(before)
   }, 60_000)
 
-  test("a parameter that is not known, a wrong method and a path that is too long are refused on every one of them", async () => {
+  test("an unknown parameter, a wrong method and an overlong path are refused on each of these paths", async () => {
     const before = await state()
     for (const operation of operations) {
       const { allow, method, path } = operation
@@ -114,7 +114,7 @@ describe("Errors 1: errors use one envelope shape for all operations", () => {
     expect(await state()).toEqual(before)
   }, 60_000)
 
-  test("an id of another kind, of nobody or of no form at all is the same 404 on every path with an id", async () => {
+  test("an id of another kind, an unknown id and a malformed id get the same 404 on every path with an id", async () => {
     const ids = [
       "whs_01jz0000000000000000000000",
       "evt_01jz0000000000000000000000",
@@ -156,7 +156,7 @@ describe("What the service does 2: bodies are JSON", () => {
   /** The two operations that read a body. */
   const reading = () => operations.filter((one) => "body" in bodyOf(one))
 
-  test("a body that is no JSON, no UTF-8, no object or nested without end is 400, and nothing is done", async () => {
+  test("a body that is not JSON, not UTF-8, not an object or endlessly nested gets 400 and changes nothing", async () => {
     const before = await state()
     const json = JSON.stringify(fields())
     for (const { method, path } of reading()) {
@@ -192,7 +192,7 @@ describe("What the service does 2: bodies are JSON", () => {
     expect(await state()).toEqual(before)
   }, 60_000)
 
-  test("a body of another type, or of none, is 415", async () => {
+  test("a body of another type, or of none, gets 415", async () => {
     const before = await state()
     const json = JSON.stringify(fields())
     for (const { method, path } of reading()) {
@@ -215,7 +215,7 @@ describe("What the service does 2: bodies are JSON", () => {
     expect(await state()).toEqual(before)
   })
 
-  test("a body has at most 64 KiB, to the byte, with or without a length: more is 413 (Decision D-4)", async () => {
+  test("a body has at most 64 KiB, to the byte, with or without Content-Length; a larger one gets 413 (Decision D-4)", async () => {
     const of = (bytes: number) => {
       const json = JSON.stringify({ description: "to the byte" })
       return `${json}${" ".repeat(bytes - json.length)}`
@@ -249,7 +249,7 @@ describe("What the service does 2: bodies are JSON", () => {
     expect(await state()).toEqual(before)
   })
 
-  test("what is sent to an operation that takes no body changes nothing of what it does or refuses", async () => {
+  test("a body sent to an operation that takes none does not change its effect or its errors", async () => {
     for (const operation of operations.filter((one) => withBody(one) && !("body" in bodyOf(one)))) {
       const target = operation.path.replace(/(whs|del)_[0-9a-z]{26}/, "$1_01jz0000000000000000000000")
       for (const body of ["{", "x".repeat(70_000), '{"a":1}']) {
@@ -259,7 +259,7 @@ describe("What the service does 2: bodies are JSON", () => {
     }
   })
 
-  test("a client that goes away in the middle of its body leaves nothing behind", async () => {
+  test("a client that disconnects in the middle of its body leaves nothing behind", async () => {
     const before = await state()
     const json = JSON.stringify(fields())
     const { hostname, port } = new URL(base())
@@ -279,7 +279,7 @@ describe("What the service does 2: bodies are JSON", () => {
 })
 
 describe("Decision D-4: fields at fault", () => {
-  test("each is named with what would fit, in words and not in the names of types", async () => {
+  test("each is named with what is expected, in plain words instead of type names", async () => {
     for (const [method, body, expected] of [
       ["POST", [], { "": "must be an object" }],
       ["PATCH", null, { "": "must be an object" }],
@@ -308,8 +308,8 @@ describe("Decision D-4: fields at fault", () => {
   })
 })
 
-describe("anything at all", () => {
-  test("a body of random JSON is answered below 500, in the envelope, and stored only when it is a webhook", async () => {
+describe("random input", () => {
+  test("a random JSON body gets a status below 500, in the envelope, and is stored only if it is a webhook", async () => {
     const known = fc.constantFrom(...Object.keys(fields()), "vaultIds", "description", "status", "secret", "id")
     const value = fc.oneof(
       fc.json({ maxDepth: 3 }).map((text): unknown => JSON.parse(text)),

@@ -34,7 +34,7 @@ const below = (path: string, more: string) => `${path.split("?", 1)[0]}/${more}`
 
 const base = () => app.main?.baseUrl ?? ""
 describe("Errors 1 and Decision D-4: one envelope", () => {
-  test("every kind of failure has it, on every path", async () => {
+  test("every kind of failure uses it, on every path", async () => {
     for (const path of paths) {
       for (const [answer, code] of [
         [app.get(path), "missing_credentials"],
@@ -50,7 +50,7 @@ describe("Errors 1 and Decision D-4: one envelope", () => {
     }
   })
 
-  test("every answer has an X-Request-Id: the client's own where it has the form, otherwise one of ours", async () => {
+  test("every response has an X-Request-Id: the client's own if it is well-formed, otherwise a generated one", async () => {
     for (const own of ["12345678", "a_B-9012", "x".repeat(64)]) {
       for (const answer of [
         await app.get("/v1/networks", key, { "x-request-id": own }),
@@ -69,7 +69,7 @@ describe("Errors 1 and Decision D-4: one envelope", () => {
 })
 
 describe("Decision D-4: authentication comes before routing", () => {
-  test("without a key a path that does not exist, a wrong method and bad parameters are 401 as any other", async () => {
+  test("without a key, an unknown path, a wrong method and bad parameters get 401 like any other request", async () => {
     const bodies = new Set<string>()
     for (const [method, path] of [
       ["GET", "/v1/vaults"],
@@ -93,7 +93,7 @@ describe("Decision D-4: authentication comes before routing", () => {
     expect(bodies.size).toBe(1)
   })
 
-  test("What the service does 1: with a key, what does not start with /v1 and everything else unknown is 404", async () => {
+  test("What the service does 1: with a key, every path outside /v1 and every unknown path gets 404", async () => {
     for (const path of [
       "/",
       "/v1",
@@ -122,8 +122,8 @@ describe("Decision D-4: authentication comes before routing", () => {
   })
 })
 
-describe("Errors 3: what is absent, hidden or malformed is one and the same 404", () => {
-  test("to the byte, headers included, whatever stands where the id belongs", async () => {
+describe("Errors 3: absent, hidden and malformed ids get one and the same 404", () => {
+  test("the responses are equal to the byte, headers included", async () => {
     await app.feed([
       { type: "organization", id: "org_b", name: "B", networks: ["ethereum"] },
       { type: "entity", id: "entity_b", organizationId: "org_b", name: "B" },
@@ -170,7 +170,7 @@ describe("Errors 3: what is absent, hidden or malformed is one and the same 404"
 })
 
 describe("methods", () => {
-  test("405 with Allow on every path that exists", async () => {
+  test("a wrong method gets 405 with Allow on every path", async () => {
     for (const path of paths) {
       for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
         const answer = await app.request(method, path, { key })
@@ -186,7 +186,7 @@ describe("methods", () => {
     }
   })
 
-  test("HEAD answers as GET does, without the body and with its length", async () => {
+  test("HEAD responds as GET does, without the body and with its length", async () => {
     for (const [path, secret] of [
       ...paths.map((path) => [path, key] as const),
       ["/v1/vaults/vault_absent", key],
@@ -207,7 +207,7 @@ describe("methods", () => {
 })
 
 describe("headers", () => {
-  test("406 for an Accept that takes no JSON, 200 for every one that does", async () => {
+  test("an Accept without JSON gets 406, and every Accept with it gets 200", async () => {
     for (const path of paths) {
       for (const accept of [
         "text/html",
@@ -234,7 +234,7 @@ describe("headers", () => {
     }
   })
 
-  test("a body with a GET, a stray content type and a wrong content length change nothing or break the connection, no more", async () => {
+  test("a GET with a body, a stray content type or a wrong Content-Length gets the usual response or a closed connection", async () => {
     for (const path of paths) {
       const { status } = await rawGet(base(), path, { key, lines: ["Content-Type: text/plain", "Content-Length: 0"] })
       expect([path, status]).toEqual([path, 200])
@@ -254,7 +254,7 @@ describe("headers", () => {
     expect((await app.get("/v1/networks", key)).status).toBe(200)
   })
 
-  test("an Authorization header of raw bytes is 401", async () => {
+  test("an Authorization header of raw bytes gets 401", async () => {
     for (const value of ["Bearer \xff\xfe", "Bearer \u00e9", "\xff", "Bearer\t", `Bearer ${"x".repeat(8_000)}`, "Bearer cds_\x80"]) {
       const answer = await sendRaw(
         base(),
@@ -265,8 +265,8 @@ describe("headers", () => {
   })
 })
 
-describe("a Host that is none", () => {
-  test("is answered like any other, on paths that ask the database too, and the service goes on", async () => {
+describe("an invalid Host header", () => {
+  test("does not change the response, even on paths that query the database, and the service keeps running", async () => {
     for (const host of ["Host: h:99999", "Host:", "Host: [::1", "Host: a b", "Host: %zz", "Host: h?x", undefined]) {
       const ask = (method: string, path: string, lines: ReadonlyArray<string>, body = "") =>
         sendRaw(
@@ -295,8 +295,8 @@ describe("a Host that is none", () => {
   })
 })
 
-describe("anything at all", () => {
-  test("a request target of random bytes is answered below 500, in the envelope where the service sees it", async () => {
+describe("random input", () => {
+  test("a request target of random bytes gets a status below 500, in the envelope where the service sees it", async () => {
     const piece = fc.oneof(
       fc.constantFrom(
         "/",
@@ -344,7 +344,7 @@ describe("anything at all", () => {
     )
   })
 
-  test("a value of random text in any parameter is answered 200 or 400, never 500", async () => {
+  test("random text in any parameter gets 200 or 400, never 500", async () => {
     const parameters = ["limit", "cursor", "status", "direction", "asset", "network", "hash", "occurredAfter", "occurredBefore"]
     const value = fc.oneof(
       fc.string({ unit: "binary", maxLength: 40 }),

@@ -43,7 +43,7 @@ const comparable = ({ headers, status, text }: Answer) => ({
 })
 
 describe("the fast path of a vault's transactions", () => {
-  test("answers like the framework's way, whoever asks and whatever is asked", async () => {
+  test("responds as the framework does, for every key and every query", async () => {
     const first = await app.get("/v1/vaults/vault_a/transactions?limit=7", keys["owner"])
     const cursor = String(first.json.pagination.nextCursor)
     const parameter = fc.oneof(
@@ -74,7 +74,7 @@ describe("the fast path of a vault's transactions", () => {
     expect([...seen].sort()).toEqual([200, 400, 401, 404])
   })
 
-  test("goes on from the framework's cursor, and the framework from its own", async () => {
+  test("continues from the framework's cursors, and the framework from its own", async () => {
     const walk = async (ids: ReadonlyArray<string>) => {
       const rows: Array<unknown> = []
       let cursor: string | null = null

@@ -4,7 +4,7 @@ import { HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
 import { listen } from "../../src/http/listener.ts"
 
-test("an observer that throws, and an answer that cannot be written, end neither the process nor the next request", async () => {
+test("neither an observer that throws nor a response that cannot be written ends the process or affects the next request", async () => {
   let observed = 0
   const listener = {
     name: "test listener",

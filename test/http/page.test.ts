@@ -68,7 +68,7 @@ const refused = async (target: string, code: string) => {
 }
 
 describe("Common rules 2: list responses have the shape { data, pagination: { limit, nextCursor } }", () => {
-  test("every list that has pages, and nothing beside it: no totals", async () => {
+  test("every paginated list has this shape and nothing else: no totals", async () => {
     expect(lists).toHaveLength(11)
     for (const list of lists) {
       const { headers, json } = await app.get(`${open(list)}limit=1`, key)
@@ -80,14 +80,14 @@ describe("Common rules 2: list responses have the shape { data, pagination: { li
 })
 
 describe("Decision D-1: pages", () => {
-  test("limit is 100 when absent, and any whole number from 1 to 500 is taken as it is", async () => {
+  test("limit defaults to 100, and every integer from 1 to 500 is used as given", async () => {
     for (const list of lists) {
       expect((await app.get(list, key)).json.pagination.limit).toBe(100)
       for (const limit of [1, 2, 499, 500]) expect((await app.get(`${open(list)}limit=${limit}`, key)).json.pagination.limit).toBe(limit)
     }
   })
 
-  test("any other limit is 400 invalid_parameter and names the field", async () => {
+  test("any other limit gets 400 invalid_parameter, which names the field", async () => {
     for (const list of lists) {
       for (const bad of [
         "0",
@@ -115,7 +115,7 @@ describe("Decision D-1: pages", () => {
     }
   })
 
-  test("a parameter given twice is 400 invalid_parameter, also with equal values", async () => {
+  test("a repeated parameter gets 400 invalid_parameter, even with equal values", async () => {
     for (const list of lists) {
       await refused(`${open(list)}limit=1&limit=1`, "invalid_parameter")
       await refused(`${open(list)}cursor=a&cursor=b`, "invalid_parameter")
@@ -124,7 +124,7 @@ describe("Decision D-1: pages", () => {
     expect(json.errors).toEqual([{ in: "query", field: "status", code: "invalid_parameter", detail: "was given more than once" }])
   })
 
-  test("a parameter that is not in the contract is 400 unknown_parameter, whatever its name", async () => {
+  test("a parameter outside the contract gets 400 unknown_parameter, whatever its name", async () => {
     const names = [
       "limt",
       "Limit",
@@ -153,7 +153,7 @@ describe("Decision D-1: pages", () => {
     await refused("/v1/networks?network=ethereum", "unknown_parameter")
   })
 
-  test("every parameter at fault is named, each in the words that help", async () => {
+  test("every invalid parameter is named, each with a specific message", async () => {
     const { json } = await refused(
       "/v1/vaults/vault_a/transactions?status=done&direction=in&network=ETH&occurredAfter=today&hash=a%20b&asset=x",
       "invalid_parameter"
@@ -168,7 +168,7 @@ describe("Decision D-1: pages", () => {
     })
   })
 
-  test("nextCursor is null exactly on the last page, also when the last page is full", async () => {
+  test("nextCursor is null exactly on the last page, even if that page is full", async () => {
     for (const list of lists) {
       const total = (await app.walk(list, key)).length
       expect(total).toBeGreaterThan(1)
@@ -182,7 +182,7 @@ describe("Decision D-1: pages", () => {
 })
 
 describe("Decision D-3: cursors", () => {
-  test("a cursor is base64url of at most 256 characters, also for the longest ids and symbols", async () => {
+  test("a cursor is base64url of at most 256 characters, even for the longest ids and symbols", async () => {
     for (const list of lists) {
       for (const page of await app.pages(list, key, 1)) {
         if (page.pagination.nextCursor !== null) expect(page.pagination.nextCursor).toMatch(/^[A-Za-z0-9_-]{1,256}$/)
@@ -190,14 +190,14 @@ describe("Decision D-3: cursors", () => {
     }
   })
 
-  test("a cursor says nothing of the row it stands at", async () => {
+  test("a cursor reveals nothing of its row", async () => {
     const cursor = await cursorOf("/v1/vaults?limit=1")
     const bytes = Buffer.from(cursor, "base64url").toString("latin1")
     for (const word of ["vault", "2024"]) expect(bytes).not.toContain(word)
     expect(await cursorOf("/v1/vaults?limit=1")).not.toBe(cursor)
   })
 
-  test("a cursor continues with another limit, another key, and again", async () => {
+  test("a cursor works repeatedly, with another limit and with another key", async () => {
     for (const list of lists) {
       const rows = await app.walk(list, key)
       const cursor = await cursorOf(`${open(list)}limit=1`)
@@ -213,7 +213,7 @@ describe("Decision D-3: cursors", () => {
     }
   })
 
-  test("garbage is 400 invalid_cursor and names the field", async () => {
+  test("a malformed cursor gets 400 invalid_cursor, which names the field", async () => {
     const garbage = [
       "",
       "a",
@@ -237,7 +237,7 @@ describe("Decision D-3: cursors", () => {
     }
   })
 
-  test("a cursor with any bit flipped, cut or lengthened is 400 invalid_cursor", async () => {
+  test("a cursor with any bit flipped, cut or lengthened gets 400 invalid_cursor", async () => {
     const cursor = await cursorOf("/v1/vaults/vault_a/transactions?limit=1")
     const bytes = Buffer.from(cursor, "base64url")
     await fc.assert(
@@ -252,7 +252,7 @@ describe("Decision D-3: cursors", () => {
     await refused(`/v1/vaults/vault_a/transactions?cursor=${cursor}AAAA`, "invalid_cursor")
   })
 
-  test("a cursor is the text that was given out and no other that decodes to the same bytes, on every list of the contract", async () => {
+  test("only the exact text that was issued is a cursor, and no other that decodes to the same bytes, on every list of the contract", async () => {
     const { paths } = (await app.get("/v1/openapi.json")).json
     const paged = Object.keys(paths).filter((path) =>
       paths[path].get?.parameters?.some((one: { readonly name: string }) => one.name === "cursor")
@@ -278,7 +278,7 @@ describe("Decision D-3: cursors", () => {
     }
   })
 
-  test("a cursor of another list, vault or filter is 400 invalid_cursor", async () => {
+  test("a cursor of another list, vault or filter gets 400 invalid_cursor", async () => {
     const cursors = await Promise.all(lists.map((list) => cursorOf(`${open(list)}limit=1`)))
     for (const [index, list] of lists.entries()) {
       for (const [other, cursor] of cursors.entries()) {
@@ -296,14 +296,14 @@ describe("Decision D-3: cursors", () => {
     expect((await app.get(`/v1/vaults/vault_a/transactions?network=ethereum&cursor=${filtered}&status=confirmed`, key)).status).toBe(200)
   })
 
-  test("a cursor grants nothing: with a key that cannot see the vault its answer is the 404 of any vault", async () => {
+  test("a cursor grants nothing: with a key that cannot see the vault it gets the 404 of any vault", async () => {
     const cursor = await cursorOf("/v1/vaults/vault_a/transactions?limit=1")
     const { secret } = await app.key("user_a", { vaultIds: ["vault_b"] })
     expect((await app.get(`/v1/vaults/vault_a/transactions?cursor=${cursor}`, secret)).status).toBe(404)
     expect((await app.get(`/v1/vaults?cursor=${await cursorOf("/v1/vaults?limit=1")}`, secret)).json.data).toEqual([])
   })
 
-  test("a cursor of a process still works in another one of the same master key, and after the key was rotated", async () => {
+  test("a cursor works in every process with the same master key, and after the key was rotated", async () => {
     const cursor = await cursorOf("/v1/vaults/vault_a/transactions?limit=1")
     const rotated = await app.start(["api"], {
       MASTER_KEY: randomBytes(32).toString("base64"),

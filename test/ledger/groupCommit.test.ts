@@ -39,8 +39,8 @@ const eventsOf = (organizationId: string) =>
     [organizationId]
   )
 
-describe("records that are posted at the same time", () => {
-  test("share a transaction; one that does not fit is refused alone, and each answer is its own", async () => {
+describe("records posted concurrently", () => {
+  test("share a transaction; an invalid one is refused alone, and each request gets its own response", async () => {
     await app.feed(world, { "x-record-events": "none" })
     const answers = await holding("org_a", async (release) => {
       const first = app.records([transaction("vault_a", 1)])
@@ -82,7 +82,7 @@ describe("records that are posted at the same time", () => {
     expect((await eventsOf("org_b")).map(({ position }) => position)).toEqual([1])
   }, 60_000)
 
-  test("wait for a batch of the catalog, and it for them", async () => {
+  test("wait for catalog batches, and catalog batches wait for them", async () => {
     await holding("org_a", async (release) => {
       const catalog = app.records([vault("vault_c", "entity_b")])
       await until("the catalog's batch to wait", async () => (await waiting()).length > 0)
@@ -93,7 +93,7 @@ describe("records that are posted at the same time", () => {
     expect((await app.records([transaction("vault_c", 12)])).status).toBe(200)
   }, 60_000)
 
-  test("have dates that ascend with each change of an object, from batch to batch and beyond a clock that is set back", async () => {
+  test("get ascending dates for each change of an object, across batches and when the clock is set back", async () => {
     await app.feed(Array.from({ length: 300 }, (_, index) => balance("vault_b", "ethereum/native", String(index + 1))))
     await app.feed([balance("vault_b", "ethereum/native", "1000")])
     const dates = (await eventsOf("org_b"))

@@ -24,7 +24,7 @@ const stored = async (from: number, count: number) => {
 }
 
 describe("custody load", () => {
-  test("feeds a file of any number of records and prints the counts as JSON on standard output, nothing else", async () => {
+  test("loads a file of any number of records and prints only the counts, as JSON on standard output", async () => {
     const done = await cli(
       ["load", write("good.ndjson", ["", ...many(0, 2_500), "  ", balance("vault_a", "ethereum/native", "1"), ""])],
       app.env
@@ -34,7 +34,7 @@ describe("custody load", () => {
     expect(await stored(0, 2_500)).toBe(2_500)
   })
 
-  test("feeds standard input with -, and records no events with --no-events, before or after the file", async () => {
+  test("loads standard input with -, and records no events with --no-events, before or after the file", async () => {
     const [{ events } = {}] = await app.sql("SELECT count(*) AS events FROM events")
     const input = many(5_000, 3)
       .map((record) => `${JSON.stringify(record)}\r\n`)
@@ -44,7 +44,7 @@ describe("custody load", () => {
     expect(await app.sql("SELECT count(*) AS events FROM events")).toEqual([{ events }])
   })
 
-  test("a record that does not fit ends it with exit code 4 and the file's own line; the batches before it stay", async () => {
+  test("stops at an invalid record with exit code 4 and the file's line number, and keeps the batches before it", async () => {
     const records: Array<Record | string> = ["", ...many(10_000, 1_400)]
     records[1_203] = { ...transaction("vault_a", 11_202), amount: "1.5e3" }
     records[1_210] = "{broken"
@@ -66,7 +66,7 @@ describe("custody load", () => {
     expect([whole.code, JSON.parse(whole.stdout)]).toEqual([0, { received: 1_400, changed: 0, unchanged: 1_400, events: 0 }])
   })
 
-  test("a load that is ended by a signal says up to which line it applied, and that is what the database has", async () => {
+  test("ended by a signal, prints the last line that it applied, which agrees with the database", async () => {
     const file = write("long.ndjson", many(30_000, 20_000))
     const child = Bun.spawn([process.execPath, "src/main.ts", "load", file], {
       cwd: path.resolve(import.meta.dir, "../.."),
@@ -83,7 +83,7 @@ describe("custody load", () => {
     expect(stderr.trim()).toBe(`Applied up to line ${rows}. Resume with --from ${rows + 1}.`)
   }, 60_000)
 
-  test("a load that loses Postgres within a batch says of which lines it does not know", async () => {
+  test("prints which lines are in doubt if Postgres is lost during a batch", async () => {
     const lock = new pg.Client({ connectionString: app.databaseUrl })
     await lock.connect()
     await lock.query("BEGIN; SELECT 1 FROM event_streams FOR UPDATE")
@@ -98,7 +98,7 @@ describe("custody load", () => {
     expect([lost.stderr.includes("Resume with"), JSON.parse(lost.stdout).received, await stored(60_000, 1_500)]).toEqual([false, 0, 0])
   }, 60_000)
 
-  test("reads what the feed reads: a byte order mark, separators within a text, CRLF; and guesses at no other encoding", async () => {
+  test("reads what the feed reads: a byte order mark, separators inside text, CRLF; and refuses other encodings", async () => {
     const label = "Z\u00fcrich \u2028 \u2029"
     const text = `\uFEFF${JSON.stringify(vault("vault_z", "entity_a", { label }))}\r\n${JSON.stringify(balance("vault_z", "ethereum/native", "3"))}`
     const done = await cli(["load", write("marked.ndjson", [text])], app.env)
@@ -111,7 +111,7 @@ describe("custody load", () => {
     expect(await app.sql("SELECT label FROM vaults WHERE id = 'vault_z'")).toEqual([{ label }])
   })
 
-  test("a file that cannot be read is exit code 4 with its name", async () => {
+  test("names a file that cannot be read: exit code 4", async () => {
     const [absent, folder] = await Promise.all([
       cli(["load", "/nowhere/at-all.ndjson"], app.env),
       cli(["load", app.env.DATA_DIR ?? ""], app.env)
@@ -120,7 +120,7 @@ describe("custody load", () => {
     expect(absent.stderr).toContain("/nowhere/at-all.ndjson cannot be read")
   })
 
-  test("on a terminal it shows a progress bar", async () => {
+  test("shows a progress bar on a terminal", async () => {
     const file = write("bar.ndjson", many(20_000, 1_500))
     let screen = ""
     const child = Bun.spawn([process.execPath, "src/main.ts", "load", file], {

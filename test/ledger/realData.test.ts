@@ -42,7 +42,7 @@ beforeAll(async () => {
 }, 60_000)
 
 describe("the real custody records", () => {
-  test("load without loss, and a second time without a change", async () => {
+  test("load without loss, and change nothing when loaded again", async () => {
     expect([loaded.code, loaded.stderr]).toEqual([0, ""])
     const events = of("address").length + of("transaction").length + of("balance").length + of("vault").length
     expect(JSON.parse(loaded.stdout)).toEqual({ received: 8_028, changed: 8_028, unchanged: 0, events })
@@ -51,7 +51,7 @@ describe("the real custody records", () => {
     expect(await app.sql("SELECT count(*)::int AS events FROM events")).toEqual([{ events }])
   })
 
-  test("counts by vault equal the file's, and each organization sees its own vaults only", async () => {
+  test("are counted by vault as in the file, and each organization sees its own vaults only", async () => {
     const counts: Array<unknown> = []
     for (const { secret, vaults } of keys) {
       expect((await app.walk("/v1/vaults", secret)).map(({ id }) => id).sort()).toEqual([...vaults].sort())
@@ -70,7 +70,7 @@ describe("the real custody records", () => {
     expect(counts).toHaveLength(33)
   })
 
-  test("every transaction comes back in every field as it was fed", async () => {
+  test("every transaction is returned with every field as it was fed", async () => {
     const line = (vault: unknown, { amount, asset, direction, from, hash, network, status, timestamp, to }: Record) =>
       [vault, hash, network, status, direction, asset, amount, from, to, timestamp].join(" ")
     const found: Array<string> = []
@@ -86,7 +86,7 @@ describe("the real custody records", () => {
     )
   })
 
-  test("a walk over all pages of every list returns each row exactly once, at limit 1, 7, 100 and 500", async () => {
+  test("paging through any list returns each row exactly once, at limit 1, 7, 100 and 500", async () => {
     for (const { secret, vaults } of keys) {
       const lists = [
         "/v1/vaults",
@@ -108,7 +108,7 @@ describe("the real custody records", () => {
     }
   }, 60_000)
 
-  test("a walk returns each row that was there exactly once while new rows are being written", async () => {
+  test("paging returns each existing row exactly once while new rows are written", async () => {
     const [owner] = keys
     const busiest = of("transaction").reduce(
       (counts, one) => counts.set(text(one.vaultId), (counts.get(text(one.vaultId)) ?? 0) + 1),

@@ -26,8 +26,8 @@ const everything = async () => {
   return state
 }
 
-describe("who may feed", () => {
-  test("only the bearer of the platform token; everyone else is 401 with the envelope, and nothing is applied", async () => {
+describe("access to the record feed", () => {
+  test("only the platform token is accepted; any other request gets 401 in the envelope, and nothing is applied", async () => {
     const before = await everything()
     const token = app.env.PLATFORM_TOKEN ?? ""
     for (const authorization of [
@@ -50,15 +50,15 @@ describe("who may feed", () => {
     expect(await everything()).toBe(before)
   })
 
-  test("the feed is not on the public port, and the public API is not on the platform's", async () => {
+  test("the feed is not on the public port, and the public API is not on the platform port", async () => {
     const headers = { authorization: `Bearer ${app.env.PLATFORM_TOKEN}` }
     expect((await fetch(`${app.main?.baseUrl}/platform/v1/records`, { method: "POST", body: "", headers })).status).toBe(401)
     expect((await fetch(`${app.main?.platformUrl}/v1/vaults`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(404)
   })
 })
 
-describe("in which form", () => {
-  test("NDJSON and a JSON array are the same feed", async () => {
+describe("formats of the record feed", () => {
+  test("NDJSON and a JSON array are equivalent", async () => {
     const records = [transaction("vault_a", 1), transaction("vault_a", 2)]
     const counts = { received: 2, changed: 2, unchanged: 0, events: 2 }
     expect((await app.records(lines(records))).json).toEqual(counts)
@@ -75,7 +75,7 @@ describe("in which form", () => {
     expect((await app.records("[]", { "content-type": "application/json" })).json.received).toBe(0)
   })
 
-  test("another content type is 415, a body that is no JSON or no array 400, bytes that are no UTF-8 400", async () => {
+  test("another content type gets 415; a body that is not JSON, not an array or not UTF-8 gets 400", async () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/xml", "application/x-ndjson2"]) {
       expect([type, ...outcome(await app.records("{}", { "content-type": type }))]).toEqual([type, 415, "unsupported_media_type"])
     }
@@ -86,7 +86,7 @@ describe("in which form", () => {
     expect([bytes.status, (await json(bytes)).code]).toEqual([400, "malformed_json"])
   })
 
-  test("X-Record-Events: none records no events; another value is refused, so that a typing error records none by accident", async () => {
+  test("X-Record-Events: none records no events; any other value is refused, so that a typo notifies nobody by accident", async () => {
     const before = await app.sql("SELECT count(*) AS events FROM events")
     expect((await app.records([transaction("vault_a", 50)], { "x-record-events": "none" })).json).toMatchObject({ changed: 1, events: 0 })
     expect(outcome(await app.records([transaction("vault_a", 51)], { "x-record-events": "off" }))).toEqual([400, "invalid_parameter"])
@@ -95,8 +95,8 @@ describe("in which form", () => {
   })
 })
 
-describe("how much", () => {
-  test("1,000 records and no more", async () => {
+describe("limits of the record feed", () => {
+  test("a batch has at most 1,000 records", async () => {
     const batch = (count: number) => Array.from({ length: count }, (_, index) => transaction("vault_a", 10_000 + index))
     const before = await everything()
     expect(outcome(await app.records(batch(1_001)))).toEqual([413, "payload_too_large"])
@@ -108,7 +108,7 @@ describe("how much", () => {
     expect((await app.records(batch(1_000))).json).toMatchObject({ received: 1_000, changed: 1_000 })
   })
 
-  test("4 MiB and no more, to the byte, with or without a Content-Length", async () => {
+  test("a body has at most 4 MiB, to the byte, with or without Content-Length", async () => {
     const record = JSON.stringify(transaction("vault_a", 2))
     const of = (bytes: number) => `${record}\n${" ".repeat(bytes - record.length - 1)}`
     expect((await app.records(of(4 * 1024 * 1024))).json).toMatchObject({ received: 1, unchanged: 1 })
@@ -134,7 +134,7 @@ describe("how much", () => {
 })
 
 describe("Custody records, rule 3: all or nothing with a reason", () => {
-  test("one bad record among many: nothing is applied, and the answer names its line, field and reason", async () => {
+  test("one invalid record among many: nothing is applied, and the response names its line, field and reason", async () => {
     const before = await everything()
     const batch = [
       ...Array.from({ length: 20 }, (_, index) => transaction("vault_a", 20_000 + index)),
@@ -159,7 +159,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
     expect(await everything()).toBe(before)
   })
 
-  test("every bad record is named, in the order of the lines, and what refers to a bad record is not blamed for it", async () => {
+  test("every invalid record is named in line order, and records that refer to one are not blamed", async () => {
     const answer = await app.records([
       network("Ethereum Classic"),
       vault("vault_bad", "entity_nowhere"),
@@ -180,7 +180,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
     ])
   })
 
-  test("line numbers are the body's, blank lines counted, also for text that is no JSON", async () => {
+  test("line numbers are those of the body, including blank lines, even for text that is not JSON", async () => {
     const answer = await app.records(`\n\n${JSON.stringify(transaction("vault_a", 1))}\n\n{"type":\n[]\n"text"\nnull\n12`)
     expect(answer.json.errors.map(({ line, reason }: { line: number; reason: string }) => [line, reason])).toEqual([
       [5, "is not JSON"],
@@ -191,7 +191,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
     ])
   })
 
-  test("a record that is nested without end is refused by its line, in either form of the feed", async () => {
+  test("an endlessly nested record is refused by its line number, in both formats", async () => {
     const before = await everything()
     const deep = `{"type":"network","name":${"[".repeat(30_000)}${"]".repeat(30_000)},"kind":"mainnet"}`
     for (const answer of [await app.records(`\n${deep}`), await app.records(`[[],${deep}]`, { "content-type": "application/json" })]) {
@@ -201,7 +201,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
     expect(await everything()).toBe(before)
   })
 
-  test("a batch that fails in the database leaves nothing of it, neither rows nor events", async () => {
+  test("a batch that fails in the database leaves neither rows nor events", async () => {
     // A constraint that only this test has makes the last of the writes fail, after every other was made.
     await app.sql("ALTER TABLE events ADD CONSTRAINT broken CHECK (payload NOT LIKE '%31337%') NOT VALID")
     const before = await everything()
@@ -221,7 +221,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
     expect((await app.records([transaction("vault_a", 31_000, { amount: "31337" })])).json).toMatchObject({ changed: 1, events: 1 })
   })
 
-  test("a batch that Postgres ends to break a circle of locks is applied anew, and answered as if nothing had been", async () => {
+  test("a batch that Postgres aborts to break a deadlock is retried and answered as usual", async () => {
     await app.feed([vault("vault_circle", "entity_a"), balance("vault_circle", "ethereum/native", "1")])
     const other = new pg.Client({ connectionString: app.databaseUrl })
     await other.connect()
@@ -262,7 +262,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
     expect(row).toEqual({ label: "changed", amount: "3" })
   })
 
-  test("a connection that is lost in the middle of a batch leaves all of it or nothing, and no event without its row", async () => {
+  test("a connection lost in the middle of a batch leaves all of it or nothing, and no event without its row", async () => {
     const counts = `SELECT (SELECT count(*)::int FROM transactions WHERE hash >= $1 AND hash < $2) AS rows,
       (SELECT count(*)::int FROM events WHERE kind = 'transaction.confirmed' AND payload::json -> 'data' -> 'transaction' ->> 'hash' >= $1
         AND payload::json -> 'data' -> 'transaction' ->> 'hash' < $2) AS events`
@@ -287,7 +287,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
 })
 
 describe("Custody records, rule 1: the same record fed many times at once", () => {
-  test("is one row and one event", async () => {
+  test("creates one row and one event", async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, () =>
         app.records([transaction("vault_a", 40_000, { status: "pending" }), balance("vault_a", "ethereum/native", "123.5")])
@@ -302,7 +302,7 @@ describe("Custody records, rule 1: the same record fed many times at once", () =
     ])
   })
 
-  test("with an Idempotency-Key a batch that is sent again is applied once, and answers what it answered first", async () => {
+  test("a batch sent again with the same Idempotency-Key is applied once and gets the first response", async () => {
     const batch = [
       transaction("vault_a", 42_000, { status: "pending" }),
       transaction("vault_a", 42_000),
@@ -352,8 +352,8 @@ describe("Custody records, rule 1: the same record fed many times at once", () =
   })
 })
 
-describe("operators see the feed", () => {
-  test("each request is a line of the log, whether it was applied or refused, and what was applied is counted once", async () => {
+describe("observability of the record feed", () => {
+  test("each request is one line of the log, whether it was applied or refused, and applied records are counted once", async () => {
     const counted = async (sample: string) => {
       const text = await (await fetch(`${app.main?.platformUrl}/metrics`)).text()
       return Number(

@@ -72,7 +72,7 @@ describe("rule 1: a record that changes nothing does nothing", () => {
     [balance("vault_a", "ethereum/native", "1.50"), balance("vault_a", "ethereum/native", "1.51")]
   ]
 
-  test("no event, no updatedAt, for every type; a record that differs in one field is a change", async () => {
+  test("no event and no new updatedAt, for every type; a record that differs in one field is a change", async () => {
     const stamps = () =>
       app.sql(
         "SELECT (SELECT array_agg(updated_at::text ORDER BY updated_at) FROM (SELECT updated_at FROM networks UNION ALL SELECT updated_at FROM assets UNION ALL SELECT updated_at FROM organizations UNION ALL SELECT updated_at FROM entities UNION ALL SELECT updated_at FROM vaults UNION ALL SELECT updated_at FROM users UNION ALL SELECT updated_at FROM deposit_addresses UNION ALL SELECT updated_at FROM transactions UNION ALL SELECT updated_at FROM balances) x) AS stamps, (SELECT count(*) FROM events) AS events, (SELECT count(*) FROM vault_roles) AS roles"
@@ -94,7 +94,7 @@ describe("rule 1: a record that changes nothing does nothing", () => {
     }
   })
 
-  test("what is written in another form is the same record: letter case of EVM values, zeros, milliseconds, order of roles", async () => {
+  test("another spelling is the same record: letter case of EVM values, zeros, milliseconds, order of roles", async () => {
     await app.feed([
       transaction("vault_a", 2, { asset: TOKEN, amount: "5.5", timestamp: "2024-01-01T00:00:00Z" }),
       balance("vault_a", TOKEN, "5.5"),
@@ -122,7 +122,7 @@ describe("rule 1: a record that changes nothing does nothing", () => {
     ).toEqual({ received: 5, changed: 0, unchanged: 5, events: 0 })
   })
 
-  test("natural keys: index, vault and direction tell transfers of one hash apart; network, address and type tell addresses apart", async () => {
+  test("natural keys: index, vault and direction distinguish transfers of one hash; network, address and type distinguish addresses", async () => {
     const before = await app.sql("SELECT count(*)::int AS rows FROM transactions")
     const applied = await app.feed([
       transaction("vault_a", 3),
@@ -144,7 +144,7 @@ describe("rule 1: a record that changes nothing does nothing", () => {
 })
 
 describe("rule 2: the event that a change causes", () => {
-  test("Decision D-15: a transfer between two vaults is two rows and two events, each naming its own vault only", async () => {
+  test("Decision D-15: a transfer between two vaults is two rows and two events, each naming only its own vault", async () => {
     const events = await recorded([transaction("vault_a", 10, { direction: "outbound" }), transaction("vault_b", 10)])
     expect(events.map(({ kind, vault_id: vaultId }) => [kind, vaultId])).toEqual([
       ["transaction.confirmed", "vault_a"],
@@ -153,7 +153,7 @@ describe("rule 2: the event that a change causes", () => {
     for (const [index, other] of ["vault_b", "vault_a"].entries()) expect(String(events[index]?.payload)).not.toContain(other)
   })
 
-  test("addresses, balances and vaults: created, updated, and nothing where nothing is said to happen", async () => {
+  test("addresses, balances and vaults cause their created and updated events, and other records cause none", async () => {
     expect(
       await caused(
         address("vault_a", "fresh", { createdAt: "2024-05-01T00:00:00Z" }),
@@ -183,7 +183,7 @@ describe("rule 2: the event that a change causes", () => {
     ])
   })
 
-  test("events of a batch are recorded in the order of its records, with ids that ascend", async () => {
+  test("events of a batch are recorded in the order of its records, with ascending ids", async () => {
     const events = await recorded([
       balance("vault_a", "ethereum/native", "71"),
       transaction("vault_a", 11, { status: "pending" }),
@@ -210,7 +210,7 @@ describe("rule 2: the event that a change causes", () => {
     }
   })
 
-  test("changes that are fed faster than a clock tells apart keep their order in their dates, also from batch to batch", async () => {
+  test("changes within one tick of the clock keep their order in their dates, across batches, too", async () => {
     const [{ last } = {}] = await app.sql("SELECT coalesce(max(id), '') AS last FROM events")
     for (let batch = 0; batch < 3; batch++) {
       await app.feed(Array.from({ length: 300 }, (_, index) => balance("vault_b", "ethereum/native", String(batch * 300 + index + 1))))
@@ -223,7 +223,7 @@ describe("rule 2: the event that a change causes", () => {
     expect(Date.parse(dates.at(-1) ?? "")).toBeLessThan(Date.now() + 2_000)
   })
 
-  test("what is listed by its time and has the same is listed by the order of its records, newest first", async () => {
+  test("items of the same time are listed by the order of their records, newest first", async () => {
     const at = "2031-01-01T00:00:00Z"
     const [first, second] = ["0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", "0x00000000219ab540356cBB839Cbe05303d7705Fa"]
     await app.feed([
@@ -237,7 +237,7 @@ describe("rule 2: the event that a change causes", () => {
     expect(addresses.map((one: { address: string }) => one.address)).toEqual([second, first])
   })
 
-  test("a field that changes without the status is a change without an event", async () => {
+  test("a field that changes without the status causes no event", async () => {
     await app.feed([transaction("vault_a", 12, { status: "pending", timestamp: "2024-01-01T00:00:00Z" })])
     expect(await recorded([transaction("vault_a", 12, { status: "pending", timestamp: "2024-01-01T00:00:05Z", amount: "2" })])).toEqual([])
     expect((await app.get(`/v1/vaults/vault_a/transactions?hash=${hash(12)}`, key)).json.data[0]).toMatchObject({
@@ -248,7 +248,7 @@ describe("rule 2: the event that a change causes", () => {
 })
 
 describe("Decision D-18: the envelope", () => {
-  test("carries id, kind, schemaVersion, date, entityId, vaultIds and data, and data is what the read API returns", async () => {
+  test("carries id, kind, schemaVersion, date, entityId, vaultIds and data, where data is what the read API returns", async () => {
     const occurredAt = "2024-07-01T10:11:12.345Z"
     const events = await recorded([
       { ...vault("vault_f", "entity_a", { label: "F – ü", networks: ["ethereum"] }), occurredAt },
@@ -291,7 +291,7 @@ describe("Decision D-18: the envelope", () => {
     }
   })
 
-  test("date is the time of recording when the record names none", async () => {
+  test("date is the time of recording if the record has none", async () => {
     const before = Date.now()
     const [event] = await recorded([balance("vault_a", "ethereum/native", "81")])
     const date = Date.parse(JSON.parse(String(event?.payload)).date)
@@ -316,8 +316,8 @@ describe("Decision D-18: the envelope", () => {
   })
 })
 
-describe("rule 3: what may not be", () => {
-  test("each type refuses a missing, an unknown and a wrong field by name", async () => {
+describe("rule 3: invalid records", () => {
+  test("each type names missing, unknown and wrong fields", async () => {
     const wrong: ReadonlyArray<readonly [Record, string, unknown]> = [
       [network("x"), "kind", "devnet"],
       [asset("ethereum/erc20:0x1"), "decimals", 79],
@@ -366,7 +366,7 @@ describe("rule 3: what may not be", () => {
     expect(await refusal({ type: "__proto__" })).toHaveLength(1)
   })
 
-  test("what a record refers to must have been recorded before", async () => {
+  test("a record may refer only to what was recorded before", async () => {
     for (const [record, field, id] of [
       [asset("mars/native"), "network", "mars"],
       [organization("org_x", ["mars"]), "networks", "mars"],
@@ -390,7 +390,7 @@ describe("rule 3: what may not be", () => {
     expect(await refusal(asset("venus/native"), network("venus"))).toEqual(["1 network: venus was not recorded before"])
   })
 
-  test("amounts fit the asset's decimals, assets their network, roles and entities their organization", async () => {
+  test("amounts must fit the asset's decimals, assets their network, roles and entities their organization", async () => {
     await app.feed([organization("org_z", ["ethereum"]), entity("entity_z", "org_z"), vault("vault_z", "entity_z")])
     expect(await refusal(transaction("vault_a", 60, { asset: TOKEN, amount: "0.0000001" }))).toEqual([
       "1 amount: has more fraction digits than the asset's 6 decimals"
@@ -412,7 +412,7 @@ describe("rule 3: what may not be", () => {
     ])
   })
 
-  test("Decision D-15: every transition of a transaction's status that is allowed works with its event, every other is refused", async () => {
+  test("Decision D-15: every allowed transition of a transaction's status applies with its event, and every other is refused", async () => {
     const statuses = ["pending", "confirmed", "failed", "replaced", "dropped"]
     const allowed: { readonly [from: string]: ReadonlyArray<string> } = {
       new: ["pending", "confirmed", "failed"],
@@ -453,7 +453,7 @@ describe("rule 3: what may not be", () => {
 })
 
 describe("rule 4: amounts keep every digit", () => {
-  test("from the record to the database to the API and into the event, exactly", async () => {
+  test("an amount is exact from the record to the database, the API and the event", async () => {
     const amounts = [
       "115792089237316195423570985008687907853269984665640564039457.584007913129639935",
       "0.000000000000000001",

@@ -13,8 +13,8 @@ const address = (text: string) => {
   return parsed
 }
 
-describe("memory is bounded, whoever makes up addresses and names", () => {
-  test("a limiter counts each key by itself, and a key that was forgotten begins anew", async () => {
+describe("memory is bounded, whatever addresses and names callers invent", () => {
+  test("a limiter counts each key separately and starts again for a forgotten key", async () => {
     const spend = (limiter: typeof RateLimiter.RateLimiter.Service, key: string) =>
       Effect.runPromiseExit(limiter.consume({ algorithm: "fixed-window", onExceeded: "fail", limit: 2, window: "1 hour", key }))
     const limiter = await Effect.runPromise(Effect.provide(RateLimiter.RateLimiter, RateLimits.layer))
@@ -31,8 +31,8 @@ describe("memory is bounded, whoever makes up addresses and names", () => {
   })
 })
 
-describe("a window slides", () => {
-  test("what happened counts for exactly as long as the window is", async () => {
+describe("a sliding window", () => {
+  test("counts each entry for exactly its length", async () => {
     const window = 3_000
     const log = new SlidingWindow(window)
     const begun = performance.now()
@@ -55,7 +55,7 @@ describe("a window slides", () => {
     expect(log.note("x")).toBe(1)
   })
 
-  test("thirty failed authentications block the address or its /64, and nobody else", () => {
+  test("thirty failed authentications block the address or its /64, and no other", () => {
     const failures = new FailedAuthentications()
     for (let count = 0; count < 29; count++) failures.failed(address("2001:db8::1"))
     expect(failures.blockedFor(address("2001:db8::1"))).toBe(0)

@@ -16,7 +16,7 @@ const facts = {
   held: 3
 }
 
-test("names the webhook by its description in the subject, on one line, and links to its page", () => {
+test("a notice names the webhook by its description in the subject, on one line, and links to its page", () => {
   const notice = { ...texts.held(facts), webhookId, description: "Ledger\r\nof the   treasury" }
   const { html, subject, text } = messageOf(notice, "https://custody.example.com/")
   expect(subject).toBe('Webhook "Ledger of the treasury" is on hold: its endpoint is down (hooks.example.com)')
@@ -27,7 +27,7 @@ test("names the webhook by its description in the subject, on one line, and link
   expect(messageOf({ ...notice, description: "x".repeat(500) }, undefined).subject.length).toBeLessThan(140)
 })
 
-test("every notice is readable without HTML and loads nothing with it", () => {
+test("every notice is readable without HTML and loads no remote content", () => {
   const all = [
     texts.streak(facts),
     texts.held(facts),
@@ -44,7 +44,7 @@ test("every notice is readable without HTML and loads nothing with it", () => {
   }
 })
 
-test("what customers wrote cannot become markup", () => {
+test("text from customers cannot become markup", () => {
   const notice = { ...texts.held({ ...facts, host: `<img src=x onerror="alert('1')">&` }), webhookId, description: "<b>" }
   const { html } = messageOf(notice, undefined)
   expect(html).not.toContain("<img")

@@ -94,7 +94,7 @@ const next = async (entity: number, webhook: Answer["json"]) => {
 const mailsWhen = (id: string, count: number) => until(`${count} mails`, () => about(id).length >= count && about(id), 30)
 
 describe("Decision D-23: notices by e-mail to the notification address", () => {
-  test("nothing is sent while Postgres cannot write, and what was sent is not sent again for that", async () => {
+  test("nothing is sent while Postgres cannot write, and notices already sent are not sent again", async () => {
     const address = answering("/full", () => 500)
     const webhook = await webhookOf(app, key, 0, address, { notificationEmail: "full@example.com" })
     // As a full disk refuses: the first time every change of a notice, the second time the record that it was sent.
@@ -120,7 +120,7 @@ describe("Decision D-23: notices by e-mail to the notification address", () => {
     expect(about(webhook.id)).toHaveLength(1)
   }, 60_000)
 
-  test("the first FAILED delivery of a day sends one, and no second until the next day", async () => {
+  test("the first FAILED delivery of a day sends one, and later ones send none until the next day", async () => {
     const webhook = await webhookOf(
       app,
       key,
@@ -151,7 +151,7 @@ describe("Decision D-23: notices by e-mail to the notification address", () => {
     await mailsWhen(webhook.id, 2)
   }, 60_000)
 
-  test("a streak of 10 failed attempts over an hour sends one, once a streak", async () => {
+  test("a streak of 10 failed attempts over an hour sends one, once per streak", async () => {
     const webhook = await webhookOf(
       app,
       key,
@@ -177,7 +177,7 @@ describe("Decision D-23: notices by e-mail to the notification address", () => {
     expect(streaks()).toHaveLength(1)
   }, 120_000)
 
-  test("a mail server that refuses for now is asked again, and the notice sent once", async () => {
+  test("a notice that the mail server refuses temporarily is retried and sent once", async () => {
     refused = 2
     const webhook = await webhookOf(
       app,
@@ -194,7 +194,7 @@ describe("Decision D-23: notices by e-mail to the notification address", () => {
 })
 
 describe("Decision D-23: automatic disable", () => {
-  test("no 2xx for 120 hours over two deliveries: DISABLED as FAILING, what waits CANCELED, one mail and one event", async () => {
+  test("no 2xx for 120 hours over two deliveries: DISABLED as FAILING, waiting deliveries CANCELED, one mail and one event", async () => {
     const log = await webhookOf(
       app,
       key,
@@ -244,7 +244,7 @@ describe("Decision D-23: automatic disable", () => {
     expect(disables()).toHaveLength(1)
   }, 60_000)
 
-  test("enabling begins a new streak: one more failure does not disable again", async () => {
+  test("enabling starts a new streak: one more failure does not disable again", async () => {
     const [{ id } = { id: "" }] = (await app.get("/v1/webhooks?status=DISABLED", key)).json.data
     const enabled = await app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { status: "ACTIVE" } })
     expect(enabled.json).toMatchObject({ status: "ACTIVE", disabledReason: null, disabledAt: null })
@@ -253,7 +253,7 @@ describe("Decision D-23: automatic disable", () => {
     expect((await app.get(`/v1/webhooks/${id}`, key)).json).toMatchObject({ status: "ACTIVE", health: { consecutiveFailures: 2 } })
   }, 60_000)
 
-  test("one delivery alone, however long it fails, disables nothing; a 2xx ends the streak", async () => {
+  test("a single delivery disables nothing, however long it fails; a 2xx ends the streak", async () => {
     let status = 500,
       held = true
     receiver.on("/alone", async (_, count) => {
@@ -277,7 +277,7 @@ describe("Decision D-23: automatic disable", () => {
     expect([now, health.consecutiveFailures, health.state]).toEqual(["ACTIVE", 2, "DEGRADED"])
   }, 60_000)
 
-  test("nine failed attempts in 120 hours disable nothing, the tenth does", async () => {
+  test("nine failed attempts in 120 hours disable nothing, and the tenth does", async () => {
     const webhook = await webhookOf(
       app,
       key,
@@ -292,7 +292,7 @@ describe("Decision D-23: automatic disable", () => {
     await until("the disable", async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.disabledReason === "FAILING", 30)
   }, 60_000)
 
-  test("a failure more than 48 hours after the one before begins a new streak: an idle week disables nothing, nor do two lone 410", async () => {
+  test("a failure more than 48 hours after the previous one starts a new streak: neither an idle week nor two isolated 410s disable", async () => {
     const webhook = await webhookOf(
       app,
       key,
@@ -317,7 +317,7 @@ describe("Decision D-23: automatic disable", () => {
     expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health.consecutiveFailures).toBe(4)
   }, 60_000)
 
-  test("two 410 at least five minutes apart: DISABLED as GONE; two at once are not enough", async () => {
+  test("two 410s at least five minutes apart: DISABLED as GONE; two at once are not enough", async () => {
     const webhook = await webhookOf(
       app,
       key,

@@ -42,7 +42,7 @@ const buffersOf = async (look: () => Promise<unknown>) => {
 }
 
 describe("readiness", () => {
-  test("says how old the oldest notice is that was not sent, and the metric too", async () => {
+  test("reports the age of the oldest unsent notice, as does a metric", async () => {
     expect((await ready())["oldestUnsentNoticeSeconds"]).toBe(0)
     await app.sql(
       `INSERT INTO notices (id, webhook_id, cause, recipient, subject, body, created_at)
@@ -57,7 +57,7 @@ describe("readiness", () => {
     expect((await ready())["oldestUnsentNoticeSeconds"]).toBe(0)
   })
 
-  test("costs the same after thousands of events and deliveries were done with while a backup holds a snapshot", async () => {
+  test("costs the same after thousands of completed events and deliveries while a backup holds a snapshot", async () => {
     const backup = new pg.Client({ connectionString: app.databaseUrl })
     await backup.connect()
     try {

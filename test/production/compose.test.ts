@@ -69,7 +69,7 @@ const interpolated = (value: string) =>
   })
 
 describe("docker-compose.yml", () => {
-  test("is valid by the schema of the compose specification", () => {
+  test("is valid by the schema of the Compose specification", () => {
     const ajv = new Ajv2019({ strict: false, allErrors: true, logger: false, formats: { duration: true, ports: true, expose: true } })
     // The schema names itself and its parts in the way of an older draft, and refers to them by path all the same.
     const validate = ajv.compile(
@@ -83,7 +83,7 @@ describe("docker-compose.yml", () => {
     expect(validate(wrong)).toBe(false)
   })
 
-  test("gives the service and Temporal a role and a database each, and neither is the superuser", () => {
+  test("gives the service and Temporal a role and a database each, neither of them a superuser", () => {
     const { postgres, temporal } = compose.services
     const users = own.map(([, { environment }]) => new URL(interpolated(environment?.["DATABASE_URL"] ?? "")).username)
     expect(new Set(users)).toEqual(new Set(["custody"]))
@@ -93,7 +93,7 @@ describe("docker-compose.yml", () => {
     expect(postgres?.volumes).toContain("./deploy/postgres/init.sh:/docker-entrypoint-initdb.d/init.sh:ro")
   })
 
-  test("keeps Temporal, which has no authentication, on a network without a way out, for those who use it alone", () => {
+  test("keeps Temporal, which has no authentication, on an internal network that only its clients join", () => {
     const on = (network: string) => services.filter(([, { networks }]) => networks?.includes(network)).map(([name]) => name)
     expect(on("temporal").sort()).toEqual(["api", "postgres", "temporal", "temporal-ui", "worker"])
     // The image binds to the one address that it has; with a second network it would not start.
@@ -115,7 +115,7 @@ describe("docker-compose.yml", () => {
     for (const [name, { networks = [] }] of services) expect([name, networks.length > 0]).toEqual([name, true])
   })
 
-  test("gives Temporal what the documents promise of its UI: shards, a retention that covers the log, fairness as in the embedded server", () => {
+  test("configures Temporal as the documents promise: shards, a retention that covers the log, fairness as in the embedded server", () => {
     const environment = compose.services["temporal"]?.environment ?? {}
     expect(environment["NUM_HISTORY_SHARDS"]).toBe("512")
     expect(Number.parseInt(environment["DEFAULT_NAMESPACE_RETENTION"] ?? "", 10)).toBeGreaterThanOrEqual((RETENTION_DAYS + 2) * 24)
@@ -134,7 +134,7 @@ describe("docker-compose.yml", () => {
       if (image !== undefined) expect([name, image]).toEqual([name, expect.stringMatching(/:\d+\.\d+(\.\d+)?(@sha256:[0-9a-f]{64})?$/)])
   })
 
-  test("sets nothing that the program does not read, and everything in a form that it takes", async () => {
+  test("sets only settings that the program reads, with valid values", async () => {
     expect(own.map(([name]) => name).sort()).toEqual(["api", "migrate", "worker"])
     for (const [name, { environment = {} }] of own) {
       const env = { ...imageEnv, ...environment }
@@ -151,7 +151,7 @@ describe("docker-compose.yml", () => {
     }
   })
 
-  test("passes on every setting that an operator may want, and names those that it decides itself", () => {
+  test("passes on every setting that an operator may want, and lists those that it decides itself", () => {
     // A port, an address or a file inside a container is not an operator's to choose, and what is embedded is not there.
     const decided =
       /^(HOST|PORT|PLATFORM_HOST|PLATFORM_PORT|DATA_DIR|EMBEDDED_\w+|TLS_\w+|TEMPORAL_(NAMESPACE|TASK_QUEUE|API_KEY|TLS\w*)|WEBHOOK_EXTRA_CA|WEBHOOK_CLIENT_\w+|LOG_FORMAT)$/
@@ -161,7 +161,7 @@ describe("docker-compose.yml", () => {
     }
   })
 
-  test("holds no secret: each comes from the environment, without a default", () => {
+  test("contains no secret: each comes from the environment, without a default", () => {
     const secrets = [...settings.filter(({ secret }) => secret).map(({ name }) => name), "POSTGRES_PASSWORD", "POSTGRES_PWD"]
     const found = services.flatMap(([service, { environment = {} }]) =>
       Object.entries(environment).flatMap(([name, value]) => (secrets.includes(name) ? [[service, name, value] as const] : []))
@@ -173,7 +173,7 @@ describe("docker-compose.yml", () => {
     }
   })
 
-  test("runs every role once, api and worker apart, after the migrations", () => {
+  test("runs every role once, with api and worker apart, after the migrations", () => {
     const commands = own.map(([name, { command = [] }]) => [name, command] as const)
     const wanted = commands.flatMap(([, command]) =>
       command[0] === "start" ? (command[command.indexOf("--roles") + 1] ?? "").split(",") : []
@@ -187,7 +187,7 @@ describe("docker-compose.yml", () => {
     for (const server of ["postgres", "temporal", "temporal-ui"]) expect(compose.services[server]?.image).toMatch(/^[\w/-]+:[\d.]+(@|$)/)
   })
 
-  test("every service that stays has a health check, and each that is waited for can be", () => {
+  test("gives every long-running service a health check, and waits only for conditions that can be met", () => {
     for (const [name, { depends_on = {}, healthcheck, restart }] of services) {
       if (restart !== "no") expect([name, healthcheck?.test?.[0]]).toEqual([name, "CMD"])
       for (const [other, { condition }] of Object.entries(depends_on)) {
@@ -199,7 +199,7 @@ describe("docker-compose.yml", () => {
     }
   })
 
-  test("publishes on loopback only, and the platform listener not at all", () => {
+  test("publishes ports on loopback only, and not the platform listener's", () => {
     const ports = services.flatMap(([, service]) => service.ports ?? [])
     expect(ports.filter((port) => !port.startsWith("127.0.0.1:"))).toEqual([])
     expect(ports.some((port) => port.endsWith(`:${table.platformPort.fallback}`))).toBe(false)
@@ -207,7 +207,7 @@ describe("docker-compose.yml", () => {
 })
 
 describe("Dockerfile", () => {
-  test("has stages, all of the Bun that the package names, and ends without root", () => {
+  test("has stages on the Bun version of the package, and ends as a non-root user", () => {
     const stages = all("FROM").map((line) => line.split(" "))
     expect(stages.length).toBeGreaterThan(1)
     for (const [image = ""] of stages) expect(image.split("@")[0]).toBe(`oven/bun:${packageJson.devDependencies["bun-types"]}-slim`)
@@ -215,7 +215,7 @@ describe("Dockerfile", () => {
     expect(instructions.findLastIndex(([name]) => name === "COPY")).toBeLessThan(instructions.findIndex(([name]) => name === "USER"))
   })
 
-  test("copies what is there and not ignored, runs scripts that there are, and listens where the settings say", () => {
+  test("copies existing files that are not ignored, runs existing scripts, and listens where the settings say", () => {
     const allowed = documentText(".dockerignore")
       .split("\n")
       .flatMap((line) => (line.startsWith("!") ? [line.slice(1)] : []))

@@ -34,7 +34,7 @@ const query = async (url: string, text: string) => {
 const app = new App()
 afterAll(() => app.close(), 60_000)
 
-test("the service migrates, starts and records as its own role, and nothing of it is Temporal's", async () => {
+test("the service migrates, starts and records as its own role, which shares no database with Temporal's", async () => {
   const { postgres } = await servers()
   expect(statements.length).toBeGreaterThanOrEqual(8)
   for (const statement of statements) await query(postgres, statement)

@@ -110,7 +110,7 @@ const retain = async () => {
 }
 
 describe("Spec: every event is recorded in the event log for 31 days", () => {
-  test("lists show 31 days and nothing older, also before anything is dropped (Decision D-31)", async () => {
+  test("lists show 31 days and nothing older, even before anything is dropped (Decision D-31)", async () => {
     const events = await ids("/v1/webhook-events?kind=transaction.confirmed")
     const deliveries = await ids(`/v1/webhooks/${webhookId}/deliveries`)
     for (const daysAgo of kept)
@@ -124,14 +124,14 @@ describe("Spec: every event is recorded in the event log for 31 days", () => {
     }
   })
 
-  test("an event of 30 days ago is sent again", async () => {
+  test("an event 30 days old can be redelivered", async () => {
     const answer = await app.request("POST", `/v1/webhook-deliveries/${of(30).delivery}/redeliver`, { key })
     expect(answer.status).toBe(202)
     const request = await until("the redelivery", () => receiver.to("/hook").find(({ headers }) => headers["webhook-id"] === of(30).event))
     expect(request.body).toBe("{}")
   }, 30_000)
 
-  test("the schedule drops the days that are older, whole, and keeps every other (Decision D-31)", async () => {
+  test("the schedule drops older days whole and keeps every other (Decision D-31)", async () => {
     const { partitionsDropped } = await retain()
     expect(partitionsDropped).toBe(8)
     for (const [table] of Partitions.tables) {
@@ -156,7 +156,7 @@ describe("Spec: every event is recorded in the event log for 31 days", () => {
     )
   }, 60_000)
 
-  test("a detach that was cut short by a crash is finished", async () => {
+  test("a detach that a crash interrupted is completed", async () => {
     await remember(70)
     const name = Partitions.nameOf("events", of(70).day)
     await app.sql("UPDATE pg_inherits SET inhdetachpending = true WHERE inhrelid = $1::regclass", [name])
@@ -164,7 +164,7 @@ describe("Spec: every event is recorded in the event log for 31 days", () => {
     expect(await count("pg_class WHERE relname = $1", [name])).toBe(0)
   }, 60_000)
 
-  test("a day that was detached and not dropped before a crash is dropped", async () => {
+  test("a day that was detached but not dropped before a crash is dropped", async () => {
     await remember(80)
     const name = Partitions.nameOf("deliveries", of(80).day)
     await app.sql(`ALTER TABLE deliveries DETACH PARTITION ${name}`)
@@ -173,8 +173,8 @@ describe("Spec: every event is recorded in the event log for 31 days", () => {
   }, 60_000)
 })
 
-describe("Reliability: a day is dropped without holding anybody up", () => {
-  test("while a long read makes the drop wait, events are recorded and lists are answered all the same", async () => {
+describe("Reliability: dropping a day blocks nobody", () => {
+  test("while a long read delays the drop, events are recorded and lists are answered", async () => {
     await remember(90)
     const name = Partitions.nameOf("events", of(90).day)
     const reader = new pg.Client({ connectionString: app.databaseUrl })
@@ -204,8 +204,8 @@ describe("Reliability: a day is dropped without holding anybody up", () => {
   }, 60_000)
 })
 
-describe("Limits: what else has had its time", () => {
-  test("expired secrets, idempotency keys after 24 hours, pings and old notices go; what is live stays", async () => {
+describe("Limits: other expired data", () => {
+  test("expired secrets, idempotency keys after 24 hours, pings and old notices are deleted; live data stays", async () => {
     await app.request("POST", `/v1/webhooks/${webhookId}/rotate-secret`, { key, headers: { "idempotency-key": "fresh" } })
     await app.request("POST", `/v1/webhooks/${webhookId}/ping`, { key })
     const secrets = () => count("webhook_secrets WHERE webhook_id = $1", [webhookId])

@@ -27,7 +27,7 @@ const flip = (parts: ReadonlyArray<number>, width: number, bit: number) =>
 const isMapped = (words: ReadonlyArray<number>) => words.slice(0, 5).every((word) => word === 0) && words[5] === 0xffff
 
 describe("Decision D-11: CIDRs of both families", () => {
-  test("an IPv4 range holds exactly the addresses that share its first bits", () => {
+  test("an IPv4 range contains exactly the addresses with its prefix", () => {
     fc.assert(
       fc.property(v4, v4, fc.integer({ min: 0, max: 32 }), near, (range, other, length, bit) => {
         const candidate = bit === "any" ? other : flip(range, 8, length + bit)
@@ -39,7 +39,7 @@ describe("Decision D-11: CIDRs of both families", () => {
     )
   })
 
-  test("an IPv6 range holds exactly the addresses that share its first bits", () => {
+  test("an IPv6 range contains exactly the addresses with its prefix", () => {
     fc.assert(
       fc.property(v6, v6, fc.integer({ min: 0, max: 128 }), near, (range, other, length, bit) => {
         const candidate = bit === "any" ? other : flip(range, 16, length + bit)
@@ -52,7 +52,7 @@ describe("Decision D-11: CIDRs of both families", () => {
     )
   })
 
-  test("an IPv4 address and its IPv4-mapped IPv6 form are one address, on both sides", () => {
+  test("an IPv4 address and its IPv4-mapped IPv6 form are the same address, on both sides of a comparison", () => {
     fc.assert(
       fc.property(v4, v4, fc.integer({ min: 0, max: 32 }), (range, candidate, length) => {
         const plain = Format.holds(ranges(`${text4(range)}/${length}`), address(text4(candidate)))
@@ -64,7 +64,7 @@ describe("Decision D-11: CIDRs of both families", () => {
     )
   })
 
-  test("an IPv4-compatible IPv6 address is IPv6, however it is written, and no IPv4 range holds it", () => {
+  test("an IPv4-compatible IPv6 address is IPv6, however it is written, and no IPv4 range contains it", () => {
     for (const text of ["::8.8.8.8", "0::8.8.8.8", "0:0:0:0:0:0:8.8.8.8", "::808:808", "::8.8.8.8%eth0"]) {
       expect([text, Format.address(text)?.toString()]).toEqual([text, "::808:808"])
       expect([text, Format.holds(ranges("8.8.8.0/24"), address(text))]).toEqual([text, false])
@@ -73,7 +73,7 @@ describe("Decision D-11: CIDRs of both families", () => {
     expect(Format.address("::ffff:8.8.8.8")?.toString()).toBe("8.8.8.8")
   })
 
-  test("a range of one family never holds an address of the other, not even /0", () => {
+  test("a range of one family never contains an address of the other, not even /0", () => {
     expect(Format.holds(ranges("0.0.0.0/0"), address("2001:db8::1"))).toBe(false)
     expect(Format.holds(ranges("::/0"), address("203.0.113.7"))).toBe(false)
     expect(Format.holds(ranges("0.0.0.0/0"), address("203.0.113.7"))).toBe(true)
@@ -81,7 +81,7 @@ describe("Decision D-11: CIDRs of both families", () => {
     expect(Format.holds(ranges(""), address("203.0.113.7"))).toBe(false)
   })
 
-  test("a range is stored in its one canonical text, which reads as the same range", () => {
+  test("a range is stored in its one canonical form, which parses to the same range", () => {
     expect(ranges("203.0.113.77/24, 2001:DB8:0:0::1/32,10.1.2.3,::ffff:192.0.2.130/121").map(({ text }) => text)).toEqual([
       "203.0.113.0/24",
       "2001:db8::/32",
@@ -100,7 +100,7 @@ describe("Decision D-11: CIDRs of both families", () => {
     )
   })
 
-  test("text that is no CIDR is refused with what was expected", () => {
+  test("text that is not a CIDR is refused with the expected form", () => {
     for (const bad of [
       "203.0.113.0/33",
       "203.0.113.0/-1",
@@ -127,7 +127,7 @@ describe("Decision D-11: CIDRs of both families", () => {
     expect(Either.isLeft(list)).toBe(true)
   })
 
-  test("text that is no address is none, in every notation that a lax parser would take", () => {
+  test("text that is not an address is refused, in every notation that a lax parser would accept", () => {
     for (const bad of [
       "",
       "localhost",
@@ -147,8 +147,8 @@ describe("Decision D-11: CIDRs of both families", () => {
   })
 })
 
-describe("durations and rates as settings and commands write them", () => {
-  test("a duration is a number and a unit, and is shown in the form it was written in", () => {
+describe("durations and rates in settings and commands", () => {
+  test("a duration is a number and a unit, and is printed in the form it was written in", () => {
     const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 36_525 }), fc.constantFrom("ms", "s", "m", "h", "d"), (amount, unit) => {
@@ -159,7 +159,7 @@ describe("durations and rates as settings and commands write them", () => {
     )
   })
 
-  test("text that is no duration is refused", () => {
+  test("text that is not a duration is refused", () => {
     for (const bad of ["", "5", "m", "-5m", "5 m", "1.5h", "1h30m", "5M", "1w", "36526d", "1e3s", "9999999999999s"]) {
       expect([bad, Either.isLeft(Format.duration(bad))]).toEqual([bad, true])
     }

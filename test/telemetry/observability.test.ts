@@ -57,7 +57,7 @@ const parse = (text: string): ReadonlyMap<string, Family> => {
 }
 
 describe("health and metrics on the platform listener", () => {
-  test("live and ready answer without a token, ready with every dependency and the age of the oldest undispatched event", async () => {
+  test("live and ready respond without a token; ready shows every dependency and the age of the oldest undispatched event", async () => {
     expect(JSON.parse((await platform("/health/live")).text)).toEqual({ live: true })
     const { status, text } = await platform("/health/ready")
     const body = JSON.parse(text)
@@ -66,7 +66,7 @@ describe("health and metrics on the platform listener", () => {
     expect(body.oldestUndispatchedSeconds).toBeLessThan(60)
   })
 
-  test("metrics are Prometheus text, and answers are counted by status", async () => {
+  test("metrics are Prometheus text and count responses by status", async () => {
     const count = async (status: number) =>
       parse((await platform("/metrics")).text)
         .get("custody_http_answers_total")
@@ -88,7 +88,7 @@ describe("health and metrics on the platform listener", () => {
     expect(histogram?.samples.get("custody_http_request_seconds_sum")).toBeGreaterThan(0)
   })
 
-  test("every answer has the envelope and X-Request-Id there, too; unknown paths are 404, other methods 405", async () => {
+  test("every error has the envelope and every response X-Request-Id there, too; unknown paths get 404, other methods 405", async () => {
     for (const path of ["/health/live", "/health/ready", "/metrics", "/nothing"]) {
       expect((await platform(path)).headers.get("x-request-id")).toMatch(/^req_/)
     }
@@ -109,7 +109,7 @@ describe("logs", () => {
       .map((line) => JSON.parse(line))
   const lines = () => linesOf(app.main)
 
-  test("are one JSON object a line with time, level and message", () => {
+  test("are one JSON object per line with time, level and message", () => {
     expect(lines().length).toBeGreaterThan(0)
     for (const line of lines()) {
       expect(line).toMatchObject({
@@ -120,7 +120,7 @@ describe("logs", () => {
     }
   })
 
-  test("tell of every request its id, method, path, status, duration, key and caller, and of no query", async () => {
+  test("record each request's id, method, path, status, duration, key and caller, but not its query", async () => {
     const requestId = `log-test-${Date.now()}`
     await app.get("/v1/vaults/vault_a/transactions?status=pending&hash=findme", key, { "x-request-id": requestId })
     await app.get("/v1/vaults/vault_none?cursor=findme", key, { "x-request-id": `${requestId}-2` })
@@ -144,7 +144,7 @@ describe("logs", () => {
     expect(app.main?.output()).not.toContain("findme")
   })
 
-  test("of reads that succeed are left out unless asked for", async () => {
+  test("leave out successful reads unless they are turned on", async () => {
     const usual = await app.start(["api"], { LOG_LEVEL: "info" })
     const read = (path: string) => fetch(`${usual.baseUrl}${path}`, { headers: { authorization: `Bearer ${key}` } })
     await read("/v1/vaults")

@@ -31,7 +31,7 @@ const ask = async (target: string, secret = key, ...lines: ReadonlyArray<string>
   return answer.status
 }
 
-test("no key, platform token, master key or database password in logs and answers, whatever goes wrong", async () => {
+test("no key, platform token, master key or database password appears in logs and responses, whatever fails", async () => {
   const { secret: revoked, key: dead } = await app.key("user_a", { expiresAt: "2020-01-01T00:00:00Z" })
   const password = new URL(app.databaseUrl).password
 
@@ -76,14 +76,14 @@ test("no key, platform token, master key or database password in logs and answer
   }
 })
 
-test("no secret stands in the process list", async () => {
+test("no secret appears in the process list", async () => {
   const running = await app.start(["api"])
   const list = fs.readFileSync(`/proc/${running.child.pid}/cmdline`, "utf8")
   for (const secret of [app.env.MASTER_KEY, app.env.PLATFORM_TOKEN, new URL(app.databaseUrl).password])
     expect(list).not.toContain(secret ?? "")
 })
 
-test("no file of the repository holds a key, a signing secret or a private key", () => {
+test("no file of the repository contains a key, a signing secret or a private key", () => {
   const root = path.resolve(import.meta.dir, "../..")
   const files = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).trim().split("\n")
   expect(files.length).toBeGreaterThan(50)

@@ -13,7 +13,7 @@ const plain = fc
 const read = Schema.decodeUnknownEither(Amount.AmountInput)
 
 describe("Resources: amounts are decimal strings", () => {
-  test("every plain decimal keeps its value to the last digit and loses nothing but trailing zeros", () => {
+  test("every plain decimal keeps its value to the last digit and loses only trailing zeros", () => {
     fc.assert(
       fc.property(plain, (text) => {
         const [whole = "", fraction = ""] = text.split(".")
@@ -25,7 +25,7 @@ describe("Resources: amounts are decimal strings", () => {
     )
   })
 
-  test("equal values have one text, and that text is its own canonical form", () => {
+  test("equal values have one canonical text, which is its own canonical form", () => {
     fc.assert(
       fc.property(plain, fc.integer({ min: 1, max: 5 }), (text, zeros) => {
         const longer = text.includes(".") ? text + "0".repeat(zeros) : `${text}.${"0".repeat(zeros)}`
@@ -44,7 +44,7 @@ describe("Resources: amounts are decimal strings", () => {
     )
   })
 
-  test("the largest 256-bit amount and the smallest unit stay what they are", () => {
+  test("the largest 256-bit amount and the smallest unit are preserved", () => {
     for (const text of [
       "115792089237316195423570985008687907853269984665640564039457.584007913129639935",
       "115792089237316195423570985008687907853269984665640564039457584007913129639935",
@@ -55,7 +55,7 @@ describe("Resources: amounts are decimal strings", () => {
     }
   })
 
-  test("what is no plain decimal string is refused: signs, exponents, leading zeros, separators, spaces, numbers", () => {
+  test("anything but a plain decimal string is refused: signs, exponents, leading zeros, separators, spaces, numbers", () => {
     for (const bad of [
       "-1",
       "+1",
@@ -83,7 +83,7 @@ describe("Resources: amounts are decimal strings", () => {
     expect(Either.isLeft(read(`0.${"1".repeat(79)}`))).toBe(true)
   })
 
-  test("no text is plain unless a strict pattern says so", () => {
+  test("isPlain agrees with a strict pattern on any text", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[-+0-9.eE ]{0,12}$/)), (text) => {
         expect(Amount.isPlain(text)).toBe(/^(0|[1-9][0-9]{0,77})(\.[0-9]{1,78})?$/.test(text) && !text.endsWith("\n"))

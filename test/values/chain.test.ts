@@ -10,7 +10,7 @@ const printable = fc.stringMatching(/^[!-~]{1,60}$/)
 const contractText = fc.stringMatching(/^[!#-[\]-~]{1,60}$/)
 
 describe("Asset identifier format: {network}/{tokenType}[:{address}]", () => {
-  test("a native asset has no address, every other has one", () => {
+  test("a native asset has no address, and every other asset has one", () => {
     fc.assert(
       fc.property(word, word, contractText, (network, tokenType, contract) => {
         const type = tokenType === "native" ? "erc20" : tokenType
@@ -22,7 +22,7 @@ describe("Asset identifier format: {network}/{tokenType}[:{address}]", () => {
     )
   })
 
-  test("Decision D-16: an EVM contract is lower-case inside an asset id, whatever the case it came in", () => {
+  test("Decision D-16: an EVM contract is lower-case inside an asset id, whatever its case in the input", () => {
     fc.assert(
       fc.property(word, evm, (network, contract) => {
         const id = `${network}/erc20:${contract.toLowerCase()}`
@@ -42,7 +42,7 @@ describe("Asset identifier format: {network}/{tokenType}[:{address}]", () => {
     )
   })
 
-  test("an asset id that was read reads as itself", () => {
+  test("a parsed asset id parses to itself", () => {
     fc.assert(
       fc.property(fc.oneof(fc.tuple(word, evm), fc.tuple(word, contractText)), ([network, contract]) => {
         const id = parseAssetId(`${network}/erc20:${contract}`)?.id ?? ""
@@ -51,12 +51,12 @@ describe("Asset identifier format: {network}/{tokenType}[:{address}]", () => {
     )
   })
 
-  test("Decision D-3: an asset id is short enough for a cursor to hold it", () => {
+  test("Decision D-3: an asset id is short enough to fit into a cursor", () => {
     expect(parseAssetId(`ethereum/spl:${"x".repeat(137)}`)?.id).toHaveLength(150)
     expect(parseAssetId(`ethereum/spl:${"x".repeat(138)}`)).toBeUndefined()
   })
 
-  test("other text is no asset id", () => {
+  test("other text is not an asset id", () => {
     for (const bad of [
       "",
       "/",
@@ -84,7 +84,7 @@ describe("Asset identifier format: {network}/{tokenType}[:{address}]", () => {
 })
 
 describe("Decision D-16: addresses and hashes", () => {
-  test("EVM addresses are written in EIP-55, from either letter case (the examples of the EIP)", () => {
+  test("EVM addresses are written in EIP-55, from either letter case (the EIP's examples)", () => {
     for (const known of [
       "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
       "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
@@ -99,7 +99,7 @@ describe("Decision D-16: addresses and hashes", () => {
     }
   })
 
-  test("EIP-55 changes nothing but letter case, and every other address stays as it came", () => {
+  test("EIP-55 changes only letter case, and every other address is unchanged", () => {
     fc.assert(
       fc.property(evm, printable, (contract, other) => {
         expect(address(contract).toLowerCase()).toBe(contract.toLowerCase())
@@ -109,7 +109,7 @@ describe("Decision D-16: addresses and hashes", () => {
     )
   })
 
-  test("EVM hashes are lower-case, every other hash stays as it came", () => {
+  test("EVM hashes are lower-case, and every other hash is unchanged", () => {
     expect(hash(`0x${"AB".repeat(32)}`)).toBe(`0x${"ab".repeat(32)}`)
     expect(hash("5UfDuX7hXbM9sxJ8Qz")).toBe("5UfDuX7hXbM9sxJ8Qz")
     expect(hash("AB".repeat(32))).toBe("AB".repeat(32))

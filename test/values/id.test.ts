@@ -12,7 +12,7 @@ describe("Decision D-14: ids", () => {
     for (const one of prefixes) expect(Id.make(one)).toMatch(new RegExp(`^${one}_[0-7][0-9a-hjkmnp-tv-z]{25}$`))
   })
 
-  test("ids made one after the other ascend strictly as text, also within a millisecond", () => {
+  test("ids created one after the other ascend strictly as text, even within a millisecond", () => {
     const made = Array.from({ length: 20_000 }, () => Id.make("evt"))
     for (let index = 1; index < made.length; index++) {
       if ((made[index - 1] ?? "") >= (made[index] ?? "")) throw new Error(`${made[index - 1]} is not before ${made[index]}`)
@@ -20,14 +20,14 @@ describe("Decision D-14: ids", () => {
     expect(new Set(made).size).toBe(made.length)
   })
 
-  test("an id tells when it was made, to within the run-ahead of a busy millisecond", () => {
+  test("an id encodes its creation time, to within the run-ahead of a busy millisecond", () => {
     const before = Date.now()
     const at = Id.time(Id.make("del")) ?? 0
     expect(at).toBeGreaterThanOrEqual(before)
     expect(at).toBeLessThanOrEqual(Date.now() + 100)
   })
 
-  test("the same parts and time always give the same id, other parts another", () => {
+  test("the same parts and time always give the same id, and other parts another", () => {
     fc.assert(
       fc.property(prefix, millis, fc.string(), fc.string(), (one, at, a, b) => {
         expect(Id.derived(one, at, a, b)).toBe(Id.derived(one, at, a, b))
@@ -72,7 +72,7 @@ describe("Decision D-14: ids", () => {
     }
   })
 
-  test("the platform's ids are opaque: nothing but the prefix, 64 plain characters and no more is asked for", () => {
+  test("the platform's ids are opaque: only the prefix and at most 64 plain characters are required", () => {
     const is = Schema.is(Id.given("vault"))
     for (const good of ["vault_a", "vault_dkjh7m6gvxzc2wjrphqz46b3br", "vault_A-b_9", `vault_${"x".repeat(64)}`])
       expect(is(good)).toBe(true)

@@ -8,11 +8,11 @@ const offset = fc.record({ sign: fc.constantFrom(1, -1), hours: fc.integer({ min
 const two = (value: number) => String(value).padStart(2, "0")
 
 describe("Resources: timestamps are UTC, ISO 8601", () => {
-  test("what the service writes it reads as the same text", () => {
+  test("a written timestamp parses to the same text", () => {
     fc.assert(fc.property(instant, (date) => expect(Timestamp.parse(date.toISOString())).toBe(date.toISOString())))
   })
 
-  test("a time in any zone is the same instant in UTC", () => {
+  test("a time in any zone becomes the same instant in UTC", () => {
     fc.assert(
       fc.property(instant, offset, (date, { hours, minutes, sign }) => {
         const local = new Date(date.getTime() + sign * (hours * 60 + minutes) * 60_000).toISOString().replace("Z", "")
@@ -21,7 +21,7 @@ describe("Resources: timestamps are UTC, ISO 8601", () => {
     )
   })
 
-  test("a fraction finer than milliseconds is cut, a coarser one filled up", () => {
+  test("fractions finer than milliseconds are truncated, and coarser ones are padded", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[0-9]{1,9}$/), (fraction) => {
         expect(Timestamp.parse(`2024-02-29T23:59:59.${fraction}Z`)).toBe(`2024-02-29T23:59:59.${fraction.padEnd(3, "0").slice(0, 3)}Z`)
@@ -30,7 +30,7 @@ describe("Resources: timestamps are UTC, ISO 8601", () => {
     expect(Timestamp.parse("2024-02-29T23:59:59Z")).toBe("2024-02-29T23:59:59.000Z")
   })
 
-  test("days and times that do not exist, and other forms, are refused", () => {
+  test("nonexistent days and times, and other forms, are refused", () => {
     for (const bad of [
       "2023-02-29T00:00:00Z",
       "2024-13-01T00:00:00Z",
@@ -58,7 +58,7 @@ describe("Resources: timestamps are UTC, ISO 8601", () => {
     }
   })
 
-  test("a custody record's time is written with Z; a query's may have an offset, whose + arrives as a space", () => {
+  test("a custody record's time must end in Z; a query's may have an offset, whose + arrives as a space", () => {
     const record = Schema.decodeUnknownEither(Timestamp.TimestampUtc)
     const query = Schema.decodeUnknownEither(Timestamp.TimestampParam)
     expect(record("2024-01-01T00:00:00Z")).toEqual(Either.right("2024-01-01T00:00:00.000Z"))

@@ -78,7 +78,7 @@ const stalled = (secret: string) =>
   })
 
 describe("C-6: an export", () => {
-  test("as NDJSON is the list's rows, each once and in its order, with the list's filters", async () => {
+  test("as NDJSON is the list's rows, each once and in order, with the list's filters", async () => {
     for (const filter of [
       "",
       "&direction=inbound",
@@ -104,7 +104,7 @@ describe("C-6: an export", () => {
     expect(lines.at(-2)).toContain(`${hash(0)},`)
   })
 
-  test("guards a cell that begins like a formula, and quotes what RFC 4180 asks for", () => {
+  test("escapes a cell that begins like a formula, and quotes what RFC 4180 requires", () => {
     const cells = ["=1+1", "+1", "-1", "@a", "'a", "\ta", "\ra", "\n=1", "＝1", 'a"b', "a,b", "a\nb", "plain", ""].map((cell) =>
       csvCell(cell)
     )
@@ -127,7 +127,7 @@ describe("C-6: an export", () => {
     expect(csvCell("1.5", true)).toBe("'1.5")
   })
 
-  test("is of one moment: what is recorded while it runs is not in it", async () => {
+  test("shows one moment: rows recorded while it runs are not included", async () => {
     const { secret } = await app.key("user_a")
     const { head, socket } = await stalled(secret)
     await app.sql("DELETE FROM transactions WHERE vault_id = 'vault_big' AND hash = '1'")
@@ -142,7 +142,7 @@ describe("C-6: an export", () => {
     expect((await file("format=ndjson")).split("\n")).toHaveLength(ROWS + 1)
   })
 
-  test("of more rows than EXPORT_MAX_ROWS is 422 too_many_rows before the first byte", async () => {
+  test("of more rows than EXPORT_MAX_ROWS gets 422 too_many_rows before the first byte", async () => {
     await app.sql(
       `INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
        SELECT 'vault_big', 'ethereum', 'more' || n, 0, 'inbound', 'pending', 'ethereum/native', 1, 'a', 'b', '2024-01-02', '{"hash":""}' FROM generate_series(1, 5) n`
@@ -155,7 +155,7 @@ describe("C-6: an export", () => {
     await until(async () => (await held()) === 0, 2_000)
   })
 
-  test("runs at most twice at a time for a key: 429 too_many_exports, and another key is not held up", async () => {
+  test("runs at most twice at a time per key: one more gets 429 too_many_exports, and other keys are not held up", async () => {
     const { secret } = await app.key("user_a")
     const sockets = [await stalled(secret), await stalled(secret)]
     const refused = await fetchFile("format=csv", secret)
@@ -171,7 +171,7 @@ describe("C-6: an export", () => {
     expect((await fetchFile("format=csv", secret)).status).toBe(200)
   })
 
-  test("runs at most three times at a time for an organization, with whichever keys, and another organization's is not held up", async () => {
+  test("runs at most three times at a time per organization, across all keys, and other organizations are not held up", async () => {
     const [one, two] = [(await app.key("user_a")).secret, (await app.key("user_a")).secret]
     const sockets = [await stalled(one), await stalled(one), await stalled(two)]
     const refused = await fetchFile("format=csv", two)
@@ -182,7 +182,7 @@ describe("C-6: an export", () => {
     await until(async () => (await held()) === 0, 5_000)
   })
 
-  test("that takes too long breaks off: its file does not end, and its snapshot is released", async () => {
+  test("that takes too long is cut off: its file is incomplete, and its snapshot is released", async () => {
     let closed = 0
     const close = async () => {
       closed++
@@ -201,7 +201,7 @@ describe("C-6: an export", () => {
     expect(closed).toBe(1)
   })
 
-  test("answers HEAD without a file, 404 for a vault that the key cannot see, 406 for another type, and holds nothing", async () => {
+  test("answers HEAD without a file, a hidden vault with 404 and another type with 406, and then holds no connection", async () => {
     const head = await fetch(`${app.main?.baseUrl}/v1/vaults/vault_a/transactions/export?format=csv`, {
       method: "HEAD",
       headers: { authorization: `Bearer ${key}` }
@@ -213,13 +213,13 @@ describe("C-6: an export", () => {
     await until(async () => (await held()) === 0, 2_000)
   })
 
-  test("is a stream of bytes in the client", async () => {
+  test("is a byte stream in the client", async () => {
     const client = createClient({ baseUrl: app.main?.baseUrl ?? "", apiKey: key })
     const text = await new Response(await client.exportTransactions("vault_a", { format: "ndjson", status: "confirmed" })).text()
     expect(text.split("\n")).toHaveLength(ROWS + 1)
   })
 
-  test("of a client that takes nothing is cut off after a minute, and its connection freed", async () => {
+  test("to a client that reads nothing is cut off after a minute, and its connection is released", async () => {
     const { secret } = await app.key("user_a")
     const { socket } = await stalled(secret)
     expect(await held()).toBe(1)

@@ -111,7 +111,7 @@ const lists: ReadonlyArray<readonly [name: string, list: string, filters: Filter
 const BOUNDS = { rows: 12 * (LIMIT + 1), buffers: 600 }
 
 for (const analyzed of ["by plans that were made for empty tables", "once the tables are analyzed"]) {
-  describe(`a page costs the same however many rows there are, with each filter, each pair of them, and values that match nothing, ${analyzed}`, () => {
+  describe(`the cost of a page does not depend on the number of rows, with any filter, any pair of filters and values that match nothing, ${analyzed}`, () => {
     if (analyzed.startsWith("once")) beforeAll(() => app.sql("ANALYZE"))
     for (const [name, list, filters] of lists) {
       test(name, () => expectBounded(list, filters, key, BOUNDS), 120_000)
@@ -120,7 +120,7 @@ for (const analyzed of ["by plans that were made for empty tables", "once the ta
   })
 }
 
-test("the runs of a transaction's index are all that there are: every status and direction that the table takes", async () => {
+test("the transaction indexes cover every status and direction that the table accepts", async () => {
   const [row] = await app.sql(
     "SELECT string_agg(pg_get_constraintdef(oid), ' ') AS checks FROM pg_constraint WHERE conrelid = 'transactions'::regclass AND contype = 'c'"
   )

@@ -83,7 +83,7 @@ describe("Custody reads", () => {
     expect((await get("/v1/vaults/vault_new")).json.label).toBe("Neu – “新しい” 🏦")
   })
 
-  test("Decision D-2: vaults come newest first, those of one instant by id descending", async () => {
+  test("Decision D-2: vaults are listed newest first, and those of one instant by descending id", async () => {
     const vaults = await rows("/v1/vaults")
     expect(vaults.map(({ id }: { id: string }) => id)).toEqual(["vault_new", "vault_c", "vault_b", "vault_old"])
     for (const one of vaults) expect(Object.keys(one)).toEqual(["id", "label", "networks", "createdAt"])
@@ -172,7 +172,7 @@ describe("Custody reads", () => {
     expect(await count("/v1/assets?network=solana")).toBe(0)
   })
 
-  test("What the service does 4: custody reads never change data: no row of any custody table or of the log is touched, by any method", async () => {
+  test("What the service does 4: custody reads never change data: no method changes a row of any custody table or of the log", async () => {
     const tables = ["networks", "assets", "organizations", "entities", "vaults", "users", "vault_roles"]
     tables.push("transactions", "balances", "deposit_addresses", "events", "deliveries", "webhooks")
     // xmin is the transaction that wrote a row last: an update that changes nothing would show as well.
@@ -206,7 +206,7 @@ describe("Custody reads", () => {
     expect(await state()).toEqual(before)
   })
 
-  test("an empty list of a vault that is visible is an empty page, not a 404", async () => {
+  test("an empty list of a visible vault is an empty page, not a 404", async () => {
     for (const list of ["balances", "transactions", "addresses"]) expect(await rows(`/v1/vaults/vault_new/${list}`)).toEqual([])
   })
 })

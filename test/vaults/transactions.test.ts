@@ -41,7 +41,7 @@ beforeAll(async () => {
 const list = (query: string, limit?: number) => app.walk(`/v1/vaults/vault_a/transactions${query}`, key, limit)
 
 describe("List transactions", () => {
-  test("any combination of filters returns exactly the rows that fit all of them, most recent first, in any page size", async () => {
+  test("any combination of filters returns exactly the matching rows, most recent first, in any page size", async () => {
     const maybe = <A>(values: ReadonlyArray<A>) => fc.option(fc.constantFrom(...values), { nil: undefined, freq: 2 })
     const filters = fc.record({
       status: maybe([...statuses, "replaced", "dropped"]),
@@ -73,7 +73,7 @@ describe("List transactions", () => {
     )
   })
 
-  test("Decision D-2: rows of one timestamp come by record id descending, in every page size the same", async () => {
+  test("Decision D-2: rows of the same timestamp are listed by descending record id, in every page size", async () => {
     const stored = await app.sql("SELECT id, json FROM transactions WHERE vault_id = 'vault_a'")
     const order = new Map(stored.map(({ id, json }) => [`${json}`, Number(id)]))
     const found = await list("", 500)
@@ -85,7 +85,7 @@ describe("List transactions", () => {
     for (const limit of [1, 7, 100]) expect(await list("", limit)).toEqual(found)
   })
 
-  test("Decision D-16: the asset filter takes an EVM contract in either letter case, the hash filter an EVM hash", async () => {
+  test("Decision D-16: the asset filter accepts an EVM contract in either letter case, and the hash filter an EVM hash", async () => {
     const lower = await list(`?asset=${TOKEN}`)
     expect(lower.length).toBe(60)
     expect(await list(`?asset=${encodeURIComponent(TOKEN.replace(/0x.*/, (contract) => `0x${contract.slice(2).toUpperCase()}`))}`)).toEqual(
@@ -107,7 +107,7 @@ describe("List transactions", () => {
     expect(await list("?occurredAfter=2024-03-02T00:00:00Z&occurredBefore=2024-03-01T00:00:00Z")).toEqual([])
   })
 
-  test("Decision D-1: there is no implicit time window: a transaction of 1970 and one of 9999 are both listed", async () => {
+  test("Decision D-1: there is no implicit time window: transactions of 1970 and of 9999 are both listed", async () => {
     await app.feed([
       transaction("vault_a", 900, { timestamp: "1970-01-01T00:00:00Z" }),
       transaction("vault_a", 901, { timestamp: "9999-12-31T23:59:59.999Z" }),

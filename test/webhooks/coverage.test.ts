@@ -33,7 +33,7 @@ beforeAll(async () => {
 
 const refusal = (answer: { readonly json: { readonly errors: unknown } }) => answer.json.errors
 
-test("an owner who does not see every vault of the entities has to name the vaults", async () => {
+test("an owner who does not see every vault of the entities must name the vaults", async () => {
   const answer = await tryCreate(app, partial)
   expect(short(answer)).toBe("400 invalid_body")
   expect(refusal(answer)).toEqual([
@@ -49,26 +49,26 @@ test("an owner who does not see every vault of the entities has to name the vaul
   expect(short(await tryCreate(app, partial, { vaultIds: ["vault_a"] }))).toBe("201")
 })
 
-test("a vault that is hidden and one that does not exist get the same answer", async () => {
+test("a hidden vault and a nonexistent one get the same response", async () => {
   const hidden = await tryCreate(app, partial, { vaultIds: ["vault_b"] })
   const unknown = await tryCreate(app, partial, { vaultIds: ["vault_absent"] })
   expect(short(hidden)).toBe("400 invalid_body")
   expect({ ...hidden.json, requestId: "" }).toEqual({ ...unknown.json, requestId: "" })
 })
 
-test("webhook:manage alone is enough, vault:read is not needed", async () => {
+test("webhook:manage is enough, and vault:read is not needed", async () => {
   expect(short(await tryCreate(app, manager, { vaultIds: ["vault_a"] }))).toBe("201")
   expect(short(await tryCreate(app, manager))).toBe("400 invalid_body")
 })
 
-test("vaults that are created later are covered, and are judged at the next change", async () => {
+test("vaults created later are covered, and are checked at the next change", async () => {
   const { id } = await create(app, partial, { entityIds: ["entity_empty"] })
   expect(short(await patch(app, partial, id, { url: "https://hooks.example.com/moved" }))).toBe("200")
   await app.feed([vault("vault_late", "entity_empty")], { "x-record-events": "none" })
   expect(short(await patch(app, partial, id, { url: "https://hooks.example.com/again" }))).toBe("400 invalid_body")
 })
 
-test("an owner who does not see all that a webhook covers cannot change its URL, kinds or filter, or enable it; the rest is allowed", async () => {
+test("an owner who does not see everything that a webhook covers cannot change its URL, kinds or filter or enable it, but may do the rest", async () => {
   const { id } = await create(app, whole)
   for (const body of [
     { url: "https://hooks.example.com/mine" },

@@ -34,7 +34,7 @@ describe("POST /v1/webhooks", () => {
     expect((await app.walk("/v1/webhooks", keys.owner)).find(({ id }) => id === webhook.id)).toEqual(webhook)
   })
 
-  test("Delivery contract 5: the signing secret is returned exactly once; no other answer holds it", async () => {
+  test("Delivery contract 5: the signing secret is returned exactly once; no other response contains it", async () => {
     const { id, secret } = await create(app, keys.owner)
     const answers = [
       await app.get(`/v1/webhooks/${id}`, keys.owner),
@@ -46,12 +46,12 @@ describe("POST /v1/webhooks", () => {
     for (const { status, text } of answers) expect([status, text.includes(secret), text.includes("whsec_")]).toEqual([200, false, false])
   })
 
-  test("every secret is another one", async () => {
+  test("every secret is unique", async () => {
     const made = await Promise.all(Array.from({ length: 5 }, () => create(app, keys.owner, { status: "DISABLED" })))
     expect(new Set(made.map(({ secret }) => secret)).size).toBe(5)
   })
 
-  test("url, entityIds, eventKinds and notificationEmail are required; each that is missing is told", async () => {
+  test("url, entityIds, eventKinds and notificationEmail are required, and each missing one is named", async () => {
     const answer = await app.request("POST", "/v1/webhooks", { key: keys.owner, body: {} })
     expect([answer.status, issues(answer)]).toEqual([
       400,
@@ -59,13 +59,13 @@ describe("POST /v1/webhooks", () => {
     ])
   })
 
-  test("vaultIds, description and status may be given", async () => {
+  test("vaultIds, description and status are optional", async () => {
     const webhook = await create(app, keys.owner, { vaultIds: ["vault_a2"], description: "", status: "DISABLED" })
     expect(webhook).toMatchObject({ vaultIds: ["vault_a2"], description: "", status: "DISABLED", disabledReason: "MANUAL" })
     expect(webhook.disabledAt).toEqual(expect.any(String))
   })
 
-  test("fields that are not a webhook's settings are refused, server fields among them", async () => {
+  test("fields that are not settings of a webhook are refused, including those that the server sets", async () => {
     for (const field of ["id", "secret", "disabledReason", "createdAt", "health", "entityId", "ulr", "__proto__", "constructor"]) {
       const raw = `{"${field}":"x",${JSON.stringify(fields()).slice(1)}`
       const answer = await app.request("POST", "/v1/webhooks", { key: keys.owner, raw, headers: { "content-type": "application/json" } })
@@ -73,7 +73,7 @@ describe("POST /v1/webhooks", () => {
     }
   })
 
-  test("values that do not fit are refused, each with its field", async () => {
+  test("invalid values are refused, each with its field", async () => {
     const wrong: ReadonlyArray<readonly [string, unknown]> = [
       ["entityIds", []],
       ["entityIds", null],
@@ -133,7 +133,7 @@ describe("POST /v1/webhooks", () => {
     expect(webhook.eventKinds).toEqual(all)
   })
 
-  test("Decision D-8: a hidden or unknown vault or entity in a body is one and the same 400", async () => {
+  test("Decision D-8: a hidden and an unknown vault or entity in a body get the same 400", async () => {
     const entities = await Promise.all(
       ["entity_absent", "entity_z", "vault_a", "", "entity_a\u0000", "x".repeat(5_000)].map((id) =>
         tryCreate(app, keys.owner, { entityIds: ["entity_a", id] })
@@ -160,7 +160,7 @@ describe("POST /v1/webhooks", () => {
     expect(webhook).toMatchObject({ entityIds: ["entity_a", "entity_b"], vaultIds: ["vault_b", "vault_a"] })
   })
 
-  test("Decision D-8: a key with a vault allowlist must filter within it, and cannot have events sent that name no vault", async () => {
+  test("Decision D-8: a key with a vault allowlist must filter within it, and cannot subscribe to events without a vault", async () => {
     const refused = async (more: { readonly [field: string]: unknown }) => issues(await tryCreate(app, keys.limited, more))
     expect(await refused({})).toEqual(["vaultIds invalid"])
     expect(await refused({ vaultIds: null })).toEqual(["vaultIds invalid"])
@@ -178,7 +178,7 @@ describe("POST /v1/webhooks", () => {
     expect(short(await app.get("/v1/webhooks", keys.manager))).toBe("403 insufficient_scope")
   })
 
-  test("Decision D-6: owner-level is evaluated live, with each request", async () => {
+  test("Decision D-6: owner-level access is evaluated live, with each request", async () => {
     const demoted = user("user_o", "org_a", ["vault_a", "vault_a2"])
     await app.feed([{ ...demoted, organizationRole: "owner" }])
     const { secret } = await app.key("user_o")

@@ -29,8 +29,8 @@ const delivered = async (number: number) => {
   return { webhook, id }
 }
 
-describe("Decision D-13: the same key and body return the first answer", () => {
-  test("create: one webhook, the same answer to the byte, the secret too", async () => {
+describe("Decision D-13: the same key and body return the first response", () => {
+  test("create: one webhook, and the same response to the byte, including the secret", async () => {
     const [before, key] = [await webhooks(), randomUUID()]
     const first = await createOnce(key)
     const second = await createOnce(key)
@@ -69,7 +69,7 @@ describe("Decision D-13: the same key and body return the first answer", () => {
     expect((await app.sql("SELECT 1 FROM deliveries WHERE replayed_from = $1", [id])).length).toBe(3)
   })
 
-  test("another body, path or method under the key is 422", async () => {
+  test("another body, path or method with the key gets 422", async () => {
     const key = randomUUID()
     const { json } = await createOnce(key, { status: "DISABLED" })
     const { id } = await delivered(2)
@@ -87,13 +87,13 @@ describe("Decision D-13: the same key and body return the first answer", () => {
     )
   })
 
-  test("a refusal is not kept: what was refused can be asked again", async () => {
+  test("a refusal is not stored: a refused request can be repeated", async () => {
     const key = randomUUID()
     expect(short(await createOnce(key, { url: "https://localhost/" }))).toBe("422 url_not_deliverable")
     expect(short(await createOnce(key, { status: "DISABLED" }))).toBe("201")
   })
 
-  test("at once: one is carried out, the others are told 409 or get its answer", async () => {
+  test("concurrent requests: one is carried out, and the others get 409 or its response", async () => {
     const [before, key] = [await webhooks(), randomUUID()]
     const answers = await Promise.all(Array.from({ length: 20 }, () => patiently(() => createOnce(key, { status: "DISABLED" }))))
     const made = answers.filter(({ status }) => status === 201)
@@ -103,7 +103,7 @@ describe("Decision D-13: the same key and body return the first answer", () => {
     expect(await webhooks()).toBe(before + 1)
   })
 
-  test("while the first is under way, the same key is 409 with Retry-After", async () => {
+  test("while the first is in progress, the same key gets 409 with Retry-After", async () => {
     const { id } = await create(app, keys.owner, { status: "DISABLED" })
     const key = randomUUID()
     const blocker = new Client({ connectionString: app.databaseUrl })
@@ -123,7 +123,7 @@ describe("Decision D-13: the same key and body return the first answer", () => {
     expect((await post(`/v1/webhooks/${id}/rotate-secret`, key)).text).toBe((await first).text)
   })
 
-  test("the key is the API key's own: another key with the same text is another request", async () => {
+  test("idempotency keys belong to the API key: with another API key the same text is another request", async () => {
     const other = (await app.key("user_a")).secret
     const key = randomUUID()
     const [mine, theirs] = [await createOnce(key, { status: "DISABLED" }), await createOnce(key, { status: "DISABLED" }, other)]
@@ -131,7 +131,7 @@ describe("Decision D-13: the same key and body return the first answer", () => {
     expect(theirs.json.id).not.toBe(mine.json.id)
   })
 
-  test("it is kept for 24 hours", async () => {
+  test("a response is stored for 24 hours", async () => {
     const key = randomUUID()
     const first = await createOnce(key, { status: "DISABLED" })
     const age = (interval: string) =>
@@ -144,7 +144,7 @@ describe("Decision D-13: the same key and body return the first answer", () => {
     expect((await createOnce(key, { status: "DISABLED" })).text).toBe(again.text)
   })
 
-  test("it survives a restart of the service", async () => {
+  test("a stored response survives a restart of the service", async () => {
     const key = randomUUID()
     const first = await createOnce(key, { status: "DISABLED" })
     await app.main?.end("SIGKILL")
@@ -152,7 +152,7 @@ describe("Decision D-13: the same key and body return the first answer", () => {
     expect((await createOnce(key, { status: "DISABLED" })).text).toBe(first.text)
   }, 60_000)
 
-  test("a key has 1 to 255 printable characters without spaces; another is 400", async () => {
+  test("an idempotency key has 1 to 255 printable characters without spaces; any other gets 400", async () => {
     for (const key of ["", " ", "a b", "ä", "x".repeat(256), "a\tb"]) {
       const answer = await createOnce(key, { status: "DISABLED" })
       expect([key, short(answer), answer.json.errors?.[0]?.in, answer.json.errors?.[0]?.field]).toEqual([
@@ -166,8 +166,8 @@ describe("Decision D-13: the same key and body return the first answer", () => {
   })
 })
 
-describe("A kept answer grants nothing", () => {
-  test("who may not rotate or redeliver any more is refused, and is not given the secret again", async () => {
+describe("A stored response grants nothing", () => {
+  test("a key that may no longer rotate or redeliver is refused, and does not get the secret again", async () => {
     const one = user("user_k", "org_a", ["vault_a", "vault_a2"], { organizationRole: "owner" })
     await app.feed([one])
     const { secret: key } = await app.key("user_k")

@@ -17,7 +17,7 @@ afterEach(async () => {
 }, 60_000)
 
 describe("Delivery contract 6: an entity can be covered by at most 20 active webhooks", () => {
-  test("one after the other: the 21st is refused, a disabled one is not counted", async () => {
+  test("in sequence: the 21st is refused, and a disabled one is not counted", async () => {
     for (let count = 0; count < 20; count++) await create(app, keys.owner)
     const refused = await tryCreate(app, keys.owner)
     expect([refused.status, refused.json.code, refused.headers.get("content-type")]).toEqual([
@@ -31,13 +31,13 @@ describe("Delivery contract 6: an entity can be covered by at most 20 active web
     expect(short(await tryCreate(app, keys.owner, { entityIds: ["entity_b"] }))).toBe("201")
   })
 
-  test("30 parallel creations leave exactly 20 active", async () => {
+  test("30 concurrent creations leave exactly 20 active", async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => patiently(() => tryCreate(app, keys.owner))))
     expect(tally(answers.map(short))).toEqual({ "201": 20, "409 webhook_limit_reached": 10 })
     expect(await active("entity_a")).toBe(20)
   }, 30_000)
 
-  test("disabling or deleting one makes room for one", async () => {
+  test("disabling or deleting one makes room for another", async () => {
     const made = []
     for (let count = 0; count < 20; count++) made.push(await create(app, keys.owner))
     await patch(app, keys.owner, made[0].id, { status: "DISABLED" })
@@ -50,7 +50,7 @@ describe("Delivery contract 6: an entity can be covered by at most 20 active web
     expect(await active("entity_a")).toBe(20)
   })
 
-  test("enabling a disabled one counts, also when many are enabled at once", async () => {
+  test("enabling a disabled one counts, even if many are enabled at once", async () => {
     const disabled = []
     for (let count = 0; count < 8; count++) disabled.push(await create(app, keys.owner, { status: "DISABLED" }))
     for (let count = 0; count < 15; count++) await create(app, keys.owner)
@@ -74,7 +74,7 @@ describe("Delivery contract 6: an entity can be covered by at most 20 active web
     expect(short(await tryCreate(app, keys.owner))).toBe("409 webhook_limit_reached")
   })
 
-  test("webhooks over {a,b} and {b,a}, created, enabled and disabled at once, never wait for each other in a circle", async () => {
+  test("webhooks over {a,b} and {b,a} that are created, enabled and disabled at once never deadlock", async () => {
     const orders = [
       ["entity_a", "entity_b"],
       ["entity_b", "entity_a"]

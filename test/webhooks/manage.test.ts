@@ -131,7 +131,7 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
     )
   })
 
-  test("Decision D-22: deleting and disabling cancel what waits, with the reason", async () => {
+  test("Decision D-22: deleting and disabling cancel waiting deliveries, with the reason", async () => {
     for (const [verb, reason] of [
       ["delete", "WEBHOOK_DELETED"],
       ["disable", "WEBHOOK_DISABLED"]
@@ -161,7 +161,7 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
     }
   })
 
-  test("Decision D-22: more may wait than one request may take time for: the change is made at once, and what is left is recorded to be canceled", async () => {
+  test("Decision D-22: if more deliveries wait than one request can cancel, the change applies at once and the rest is recorded to be canceled", async () => {
     const { id } = await create(app, keys.owner)
     const [event] = await recorded(821)
     const ids = Array.from({ length: 4_400 }, () => Id.make("del"))
@@ -190,7 +190,7 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
     ])
   }, 60_000)
 
-  test("a deleted webhook's signing secrets are gone from the database", async () => {
+  test("a deleted webhook's signing secrets are deleted from the database", async () => {
     const { id } = await create(app, keys.owner)
     await app.request("DELETE", `/v1/webhooks/${id}`, { key: keys.owner })
     expect(await app.sql("SELECT 1 FROM webhook_secrets WHERE webhook_id = $1", [id])).toEqual([])

@@ -28,7 +28,7 @@ describe("POST /v1/webhooks/{webhookId}/rotate-secret", () => {
     expect(read.text).not.toContain("whsec_")
   })
 
-  test("at most three secrets are live, then 409, and again when one has expired", async () => {
+  test("at most three secrets are valid, then 409, until one expires", async () => {
     const { id } = await create(app, keys.owner)
     expect([short(await rotate(id)), short(await rotate(id))]).toEqual(["200", "200"])
     expect(short(await rotate(id))).toBe("409 rotation_limit_reached")
@@ -41,7 +41,7 @@ describe("POST /v1/webhooks/{webhookId}/rotate-secret", () => {
     ])
   })
 
-  test("many at once still leave three, one of them current", async () => {
+  test("concurrent rotations leave at most three, one of them current", async () => {
     const { id } = await create(app, keys.owner)
     const answers = await Promise.all(Array.from({ length: 10 }, () => rotate(id)))
     expect(answers.map(short).sort()).toEqual(["200", "200", ...Array.from({ length: 8 }, () => "409 rotation_limit_reached")])
@@ -49,7 +49,7 @@ describe("POST /v1/webhooks/{webhookId}/rotate-secret", () => {
     expect([rows.length, rows.filter((row) => row["expires_at"] === null).length]).toEqual([3, 1])
   })
 
-  test("Decision D-17: the event webhook.secret_rotated is recorded for each of its entities, and holds no secret", async () => {
+  test("Decision D-17: the event webhook.secret_rotated is recorded for each of its entities, and contains no secret", async () => {
     const { id } = await create(app, keys.owner, { entityIds: ["entity_a", "entity_b"], status: "DISABLED" })
     const { json } = await rotate(id)
     const events = (await app.walk("/v1/webhook-events?kind=webhook.secret_rotated", keys.owner)).filter(
@@ -84,7 +84,7 @@ describe("POST /v1/webhooks/{webhookId}/rotate-secret", () => {
     expect(await count()).toEqual(before)
   })
 
-  test("a disabled webhook's secret can be rotated, and enabling it changes no secret", async () => {
+  test("a disabled webhook's secret can be rotated, and enabling it does not change the secret", async () => {
     const { id } = await create(app, keys.owner, { status: "DISABLED" })
     expect(short(await rotate(id))).toBe("200")
     const ciphertexts = () => app.sql("SELECT ciphertext FROM webhook_secrets WHERE webhook_id = $1 ORDER BY id", [id])

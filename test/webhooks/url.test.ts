@@ -49,7 +49,7 @@ const answers: ReadonlyArray<readonly [string, string]> = [
 ]
 
 describe("Webhook: URL must be HTTPS", () => {
-  test("the corpus has at least 400 URLs, and spells each address so that the parser reads that very address", () => {
+  test("the corpus has at least 400 URLs, and each spells an address that the parser reads", () => {
     expect(vectors.length).toBeGreaterThanOrEqual(400)
     for (const address of targets) {
       for (const [trick, host] of spellings(address)) {
@@ -59,14 +59,14 @@ describe("Webhook: URL must be HTTPS", () => {
     }
   })
 
-  test("whatever one of its names resolves to has an address that nothing is sent to", () => {
+  test("every hostname of the corpus resolves to an address that nothing is sent to", () => {
     for (const { answers, host } of names) {
       const judged = answers.map((text) => isAllowed(ipaddr.parse(text), { allow: [], own: new Set() }))
       expect([host, judged.includes(false)]).toEqual([host, true])
     }
   })
 
-  test(`at creation, over ${vectors.length} URLs that are refused and ${names.length} names that are not, and nothing refused is stored (Decision D-30)`, async () => {
+  test(`at creation, ${vectors.length} URLs are refused and ${names.length} names accepted, and nothing refused is stored (Decision D-30)`, async () => {
     for (const [url, expected] of answers) {
       const answer = await tryCreate(app, key, { url, status: "DISABLED" })
       expect([url, answer.status === 201 ? answer.json.url : `${answer.status} ${answer.json.code}`]).toEqual([url, expected])
@@ -76,7 +76,7 @@ describe("Webhook: URL must be HTTPS", () => {
     expect(Number(count)).toBe(answers.filter(([, expected]) => expected.startsWith("https")).length)
   }, 60_000)
 
-  test("at update, over the same URLs, and nothing refused is stored (Decision D-30)", async () => {
+  test("at update, the same URLs are refused, and nothing refused is stored (Decision D-30)", async () => {
     const { id, url: first } = await create(app, key, { url: "https://first.example.com/" })
     let stored = first
     for (const [url, expected] of answers) {
@@ -87,7 +87,7 @@ describe("Webhook: URL must be HTTPS", () => {
     }
   }, 60_000)
 
-  test("a URL that is no text is refused", async () => {
+  test("a URL that is not a string is refused", async () => {
     for (const url of [null, 1, true, [], {}, ["https://hooks.example.com/"]]) {
       expect(await tryCreate(app, key, { url })).toMatchObject({ status: 400, json: { code: "invalid_body" } })
     }
@@ -176,7 +176,7 @@ describe("Reliability T1: no encoding of a private address passes", () => {
     )
   })
 
-  test("whatever text is taken names a host with a dot that is no address, over https, on an allowed port", () => {
+  test("an accepted URL names a host with a dot that is not an address, over https, on an allowed port", () => {
     const pieces = fc.oneof(
       fc.constantFrom(
         "https://",
@@ -229,10 +229,10 @@ describe("Reliability T1: no encoding of a private address passes", () => {
   })
 })
 
-describe("Decision D-30: what the operator allows beside the public internet", () => {
+describe("Decision D-30: what an operator can allow in addition to the public internet", () => {
   const cidrs = Either.getOrThrow(Format.cidrs("127.0.0.0/8,fd00::/8"))
 
-  test("a literal inside WEBHOOK_ALLOW_CIDRS is let through, and no other", () => {
+  test("an address literal inside WEBHOOK_ALLOW_CIDRS is accepted, and no other", () => {
     const taken = (url: string) => Either.isRight(check(url, { cidrs, ports: [9443] }))
     for (const url of ["https://127.0.0.1/", "https://127.1:9443/", "https://[fd00::1]/", "https://[::ffff:127.0.0.1]/"])
       expect([url, taken(url)]).toEqual([url, true])
@@ -240,14 +240,14 @@ describe("Decision D-30: what the operator allows beside the public internet", (
       expect([url, taken(url)]).toEqual([url, false])
   })
 
-  test("localhost is let through when the ranges cover it, other single labels never", () => {
+  test("localhost is accepted if the ranges cover it, other single labels never", () => {
     expect(Either.isRight(check("https://localhost/", { cidrs, ports: [] }))).toBe(true)
     expect(Either.isRight(check("https://localhost/", { cidrs: Either.getOrThrow(Format.cidrs("10.0.0.0/8")), ports: [] }))).toBe(false)
     expect(Either.isRight(check("https://localhost./", { cidrs, ports: [] }))).toBe(false)
     expect(Either.isRight(check("https://metadata/", { cidrs, ports: [] }))).toBe(false)
   })
 
-  test("WEBHOOK_ALLOW_PORTS adds to 443 and 8443", () => {
+  test("WEBHOOK_ALLOW_PORTS adds ports to 443 and 8443", () => {
     const taken = (port: number) => Either.isRight(check(`https://hooks.example.com:${port}/`, { cidrs: [], ports: [9443] }))
     expect([443, 8443, 9443, 80, 9444].map(taken)).toEqual([true, true, true, false, false])
   })

@@ -32,13 +32,13 @@ const replay = async (histories: ReadonlyArray<{ readonly workflowId: string; re
   return errors
 }
 
-describe("Reliability F29: a change of the workflows leaves those under way alone", () => {
+describe("Reliability F29: a change of the workflows does not affect running ones", () => {
   test(`${names.length} recorded histories replay on Bun`, async () => {
     expect(names.length).toBeGreaterThanOrEqual(12)
     expect(await replay(names.map((name) => ({ workflowId: name, history: read(name) })))).toEqual([])
   }, 60_000)
 
-  test("a history that is not of these workflows is told", async () => {
+  test("a history that does not match these workflows is detected", async () => {
     const history = read("delivered-after-a-retry.json")
     // The retry's timer is gone, as if the code had never waited.
     const events = history.events.filter(({ eventType }) => !/TIMER/i.test(eventType))
@@ -46,7 +46,7 @@ describe("Reliability F29: a change of the workflows leaves those under way alon
     expect(await replay([{ workflowId: "altered", history: { events } }])).toHaveLength(1)
   }, 60_000)
 
-  test("no payload, URL, secret or machine is in a history", () => {
+  test("no history contains a payload, URL, secret or machine name", () => {
     for (const name of names) {
       const text = fs.readFileSync(path.join(folder, name), "utf8")
       const decoded = text.replaceAll(/"data": "([A-Za-z0-9+/=]+)"/g, (_, data: string) => Buffer.from(data, "base64").toString())
