@@ -27,6 +27,7 @@ import { FeedFollower } from "./feed/FeedFollower.ts"
 import { FeedRepo } from "./feed/FeedRepo.ts"
 import { FeedStreams } from "./feed/FeedStreams.ts"
 import * as feed from "./feed/handlers.ts"
+import { OpenReaders } from "./feed/OpenReaders.ts"
 import { answerLog } from "./http/accessLog.ts"
 import { MAX_BODY } from "./http/Body.ts"
 import { errorBoundary } from "./http/errorBoundary.ts"
@@ -106,7 +107,7 @@ const reads = Layer.provideMerge(Transactions.layer, Layer.mergeAll(Pages.layer,
 /** The services of the event feed. */
 const following = FeedStreams.layer.pipe(
   Layer.provideMerge(FeedFollower.layer),
-  Layer.provideMerge(Layer.merge(FeedRepo.layer, KeyChecks.layer))
+  Layer.provideMerge(Layer.mergeAll(FeedRepo.layer, KeyChecks.layer, OpenReaders.layer))
 )
 
 const groups = Layer.mergeAll(

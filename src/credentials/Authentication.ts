@@ -11,7 +11,7 @@ import { Context, Duration, Effect, Layer, Option } from "effect"
 import { batched } from "../database/Batch.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
-import { current, type RequestState } from "../http/RequestContext.ts"
+import { current, type RequestState, unshared } from "../http/RequestContext.ts"
 import * as RateLimits from "../limits/RateLimits.ts"
 import * as Format from "../settings/Format.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -151,6 +151,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
       ({ headers }) =>
         Effect.withFiberRuntime<PrincipalState, AuthenticationProblem>((fiber) => {
           const context = current(fiber)
+          Object.assign(context.headers, unshared)
           const session = Context.getOption(fiber.currentContext, SignedIn)
           // The portal limited it when it looked up the session.
           if (Option.isSome(session)) return Effect.succeed(session.value)

@@ -6,16 +6,15 @@
 import { Effect, Metric, Option } from "effect"
 import { Admission } from "../access/Admission.ts"
 import { KeyChecks } from "../credentials/KeyChecks.ts"
-import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
+import type { PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { eventJson } from "../events/EventsRepo.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
 import { type Place, seal } from "./cursor.ts"
 import { FeedFollower, type Waiting } from "./FeedFollower.ts"
 import { type FeedFilter, FeedRepo, type FeedRow, placeOf } from "./FeedRepo.ts"
+import { OpenReaders } from "./OpenReaders.ts"
 
-/** Most open streams of a key per process. */
-export const STREAMS_OF_A_KEY = 5
 /** Events per page while a stream reads recorded events. */
 const PAGE = 100
 /** How often an idle stream sends its cursor, in ms. */
@@ -37,6 +36,7 @@ class Stream {
   principal: PrincipalState
   readonly filter: FeedFilter
   readonly #cursor: (place: Place) => string
+  readonly #leave: () => void
   place: Place
   readonly startedAt = performance.now()
   controller: ReadableStreamDefaultController<Uint8Array> | undefined
@@ -48,7 +48,8 @@ class Stream {
   /** Called when the reader has received everything. */
   onTaken: () => void = () => {}
 
-  constructor(principal: PrincipalState, filter: FeedFilter, place: Place, cursor: (place: Place) => string) {
+  constructor(principal: PrincipalState, filter: FeedFilter, place: Place, cursor: (place: Place) => string, leave: () => void) {
+    this.#leave = leave
     this.principal = principal
     this.filter = filter
     this.place = place
@@ -89,6 +90,12 @@ class Stream {
     return this.backlog < MOST_WAITING && now - this.#taken.at < STALLED
   }
 
+  /** Marks it as ended, and gives its place to others. */
+  release(): void {
+    this.ended = true
+    this.#leave()
+  }
+
   isSilent(now: number): boolean {
     return now - this.#saidAt >= KEEP_ALIVE
   }
@@ -102,18 +109,14 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
     const keys = yield* KeyChecks
     const { admitPatiently } = yield* Admission
     const streams = new Set<Stream>()
-    const byCaller = new Map<string, number>()
+    const readers = yield* OpenReaders
     let stopping = false
 
     const release = (stream: Stream) => {
       if (!streams.delete(stream)) return
-      stream.ended = true
+      stream.release()
       if (stream.waiting !== undefined) follower.leave(stream.waiting)
       stream.waiting = undefined
-      const caller = callerOf(stream.principal)
-      const left = (byCaller.get(caller) ?? 1) - 1
-      if (left === 0) byCaller.delete(caller)
-      else byCaller.set(caller, left)
       open.unsafeUpdate(streams.size, [])
       stream.onTaken()
     }
@@ -230,15 +233,10 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
         filter: FeedFilter,
         place: Place
       ): Effect.Effect<ReadableStream<Uint8Array>, ProblemOf<"too_many_streams" | "service_unavailable">> =>
-        Effect.suspend((): Effect.Effect<ReadableStream<Uint8Array>, ProblemOf<"too_many_streams" | "service_unavailable">> => {
-          if (stopping) return problem("service_unavailable", "The service is stopping.", { headers: { "retry-after": "1" } })
-          const caller = callerOf(principal)
-          const count = byCaller.get(caller) ?? 0
-          if (count >= STREAMS_OF_A_KEY) {
-            return problem("too_many_streams", `An API key can have ${STREAMS_OF_A_KEY} open streams.`, { headers: { "retry-after": "5" } })
-          }
-          byCaller.set(caller, count + 1)
-          const stream = new Stream(principal, filter, place, (at) => seal(master, principal.organizationId, at))
+        Effect.gen(function* () {
+          if (stopping) return yield* problem("service_unavailable", "The service is stopping.", { headers: { "retry-after": "1" } })
+          const leave = yield* readers.enter("stream", principal)
+          const stream = new Stream(principal, filter, place, (at) => seal(master, principal.organizationId, at), leave)
           streams.add(stream)
           open.unsafeUpdate(streams.size, [])
           const body = new ReadableStream<Uint8Array>(
@@ -253,7 +251,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
             },
             { highWaterMark: MOST_WAITING, size: (chunk) => chunk?.byteLength ?? 0 }
           )
-          return Effect.succeed(body)
+          return body
         })
     }
   })

@@ -14,6 +14,7 @@ import { open, type Place, seal } from "./cursor.ts"
 import { FeedFollower, type Waiting } from "./FeedFollower.ts"
 import { type FeedFilter, type FeedPage, FeedRepo, oldestTime } from "./FeedRepo.ts"
 import { FeedStreams } from "./FeedStreams.ts"
+import { OpenReaders } from "./OpenReaders.ts"
 
 const rejected = { headers: { "www-authenticate": 'Bearer realm="custody", error="invalid_token"' } }
 
@@ -41,6 +42,7 @@ export const layer = HttpApiBuilder.group(
     const feed = yield* FeedRepo
     const follower = yield* FeedFollower
     const streams = yield* FeedStreams
+    const readers = yield* OpenReaders
     const keys = yield* KeyChecks
 
     /** The position at which the reader wants to start; undefined for the beginning of the log. */
@@ -94,16 +96,16 @@ export const layer = HttpApiBuilder.group(
         })
       })
 
-    const read = Effect.fnUntraced(function* (
+    /** Holds the answer to an empty page until there is an event or the time is over. */
+    const hold = Effect.fnUntraced(function* (
       principal: PrincipalState,
       filter: FeedFilter,
-      start: Place | undefined,
+      empty: FeedPage,
       limit: number,
-      wait: number
+      until: number
     ) {
-      const until = performance.now() + wait * 1_000
-      let page: FeedPage = yield* admit(principal, feed.page(principal, filter, start, limit))
-      let reader = principal
+      let page = empty,
+        reader = principal
       while (page.rows.length === 0 && performance.now() < until && !follower.isStopping()) {
         // If there is more to search, there is nothing to wait for; the filter skipped what there was.
         if (!page.more) yield* waitFor(reader, filter, page.place, until - performance.now())
@@ -121,6 +123,23 @@ export const layer = HttpApiBuilder.group(
         page = yield* admit(reader, feed.page(reader, filter, page.place, limit))
       }
       return page
+    })
+
+    const read = Effect.fnUntraced(function* (
+      principal: PrincipalState,
+      filter: FeedFilter,
+      start: Place | undefined,
+      limit: number,
+      wait: number
+    ) {
+      const until = performance.now() + wait * 1_000
+      const page: FeedPage = yield* admit(principal, feed.page(principal, filter, start, limit))
+      if (wait === 0 || page.rows.length > 0) return page
+      return yield* Effect.acquireUseRelease(
+        readers.enter("answer", principal),
+        () => hold(principal, filter, page, limit, until),
+        (leave) => Effect.sync(leave)
+      )
     })
 
     return handlers

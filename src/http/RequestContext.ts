@@ -38,6 +38,9 @@ export const current = (fiber: Fiber.RuntimeFiber<unknown, unknown>): RequestSta
 /** The context of the running request, for code that cannot require it in its type: the framework's middlewares. */
 export const currentRequest: Effect.Effect<RequestState> = Effect.withFiberRuntime((fiber) => Effect.succeed(current(fiber)))
 
+/** Headers of responses that are for their caller only: no cache keeps them, and no browser guesses another type. */
+export const unshared = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const
+
 const own = /^[A-Za-z0-9_-]{8,64}$/
 
 /** A new context with the request id header and the client. */

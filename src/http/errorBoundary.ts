@@ -7,10 +7,15 @@ import { HttpApiError, type HttpApp, type HttpRouter, HttpServerError, HttpServe
 import { Cause, Chunk, Effect } from "effect"
 import { isUnavailable } from "../database/unavailable.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "./Problem.ts"
-import { currentRequest, type RequestState } from "./RequestContext.ts"
+import { currentRequest, type RequestState, unshared } from "./RequestContext.ts"
 
 /** Longest request target. */
 const MAX_URI = 8_192
+/** Most parameters of a request, and most different ones: more than any path takes, and few enough to describe. */
+const MAX_PARAMETERS = 500,
+  MAX_NAMES = 32
+/** A query of up to this length has few parameters. */
+const SHORT_QUERY = 200
 
 /** What the error boundary needs to know about the routes behind it. */
 export interface Routes<R> {
@@ -69,7 +74,7 @@ export const errorBoundary =
 /**
  * Rejects what the contract's decoding cannot see: an `Accept` header without JSON; a `;` or `#` in the path, which the
  * router would read as the start of the query; a parameter named `__proto__`, which the framework's parameter object
- * drops. Runs after authentication.
+ * drops; very many parameters, each of which would cost an error. Runs after authentication.
  */
 export const acceptable = (
   { headers, url }: HttpServerRequest.HttpServerRequest,
@@ -82,8 +87,13 @@ export const acceptable = (
     return problem("not_acceptable", `Answers are ${["application/json", ...types].join(" or ")}; accept that.`)
   }
   if (/[;#]/.test(path)) return Effect.die(notFound())
-  return end >= 0 && /__|%/.test(url.slice(end)) && new URLSearchParams(url.slice(end)).has("__proto__")
-    ? Effect.die(invalidParameters([unknownParameter("__proto__")]))
+  if (end < 0 || !(url.length - end > SHORT_QUERY || /__|%/.test(url.slice(end)))) return Effect.void
+  const given = new URLSearchParams(url.slice(end))
+  if (given.has("__proto__")) return Effect.die(invalidParameters([unknownParameter("__proto__")]))
+  const names = [...given.keys()],
+    surplus = names[MAX_PARAMETERS] ?? [...new Set(names)][MAX_NAMES]
+  return surplus !== undefined
+    ? Effect.die(invalidParameters([{ in: "query", field: surplus, code: "invalid_parameter", detail: "is one parameter too many" }]))
     : Effect.void
 }
 
@@ -92,7 +102,7 @@ const written = (self: Problem, context: RequestState) =>
     HttpServerResponse.text(bodyOf(self, context.requestId), {
       status: self.status,
       contentType: "application/problem+json",
-      headers: self.headers ?? {}
+      headers: { ...unshared, ...self.headers }
     })
   )
 

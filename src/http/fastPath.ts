@@ -18,6 +18,9 @@ export interface FastPath<Caller, Query, QueryText> {
   readonly handle: (caller: Caller, id: string, query: Query) => Effect.Effect<HttpServerResponse.HttpServerResponse, Problem>
 }
 
+/** Most parameters that are decoded here, before the caller is known; more than any hot read has. */
+const MAX_PARAMETERS = 16
+
 /** Ids and query texts that every parser reads the same way. */
 const ID = "([A-Za-z0-9_-]{1,100})",
   QUERY = "(?:\\?([A-Za-z0-9_=&.:-]*))?"
@@ -30,7 +33,9 @@ export const fastPath = <Caller, Query, QueryText>({ authorize, handle, path, qu
   const parameters = (text: string): Record<string, string> | undefined => {
     const found: Record<string, string> = {}
     if (text === "") return found
-    for (const pair of text.split("&")) {
+    const pairs = text.split("&", MAX_PARAMETERS + 1)
+    if (pairs.length > MAX_PARAMETERS) return undefined
+    for (const pair of pairs) {
       const at = pair.indexOf("=")
       const name = pair.slice(0, at)
       if (at < 1 || at === pair.length - 1 || Object.hasOwn(found, name) || name.includes("__")) return undefined

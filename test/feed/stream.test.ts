@@ -145,6 +145,29 @@ test("C-1: a key has at most 5 streams, and one that is closed makes room", asyn
   await Promise.all([...readers, more].map((reader) => reader.close()))
 })
 
+test("C-1: of a key's requests that wait for events at most 20 are held, and one that ends makes room", async () => {
+  const { secret } = await app.key("user_owner")
+  const ends = new AbortController()
+  const wait = (signal?: AbortSignal) =>
+    fetch(`${app.main?.baseUrl}${FEED}?from=now&wait=20&kind=nothing`, {
+      headers: { authorization: `Bearer ${secret}` },
+      ...(signal === undefined ? {} : { signal })
+    }).then(
+      ({ headers, status }) => ({ status, retryAfter: headers.get("retry-after") }),
+      () => undefined
+    )
+  const held = Array.from({ length: 20 }, () => wait(ends.signal))
+  const tooMany = async () => Promise.race([wait(AbortSignal.timeout(1_000)), Bun.sleep(1_500).then(() => undefined)])
+  await until("the twenty-first to be refused", async () => (await tooMany())?.status === 429, 15)
+  expect(await tooMany()).toEqual({ status: 429, retryAfter: "5" })
+  // What does not wait is answered all the same, and so is another key's request.
+  expect((await app.get(`${FEED}?from=now`, secret)).status).toBe(200)
+  expect((await app.get(`${FEED}?from=now&wait=1&kind=nothing`, keys.owner)).status).toBe(200)
+  ends.abort()
+  await Promise.all(held)
+  await until("room", async () => (await app.get(`${FEED}?from=now&wait=1&kind=nothing`, secret)).status === 200, 15)
+}, 60_000)
+
 test("C-1: a stream ends within 5 seconds of its key's revocation, and narrows when a role is lost", async () => {
   await app.feed([user("user_two", "org_a", ["vault_a", "vault_b"])], { "x-record-events": "none" })
   const { key, secret } = await app.key("user_two")

@@ -33,6 +33,22 @@ const and = (path: string, parameter: string) => `${path}${path.includes("?") ? 
 const below = (path: string, more: string) => `${path.split("?", 1)[0]}/${more}`
 
 const base = () => app.main?.baseUrl ?? ""
+test("D-4: what a caller is answered stays in no cache, and no browser takes it for another type", async () => {
+  const more = ["/v1/webhooks", "/v1/webhook-events", "/v1/audit-log", "/v1/vaults/vault_a/transactions/export?format=csv", "/v1/nothing"]
+  for (const path of [...paths, ...more]) {
+    for (const { headers, status } of [await app.get(path, key), await app.get(path)]) {
+      expect([path, status, headers.get("cache-control"), headers.get("x-content-type-options")]).toEqual([
+        path,
+        status,
+        "no-store",
+        "nosniff"
+      ])
+    }
+  }
+  for (const path of ["/v1/docs", "/v1/openapi.json", "/v1/jwks.json"])
+    expect([path, (await app.get(path)).headers.get("cache-control")]).not.toEqual([path, "no-store"])
+})
+
 describe("Errors 1 and Decision D-4: one envelope", () => {
   test("every kind of failure uses it, on every path", async () => {
     for (const path of paths) {

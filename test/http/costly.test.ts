@@ -1,0 +1,97 @@
+/**
+ * Requests that are small to send and would be expensive to answer: tens of thousands of invalid values, thousands of
+ * parameters. Each is rejected at the cost of any other, so that nobody can stop a process with a few of them. Decision
+ * D-4; reliability T18.
+ */
+import { beforeAll, expect, test } from "bun:test"
+import { type Answer, useApp } from "../support/app.ts"
+import { codeOf } from "../support/problem.ts"
+import { smallest } from "../support/records.ts"
+import { fields } from "../support/webhookFixtures.ts"
+
+const app = useApp(["api"], { RATE_LIMIT: "off" })
+let key = ""
+
+beforeAll(async () => {
+  await app.feed(smallest())
+  key = (await app.key("user_a")).secret
+})
+
+/** Short names that no path has as parameters. */
+const names = (count: number) => Array.from({ length: count }, (_, index) => `z${index.toString(36)}`)
+const unknown = (count: number) => Object.fromEntries(names(count).map((name) => [name, 1]))
+
+/** The answer, and how long it took, in ms. */
+const timed = async (ask: () => Promise<Answer>) => {
+  const since = performance.now()
+  const answer = await ask()
+  return { answer, took: performance.now() - since }
+}
+
+test("D-4: of a body with very many invalid values the first is reported, soon; of an ordinary one each", async () => {
+  const send = (body: unknown) => timed(() => app.request("POST", "/v1/webhooks", { key, body }))
+  for (const body of [
+    { ...fields(), entityIds: Array.from({ length: 30_000 }, () => 1) },
+    { ...fields(), ...unknown(6_000) },
+    { ...fields(), vaultIds: Array.from({ length: 20_000 }, () => []) }
+  ]) {
+    const { answer, took } = await send(body)
+    expect([codeOf(answer), answer.json.errors.length]).toEqual(["invalid_body", 1])
+    expect(took).toBeLessThan(3_000)
+  }
+  const { answer } = await send({ ...fields(), ...unknown(50) })
+  expect([codeOf(answer), answer.json.errors.length]).toEqual(["invalid_body", 50])
+})
+
+test("D-4: the portal's sign-in, which anybody can call, rejects such a body as soon", async () => {
+  const { origin } = new URL(app.main?.baseUrl ?? "")
+  const { answer, took } = await timed(() =>
+    app.request("POST", "/portal/api/sign-in", { body: unknown(6_000), headers: { origin, "x-portal": "1" } })
+  )
+  expect([codeOf(answer), answer.json.errors.length]).toEqual(["invalid_body", 1])
+  expect(took).toBeLessThan(2_000)
+})
+
+test("D-4: a query has few parameters, and is rejected as a whole when it has more", async () => {
+  const ask = (path: string, query: string) => app.get(`${path}?${query}`, key)
+  for (const path of ["/v1/vaults", "/v1/credential", "/v1/vaults/vault_a/transactions", "/v1/event-feed"]) {
+    const answer = await ask(
+      path,
+      names(33)
+        .map((name) => `${name}=some-value`)
+        .join("&")
+    )
+    expect([path, codeOf(answer), answer.json.errors.length]).toEqual([path, "invalid_parameter", 1])
+    expect([
+      path,
+      codeOf(
+        await ask(
+          path,
+          names(20)
+            .map((name) => `${name}=some-value`)
+            .join("&")
+        )
+      )
+    ]).toEqual([path, "unknown_parameter"])
+  }
+  const kinds = (count: number) => Array.from({ length: count }, () => "kind=x").join("&")
+  expect((await ask("/v1/event-feed", kinds(500))).status).toBe(200)
+  expect(codeOf(await ask("/v1/event-feed", kinds(501)))).toBe("invalid_parameter")
+})
+
+test("T18: without a key, thousands of parameters cost no more on the fast path than elsewhere", async () => {
+  const query = names(1_200)
+    .map((name) => `${name}=1`)
+    .join("&")
+  const fastest = async (path: string) => {
+    const all: Array<number> = []
+    for (let round = 0; round < 7; round++) {
+      const { answer, took } = await timed(() => app.get(`${path}?${query}`))
+      expect(codeOf(answer)).toBe("missing_credentials")
+      all.push(took)
+    }
+    return Math.min(...all)
+  }
+  const elsewhere = await fastest("/v1/vaults/vault_a/balances")
+  expect(await fastest("/v1/vaults/vault_a/transactions")).toBeLessThan(5 * elsewhere + 5)
+})
