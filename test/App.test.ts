@@ -1,4 +1,4 @@
-/** What the composition root promises of the work that a process does beside its listeners. */
+/** Background work of a process, beside its listeners. */
 import { expect, test } from "bun:test"
 import { Effect, Fiber, Logger, LogLevel, TestClock, TestContext } from "effect"
 import { surviving } from "../src/App.ts"

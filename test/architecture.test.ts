@@ -1,10 +1,10 @@
-/** Imports point one way, files stay readable, and each side sees of the other what it may: held here, not by memory. */
+/** Rules on imports, file sizes and what rooms may see of each other. */
 import { describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
 
 const root = path.resolve(import.meta.dir, "..")
-/** The rooms from the ground up; a room imports only from rooms below it. Rooms in one row do not know each other. */
+/** The rooms from the ground up; a room imports only from rooms below it. Rooms in one row do not import each other. */
 const floors = [
   ["values"],
   ["settings", "workflows"],
@@ -48,7 +48,7 @@ interface Import {
   readonly target: string
   readonly to: string
   readonly typeOnly: boolean
-  /** By `import()`, when it is needed. */
+  /** Imported dynamically, by `import()`. */
   readonly later: boolean
 }
 
@@ -93,7 +93,7 @@ describe("architecture", () => {
       ({ file, from, to }) =>
         from !== to &&
         floorOf(to) >= floorOf(from) &&
-        // A group of handlers fills in the contract that its room is a part of: the one import that points up.
+        // Handlers implement the contract that their room is part of: the only import that points up.
         !(path.basename(file) === "handlers.ts" && to === "Api")
     )
     expect(upward.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
@@ -140,7 +140,7 @@ describe("architecture", () => {
     expect(cycles).toEqual([])
   })
 
-  /** The packages that a file loads before it runs, itself or by way of others. */
+  /** The packages that a file loads before it runs, directly or indirectly. */
   const packagesOf = (root: string): ReadonlySet<string> => {
     const files = new Set([root])
     const packages = new Set<string>()

@@ -21,7 +21,7 @@ process.env["TMPDIR"] = folder
 
 /** The process groups of the tests that run. */
 const groups = new Set<number>()
-/** Signals a group, and says whether any of its processes is left. */
+/** Sends a signal to a group and returns whether any of its processes is left. */
 const signal = (group: number, name: NodeJS.Signals | 0): boolean => {
   try {
     return process.kill(-group, name)
@@ -50,7 +50,7 @@ const endGroup = async (group: number) => {
   groups.delete(group)
 }
 
-/** Ends servers that tests left, which run in sessions of their own: whatever a pid file names that runs in the folder. */
+/** Ends servers that tests left running in sessions of their own: those named by a pid file in the run's folder. */
 const sweep = async () => {
   const pidFiles = [...new Bun.Glob("**/run/*.pid").scanSync({ cwd: folder, absolute: true, dot: true })]
   await Promise.all(
@@ -61,14 +61,14 @@ const sweep = async () => {
   )
 }
 
-/** Runs `bun test` in a process group of its own; what it prints is held back until it ends where others run beside it. */
+/** Runs `bun test` in a separate process group; if others run beside it, its output is held back until it ends. */
 const runGroup = async (args: ReadonlyArray<string>, name: string, servers: Servers, alone: boolean): Promise<Report> => {
   const report = path.join(folder, `${name}.xml`)
   const output = path.join(folder, `${name}.txt`)
   const out = alone ? "inherit" : fs.openSync(output, "w")
   const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", "--reporter=junit", `--reporter-outfile=${report}`, ...args], {
     cwd: path.resolve(import.meta.dir, ".."),
-    // A group of its own, so that what tests started can be ended with them.
+    // A separate group, so that everything that the tests started can be ended with them.
     detached: true,
     stdio: ["ignore", out, out],
     env: { ...process.env, [POSTGRES]: servers.postgres, [TEMPORAL]: servers.temporal, [TEMPORAL_UI]: servers.temporalUi }
@@ -77,7 +77,7 @@ const runGroup = async (args: ReadonlyArray<string>, name: string, servers: Serv
   try {
     const code = await child.exited
     const read = readReport(report, Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6)
-    // A process that broke before it could report is a failure, whatever its report says.
+    // A process that crashed before it could report is a failure, whatever its report says.
     return code === 0 || read.failures > 0 ? read : { ...read, failures: 1, failed: [`${args.join(" ")}: ended with ${code}`] }
   } finally {
     await endGroup(child.pid)
@@ -110,7 +110,7 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
   }
 }
 
-/** Runs the tests and says how they went; the exit code. */
+/** Runs the tests and prints the result; returns the exit code. */
 const main = async (): Promise<number> => {
   const reports = await run()
   const { failed, failures: known, files, skipped, tests } = sumOf(reports ?? [])

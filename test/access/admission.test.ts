@@ -1,4 +1,4 @@
-/** Whatever one organization asks for, however slow and often, leaves room for everybody else. */
+/** However slow and frequent one organization's requests are, they leave capacity for the others. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import pg from "pg"
 import { signedIn, type Visitor } from "../portal/client.ts"
@@ -27,7 +27,7 @@ beforeAll(async () => {
   visitor = await signedIn(app, "user_a")
 }, 60_000)
 
-/** Runs it while statements on a table wait for a lock, and no other does. */
+/** Runs a function while statements on one table, and on no other, wait for a lock. */
 const whileLocked = async (table: string, run: () => Promise<void>) => {
   const client = new pg.Client({ connectionString: app.databaseUrl })
   await client.connect()
@@ -49,7 +49,7 @@ const slow = (count: number, signal?: AbortSignal) =>
     })
   )
 
-/** How long another organization's reads take, each, until all of these are answered. */
+/** The duration of each read of another organization while these requests are in progress, sorted. */
 const othersMeanwhile = async (all: Promise<unknown>): Promise<ReadonlyArray<number>> => {
   let done = false
   void all.finally(() => {
@@ -81,7 +81,7 @@ describe("concurrent requests are limited for each organization", () => {
       const waits = await othersMeanwhile(all)
       const answers = await all
       expect(new Set(answers.map(({ retryAfter, status }) => `${status} ${retryAfter}`))).toEqual(new Set(["503 1"]))
-      // Those that had no turn do not wait for the two seconds that a statement may take.
+      // Requests without a slot do not wait for the statement timeout of two seconds.
       expect(answers.filter(({ took }) => took > 900 && took < 1_900).length).toBeGreaterThanOrEqual(20)
       expect(waits.length).toBeGreaterThan(10)
       expect(median(waits)).toBeLessThan(250)
@@ -96,7 +96,7 @@ describe("concurrent requests are limited for each organization", () => {
       controller.abort()
       await Promise.all(given)
     })
-    // Every turn is free again: as many as there are run at once, and more in their turns.
+    // Every slot is free again: the limit runs at once, and the rest in turn.
     // A connection whose statement was canceled may still have to be replaced.
     await until("free turns", async () => {
       const answers = await Promise.all(Array.from({ length: 30 }, () => app.get("/v1/vaults/vault_a/addresses", key)))

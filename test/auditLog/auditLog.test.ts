@@ -1,4 +1,4 @@
-/** The audit log: each mutation leaves an entry, and only those see it whom it is for. Decision D-50. */
+/** The audit log: every mutation leaves an entry, visible only to those who may see it. Decision D-50. */
 import { describe, expect, test } from "bun:test"
 import { HttpApi } from "@effect/platform"
 import { Api } from "../../src/Api.ts"
@@ -23,7 +23,7 @@ const redeliverable = async (webhookId: string) => {
   return sent.id
 }
 
-/** How each mutation of the contract is made, and what it leaves. A new mutation of the contract needs a case here. */
+/** How to make each mutation of the contract, and its expected entry. A new mutation of the contract needs a case here. */
 const mutations: Readonly<Record<string, readonly [action: string, make: (webhookId: string) => Promise<Answer>]>> = {
   createWebhook: ["webhook.created", async () => app.request("POST", "/v1/webhooks", { key: keys.owner, body: fieldsOf() })],
   updateWebhook: [
@@ -53,7 +53,7 @@ const recoveryOf = (webhookId: string) =>
     key: keys.owner,
     body: { since: new Date(Date.now() - 3_600_000).toISOString() }
   })
-/** What is done to a new recovery, which no worker carries out here. */
+/** Operations on a new recovery, which no worker carries out here. */
 const ofRecovery = async (webhookId: string, verb: string) => {
   const { json } = await recoveryOf(webhookId)
   return app.request("POST", `/v1/webhook-recoveries/${json.id}/${verb}`, { key: keys.owner })

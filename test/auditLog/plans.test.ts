@@ -1,6 +1,6 @@
 /**
- * What a page of the audit log costs: bounded by the page, however long the log is and whatever is asked for. The data is
- * such that two filters which each match half of the rows match none together. Decisions D-2, D-50.
+ * The cost of a page of the audit log is bounded by the page, whatever the length of the log and the filters. In the data,
+ * two filters that each match half of the rows match none together. Decisions D-2, D-50.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { explained, type Filters, LIMIT } from "../support/plans.ts"
@@ -16,7 +16,7 @@ const [early, half, late] = [-MANY, 0, MANY].map((seconds) => new Date(HALF_TIME
 beforeAll(async () => {
   await app.feed([...smallest(), user("user_a", "org_a", ["vault_a"], { organizationRole: "owner" })])
   key = (await app.key("user_a")).secret
-  // The plans are made for what is there at first, next to nothing, and kept.
+  // Plans are made while the tables are almost empty, and then kept.
   await pageOf("/v1/audit-log", {}, key)
   await app.sql(
     `INSERT INTO audit_log (id, organization_id, at, actor_type, actor_id, user_id, action, target_type, target_id, changes)

@@ -1,4 +1,4 @@
-/** The TypeScript client against the running service: lists that page by themselves, errors by their codes, retries. */
+/** The TypeScript client against the running service: pagination, errors by code, retries. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { createClient, isCustodyError, isErrorOf, NoAnswerError } from "../../src/client/index.ts"
 import { routes } from "../../src/client/operations.ts"
@@ -161,7 +161,7 @@ describe("retries", () => {
   })
 
   test("a creation is retried with the same Idempotency-Key, so that it is carried out once", async () => {
-    // The first request is carried out and its answer lost.
+    // The first request is carried out, and its response is lost.
     let lost = false
     const keys: Array<string | null> = []
     const send = async (request: Request) => {

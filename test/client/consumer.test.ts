@@ -1,4 +1,4 @@
-/** The package as a consumer has it: built, installed, compiled against with other settings, and run by Node. */
+/** The package as consumers use it: built, installed, compiled with other compiler settings, and run by Node.js. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -17,7 +17,7 @@ const run = async (command: ReadonlyArray<string>, cwd: string, env: { readonly 
   const [out, errors, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited])
   return { code, out, errors }
 }
-/** Pages whose code is compiled, each with what it takes as given. */
+/** Pages whose code is compiled, each with the declarations that it assumes. */
 const pages = [
   ["client", "declare const vaultId: string, rawBody: string, request: Request, credit: (...given: ReadonlyArray<unknown>) => void"],
   ["statements", ""]
@@ -27,7 +27,7 @@ const tsc = [process.execPath, path.join(root, "node_modules/typescript/bin/tsc"
 beforeAll(async () => {
   await app.feed([...smallest(), ...Array.from({ length: 5 }, (_, index) => transaction("vault_a", index))])
   key = (await app.key("user_a")).secret
-  // Packed from a copy, so that nothing is written into the repository, and unpacked as an installation does.
+  // Packed from a copy, so that the repository stays unchanged, and unpacked as an installation does.
   const source = path.join(folder, "source")
   for (const one of ["package.json", "tsconfig.json", ".gitignore", "src", "workflows"])
     fs.cpSync(path.join(root, one), path.join(source, one), { recursive: true })

@@ -1,4 +1,4 @@
-/** A complete copy of a vault, made and kept while it is written to: nothing missed, nothing wrong at the end. C-1. */
+/** A complete copy of a vault, created and kept up to date during writes: nothing is missing or wrong at the end. C-1. */
 import { beforeAll, expect, test } from "bun:test"
 import fc from "fast-check"
 import { applyEvent, catchUp, copyVault, createClient, followEvents, type VaultCopy } from "../../src/client/index.ts"
@@ -24,10 +24,10 @@ beforeAll(async () => {
   key = (await app.key("user_a")).secret
 })
 
-/** A balance without the time that it is of: a later record of the same amount moves that, and is no event. */
+/** A balance without `asOf`: a later record of the same amount moves that time without an event. */
 const amountIn = (balance: string): string => JSON.stringify({ ...JSON.parse(balance), asOf: undefined })
 
-/** What the lists show, in no order. */
+/** The rows of the lists, in no order. */
 const lists = async () => {
   const custody = createClient(options())
   const all = async <A>(list: AsyncIterable<A>) => {
@@ -51,11 +51,11 @@ const rowsOf = (copy: VaultCopy) => ({
 
 const HASHES = 12,
   START = Date.parse("2025-01-01T00:00:00.000Z")
-/** What is known of each transaction, so that only what may follow is fed. */
+/** The state of each transaction, so that only valid transitions are fed. */
 const statuses = new Map<string, string>()
 let moment = 0
 
-/** One change of a vault: what a record says, whatever was fed before. */
+/** One change of a vault, valid whatever was fed before. */
 const change = fc.record({
   what: fc.constantFrom("transaction", "transaction", "transaction", "balance", "address", "vault"),
   vaultId: fc.constantFrom(VAULT, VAULT, "vault_b"),
@@ -81,7 +81,7 @@ const recordOf = ({ amount, index, next, number, vaultId, what }: Change): Recor
       const status = may[next % Math.max(1, may.length)]
       if (status === undefined) return undefined
       statuses.set(of, status)
-      // Two of one hash may be alike in every field but the index, which the API does not show.
+      // Two transfers of one hash may differ only in the index, which the API does not show.
       return transaction(vaultId, number, { index, status, amount: String(index * (number % 2)), timestamp: at })
     }
     case "balance":
@@ -127,7 +127,7 @@ test("C-1: a copy made during writes equals the lists at its cursor, and later e
       await write(batches.slice(half))
       await catchUp(custody, copy)
       expect(rowsOf(copy)).toEqual(await lists())
-      // Events that are applied once more, in their order, change nothing at the end.
+      // Applying events a second time, in order, does not change the result.
       const { resumeCursor } = copy
       const { data } = await custody.readEventFeed({ after: place, limit: 500 })
       let left = data.length

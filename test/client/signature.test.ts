@@ -80,11 +80,11 @@ describe("Delivery contract 3: the payload is signed and consumers verify the si
         bytes.writeUInt8(bytes.readUInt8(at % bytes.length) ^ change, at % bytes.length)
         expect(outcome(() => verifySignature(bytes, headers, secrets, { now: timestamp }))).toBe("no_match")
         for (const [name, value] of Object.entries(headers)) {
-          // The last characters of base64 have bits that say nothing.
+          // The last characters of base64 have bits without meaning.
           const index = at % (value.length - 2)
           const changed = value.slice(0, index) + (value[index] === "7" ? "8" : "7") + value.slice(index + 1)
           const alone = name === "x-service-signature" ? { [name]: changed } : { ...headers, [name]: changed }
-          // With several live secrets another signature may still stand.
+          // With several valid secrets, another signature may still match.
           const result = outcome(() => verifySignature(body, alone, secrets[0] ?? "", { now: timestamp, tolerance: 1e12 }))
           if (secrets.length === 1 && !/^v1=?$|^[tv1=, ]$/.test(value[index] ?? "")) expect([name, result]).not.toEqual([name, "valid"])
         }

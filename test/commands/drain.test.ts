@@ -1,4 +1,4 @@
-/** Stopping: SIGTERM and SIGINT stop accepting, finish what is in flight, and end with exit code 0. */
+/** Graceful shutdown: SIGTERM and SIGINT stop accepting connections, finish requests in flight, and exit with code 0. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as net from "node:net"
 import pg from "pg"
@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 const read = (process: Process) => fetch(`${process.baseUrl}/v1/vaults`, { headers: { authorization: `Bearer ${key}` } })
 
-/** A batch that looks at a vault; it waits longer for a lock than a read does. */
+/** A batch that reads a vault; it waits longer for a lock than a read does. */
 const feed = (process: Process) =>
   fetch(`${process.platformUrl}/platform/v1/records`, {
     method: "POST",
@@ -53,7 +53,7 @@ describe("graceful shutdown", () => {
     test(`${signal}: requests in flight get 200, new connections are refused, idle ones are closed, and the exit code is 0`, async () => {
       const process = await app.start(["api"])
       const { hostname, port } = new URL(process.baseUrl)
-      // A connection that had its answer and is kept open for the next request.
+      // An idle connection that is kept open after a response.
       const idle = net.connect(Number(port), hostname, () => idle.write("GET /v1/docs HTTP/1.1\r\nHost: localhost\r\n\r\n"))
       const idleClosed = new Promise<number>((resolve) => idle.once("close", () => resolve(performance.now())))
       await new Promise((resolve) => idle.on("data", resolve))

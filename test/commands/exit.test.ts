@@ -1,4 +1,4 @@
-/** How commands end: exit codes that mean something, and one message that says what to do. */
+/** How commands end: a meaningful exit code, and one message that says what to do. */
 import { describe, expect, test } from "bun:test"
 import * as net from "node:net"
 import { cli, useApp } from "../support/app.ts"
@@ -7,7 +7,7 @@ import { freshDatabase, servers } from "../support/servers.ts"
 const app = useApp([])
 const run = (args: ReadonlyArray<string>, env: { readonly [name: string]: string } = {}) => cli(args, { ...app.env, ...env })
 
-/** A port of the loopback that something listens on. */
+/** A loopback port in use. */
 const occupied = (): Promise<{ readonly port: string; readonly free: () => void }> =>
   new Promise((resolve) => {
     const server = net.createServer()

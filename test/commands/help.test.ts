@@ -1,4 +1,4 @@
-/** What the command line says of itself: help that fits a terminal, whatever the settings are, and completions that complete. */
+/** Help of the command line: it fits a terminal and does not depend on settings; shell completions work. */
 import { afterAll, describe, expect, test } from "bun:test"
 import { demo } from "../../src/commands/demo.ts"
 import { doctor } from "../../src/commands/doctor.ts"
@@ -21,7 +21,7 @@ afterAll(files.remove)
 const commands = (text: string): ReadonlyArray<string> =>
   (text.split("\nCommands\n")[1]?.split("\n\n")[0] ?? "").split("\n").flatMap((line) => /^ {2}(\w+(?: \w+)?) {2,}\S/.exec(line)?.[1] ?? [])
 
-// Settings that fit nothing: help is what somebody asks for whose settings do not fit.
+// Invalid settings: people with invalid settings need help, too.
 const broken = { PORT: "eighty", MASTER_KEY: "short" }
 
 describe("help", () => {

@@ -1,4 +1,4 @@
-/** `custody listen`: the feed on a screen, posted to a server of the developer, through restarts of the service. C-1. */
+/** `custody listen`: prints the feed and posts it to a developer's server, through restarts of the service. C-1. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import * as net from "node:net"
 import * as path from "node:path"
@@ -12,7 +12,7 @@ const root = path.resolve(import.meta.dir, "../..")
 let key = ""
 const base = () => app.main?.baseUrl ?? ""
 
-/** A developer's server: remembers what it is sent, answers 500 at /broken and not at all at /silent. */
+/** A developer's server: records requests, answers 500 at /broken, and does not answer at /silent. */
 interface Hook {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -56,7 +56,7 @@ const record = async (...vaultIds: ReadonlyArray<string>): Promise<ReadonlyArray
 }
 const hashOf = (text: string): string => JSON.parse(text).data.transaction.hash
 
-/** A running `custody listen`, ready to be followed. */
+/** A running `custody listen` whose output can be read. */
 const listen = async (args: ReadonlyArray<string>, url = base(), env: { readonly [name: string]: string } = { CUSTODY_KEY: key }) => {
   const child = Bun.spawn([process.execPath, "src/main.ts", "listen", "--api", url, ...args], {
     cwd: root,
@@ -93,7 +93,7 @@ test("C-1: listen prints one line per event and posts it as a delivery that the 
     expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
     expect(hashOf(body)).toBe(hashes[index] ?? "")
     const event = (await app.get(`/v1/webhook-events/${headers["webhook-id"]}`, key)).json
-    // The bytes that a webhook receives.
+    // The same bytes that a webhook receives.
     expect(body).toBe(JSON.stringify(event.payload))
     expect(headers).toMatchObject({
       "content-type": "application/json",
@@ -146,7 +146,7 @@ test("C-1: --json prints one object per event to standard output and everything 
   )
 })
 
-/** A port that nothing listens on. */
+/** A free port. */
 const freePort = (): Promise<number> =>
   new Promise((resolve) => {
     const probe = net.createServer().listen(0, "127.0.0.1", () => {

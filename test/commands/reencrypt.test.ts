@@ -29,7 +29,7 @@ afterAll(async () => {
 })
 const keys = useKeys(app)
 
-/** Rows of secrets in all, and under which of the two keys they are; expired ones, so that one webhook has them all. */
+/** The number of stored secrets and the key that encrypts each; expired ones included, so that one webhook has them all. */
 const ROWS = 20_000
 const HELD = 9_750
 
@@ -54,7 +54,7 @@ const planted = async (webhookId: string) => {
 
 const reencrypt = (env: { readonly [name: string]: string }) => cli(["secrets", "reencrypt"], { ...app.env, ...env })
 
-/** Pings the webhook and tells whether this secret signed what arrived. */
+/** Pings the webhook and returns whether this secret signed the request. */
 const signs = async (id: string, secret: string): Promise<boolean> => {
   const seen = receiver.requests.length
   const ping = await app.request("POST", `/v1/webhooks/${id}/ping`, { key: keys.owner })
@@ -84,11 +84,11 @@ test("every sealed value is re-encrypted while the service runs and after a kill
   await plant(full.id)
   await app.main?.end()
 
-  // Every process has both keys now; secrets that only the previous one opens still sign.
+  // Every process has both keys now; secrets that only the previous key opens still sign.
   app.main = await app.start(["api", "worker"], both)
   expect(await signs(id, secret)).toBe(true)
 
-  // Somebody holds a row in the middle, and the command is killed while it waits for it.
+  // A lock on one row stops the command halfway, and it is killed while it waits.
   const holder = new pg.Client({ connectionString: app.databaseUrl })
   await holder.connect()
   holder.on("error", () => {})
@@ -113,16 +113,16 @@ test("every sealed value is re-encrypted while the service runs and after a kill
     return left.length === 0
   })
   const half = await planted(full.id)
-  // Whole or not at all: each value opens under exactly one of the keys, to what it was.
+  // Each value is re-encrypted completely or not at all: it opens under exactly one key, to its original content.
   expect(half.map(({ current, old }) => current ?? old)).toEqual(Array.from({ length: ROWS }, (_, index) => `secret ${index}`))
   expect(half.every(({ current, old }) => (current === undefined) !== (old === undefined))).toBe(true)
   const done = half.filter(({ current }) => current !== undefined).length
-  // The statement that waited for the held row may still have been carried out as a whole.
+  // The statement that waited for the lock may still have been executed.
   expect(done).toBeGreaterThan(HELD - 1_000)
   expect(done).toBeLessThan(HELD + 1_000)
   expect(await signs(id, secret)).toBe(true)
 
-  // Run again, with the service creating and rotating meanwhile.
+  // A second run, while the service creates and rotates secrets.
   const rerun = reencrypt(both)
   const meanwhile = await create(app, keys.owner, { url: receiver.url("/hook") })
   const rotated = await app.request("POST", `/v1/webhooks/${meanwhile.id}/rotate-secret`, { key: keys.owner })
@@ -136,13 +136,13 @@ test("every sealed value is re-encrypted while the service runs and after a kill
   expect(counts.idempotencyAnswers).toEqual({ checked: 1, reencrypted: 1, unreadable: 0 })
   expect((await planted(full.id)).map(({ current }) => current)).toEqual(Array.from({ length: ROWS }, (_, index) => `secret ${index}`))
 
-  // Once more finds nothing to do.
+  // A third run finds nothing to do.
   const again = await reencrypt({ ...both, TEMPORAL_PAYLOAD_CODEC: "aes256gcm" })
   expect([again.code, JSON.parse(again.stdout).webhookSecrets.reencrypted]).toEqual([0, 0])
-  // What Temporal stores is not moved, and the command says so.
+  // Data stored by Temporal is not re-encrypted, and the command says so.
   expect(again.stderr).toStartWith("Temporal payloads are not moved")
 
-  // The previous key is gone: the same secrets sign, and the kept answer is still given.
+  // Without the previous key, the same secrets sign, and the stored response is still returned.
   await app.main?.end()
   app.main = await app.start(["api", "worker"], { MASTER_KEY: newerKey })
   expect(await signs(id, secret)).toBe(true)

@@ -1,6 +1,6 @@
 /**
- * Every key against every resource: generated organizations' worth of users, roles and keys, and an oracle that says
- * from the specification's words alone what each key must be answered. Decisions D-5, D-6, D-7.
+ * Every key against every resource: generated users, roles and keys, and a model that derives the expected response to
+ * each key from the specification alone. Decisions D-5, D-6, D-7.
  */
 import { expect, test } from "bun:test"
 import { Effect, Redacted } from "effect"
@@ -25,7 +25,7 @@ const allVaults: ReadonlyArray<string> = ids.flatMap((id) => [...organizations[i
 
 const subset = (values: ReadonlyArray<string>, minimum = 0) => fc.subarray([...values], { minLength: minimum })
 
-/** A user's roles and standing, and some keys of it: what they were created with, and what became of them. */
+/** A user's roles and status, and some of its keys: how they were created, and later changes. */
 const userOf = (organizationId: OrganizationId, id: string) =>
   fc.record({
     organizationId: fc.constant(organizationId),
@@ -49,7 +49,7 @@ type User = ReturnType<typeof userOf> extends fc.Arbitrary<infer A> ? A : never
 type Key = User["keys"][number]
 
 const collections = ["/v1/vaults", "/v1/assets", "/v1/networks"]
-/** A day of which statements are sealed. */
+/** A day with sealed statements. */
 const DAY = new Date(Date.now() - 3 * 86_400_000).toISOString().slice(0, 10)
 const ofVault = [
   "",
@@ -62,7 +62,7 @@ const ofVault = [
   `/statements/${DAY}`,
   `/statements/${DAY}?revision=1`
 ]
-/** Not at the same time for every key: connections of exports are few. */
+/** Not in parallel for every key, because connections for exports are few. */
 const exported = [...allVaults, "vault_absent"].flatMap((id) =>
   ["csv", "ndjson"].map((format) => `/v1/vaults/${id}/transactions/export?format=${format}`)
 )
@@ -73,7 +73,7 @@ const resources = [
   ...[...allVaults, "vault_absent"].flatMap((id) => ofVault.map((path) => `/v1/vaults/${id}${path}`))
 ]
 
-/** What a key must be answered at a path: a refusal, or ids that tell the rows apart. */
+/** The expected response to a key at a path: an error, or ids that identify the rows. */
 const oracle = (owner: User, key: Key, path: string): string => {
   if (key.revoked || owner.leaves) return "401 revoked_api_key"
   if (key.expired) return "401 expired_api_key"
@@ -81,7 +81,7 @@ const oracle = (owner: User, key: Key, path: string): string => {
   const reads = key.scopes.includes("vault:read")
   const sees = (id: string) => owner.roles.includes(id) && (key.allowlist === null || key.allowlist.includes(id))
   if (introspection.includes(path)) {
-    // C-7: of a vault the first that holds of unknown, scope, allowlist, visible; a hidden one is as unknown as an absent one.
+    // C-7: the first of unknown, scope, allowlist and visible that applies; a hidden vault looks like an unknown one.
     const allowed = owner.roles.filter((id) => key.allowlist === null || key.allowlist.includes(id)).length
     const counts = `200 ${owner.roles.length} ${allowed} ${reads ? allowed : 0}`
     const [, id] = path.split("=")
@@ -97,11 +97,11 @@ const oracle = (owner: User, key: Key, path: string): string => {
   }
   const [, id = "", list = ""] = /^\/v1\/vaults\/([^/]+)\/?(.*)$/.exec(path) ?? []
   if (!reads || !sees(id)) return "404 not_found"
-  // Each vault has one row in each list, and the row says whose it is.
+  // Each vault has one row in each list, and the row identifies the vault.
   return `200 ${list === "" ? id : `${list.split("?", 1)[0]?.split("/")[0]} ${allVaults.indexOf(id) + 1}`}`
 }
 
-/** An answer in the oracle's words. */
+/** A response in the model's terms. */
 const words = async (secret: string, path: string): Promise<string> => {
   const { json, status, text } = await app.get(path, secret)
   if (status !== 200) return `${status} ${json.code}`
@@ -151,7 +151,7 @@ test("Authentication 10 and 11: for any users, roles and keys, every path answer
   const kinds = new Map<string, number>()
   await fc.assert(
     fc.asyncProperty(world, async (users) => {
-      // Keys are made while their users are active and have every role; then roles and standing become what they are.
+      // Keys are created while their users are active and have every role; then roles and status are set.
       const standing = (one: User, vaults: ReadonlyArray<string>, status: string) =>
         user(one.id, one.organizationId, vaults, { organizationRole: one.owner ? "owner" : "member", status })
       await app.feed(users.map((one) => standing(one, organizations[one.organizationId].vaults, "active")))
@@ -171,7 +171,7 @@ test("Authentication 10 and 11: for any users, roles and keys, every path answer
         )
       )
       await app.feed(users.map((one) => standing(one, one.roles, one.leaves ? "deactivated" : "active")))
-      // As many at once as the pool of reads has connections for.
+      // As many in parallel as the read pool has connections.
       const queue = [...keys]
       const asking = Array.from({ length: 8 }, async () => {
         for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
@@ -195,7 +195,7 @@ test("Authentication 10 and 11: for any users, roles and keys, every path answer
     { numRuns: 7, endOnFailure: true }
   )
   expect(cases).toBeGreaterThanOrEqual(10_000)
-  // Each way of being answered occurred often enough to mean something.
+  // Each kind of response occurred often enough to be significant.
   for (const kind of [
     "list 200",
     "list 403 insufficient_scope",

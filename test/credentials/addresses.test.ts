@@ -5,7 +5,7 @@ import { rawGet } from "../support/raw.ts"
 import { until } from "../support/receiver.ts"
 import { smallest } from "../support/records.ts"
 
-/** The public API of `app` believes nobody, `behind` believes proxies on the loopback and in 10/8. */
+/** The public API of `app` trusts no proxy; `behind` trusts proxies on loopback and in 10/8. */
 const app = useApp()
 let behind: Process
 const hasIpv6 = Object.values(os.networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === "::1"))
@@ -19,7 +19,7 @@ const keyFor = async (...ipAllowlist: ReadonlyArray<string>) => (await app.key("
 const ask = async (baseUrl: string, key: string, ...lines: ReadonlyArray<string>) =>
   (await rawGet(baseUrl, "/v1/networks", { key, lines })).status
 
-/** Header names in which proxies and CDNs pass the caller's address on. */
+/** Headers in which proxies and CDNs pass on the client's address. */
 const names = [
   "X-Forwarded-For",
   "Forwarded",

@@ -26,12 +26,12 @@ beforeAll(async () => {
   ])
 })
 
-/** An edit and a revocation by the code that the command line runs, without the time that a process takes to start. */
+/** An edit and a revocation by the command line's code, without starting a process. */
 const edit = (id: string, change: Partial<Choice>) =>
   app.run(Effect.flatMap(ApiKeys, ({ update }) => update(id, change, { mayWiden: true })))
 const revoke = (id: string) => app.run(Effect.flatMap(ApiKeys, ({ revoke }) => revoke(id)))
 
-/** A key made on the command line; its output. */
+/** The output of creating a key on the command line. */
 const create = async (...args: ReadonlyArray<string>) => {
   const made = await cli(["keys", "create", ...args], app.env)
   expect([made.code, made.stderr]).toEqual([0, ""])
@@ -106,7 +106,7 @@ describe("Authentication 2: keys belong to a user with the Developer role on the
   test("a key cannot name a vault on which its user lacks the Developer role, and every key has a user", async () => {
     const refused = async (...args: ReadonlyArray<string>) => {
       const { code, stderr, stdout } = await cli(["keys", "create", "--scopes", "vault:read", ...args], app.env)
-      // Somebody who is not there is no wrong usage.
+      // An unknown user is not wrong usage.
       expect([code, stdout]).toEqual([args.includes("user_nobody") ? 1 : 2, ""])
       return stderr.trim()
     }

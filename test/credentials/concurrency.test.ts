@@ -1,4 +1,4 @@
-/** What happens to a key when two change it, or what it hangs on, at the same moment. Spec: Authentication 9, 10. */
+/** Concurrent changes of a key, or of what it depends on. Spec: Authentication 9, 10. */
 import { beforeAll, expect, test } from "bun:test"
 import { Effect } from "effect"
 import pg from "pg"
@@ -14,7 +14,7 @@ beforeAll(() => app.feed(smallest()))
 const edit = (id: string, change: Partial<Choice>) =>
   app.run(Effect.flatMap(ApiKeys, ({ update }) => update(id, change, { mayWiden: true })))
 
-/** Does something while another session has carried out these statements and not committed them. */
+/** Does something while another session has executed these statements but not committed them. */
 const beside = async <A>(statements: ReadonlyArray<string>, use: () => Promise<A>): Promise<A> => {
   const other = new pg.Client({ connectionString: app.databaseUrl })
   await other.connect()

@@ -1,4 +1,4 @@
-/** What a key can learn of itself. Every key and vault of generated worlds: accessMatrix.test.ts. C-7. */
+/** What a key can read about itself. accessMatrix.test.ts does the same for generated keys and vaults. C-7. */
 import { beforeAll, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
 import { smallest, user, vault } from "../support/records.ts"

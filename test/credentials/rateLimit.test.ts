@@ -4,7 +4,7 @@ import { ApiKeys } from "../../src/credentials/ApiKeys.ts"
 import { type Process, useApp } from "../support/app.ts"
 import { smallest } from "../support/records.ts"
 
-/** A request a minute with room for six: none comes back during a test. The proxy setting lets the tests call from many addresses. */
+/** One token a minute and a burst of six: no token returns during a test. The proxy setting lets tests call from many addresses. */
 const app = useApp(["api"], { RATE_LIMIT: "1/1m burst 6", TRUSTED_PROXIES: "127.0.0.0/8" })
 
 beforeAll(() => app.feed(smallest()))
@@ -37,7 +37,7 @@ describe("Decision D-12: rate limit", () => {
     const ask = () => fetch(`${quick.baseUrl}/v1/networks`, { headers: { authorization: `Bearer ${key}` } })
     const begun = performance.now()
     const burst = await Promise.all(Array.from({ length: 12 }, ask))
-    // A machine that is busy for longer than a request takes to come back sees that one, too.
+    // On a machine that is busy for longer than a token takes to return, that one is seen, too.
     const back = Math.floor((performance.now() - begun) / 3_000)
     const passed = burst.filter(({ status }) => status === 200).length
     expect(passed).toBeGreaterThanOrEqual(6)

@@ -47,7 +47,7 @@ describe("Decision D-25: a value sealed under the master key", () => {
   })
 
   test("opens after the master key was rotated, until the previous key is removed", () => {
-    // Often enough that some pairs of keys share the byte by which keys are told apart.
+    // Often enough for some pairs of keys to share the byte that identifies a key.
     for (let count = 0; count < 800; count++) {
       const next = randomBytes(32)
       const sealed = seal("cursor", Buffer.from("kept"), "here")

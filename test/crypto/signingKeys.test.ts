@@ -1,4 +1,4 @@
-/** The signing key's public half is stored once, however many store it at the same time. C-3. */
+/** The signing key's public half is stored once, even if many processes store it at the same time. C-3. */
 import { expect, test } from "bun:test"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
 import { masterKeyLayer } from "../../src/crypto/MasterKey.ts"
@@ -16,7 +16,7 @@ test("processes that publish their signing key for the first time at the same mo
     Layer.provideMerge(Layer.provideMerge(masterKeyLayer, DataDir.layer), settings),
     Database.layer(Redacted.make(app.databaseUrl), { ...Database.pools.api, connections: 16 })
   )
-  // Each has its own memory of what it stored, as a process has.
+  // Each has its own cache of what it stored, as a process has.
   const publish = Effect.flatMap(SigningKeys, ({ jwks }) => jwks).pipe(Effect.provide(Layer.fresh(SigningKeys.layer)))
   const kids = await Effect.runPromise(
     Effect.gen(function* () {

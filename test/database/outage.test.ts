@@ -1,4 +1,4 @@
-/** Postgres away, silent, or slow: 503 with Retry-After within bounds, readiness that names it, and recovery without a restart. */
+/** Postgres unreachable, unresponsive or slow: 503 with Retry-After in time, readiness names it, and recovery needs no restart. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import pg from "pg"
 import { App } from "../support/app.ts"
@@ -6,7 +6,7 @@ import { Proxy } from "../support/proxy.ts"
 import { smallest, transaction } from "../support/records.ts"
 import { freshDatabase } from "../support/servers.ts"
 
-/** The program reaches its database through a proxy that the tests close and open. */
+/** The program reaches its database through a proxy that tests close and open. */
 const app = new App()
 let proxy: Proxy
 let key = ""
@@ -52,7 +52,7 @@ const unavailable = async (target: string) => {
 }
 const targets = ["/v1/vaults", "/v1/vaults/vault_a", "/v1/vaults/vault_a/transactions", "/v1/networks", "/v1/nothing"]
 
-/** Runs it while somebody else holds the table of transactions, so that nobody reads it. */
+/** Runs a function while the table of transactions is locked, so that reads of it wait. */
 const whileLocked = async (run: () => Promise<void>) => {
   const client = new pg.Client({ connectionString: app.databaseUrl })
   await client.connect()
@@ -128,7 +128,7 @@ describe("Postgres is slow or overloaded", () => {
 
   test("if every connection is in use, a request gets 503 within seconds and does not queue behind the others (reliability F8)", async () => {
     await whileLocked(async () => {
-      // Ten connections that are held for two seconds each: whoever queued for one would wait for twelve.
+      // Ten connections, each held for two seconds: a request that queued for one would wait twelve.
       const answers = await Promise.all(Array.from({ length: 60 }, () => timed(() => app.get("/v1/vaults/vault_a/transactions", key))))
       expect(new Set(answers.map(([{ json, status }]) => `${status} ${json.code}`))).toEqual(new Set(["503 service_unavailable"]))
       expect(Math.max(...answers.map(([, took]) => took))).toBeLessThan(8_000)

@@ -1,4 +1,4 @@
-/** What Postgres says of a statement that is wrong is never taken for a Postgres that is away, whatever words stand in it. */
+/** An error in a statement is never mistaken for an unreachable Postgres, whatever words its message contains. */
 import { expect, test } from "bun:test"
 import { SqlClient } from "@effect/sql"
 import { Effect, Redacted } from "effect"
@@ -28,7 +28,7 @@ test("Postgres errors are classified by code and not by message, and a connectio
   for (const away of [
     ["SET LOCAL statement_timeout = 20", "SELECT pg_sleep(5)"],
     ["SET TRANSACTION READ ONLY", "DELETE FROM networks"],
-    // Rolling back fails too, and is no defect: whoever tries again must see that it is worth it.
+    // The rollback fails too, and is not a defect: callers must see that a retry can succeed.
     ["SELECT pg_terminate_backend(pg_backend_pid())"]
   ]) {
     expect([away, await verdict(...away)]).toEqual([away, true])

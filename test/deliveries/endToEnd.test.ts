@@ -26,7 +26,7 @@ const base: ReadonlyArray<Record> = [
 
 beforeAll(async () => {
   await receiver.open()
-  // A proxy that nobody is at: whoever went through it would reach nothing.
+  // A proxy address without a server: a request through it would fail.
   const proxy = "http://127.0.0.1:9"
   await app.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), HTTPS_PROXY: proxy, https_proxy: proxy, ALL_PROXY: proxy })
   await app.feed(base, { "x-record-events": "none" })

@@ -1,4 +1,4 @@
-/** Pings of endpoints that hang take no room of deliveries, and are bounded for each organization. Spec: ping. Decision D-26. */
+/** Pings of endpoints that hang do not delay deliveries and are limited per organization. Spec: ping. Decision D-26. */
 import { expect, test } from "bun:test"
 import { type Answer, useApp } from "../support/app.ts"
 import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
@@ -38,7 +38,7 @@ test(`at most ${IN_FLIGHT} pings of an organization are in flight, and one more 
   await until("the pings in flight", () => receiver.to("/hangs").length === IN_FLIGHT)
   const refused = await ping(hanging.id, key)
   expect([refused.status, refused.json.code, refused.headers.get("retry-after")]).toEqual([429, "rate_limited", "10"])
-  // Another organization's, and an event of this one.
+  // A ping of another organization, and an event of this one.
   const theirs = await app.request("POST", "/v1/webhooks", {
     key: other,
     body: {

@@ -1,4 +1,4 @@
-/** Redeliver answers what it wrote: once it has committed, nothing that fails later makes it say that it did not. */
+/** Redeliver returns what it wrote: after the commit, no later failure turns the response into an error. */
 import { beforeAll, expect, test } from "bun:test"
 import { delivery, event, insertDeliveries, insertEvents } from "../events/rows.ts"
 import { useApp } from "../support/app.ts"
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 
 test("redeliver returns 202 with the new delivery even if nothing can be read after its commit", async () => {
-  // With the commit of a redelivery the log goes away: any read of it after that fails.
+  // The event log becomes unreadable when the redelivery commits: any read after it fails.
   await app.sql(`
     CREATE FUNCTION log_goes_away() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN

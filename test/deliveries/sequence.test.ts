@@ -1,4 +1,4 @@
-/** Numbers of deliveries: gapless within a webhook, in the API, in each request, and as a filter. C-2. */
+/** Numbers of deliveries: without gaps within a webhook, in the API, in each request, and as a filter. C-2. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { App } from "../support/app.ts"
 import { codeOf } from "../support/problem.ts"

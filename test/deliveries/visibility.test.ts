@@ -1,6 +1,6 @@
 /**
- * A webhook's deliveries as callers see them who do not see every vault that it covers: whatever the way to them, through
- * the newest or along the indexes of vaults, the list shows what an oracle picks out of all rows. Decisions D-8, D-9.
+ * A webhook's deliveries as seen by callers who do not see every vault that it covers: through the newest deliveries and
+ * along the indexes of vaults, the list shows what a model selects from all rows. Decisions D-8, D-9.
  */
 import { beforeAll, expect, test } from "bun:test"
 import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, insertEvents } from "../events/rows.ts"
@@ -14,7 +14,7 @@ const from = Date.now() - 5 * DAY
 const statuses = ["DELIVERED", "FAILED", "PENDING", "CANCELED", "RETRYING"]
 const kinds = ["transaction.confirmed", "vault.updated", "balance.updated"]
 
-/** Vaults of the webhook. `vault_a` and `vault_b` are the member's; of `vault_loud` are by far the most and newest deliveries. */
+/** Vaults of the webhook. `vault_a` and `vault_b` are the member's; `vault_loud` has by far the most and newest deliveries. */
 const vaults = ["vault_a", "vault_b", "vault_c", "vault_loud"]
 const member = ["vault_a", "vault_b"]
 
@@ -51,7 +51,7 @@ beforeAll(async () => {
   await insertEvents(app, events)
   sent = events.map((one, index) => ({
     event: one,
-    // Every fifth is as rows are from before deliveries had a vault.
+    // Every fifth row is like those from before deliveries had a vault.
     row: delivery({
       at: Date.parse(one.occurredAt),
       eventId: one.id,

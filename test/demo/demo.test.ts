@@ -1,4 +1,4 @@
-/** The demo as a newcomer runs it: from an empty folder, in terminals of two widths, again, beside another, and stopped. */
+/** The demo: from an empty folder, in terminals of two widths, again, beside another instance, and stopped. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -18,13 +18,13 @@ const env = { ...baseEnv(), ...Object.fromEntries(free.map((name) => [name, "0"]
 
 interface Run {
   readonly child: ReturnType<typeof Bun.spawn>
-  /** Everything that was written so far, as a terminal without colours shows it. */
+  /** The output so far, as a terminal without colors shows it. */
   readonly shown: () => string
 }
 
 const runs: Array<Run> = []
 
-/** Starts the demo: in a terminal of so many columns, or with its output to a pipe. */
+/** Starts the demo in a terminal with this many columns, or with its output to a pipe. */
 const demo = (args: ReadonlyArray<string>, columns: number | undefined, more: { readonly [name: string]: string } = {}): Run => {
   let written = ""
   const command = [process.execPath, "src/main.ts", "demo", ...args]
@@ -52,7 +52,7 @@ const demo = (args: ReadonlyArray<string>, columns: number | undefined, more: { 
   return run
 }
 
-/** Lines that are longer than the terminal, but for those that are there to be copied. */
+/** Lines longer than the terminal, except for those meant to be copied. */
 const tooLong = (run: Run, columns: number) =>
   run
     .shown()
@@ -67,7 +67,7 @@ const rows = (run: Run, kind: string) =>
 const file = () => JSON.parse(fs.readFileSync(path.join(dataDir, "demo.json"), "utf8"))
 
 beforeAll(() => {
-  // Where no `temporal` is on PATH, the one that was built for the other tests serves here too.
+  // Without `temporal` on PATH, the one built for the other tests is used.
   const built = path.join(cache, "bin", "temporal")
   fs.mkdirSync(path.join(dataDir, "bin"), { recursive: true })
   if (fs.existsSync(built)) fs.symlinkSync(built, path.join(dataDir, "bin", "temporal"))

@@ -1,4 +1,4 @@
-/** What `bun run check` says of dependencies, and the document that `bun run sbom` writes. */
+/** The dependency checks of `bun run check`, and the document that `bun run sbom` writes. */
 import { afterAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -15,7 +15,7 @@ const [some] = [...all.values()].filter(({ installed }) => installed)
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-sbom-"))
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }))
 
-/** A registry that answers each question with this, while `use` runs. */
+/** A registry that answers every request with this while `use` runs. */
 const registry = async <A>(answer: () => Response, use: (url: string) => Promise<A>): Promise<A> => {
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer })
   try {
@@ -83,7 +83,7 @@ describe("bun run check: licenses", () => {
       "made-up 1.0.0: GPL-3.0-only",
       "made-up 1.0.0: no license in its package.json"
     ])
-    // An exception is for the license that it names.
+    // An exception applies only to the license that it names.
     expect(refused([{ ...with_("GPL-3.0-only"), name: "axe-core" }])).toHaveLength(1)
     for (const [expression, allowed] of [
       ["MIT OR GPL-2.0-only", true],
@@ -125,7 +125,7 @@ describe("bun run sbom", () => {
     const scopes = new Map(components.map(({ purl, scope }) => [purl.slice(8, purl.lastIndexOf("@")).replace("%40", "@"), scope]))
     expect(scopes.size).toBeGreaterThan(200)
     for (const name of Object.keys(packageJson.dependencies)) expect([name, scopes.get(name)]).toEqual([name, "required"])
-    // What a package of the program needs is needed, too.
+    // Dependencies of the program's packages are needed, too.
     for (const [name, scope] of [
       ["@standard-schema/spec", "required"],
       ["playwright-core", "excluded"],

@@ -1,4 +1,4 @@
-/** custody doctor: each thing that can be wrong is told in words that say what to do, with an exit code that says what kind it is. */
+/** custody doctor: each fault is reported with what to do, and with the exit code of its kind. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
@@ -35,7 +35,7 @@ interface Found {
   readonly advice?: string
 }
 
-/** What the doctor says with these settings changed. */
+/** The doctor's report with these settings changed. */
 const doctor = async (changed: { readonly [name: string]: string } = {}) => {
   const { code, stderr, stdout } = await cli(["doctor", "--json"], { ...env, ...changed })
   expect(stderr).toBe("")
@@ -46,13 +46,13 @@ const doctor = async (changed: { readonly [name: string]: string } = {}) => {
     stdout,
     settings: report.settings as ReadonlyArray<{ name: string; value?: string; fault?: string; given: boolean }>,
     findings,
-    /** The finding about a subject that is not well. */
+    /** The finding about a subject that is not in order. */
     about: (subject: string) => findings.find((one) => one.subject === subject && one.state !== "well") ?? findings,
     wellOf: (subject: string) => findings.find((one) => one.subject === subject && one.state === "well")?.says ?? findings
   }
 }
 
-/** A loopback port that something listens on while `use` runs. */
+/** A loopback port that is in use while `use` runs. */
 const occupied = async <A>(use: (port: number) => Promise<A>): Promise<A> => {
   const server = net.createServer()
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done))
@@ -63,7 +63,7 @@ const occupied = async <A>(use: (port: number) => Promise<A>): Promise<A> => {
     server.close()
   }
 }
-/** A loopback port that nothing listens on. */
+/** A free loopback port. */
 const vacant = () => occupied(async (port) => port)
 
 const scratch = fs.mkdtempSync(path.join(os.tmpdir(), "custody-doctor-"))
@@ -234,7 +234,7 @@ describe("custody doctor", () => {
     expect(wellOf("Postgres")).toBe("the embedded server is not running; `custody start` creates it")
     expect(wellOf("Temporal")).toBe("the embedded server is not running; `custody start` starts it")
     expect([code === 0 || code === 5, fs.existsSync(folder)]).toEqual([true, false])
-    // What is known of a server that was started is its address.
+    // Only the address of a started server is known.
     fs.mkdirSync(path.join(folder, "run"), { recursive: true })
     fs.writeFileSync(path.join(folder, "run", "servers.json"), JSON.stringify({ temporalUi: "http://127.0.0.1:40443" }))
     expect(ui((await doctor({ ...embedded, EMBEDDED_TEMPORAL_UI_PORT: "0" })).settings)).toBe("http://127.0.0.1:40443")

@@ -1,4 +1,4 @@
-/** DATA_DIR as the container has it: a folder that belongs to somebody else, in which everybody may write. */
+/** DATA_DIR as in the container: a directory of another owner that everyone can write to. */
 import { afterAll, expect, test } from "bun:test"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -9,7 +9,7 @@ const root = path.resolve(import.meta.dir, "../..")
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-data-dir-"))
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }))
 
-/** Makes the data directory as another user; the modules are read before, because that user may not read them. */
+/** Creates the data directory as another user; modules are loaded before, because that user may not read them. */
 const script = `
   import { ConfigProvider, Effect, Layer } from "effect"
   import { DataDir } from "./src/embedded/DataDir.ts"
@@ -22,7 +22,7 @@ const script = `
   await Effect.runPromise(Effect.provide(program, Layer.provide(DataDir.Default, settings)))
 `
 
-// Only root can become somebody else.
+// Only root can become another user.
 test.skipIf(process.getuid?.() !== 0)("a folder of another owner is used unchanged, and what is created in it is private", () => {
   fs.chmodSync(folder, 0o1777)
   fs.writeFileSync(path.join(folder, "theirs"), "", { mode: 0o644 })

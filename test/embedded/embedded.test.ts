@@ -1,4 +1,4 @@
-/** The service on a machine without Postgres and Temporal: it brings its own, keeps their data, and leaves nothing behind. */
+/** The service on a machine without Postgres and Temporal: it starts its own, keeps their data, and leaves nothing behind. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
@@ -22,7 +22,7 @@ const env = {
 const started: Array<Process> = []
 
 beforeAll(() => {
-  // Where no `temporal` is on PATH, the one that was built for the other tests serves here too.
+  // Without `temporal` on PATH, the one built for the other tests is used.
   const built = path.join(cache, "bin", "temporal")
   fs.mkdirSync(path.join(folder, "bin"))
   // As an earlier version left them.
@@ -63,7 +63,7 @@ const listenersOf = (process: number): ReadonlyArray<string> => {
     const [, local = "", , state = "", , , , , , inode = ""] = row.trim().split(/\s+/)
     if (state !== "0A" || !sockets.includes(inode)) return []
     const address = local.split(":")[0] ?? ""
-    // IPv4 is one number in the byte order of the machine; IPv6 is told as it is.
+    // IPv4 is one number in the machine's byte order; IPv6 is printed as it is.
     return address.length === 8 ? [[...Buffer.from(address, "hex")].reverse().join(".")] : [address]
   })
 }
@@ -77,7 +77,7 @@ const feed = (process: Process, records: ReadonlyArray<unknown>) =>
       "content-type": "application/json"
     }
   })
-/** A page, asked for again while a full machine answers 503. */
+/** A page, requested again while a busy machine answers 503. */
 const get = (process: Process, target: string, secret: string) =>
   until("a page", async () => {
     const answer = await fetch(`${process.baseUrl}${target}`, { headers: { authorization: `Bearer ${secret}` } })
@@ -88,7 +88,7 @@ const get = (process: Process, target: string, secret: string) =>
   })
 const list = "/v1/vaults/vault_a/transactions?limit=1"
 
-/** What the tests find out one after the other; each goes on where the one before stopped. */
+/** Steps that run in order, each from where the previous one stopped. */
 let service: Process
 let secret = ""
 let cursor: string | null = ""
@@ -129,13 +129,13 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
         const file = path.join(at, entry.name)
         if (entry.isSymbolicLink()) continue
         if ((fs.statSync(file).mode & 0o077) !== 0) open.push(file)
-        // Postgres guards its own folder, by its own mode.
+        // Postgres protects its own directory by that directory's mode.
         if (entry.isDirectory() && entry.name !== "postgres") look(file)
       }
     }
     look(folder)
     expect(open).toEqual([])
-    // Another user can pass through to Postgres at most.
+    // Other users can at most traverse to Postgres.
     expect(fs.statSync(folder).mode & 0o066).toBe(0)
     expect(fs.existsSync(path.join(folder, "temporal.db"))).toBe(true)
   })

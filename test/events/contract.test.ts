@@ -1,4 +1,4 @@
-/** What consumers may count on, and the histories that they can look into. Spec: Delivery contract; Webhook operations. */
+/** What consumers can rely on, and the histories that they can read. Spec: Delivery contract; Webhook operations. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { App } from "../support/app.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
@@ -24,7 +24,7 @@ const deliveriesOf = async (webhookId: string, query = "") =>
 
 describe("Delivery contract", () => {
   test("1: delivery is at-least-once; consumers deduplicate on the event id", async () => {
-    // The first request is taken by the consumer, and the service is killed before it could write that down.
+    // The consumer accepts the first request, and the service is killed before it records that.
     const arrived = Promise.withResolvers<void>()
     receiver.on("/twice", async (_, count) => {
       if (count > 1) return new Response("ok")
@@ -66,7 +66,7 @@ describe("Delivery contract", () => {
     const dates = taken.map(({ body }): string => JSON.parse(body).date)
     expect(new Set(dates).size).toBe(2)
     expect(dates).toEqual([...dates].sort().reverse())
-    // The log is in the order of the dates, newest first, whatever arrived when.
+    // The log is ordered by date, newest first, whatever the order of arrival.
     const log = await app.walk("/v1/webhook-events?vaultId=vault_a2", keys.owner)
     expect(log.map(({ occurredAt }) => occurredAt)).toEqual([...dates].sort().reverse())
   }, 120_000)
@@ -80,7 +80,7 @@ describe("GET /v1/webhooks/{webhookId}/deliveries: delivery history with per-att
   let events: ReadonlyArray<EventRow> = []
 
   beforeAll(async () => {
-    // Nothing of it is sent: the webhook is disabled, and what waits is due in an hour.
+    // Nothing is sent: the webhook is disabled, and waiting deliveries are due in an hour.
     webhookId = (await create(app, keys.owner, { status: "DISABLED" })).id
     const start = Date.now() - 3_600_000
     events = Array.from({ length: 60 }, (_, index) => event({ at: start + index * 1_000, kind: kinds[index % 3] ?? "" }))

@@ -1,6 +1,6 @@
 /**
- * The list of events takes different ways through the indexes: along one vault, along each of the caller's vaults, along
- * the organization's newest events. Whatever the way, it shows what an oracle picks out of all rows. Decisions D-2, D-9.
+ * The list of events uses different paths through the indexes: along one vault, along each of the caller's vaults, along
+ * the organization's newest events. On every path it shows what a model selects from all rows. Decisions D-2, D-9.
  */
 import { beforeAll, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
@@ -11,7 +11,7 @@ const app = useApp()
 const kinds = ["transaction.confirmed", "balance.updated", "vault.updated"]
 const vaults = Array.from({ length: 80 }, (_, index) => `vault_${String(index).padStart(2, "0")}`)
 const entityOf = (vaultId: string) => (Number(vaultId.slice(6)) % 2 === 0 ? "entity_a" : "entity_b")
-/** The vault whose events are the newest of the organization by far, and which only the owner sees. */
+/** The vault with by far the newest events of the organization, which only the owner sees. */
 const [LOUD = ""] = vaults.slice(-1)
 const from = Date.parse("2030-01-01T00:00:00.000Z")
 const at = (minutes: number) => new Date(from + minutes * 60_000).toISOString()

@@ -16,13 +16,13 @@ const ids = (rows: ReadonlyArray<{ readonly id: string }>) => rows.map(({ id }) 
 
 describe("Emission and log", () => {
   test("every event is recorded in the event log, whether or not a webhook matched; dispatchedAt is null while dispatch is pending", async () => {
-    // This app has no dispatcher, so what a webhook wants stays pending; what none wants has no deliveries to wait for.
+    // This app has no dispatcher: events that match a webhook stay pending, and the others have no deliveries to wait for.
     const webhook = await create(app, keys.owner)
     await app.feed([transaction("vault_a", 1), entity("entity_new", "org_a"), vault("vault_new", "entity_new")])
     await app.request("DELETE", `/v1/webhooks/${webhook.id}`, { key: keys.owner })
     const { json } = await app.get("/v1/webhook-events", keys.owner)
     const found = json.data.find(({ kind }: { kind: string }) => kind === "transaction.confirmed")
-    // It is not visible to anybody yet: nobody has a role on the new vault.
+    // Nobody can see it yet, because nobody has a role on the new vault.
     const [unwanted] = await app.sql("SELECT dispatched_at FROM events WHERE kind = 'vault.created' AND vault_id = 'vault_new'")
     expect(Date.parse(String(unwanted?.["dispatched_at"]))).toBeGreaterThan(0)
     expect(found).toEqual({
@@ -79,7 +79,7 @@ describe("Emission and log", () => {
     const { json } = await app.get(`/v1/webhook-events/${one.id}`, keys.owner)
     expect(json.matchedCount).toBe(2)
     expect(json.deliveryCounts).toEqual({ PENDING: 1, RETRYING: 2, HELD: 0, DELIVERED: 4, FAILED: 1, CANCELED: 1 })
-    // A developer on one entity does not see the webhook over two, nor what was sent to it.
+    // A developer on one entity sees neither the webhook over two nor its deliveries.
     const seen = await app.get(`/v1/webhook-events/${one.id}`, keys.member)
     expect(seen.json.deliveryCounts).toEqual({ PENDING: 1, RETRYING: 2, HELD: 0, DELIVERED: 3, FAILED: 1, CANCELED: 1 })
     expect((await app.get(`/v1/webhook-events/${one.id}/deliveries`, keys.member)).json.data).toHaveLength(8)
@@ -96,12 +96,12 @@ describe("GET /v1/webhook-events", () => {
       kind,
       vaultId,
       entityId: vaultId === "vault_b" ? "entity_b" : "entity_a",
-      // Two and more at one time, recorded in another order than they occurred in.
+      // Two or more share a time, recorded in another order than they occurred.
       occurredAt: new Date(from + ((index * 37) % 100) * 60_000).toISOString()
     })
   })
   const at = (minutes: number, millis = 0) => new Date(from + minutes * 60_000 + millis).toISOString()
-  /** Only these rows: what other tests record occurred before. */
+  /** Only these rows: events recorded by other tests occurred before. */
   const mine = `occurredAfter=${at(0)}`
 
   beforeAll(() => insertEvents(app, rows))
@@ -166,7 +166,7 @@ describe("GET /v1/webhook-events", () => {
       expect([after, before, await between(after, before)]).toEqual([after, before, expected(after, before)])
     }
     expect(expected(at(10), at(10)).length).toBeGreaterThan(1)
-    // Finer than what is kept: nothing that is earlier is let in, nothing that is later.
+    // Bounds finer than the stored precision: nothing earlier and nothing later is included.
     expect(await between(at(10).replace("Z", "001Z"), at(20))).toEqual(expected(at(10, 1), at(20)))
     expect(await between(at(10).replace("Z", "000Z"), at(20).replace("Z", "999Z"))).toEqual(expected(at(10), at(20)))
     // Any zone, with and without fractions.
@@ -238,7 +238,7 @@ describe("Limits: event log retention 31 days", () => {
   test("events are visible for 31 days from recording, in lists, by id and through deliveries, even if retention is late", async () => {
     const now = Date.now()
     const [inside, outside] = [event({ at: now - 31 * DAY + 60_000 }), event({ at: now - 31 * DAY - 1_000 })]
-    // Recorded lately although it occurred long ago: the log shows it.
+    // Recorded recently although it occurred long ago: the log shows it.
     const belated = event({ occurredAt: "2019-05-01T00:00:00.000Z" })
     await insertEvents(app, [inside, outside, belated])
     const { id: webhookId } = await create(app, keys.owner)

@@ -1,8 +1,8 @@
 /**
- * What a page of the log, of a webhook's deliveries and of an event's costs: rows that were looked at and pages of memory
- * that were touched are bounded by the page and by what is looked through on purpose, however long the log is, whatever
- * is asked for and however little of it the caller sees. The data is such that two filters which each match half of the
- * rows match none together. Decisions D-1, D-2, D-9.
+ * The cost of a page of the log, of a webhook's deliveries and of an event's deliveries: rows read and memory pages touched
+ * are bounded by the page and by what is scanned on purpose, whatever the length of the log and the filters, and however
+ * little of it the caller sees. In the data, two filters that each match half of the rows match none together.
+ * Decisions D-1, D-2, D-9.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { statuses } from "../../src/deliveries/Delivery.ts"
@@ -13,19 +13,19 @@ import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, ins
 
 const { app, expectBounded, pageOf } = explained()
 
-/** Events and deliveries, and those of the organization that no vault is named in. */
+/** The number of events and deliveries, and of the organization's events without a vault. */
 const MANY = 60_000,
   OF_ENTITIES = 40_000
 /**
- * The newest 3,000 are looked through on purpose before the caller's vaults are read, each with what shows that it is
- * visible, or the newest 3,000 of every status. Each day that the log has is a partition: a page asks its index in every one.
+ * The newest 3,000 rows are scanned on purpose before the caller's vaults are read, each with a visibility check, or the
+ * newest 3,000 of every status. Each day of the log is a partition, and a page queries the index of every one.
  */
 const BOUNDS = { rows: 6 * 3_000, buffers: 15_000 }
 
 const HALF_TIME = Date.now() - 3_600_000
 const at = (index: number) => new Date(HALF_TIME + (index % 2 === 0 ? -1 : 1) * index * 10).toISOString()
 
-/** One half is unlike the other in all that can be asked for; the vault of the newest events was of another entity before. */
+/** The two halves differ in every field with a filter; the vault of the newest events belonged to another entity before. */
 const events: ReadonlyArray<EventRow> = [
   ...Array.from({ length: MANY }, (_, index) =>
     event({
@@ -73,11 +73,11 @@ beforeAll(async () => {
   )
   for (const id of ["owner", "none", "b", "half", "quiet", "others"]) callers[id] = (await app.key(`user_${id}`)).secret
   callers["limited"] = (await app.key("user_owner", { vaultIds: ["vault_b"] })).secret
-  // The plans are made for what is there at first, next to nothing, and kept.
+  // Plans are made while the tables are almost empty, and then kept.
   for (const secret of Object.values(callers)) await pageOf("/v1/webhook-events", {}, secret)
   webhookId = (await create(app, callers["owner"] ?? "", { entityIds: ["entity_a", "entity_b"] })).id
   for (let from = 0; from < events.length; from += 10_000) await insertEvents(app, events.slice(from, from + 10_000))
-  // As the events, but that what is of one vault has one half of the statuses, and of each some.
+  // Like the events, except that a vault has half of the statuses, with some deliveries of each.
   const rows: ReadonlyArray<DeliveryRow> = events.slice(0, MANY).map((row, index) =>
     delivery({
       eventId: row.id,

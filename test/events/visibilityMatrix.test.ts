@@ -1,6 +1,6 @@
 /**
- * Every key against every webhook, event and delivery: generated users, roles and keys, and an oracle that says from the
- * decisions' words alone what each must be answered. Decisions D-5, D-6, D-8, D-9.
+ * Every key against every webhook, event and delivery: generated users, roles and keys, and a model that derives each
+ * expected response from the decisions alone. Decisions D-5, D-6, D-8, D-9.
  */
 import { beforeAll, expect, test } from "bun:test"
 import { Effect, Redacted } from "effect"
@@ -90,7 +90,7 @@ const userOf = (id: string, organizationId: string): fc.Arbitrary<User> =>
     )
   })
 
-/** In every world, so that each way of being answered occurs in each, whatever else is generated. */
+/** Part of every world, so that each kind of response occurs in each, whatever else is generated. */
 const fixed: ReadonlyArray<User> = [
   {
     id: "user_owner",
@@ -148,17 +148,17 @@ beforeAll(async () => {
   const makers = { org_a: (await app.key("user_a")).secret, org_b: (await app.key("user_b")).secret }
   for (const one of webhooks) {
     const maker = one.entityIds.includes("entity_4") ? makers.org_b : makers.org_a
-    // Disabled, so that a redelivery that is allowed says so and sends nothing.
+    // Disabled, so that an allowed redelivery says so and sends nothing.
     one.id = (await create(app, maker, { entityIds: one.entityIds, vaultIds: one.vaultIds, status: "DISABLED" })).id
   }
   await insertEvents(app, events)
-  // The order of recording, as writers keep it.
+  // The order of recording, as writers maintain it.
   await app.sql(`UPDATE events e SET position = n.position
     FROM (SELECT id, row_number() OVER (PARTITION BY organization_id ORDER BY id) AS position FROM events) n WHERE n.id = e.id`)
   await app.sql("UPDATE event_streams s SET position = (SELECT count(*) FROM events e WHERE e.organization_id = s.organization_id)")
   const rows = events.flatMap((row) =>
     webhooks.map((webhook, index) => {
-      // A delivery that the dispatcher writes has its event's vault; one from before the column, and of a pair that it would not write, has none.
+      // A delivery from the dispatcher has its event's vault; one from before that column, or of a pair that it would skip, has none.
       const vaultId = webhook.entityIds.includes(row.entityId) && index % 2 === 0 ? row.vaultId : null
       return { row: delivery({ eventId: row.id, webhookId: webhook.id, vaultId }), webhook, event: row }
     })
@@ -172,7 +172,7 @@ beforeAll(async () => {
 
 const sorted = (ids: ReadonlyArray<string>) => [...ids].sort().join(" ")
 
-/** Every request with what the oracle expects of it. */
+/** Every request with the response that the model expects. */
 const questions = function* (caller: Caller) {
   const reads = caller.key.scopes.includes("webhook:read")
   const refused = refusedMutation(caller)
@@ -231,7 +231,7 @@ const questions = function* (caller: Caller) {
 
 const ask = async (secret: string, method: string, target: string): Promise<string> => {
   const answer = await app.request(method, target, { key: secret, ...(method === "PATCH" ? { body: {} } : {}) })
-  // Reads of one organization are bounded: on a busy machine one may have waited too long for its turn.
+  // Reads of one organization are limited: on a busy machine, one may have waited too long for a slot.
   if (answer.status === 503 && answer.headers.get("retry-after") !== null) return ask(secret, method, target)
   const { json, status } = answer
   if (status !== 200) return short(answer)
@@ -239,7 +239,7 @@ const ask = async (secret: string, method: string, target: string): Promise<stri
   return json.deliveryCounts === undefined ? `200 ${json.id ?? json.entityId}` : `200 ${json.id} ${json.deliveryCounts.DELIVERED}`
 }
 
-/** How many worlds are tried; some 230 questions for each of a world's 16 keys. */
+/** The number of worlds; about 230 requests for each of a world's 16 keys. */
 const WORLDS = 4
 
 test("Decisions D-5, D-8, D-9: for any users, roles and keys, each key sees and may do what the rules say", async () => {
@@ -275,7 +275,7 @@ test("Decisions D-5, D-8, D-9: for any users, roles and keys, each key sees and 
     { numRuns: WORLDS, endOnFailure: true }
   )
   expect(cases).toBeGreaterThanOrEqual(10_000)
-  // The users who are the same in every world see to it that each of them occurs in each.
+  // The users that every world has make each of them occur.
   for (const name of [
     "GET /v1/webhooks 200",
     "GET /v1/webhooks 403 insufficient_scope",
@@ -306,7 +306,7 @@ interface Asked {
   readonly vaultIds: ReadonlyArray<string> | null
 }
 
-/** What the caller can read, as webhooks could ask for it: each entity of which every vault is visible, each visible vault. */
+/** What the caller can read, in a webhook's terms: each entity whose every vault is visible, and each visible vault. */
 const readable = (caller: Caller): ReadonlyArray<Asked> => [
   ...(caller.key.allowlist === null
     ? Object.keys(entities)
@@ -331,7 +331,7 @@ test("Decision D-8: a webhook created with a key sends only what the key could r
     fc.asyncProperty(userOf("user_1", "org_a"), fc.array(asked, { minLength: 12, maxLength: 12 }), async (one, bodies) => {
       // An owner who sees at least one vault.
       const owner = { ...one, owner: true, roles: one.roles.length === 0 ? ["vault_1"] : one.roles }
-      // One key that is limited to nothing, so that an owner always sees something.
+      // One key without limits, so that an owner always sees something.
       for (const key of [whole, ...owner.keys]) {
         await app.feed([user(one.id, one.organizationId, vaultsOf("org_a"), { organizationRole: "owner" })])
         const { secret } = await app.key(one.id, { scopes: ["webhook:manage"], vaultIds: key.allowlist })

@@ -1,4 +1,4 @@
-/** docs/conformance.md: made from the titles of the tests, and complete. */
+/** docs/conformance.md is generated from the titles of the tests and is complete. */
 import { describe, expect, test } from "bun:test"
 import { conformance, stale, untested } from "../../tools/conformance/conformance.ts"
 import { documentWhole } from "../support/document.ts"

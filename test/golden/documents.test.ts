@@ -1,4 +1,4 @@
-/** Parts of the documents that are made from the program, and the API's document, which is made from nothing else. */
+/** Parts of the documents are generated from the program, and the API's document from the contract alone. */
 import { expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -12,7 +12,7 @@ const sources = [...new Bun.Glob("src/**/*.ts").scanSync({ cwd: root })]
   .sort()
   .map((file) => fs.readFileSync(path.join(root, file), "utf8"))
 
-/** Metrics as the sources declare them: kind, name, description. */
+/** Metrics as declared in the sources: kind, name, description. */
 const declared = sources.flatMap((text) =>
   [...text.matchAll(/Metric\.(counter|gauge|histogram)\(\s*"(\w+)",(?:\s*\{\s*description:|[^"]*?)\s*"([^"]+)"/g)].map(
     ([, kind = "", name = "", meaning = ""]) => [`\`${name}\``, kind, meaning]

@@ -5,7 +5,7 @@ import { type Kind, kinds, names } from "../../src/events/Kind.ts"
 import { names as files, golden, pretty, read } from "../support/golden.ts"
 import { broken, isNode, type Json, type Node } from "../support/jsonSchema.ts"
 
-/** The JSON Schema of a kind's envelope, with what it refers to beside it. */
+/** The JSON Schema of a kind's envelope, with the schemas that it refers to. */
 const schema = (kind: Kind): Node => {
   const defs = {}
   const made = OpenApiJsonSchema.makeWithDefs(schemaOf(kind), { defs, additionalPropertiesStrategy: "allow" })

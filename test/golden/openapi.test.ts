@@ -22,7 +22,7 @@ beforeAll(async () => {
   document = (await app.get("/v1/openapi.json")).json
 })
 
-/** What answers without a key. C-3. */
+/** Routes that need no key. C-3. */
 const open = new Set(["/v1/jwks.json"])
 
 interface Operation {
@@ -35,7 +35,7 @@ const operations = (): ReadonlyArray<Operation> =>
     Object.entries(node(item)).map(([method, value]) => ({ method, path, value: node(value) }))
   )
 
-/** Every object in the document, with where it stands. */
+/** Every object in the document, with its path. */
 const walk = (value: Json, at: string, visit: (one: Node, at: string) => void): void => {
   if (Array.isArray(value)) for (const [index, one] of value.entries()) walk(one, `${at}/${index}`, visit)
   else if (isNode(value)) {
@@ -74,7 +74,7 @@ describe("the OpenAPI document", () => {
     const described = operations().map(({ method, path, value }) => `${method.toUpperCase()} ${path} ${value["operationId"]}`)
     expect(described.sort()).toEqual(routes.map((route) => route.split(/\s+/).slice(0, 3).join(" ")).sort())
     golden("routes.txt", `${routes.sort().join("\n")}\n`)
-    // Each of them is served: what is not routed would answer 404 to a key, and 405 to a wrong method.
+    // Each of them is served: an unknown route answers 404 with a key, and 405 for a wrong method.
     for (const { method, path } of operations()) {
       const target = path.replaceAll(/\{\w+\}/g, "x")
       const { headers, status } = await app.request("PUT", target, { key })
@@ -99,7 +99,7 @@ describe("the OpenAPI document", () => {
         })
       )
       if (!open.has(path)) expect([path, outcomes[0]]).toEqual([path, "401 missing_credentials"])
-      // Any valid key may ask about itself.
+      // Any valid key may read its own description.
       if (!open.has(path) && path !== "/v1/credential")
         expect(
           outcomes.slice(1).filter((outcome) => /^40[34] (insufficient_scope|not_found)$/.test(outcome)).length

@@ -1,4 +1,4 @@
-/** What the README says of the program is made from the program or compared with it. */
+/** The README's statements about the program are generated from the program or compared with it. */
 import { describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -12,7 +12,7 @@ import { documentPart, documentText, markdownTable } from "../support/document.t
 const root = path.resolve(import.meta.dir, "../..")
 const readme = documentText("README.md")
 
-/** A default that is a value and no sentence is set as one. */
+/** A default that is a value, not a sentence, is formatted as code. */
 const shownDefault = (one: Setting<unknown>): string => {
   const text = fallbackOf(one)
   return one.fallback !== null && text === one.fallback ? `\`${text}\`` : text
@@ -21,7 +21,7 @@ const shownDefault = (one: Setting<unknown>): string => {
 /** The text between a heading and the next one of the same level. */
 const section = (title: string): string => readme.split(`\n## ${title}\n`)[1]?.split("\n## ")[0] ?? ""
 
-/** What stands in backticks in a text. */
+/** The texts in backticks. */
 const quoted = (text: string): ReadonlyArray<string> => [...text.matchAll(/`([^`\n]+)`/g)].map(([, name = ""]) => name)
 
 describe("README.md", () => {

@@ -1,6 +1,6 @@
 /**
- * Every path of webhooks, events and deliveries against every kind of bad request, bodies included: the right answer in
- * the one envelope, nothing done, never a 500, never a hint. Spec: Errors. Decisions D-1, D-4, D-5; reliability T13, T17.
+ * Every path of webhooks, events and deliveries against every kind of bad request, bodies included: the right error in the
+ * standard envelope, no effect, never a 500, no internals. Spec: Errors. Decisions D-1, D-4, D-5; reliability T13, T17.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as net from "node:net"
@@ -55,7 +55,7 @@ beforeAll(async () => {
   secrets.reading = (await app.key("user_a", { scopes: ["vault:read"] })).secret
 }, 60_000)
 
-/** Everything that a request could have changed. */
+/** All data that a request could change. */
 const state = async () => {
   const [row] = await app.sql(`SELECT (SELECT json_agg(w ORDER BY w.id) FROM webhooks w)::text AS webhooks,
     (SELECT count(*) FROM webhook_secrets) AS secrets, (SELECT count(*) FROM deliveries) AS deliveries,

@@ -1,4 +1,4 @@
-/** Every read endpoint against every kind of bad request: the right answer in the one envelope, never a 500, never a hint. */
+/** Every read endpoint against every kind of bad request: the right error in the standard envelope, never a 500, no internals. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { Redacted } from "effect"
 import fc from "fast-check"

@@ -1,6 +1,6 @@
 /**
- * The fast path of a vault's transactions adds speed and no behaviour: each request is sent once in the plain form that it
- * takes, and once in a form that means the same and goes the framework's way.
+ * The fast path of a vault's transactions is faster and behaves the same: each request is sent once in the plain form that
+ * it accepts, and once in an equivalent form that the framework handles.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import fc from "fast-check"
@@ -29,16 +29,16 @@ beforeAll(async () => {
   keys["unknown"] = `${keys["owner"]?.slice(0, -4)}aaaa`
 })
 
-/** The same id with its last letter escaped, which only the framework's router takes. */
+/** The same id with its last letter escaped, which only the framework's router accepts. */
 const escaped = (id: string) => `${id.slice(0, -1)}%${id.charCodeAt(id.length - 1).toString(16)}`
 
-/** What of an answer does not differ from one request to the next. */
+/** The parts of a response that do not differ between requests. */
 const comparable = ({ headers, status, text }: Answer) => ({
   status,
   headers: [...headers.keys()].sort(),
   type: headers.get("content-type"),
   cache: headers.get("cache-control"),
-  // A cursor is sealed anew for each answer, and a request has an id of its own.
+  // A cursor is encrypted anew in each response, and each request has its own id.
   text: text.replace(/"nextCursor":"[^"]*"/, '"nextCursor":"…"').replace(/"requestId":"[^"]*"/, '"requestId":"…"')
 })
 

@@ -1,4 +1,4 @@
-/** What goes wrong around an answer is told, and is not the end of the process. Reliability T17, T21. */
+/** A failure around a response is logged and does not end the process. Reliability T17, T21. */
 import { expect, test } from "bun:test"
 import { HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"

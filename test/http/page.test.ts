@@ -10,10 +10,10 @@ const app = useApp()
 let key = "",
   otherKey = ""
 
-/** Asset ids as long as they come: the longest key that a cursor has to hold. */
+/** Asset ids of maximum length: the longest key that a cursor has to hold. */
 const long = (number: number) => `ethereum/spl2022:${String(number).repeat(133)}`
 
-/** Every list that has pages; the one of deliveries is added once there is a webhook. */
+/** Every paginated list; that of deliveries is added once there is a webhook. */
 const lists = [
   "/v1/webhooks",
   "/v1/webhook-events",
@@ -263,7 +263,7 @@ describe("Decision D-3: cursors", () => {
         .replace(/\?.*/, "")
         .replace(/whs_\w+/, "{webhookId}")
     )
-    // These have their rows, and their cursors, in tests of their own.
+    // These have tests of their own for rows and cursors.
     const elsewhere = ["/v1/audit-log", "/v1/event-checkpoints", "/v1/webhooks/{webhookId}/recoveries"]
     expect([...patterns, ...elsewhere].sort()).toEqual(paged.sort())
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -292,7 +292,7 @@ describe("Decision D-3: cursors", () => {
     const filtered = await cursorOf("/v1/vaults/vault_a/transactions?status=confirmed&network=ethereum&limit=1")
     await refused(`/v1/vaults/vault_a/transactions?cursor=${filtered}`, "invalid_cursor")
     await refused(`/v1/vaults/vault_a/transactions?status=pending&network=ethereum&cursor=${filtered}`, "invalid_cursor")
-    // The order of the parameters is no filter, nor is the letter case of an EVM contract.
+    // Neither the order of parameters nor the letter case of an EVM contract is part of the filter.
     expect((await app.get(`/v1/vaults/vault_a/transactions?network=ethereum&cursor=${filtered}&status=confirmed`, key)).status).toBe(200)
   })
 

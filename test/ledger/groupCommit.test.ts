@@ -1,4 +1,4 @@
-/** Batches that wait for one organization share a transaction, each with its own answer. Source: custody records, rules 1 to 3. */
+/** Batches that wait for one organization share a transaction, each with its own response. Source: custody records, rules 1 to 3. */
 import { describe, expect, test } from "bun:test"
 import pg from "pg"
 import { useApp } from "../support/app.ts"
@@ -15,7 +15,7 @@ const world = [
   user("user_b", "org_b", ["vault_b"], { organizationRole: "owner" })
 ]
 
-/** Runs work while a client of its own holds the event stream of an organization. */
+/** Runs work while another connection locks the event stream of an organization. */
 const holding = async <A>(organizationId: string, work: (release: () => Promise<void>) => Promise<A>): Promise<A> => {
   const client = new pg.Client({ connectionString: app.databaseUrl })
   await client.connect()
@@ -45,7 +45,7 @@ describe("records posted concurrently", () => {
     const answers = await holding("org_a", async (release) => {
       const first = app.records([transaction("vault_a", 1)])
       await until("the first batch to wait", async () => (await waiting()).length > 0)
-      // These come while the first waits, so they are applied together.
+      // These arrive while the first waits, so they are applied together.
       const others = [
         app.records([transaction("vault_a", 2)]),
         app.records([transaction("vault_a", 3), transaction("vault_a", 4, { amount: "1.0000000000000000001" })]),
@@ -102,7 +102,7 @@ describe("records posted concurrently", () => {
       .map(({ date }) => Date.parse(date))
     expect(dates).toHaveLength(301)
     expect(dates.every((date, index) => index === 0 || date > (dates[index - 1] ?? 0))).toBe(true)
-    // The newest event has a time that is still to come, as after a clock that was set back.
+    // The newest event has a time in the future, as after a clock was set back.
     await app.sql("UPDATE event_streams SET clock = now() + interval '1 hour' WHERE organization_id = 'org_b'")
     await app.feed([balance("vault_b", "ethereum/native", "1001")])
     const last = (await eventsOf("org_b")).map(({ id }) => String(id))

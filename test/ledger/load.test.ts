@@ -58,7 +58,7 @@ describe("custody load", () => {
     ])
     expect(JSON.parse(done.stdout)).toEqual({ received: 1_000, changed: 1_000, unchanged: 0, events: 1_000 })
     expect(await stored(10_000, 1_400)).toBe(1_000)
-    // The corrected file goes on where it ended; from its beginning it would do no harm either, as long as it names nothing twice.
+    // The corrected file continues where the load stopped; loading it from the start is harmless as well, if it names nothing twice.
     const corrected = write("bad.ndjson", ["", ...many(10_000, 1_400)])
     const again = await cli(["load", corrected, "--from", "1002"], app.env)
     expect([again.code, JSON.parse(again.stdout)]).toEqual([0, { received: 400, changed: 400, unchanged: 0, events: 400 }])

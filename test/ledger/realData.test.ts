@@ -97,7 +97,7 @@ describe("the real custody records", () => {
       await Promise.all(
         lists.map(async (list) => {
           const whole = await app.walk(list, secret, 500)
-          // Rows that look alike are told apart by their number: a hash can pay one address the same amount twice.
+          // Rows that look alike are distinguished by their number: a hash can pay one address the same amount twice.
           const expected = JSON.stringify(whole)
           for (const limit of whole.length <= 60 ? [1, 7, 100] : [7, 100]) {
             if (JSON.stringify(await app.walk(list, secret, limit)) !== expected)
@@ -123,7 +123,7 @@ describe("the real custody records", () => {
       written = 0
     const writer = (async () => {
       while (writing) {
-        // Newer than everything, at a time that many rows share, and older than everything.
+        // Newer than everything, at a time shared by many rows, and older than everything.
         const batch = Array.from({ length: 30 }, (_, index) =>
           transaction(vault, 5_000_000 + written + index, {
             timestamp: [new Date().toISOString(), times[index % times.length], "2015-08-01T00:00:00.000Z"][index % 3]
@@ -134,7 +134,7 @@ describe("the real custody records", () => {
       }
     })()
     try {
-      // However slow the machine is, enough was written beside the walks to mean something.
+      // However slow the machine, enough was written during the walks to be significant.
       for (const limit of [7, 100, 500]) {
         for (const enough = written + 120; written < enough; ) {
           const seen = (await app.walk(list, secret, limit)).map((row) => JSON.stringify(row))

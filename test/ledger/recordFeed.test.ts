@@ -1,4 +1,4 @@
-/** The platform listener's record feed: who may feed, in which form, how much, and that a batch is all or nothing. */
+/** The platform listener's record feed: access, formats, limits, and that a batch is applied whole or not at all. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import pg from "pg"
 import { type Answer, type Record, useApp } from "../support/app.ts"
@@ -68,7 +68,7 @@ describe("formats of the record feed", () => {
       unchanged: 2,
       events: 0
     })
-    // Blank lines, Windows line ends and a missing last line end are no records.
+    // Blank lines, Windows line ends and a missing final newline are not records.
     const text = `\n${JSON.stringify(transaction("vault_a", 3))}\r\n\r\n   \n${JSON.stringify(transaction("vault_a", 4))}`
     expect((await app.records(text)).json).toEqual(counts)
     expect((await app.records("")).json).toEqual({ received: 0, changed: 0, unchanged: 0, events: 0 })
@@ -202,7 +202,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
   })
 
   test("a batch that fails in the database leaves neither rows nor events", async () => {
-    // A constraint that only this test has makes the last of the writes fail, after every other was made.
+    // A constraint that only this test adds makes the last write fail, after all others were made.
     await app.sql("ALTER TABLE events ADD CONSTRAINT broken CHECK (payload NOT LIKE '%31337%') NOT VALID")
     const before = await everything()
     try {
@@ -246,7 +246,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
       return got ? json : undefined
     }
     try {
-      // Postgres ends the one that began to wait first, unless the other was a second late.
+      // Postgres aborts the one that began to wait first, unless the other was a second late.
       let answer = await circle()
       if (answer === undefined) {
         await app.feed([vault("vault_circle", "entity_a"), balance("vault_circle", "ethereum/native", "1")])
@@ -281,7 +281,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
       expect([status, rows, events]).toEqual(status === 200 ? [200, 1_000, 1_000] : [503, 0, 0])
       seen.add(status)
     }
-    // Both ends must have occurred, or the test has shown nothing.
+    // Both outcomes must have occurred, or the test proves nothing.
     expect(seen).toEqual(new Set([200, 503]))
   }, 60_000)
 })
@@ -321,12 +321,12 @@ describe("Custody records, rule 1: the same record fed many times at once", () =
     const last = await send("batch-42")
     expect([last.status, last.json]).toEqual([200, first.json])
     expect([await everything(), await count()]).toEqual([before, events])
-    // Another batch, or the same without events, under this key is another request.
+    // Another batch, or the same without events, is another request under this key.
     for (const other of [await send("batch-42", batch.slice(1)), await send("batch-42", batch, { "x-record-events": "none" })]) {
       expect(outcome(other)).toEqual([422, "idempotency_key_reused"])
     }
     expect(outcome(await send("two words"))).toEqual([400, "invalid_parameter"])
-    // What was refused is not kept: corrected, it is applied under the same key.
+    // A refusal is not stored: the corrected batch is applied under the same key.
     expect((await send("batch-43", [balance("vault_absent", "ethereum/native", "1")])).status).toBe(400)
     expect((await send("batch-43", [balance("vault_a", "ethereum/native", "43")])).json.events).toBe(1)
     expect(await everything()).not.toBe(before)
@@ -343,7 +343,7 @@ describe("Custody records, rule 1: the same record fed many times at once", () =
     const events = await app.sql("SELECT kind FROM events WHERE payload LIKE $1 ORDER BY id", [`%${hash(41_000)}%`])
     const kinds = events.map(({ kind }) => kind)
     expect(kinds[0]).toBe("transaction.pending")
-    // Confirmed and reorged take turns, however the twenty were ordered.
+    // Confirmed and reorged alternate, in whatever order the twenty were applied.
     kinds.slice(1).forEach((kind, index) => {
       expect(kind).toBe(index % 2 === 0 ? "transaction.confirmed" : "transaction.reorged")
     })

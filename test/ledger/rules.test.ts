@@ -1,4 +1,4 @@
-/** Custody records, rule by rule: what changes, which event it causes, what the event says. Decisions D-15, D-17, D-18. */
+/** Custody records, rule by rule: what changes, which event follows, what the event contains. Decisions D-15, D-17, D-18. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { Schema } from "effect"
 import { schemaOf } from "../../src/events/Envelope.ts"
@@ -81,7 +81,7 @@ describe("rule 1: a record that changes nothing does nothing", () => {
       expect((await app.records([record])).json).toMatchObject({ changed: 1, unchanged: 0 })
       const before = await stamps()
       expect((await app.records([record])).json).toEqual({ received: 1, changed: 0, unchanged: 1, events: 0 })
-      // A balance of another time is history of its own; see test/vaults/balances.test.ts.
+      // A balance with another time is history; see test/vaults/balances.test.ts.
       const again = record.type === "balance" ? record : { ...record, occurredAt: "2020-01-01T00:00:00Z" }
       expect((await app.records([again, record])).json).toEqual({
         received: 2,
@@ -201,7 +201,7 @@ describe("rule 2: the event that a change causes", () => {
       "balance.updated"
     ])
     expect((await app.get(`/v1/vaults/vault_a/transactions?hash=${hash(11)}`, key)).json.data[0].status).toBe("dropped")
-    // Consumers order by the date: no two events of one object have the same.
+    // Consumers order by date, so no two events of one object have the same date.
     for (const type of ["balance", "transaction"]) {
       const dates = events
         .filter(({ kind }) => String(kind).startsWith(type))
@@ -279,7 +279,7 @@ describe("Decision D-18: the envelope", () => {
         vaultIds: ["vault_f"],
         data: data[index]
       })
-      // Byte for byte, the keys in the same order as the read API has them.
+      // Byte for byte, with the keys in the order of the read API.
       expect(JSON.stringify(envelope.data)).toBe(JSON.stringify(data[index]))
       expect(event).toMatchObject({
         organization_id: "org_a",
@@ -385,7 +385,7 @@ describe("rule 3: invalid records", () => {
     ] as const) {
       expect(await refusal(record)).toEqual([`1 ${field}: ${id} was not recorded before`])
     }
-    // Before means an earlier line of the same batch, too, and not a later one.
+    // “Before” includes earlier lines of the same batch, but not later ones.
     expect((await app.records([network("mars"), asset("mars/native")])).status).toBe(200)
     expect(await refusal(asset("venus/native"), network("venus"))).toEqual(["1 network: venus was not recorded before"])
   })
@@ -422,7 +422,7 @@ describe("rule 3: invalid records", () => {
       replaced: ["pending"],
       dropped: ["pending"]
     }
-    // The statuses that lead to each, from nothing.
+    // The statuses that lead to each, starting without a transaction.
     const way: { readonly [to: string]: ReadonlyArray<string> } = {
       new: [],
       pending: ["pending"],

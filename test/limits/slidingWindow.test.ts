@@ -1,4 +1,4 @@
-/** What is remembered of callers: bounded, and in a window that slides. Decisions D-10, D-12, D-26. */
+/** What limits remember of callers: bounded in memory, and in a sliding window. Decisions D-10, D-12, D-26. */
 import { describe, expect, test } from "bun:test"
 import { RateLimiter } from "@effect/experimental"
 import { Effect, Exit } from "effect"
@@ -44,7 +44,7 @@ describe("a sliding window", () => {
     const asked = performance.now()
     const wait = log.roomIn("x", 3)
     const told = performance.now()
-    // The first of them leaves the window, however late this process is.
+    // The first entry leaves the window, however late this process runs.
     expect(wait).toBeGreaterThanOrEqual(begun + window - told)
     expect(wait).toBeLessThanOrEqual(noted + window - asked)
     await Bun.sleep(wait + noted - begun + 20)

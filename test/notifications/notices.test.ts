@@ -1,6 +1,6 @@
 /**
- * Automatic disable and operational notices, with a real SMTP server: what sends a notice, that each cause sends one,
- * and what a disable does. The times of a streak are hours, so tests set back when it began.
+ * Automatic disable and operational notices, with a real SMTP server: which causes send a notice, that each sends one, and
+ * what a disable does. Streaks last hours, so tests move their start back.
  * Spec: Delivery contract; automatic disable. Decision D-23.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
@@ -18,7 +18,7 @@ interface Mail {
 }
 
 const mails: Array<Mail> = []
-/** How many messages the mail server refuses for now. */
+/** How many messages the mail server will refuse temporarily. */
 let refused = 0
 const smtp = new SMTPServer({
   authOptional: true,
@@ -33,7 +33,7 @@ const smtp = new SMTPServer({
     mails.push({
       from: mailFrom === false ? "" : mailFrom.address,
       to: rcptTo.map(({ address }) => address),
-      // A line of the body that is too long is broken; in the header such an end belongs to an encoded word.
+      // An overlong line of the body is folded; in the header, such a line end belongs to an encoded word.
       text: message.replace(/\r\n\r\n.*/s, (body) => body.replaceAll("=\r\n", ""))
     })
     return done()
@@ -67,7 +67,7 @@ const answering = (path: string, status: () => number) => {
   return receiver.url(path)
 }
 
-/** Mails about a webhook, by their subjects. */
+/** Mails about a webhook, by subject. */
 const about = (id: string) => mails.filter(({ text }) => text.includes(id))
 const subject = ({ text }: Mail) =>
   (/^Subject: (.*(?:\r\n .*)*)/m.exec(text)?.[1] ?? "")
@@ -77,7 +77,7 @@ const subject = ({ text }: Mail) =>
       word.replaceAll("_", " ").replaceAll(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     )
 
-/** Makes a webhook's streak of failures so many hours older, and longer by so many failures. */
+/** Makes a webhook's streak of failures this many hours older and this many failures longer. */
 const setBack = (id: string, hours: number, failures = 0) =>
   app.sql(
     "UPDATE webhook_health SET failing_since = failing_since - make_interval(hours => $2), gone_at = gone_at - make_interval(hours => $2), consecutive_failures = consecutive_failures + $3 WHERE webhook_id = $1",
@@ -97,7 +97,7 @@ describe("Decision D-23: notices by e-mail to the notification address", () => {
   test("nothing is sent while Postgres cannot write, and notices already sent are not sent again", async () => {
     const address = answering("/full", () => 500)
     const webhook = await webhookOf(app, key, 0, address, { notificationEmail: "full@example.com" })
-    // As a full disk refuses: the first time every change of a notice, the second time the record that it was sent.
+    // Fails as a full disk does: first every change of a notice, then the record that it was sent.
     const refuse = (change: string) =>
       app.sql(`CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF ${change} THEN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END IF; RETURN NEW; END $$`)
@@ -134,18 +134,18 @@ describe("Decision D-23: notices by e-mail to the notification address", () => {
     expect(subject(mail ?? { from: "", to: [], text: "" })).toContain("failed permanently")
     for (const part of [webhook.id, "localhost", delivery.id, "5xx (500)", "/redeliver"]) expect(mail?.text).toContain(part)
     expect(subject(mail ?? { from: "", to: [], text: "" })).toContain('webhook "Ledger of the treasury"')
-    // Beside the text is the same as HTML, and both lead to the webhook's page.
+    // The text and the HTML part have the same content, and both link to the webhook's page.
     expect(mail?.text).toContain("Content-Type: multipart/alternative")
     expect(mail?.text).toContain("Content-Type: text/html")
     expect(mail?.text.split(`https://custody.example.com/portal/webhooks/${webhook.id}`)).toHaveLength(3)
-    // The path of a URL may hold a secret.
+    // A URL's path may contain a secret.
     expect(mail?.text).not.toContain("/failed")
     await next(0, webhook)
     await Bun.sleep(1_000)
     expect(about(webhook.id)).toHaveLength(1)
     const rows = await app.sql("SELECT channel, sent_at IS NOT NULL AS sent FROM notices WHERE webhook_id = $1", [webhook.id])
     expect(rows).toEqual([{ channel: "smtp", sent: true }])
-    // A day later it is worth another one.
+    // A day later another one is sent.
     await app.sql("UPDATE notices SET created_at = created_at - interval '25 hours' WHERE webhook_id = $1", [webhook.id])
     await next(0, webhook)
     await mailsWhen(webhook.id, 2)
@@ -210,7 +210,7 @@ describe("Decision D-23: automatic disable", () => {
     )
     await next(3, webhook)
     await setBack(webhook.id, 121, 7)
-    // The same delivery alone does not disable; another one does.
+    // One delivery alone does not disable; a second one does.
     await happen(app, [3])
     const disabled = await until(
       "the disable",
@@ -236,7 +236,7 @@ describe("Decision D-23: automatic disable", () => {
       data: { webhookId: webhook.id, webhook: { status: "DISABLED", disabledReason: "FAILING", disabledAt: disabled.disabledAt } }
     })
     expect(log.status).toBe("ACTIVE")
-    // Nothing more is matched or sent.
+    // Nothing is matched or sent any more.
     const sent = receiver.to("/failing").length
     await happen(app, [3])
     await Bun.sleep(1_500)
@@ -257,7 +257,7 @@ describe("Decision D-23: automatic disable", () => {
     let status = 500,
       held = true
     receiver.on("/alone", async (_, count) => {
-      // However busy the machine is, the second attempt fails after the streak was set back.
+      // However busy the machine, the second attempt fails after the streak was moved back.
       for (let waited = 0; held && count === 2 && waited < 180; waited++) await Bun.sleep(50)
       return new Response("", { status })
     })
@@ -311,7 +311,7 @@ describe("Decision D-23: automatic disable", () => {
     const { health, status } = (await app.get(`/v1/webhooks/${webhook.id}`, key)).json
     expect([status, health.consecutiveFailures, health.state]).toEqual(["ACTIVE", 2, "DEGRADED"])
     expect(Date.now() - Date.parse(health.failingSince)).toBeLessThan(60_000)
-    // One that comes within 48 hours belongs to it.
+    // A failure within 48 hours belongs to it.
     await before(47)
     await next(8, webhook)
     expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health.consecutiveFailures).toBe(4)

@@ -1,4 +1,4 @@
-/** What readiness says of what waits, and that to say it costs no more for what does not wait any more. */
+/** What readiness reports about waiting work, at a cost that does not grow with completed work. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -12,7 +12,7 @@ import { create } from "../support/webhookFixtures.ts"
 
 const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "custody-explain-")), "plans")
 const app = useApp(["api"], { EXPLAIN_TO: file })
-/** Events and deliveries that were done with. */
+/** Completed events and deliveries. */
 const MANY = 20_000
 let webhookId = ""
 
@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 const ready = async () => (await fetch(`${app.main?.platformUrl}/health/ready`)).json() as Promise<{ readonly [name: string]: number }>
 
-/** The pages of memory that a look touches, by the plans of its statements. */
+/** The memory pages that a check touches, by the plans of its statements. */
 const buffersOf = async (look: () => Promise<unknown>) => {
   const linesNow = () =>
     fs
@@ -81,11 +81,11 @@ describe("readiness", () => {
       expect(waiting["oldestOverdueSeconds"]).toBeGreaterThan(0.5)
       await app.sql("DELETE FROM event_outbox")
       await app.sql("UPDATE deliveries SET status = 'DELIVERED', delivered_at = now(), next_attempt_at = NULL")
-      // The first look passes what it has not seen yet; deliveries that were due in the last seconds are looked at for as long.
+      // The first check still reads the removed rows; deliveries that were due in the last seconds are read for as long.
       expect(await buffersOf(ready)).toBeGreaterThan(before + 100)
       await until("a look that passes nothing", async () => (await buffersOf(ready)) < before + 20, 20)
       expect(await ready()).toMatchObject({ oldestUndispatchedSeconds: 0, oldestOverdueSeconds: 0 })
-      // What comes later is seen.
+      // Later ones are seen.
       await app.sql(
         "INSERT INTO event_outbox (organization_id, position, event_id, entity_id, kind) VALUES ('org_a', 999999, 'evt_new', 'entity_a', 'vault.updated')"
       )

@@ -1,4 +1,4 @@
-/** docker-compose.yml and Dockerfile: valid by the compose specification, and true by what the program reads and has. */
+/** docker-compose.yml and Dockerfile: valid by the Compose specification, and consistent with the program's settings and files. */
 import { describe, expect, test } from "bun:test"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
@@ -51,7 +51,7 @@ const imageEnv = Object.fromEntries(
   all("ENV").flatMap((line) => [...line.matchAll(/(\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value]))
 )
 
-/** What stands for the variables that an operator sets. */
+/** Values for the variables that an operator sets. */
 const given: Readonly<Record<string, string>> = {
   POSTGRES_PASSWORD: randomBytes(24).toString("hex"),
   CUSTODY_POSTGRES_PASSWORD: randomBytes(24).toString("hex"),
@@ -71,13 +71,13 @@ const interpolated = (value: string) =>
 describe("docker-compose.yml", () => {
   test("is valid by the schema of the Compose specification", () => {
     const ajv = new Ajv2019({ strict: false, allErrors: true, logger: false, formats: { duration: true, ports: true, expose: true } })
-    // The schema names itself and its parts in the way of an older draft, and refers to them by path all the same.
+    // The schema names itself and its parts as an older draft did, but refers to them by path.
     const validate = ajv.compile(
       JSON.parse(
         JSON.stringify(schema, (key, value) => ((key === "id" || key === "$schema") && typeof value === "string" ? undefined : value))
       )
     )
-    // The key by which YAML merges maps is gone once they are merged; extensions begin with x-.
+    // YAML's merge key disappears when maps are merged; extensions begin with x-.
     expect([validate(Bun.YAML.parse(text)), validate.errors]).toEqual([true, null])
     const wrong = { services: { api: { imagee: "x", ports: "8080" } } }
     expect(validate(wrong)).toBe(false)
@@ -96,9 +96,9 @@ describe("docker-compose.yml", () => {
   test("keeps Temporal, which has no authentication, on an internal network that only its clients join", () => {
     const on = (network: string) => services.filter(([, { networks }]) => networks?.includes(network)).map(([name]) => name)
     expect(on("temporal").sort()).toEqual(["api", "postgres", "temporal", "temporal-ui", "worker"])
-    // The image binds to the one address that it has; with a second network it would not start.
+    // The image binds to its only address; with a second network it would not start.
     expect(compose.services["temporal"]?.networks).toEqual(["temporal"])
-    // Every service reaches what its settings name.
+    // Every service can reach the servers that its settings name.
     const shares = (one: string, other: string) =>
       compose.services[one]?.networks?.some((network) => compose.services[other]?.networks?.includes(network)) === true
     const needs = [
@@ -152,7 +152,7 @@ describe("docker-compose.yml", () => {
   })
 
   test("passes on every setting that an operator may want, and lists those that it decides itself", () => {
-    // A port, an address or a file inside a container is not an operator's to choose, and what is embedded is not there.
+    // Operators do not choose ports, addresses and files inside a container, and there are no embedded servers in it.
     const decided =
       /^(HOST|PORT|PLATFORM_HOST|PLATFORM_PORT|DATA_DIR|EMBEDDED_\w+|TLS_\w+|TEMPORAL_(NAMESPACE|TASK_QUEUE|API_KEY|TLS\w*)|WEBHOOK_EXTRA_CA|WEBHOOK_CLIENT_\w+|LOG_FORMAT)$/
     for (const [name, { environment = {} }] of own) {

@@ -1,4 +1,4 @@
-/** The roles that deploy/postgres/init.sh creates, on a real Postgres: the service runs as one that is no superuser and sees no other database. */
+/** The roles that deploy/postgres/init.sh creates, on a real Postgres: the service's role is no superuser and can use no other database. */
 import { afterAll, expect, test } from "bun:test"
 import { randomBytes } from "node:crypto"
 import pg from "pg"
@@ -48,7 +48,7 @@ test("the service migrates, starts and records as its own role, which shares no 
     ["temporal", "custody"]
   ] as const)
     await expect(urlAs(from, to).then((url) => query(url, "SELECT 1"))).rejects.toThrow("permission denied for database")
-  // What Temporal's own schema needs beside tables.
+  // What Temporal's own schema needs in addition to tables.
   await query(await urlAs("temporal", "temporal_visibility"), "CREATE EXTENSION IF NOT EXISTS btree_gin")
 
   await app.open([], { DATABASE_URL: custody })

@@ -1,6 +1,6 @@
 /**
- * The README's consumers in Node, Python and Go, taken from it as they stand and run against real deliveries of the
- * service: they accept what it signed, also with either secret of a rotation, and refuse everything else.
+ * The README's consumers in Node.js, Python and Go, extracted from it unchanged and run against real deliveries of the
+ * service: they accept what it signed, also with either secret of a rotation, and reject everything else.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
@@ -49,7 +49,7 @@ const freePort = () =>
     })
   })
 
-/** Starts a consumer that trusts a secret; returns what it answers to a request. */
+/** Starts a consumer that trusts a secret; returns a function that sends it a request and returns the response. */
 const consumer = async (command: ReadonlyArray<string>, cwd: string, trusted: string) => {
   const port = await freePort()
   const env = { ...process.env, WEBHOOK_SECRET: trusted, PORT: port }

@@ -1,5 +1,5 @@
 /**
- * Retention: 31 days of the log, dropped day by day by a Temporal schedule, and what else has had its time.
+ * Retention: 31 days of the log, dropped day by day by a Temporal schedule, and the removal of other expired data.
  * Spec: Limits, event log retention; Emission and log. Decisions D-13, D-25, D-31.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
@@ -23,14 +23,14 @@ const NOW = Date.now()
 const today = Partitions.dayOf(NOW)
 
 /**
- * Days of the log, as they are on either side of a midnight that comes while the tests run: shown; older, in a partition
- * that may hold what is shown; and in partitions that hold nothing of the kind.
+ * Days of the log, on either side of a midnight that may come while the tests run: visible; older, in a partition that may
+ * contain visible rows; and in partitions without visible rows.
  */
 const kept = [29, 30],
   hidden = [31],
   past = [33, 60]
 
-/** What a day's event and delivery are called. */
+/** The names of a day's event and delivery. */
 const of = (daysAgo: number) => {
   const at = NOW - daysAgo * DAY
   return {
@@ -41,7 +41,7 @@ const of = (daysAgo: number) => {
   }
 }
 
-/** An event with its delivery and attempt as they were so many days ago, in partitions of that day. */
+/** An event with its delivery and attempt from this many days ago, in partitions of that day. */
 const remember = async (daysAgo: number) => {
   const { at, day, delivery, event } = of(daysAgo)
   for (const [table, prefix] of Partitions.tables) {
@@ -76,7 +76,7 @@ beforeAll(async () => {
   webhookId = webhook.id
   await happen(app, [0])
   await deliveryWhen(app, key, webhookId, ({ status }) => status === "DELIVERED")
-  // It would run by itself at its time, too; what is paused runs when it is asked to, and then only.
+  // The schedule is paused, so that it runs only when the test triggers it, and not at its own time.
   await until("the schedule", () =>
     retention()
       .pause()
@@ -91,7 +91,7 @@ afterAll(() => close())
 
 const retention = () => client.schedule.getHandle(`custody-retention-${app.env.TEMPORAL_TASK_QUEUE}`)
 
-/** Runs what the schedule runs, by the schedule. */
+/** Runs the job through the schedule. */
 const retain = async () => {
   const handle = retention()
   const before = (await handle.describe()).info.recentActions.length
@@ -142,7 +142,7 @@ describe("Spec: every event is recorded in the event log for 31 days", () => {
       const names = rows.map(({ name }) => String(name))
       for (const daysAgo of past) expect(names).not.toContain(Partitions.nameOf(table, of(daysAgo).day))
       for (const daysAgo of [...kept, ...hidden]) expect(names).toContain(Partitions.nameOf(table, of(daysAgo).day))
-      // The days ahead are there as well.
+      // Partitions for the coming days exist as well.
       for (const ahead of [0, 1, 7]) expect(names).toContain(Partitions.nameOf(table, today + ahead))
       expect(await count("pg_class WHERE relname = $1", [Partitions.nameOf(table, of(60).day)])).toBe(0)
     }
@@ -186,13 +186,13 @@ describe("Reliability: dropping a day blocks nobody", () => {
     const before = await recorded()
     try {
       for (let round = 0; round < 15; round++) {
-        // Either would fail, or wait for the reader, if the drop held a lock that they need.
+        // Either would fail or wait for the reader if the drop held a lock that they need.
         await happen(app, [0])
         expect((await app.get("/v1/webhook-events?limit=5", key)).status).toBe(200)
         await Bun.sleep(100)
       }
       expect(await recorded()).toBe(before + 15)
-      // All the while the drop was waiting.
+      // All this time the drop was waiting.
       expect(await count("pg_class WHERE relname = $1", [name])).toBe(1)
     } finally {
       await reader.query("COMMIT")

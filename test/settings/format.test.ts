@@ -11,7 +11,7 @@ const text4 = (bytes: ReadonlyArray<number>) => bytes.join(".")
 const text6 = (words: ReadonlyArray<number>) => words.map((word) => word.toString(16)).join(":")
 const number = (parts: ReadonlyArray<number>, width: bigint) => parts.reduce((sum, part) => (sum << width) | BigInt(part), 0n)
 
-/** Whether two addresses of `bits` bits share their first `length`: CIDR matching as arithmetic, to compare with. */
+/** Whether two addresses of `bits` bits share their first `length`: CIDR matching by arithmetic, for comparison. */
 const shares = (a: bigint, b: bigint, length: number, bits: number) => a >> BigInt(bits - length) === b >> BigInt(bits - length)
 
 const ranges = (text: string) => Either.getOrThrow(Format.cidrs(text))
@@ -20,7 +20,7 @@ const address = (text: string) => {
   if (found === undefined) throw new Error(`${text} is no address`)
   return found
 }
-/** Most addresses are made to differ from the range in the last bit that counts, or in the first that does not. */
+/** Most addresses are made to differ from the range in the last significant bit, or in the first insignificant one. */
 const near = fc.constantFrom(-1, 0, "any" as const)
 const flip = (parts: ReadonlyArray<number>, width: number, bit: number) =>
   parts.map((part, index) => (Math.floor(bit / width) === index ? part ^ (1 << (width - 1 - (bit % width))) : part))

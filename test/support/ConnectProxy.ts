@@ -78,7 +78,7 @@ export class Tinyproxy {
   }
 }
 
-/** What a proxy does with a connection once it has read the head of a CONNECT. */
+/** How a proxy handles a connection once it has read the head of a CONNECT. */
 export type Trick = (near: net.Socket, target: string) => void
 
 /** Connects to the target, or to another one, and passes everything on. */

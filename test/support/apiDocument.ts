@@ -24,7 +24,7 @@ const typeOf = (schema: Node): string => {
   return `${text(type ?? "object")}${format === undefined ? "" : ` (${format})`}`
 }
 
-/** A table of the fields of an object; nothing where it has none. */
+/** A table of the fields of an object; empty if it has none. */
 const fieldsOf = (schema: Node): string => {
   const required = new Set(Array.isArray(schema.required) ? schema.required : [])
   const rows = Object.entries(node(schema.properties)).map(([name, one]) => [

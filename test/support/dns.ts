@@ -34,7 +34,7 @@ const readName = (message: Buffer): { readonly name: string; readonly end: numbe
   return { name: labels.join(".").toLowerCase(), end: at + 1 }
 }
 
-/** Where the name of the question stands in an answer. */
+/** The offset of the question's name in a response. */
 const QUESTION = Buffer.from([0xc0, 0x0c])
 
 /** A resource record. */

@@ -21,7 +21,7 @@ interface Plan {
   readonly Plans?: ReadonlyArray<Plan>
 }
 
-/** Scans of what other nodes of a plan gave. */
+/** Scans of the output of other plan nodes. */
 const AGAIN = /^(CTE|Subquery|Values|WorkTable) Scan$/
 
 /** Rows read by a plan's scans, including filtered ones. */

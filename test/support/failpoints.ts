@@ -1,7 +1,7 @@
 /**
  * A test build: comments of the form `failpoint: name` in the program's sources become places where the process is
  * killed, as by `kill -9`, at exactly that statement. Loaded before the program (`bun --preload`); the program itself
- * holds nothing but the comments. `FAIL_AT=name:n` kills at the n-th time that the place is reached.
+ * contains only the comments. `FAIL_AT=name:n` kills at the n-th time that the place is reached.
  *
  * `FAIL_AT=event-writer:n` counts the places between statements of those that record events: after the lock of an
  * organization's stream, before each statement that follows, before the commit, and after it.

@@ -11,7 +11,7 @@ const folder = path.resolve(import.meta.dir, "../golden/files")
 /** Whether this run writes the golden files instead of comparing with them. */
 export const updating = process.env["UPDATE_GOLDEN"] === "1"
 
-/** The text of a golden file, undefined if there is none. */
+/** The text of a golden file; undefined if the file does not exist. */
 export const read = (name: string): string | undefined => {
   const file = path.join(folder, name)
   return fs.existsSync(file) ? fs.readFileSync(file, "utf8") : undefined

@@ -5,7 +5,7 @@
 import * as net from "node:net"
 import * as tls from "node:tls"
 
-/** What a path does with the connection once the request is there. */
+/** How a path handles the connection once the request has arrived. */
 export type Behaviour = (scenario: Scenario) => void
 
 /** A connection with a request on it. */
@@ -21,13 +21,13 @@ export interface Scenario {
   readonly after: (ms: number, run: () => void) => void
 }
 
-/** What happened on a path. */
+/** What a path received and sent. */
 export interface Seen {
   requests: number
   /** Bytes that were handed to the kernel for it. */
   sent: number
   readonly bodies: Array<string>
-  /** Between the first byte of the answer and the end of the connection, in ms. */
+  /** Between the first byte of the response and the end of the connection, in ms. */
   openFor: number | undefined
 }
 

@@ -29,7 +29,7 @@ const is = (type: Json | undefined, value: Json): boolean => {
   }
 }
 
-/** What is invalid in a value, as paths with reasons; empty if it is valid. `root` is the document of `$ref`s. */
+/** The errors in a value, as paths with reasons; empty if it is valid. `root` is the document of `$ref`s. */
 export const misfits = (schema: Json, value: Json, root: Node, at = ""): ReadonlyArray<string> => {
   const { $ref, ...rest } = node(schema)
   const found: Array<string> = typeof $ref === "string" ? [...misfits(resolve($ref, root), value, root, at)] : []
@@ -115,7 +115,7 @@ export const misfits = (schema: Json, value: Json, root: Node, at = ""): Readonl
   return found
 }
 
-/** What a `$ref` of a document points at; throws when it is nothing. */
+/** The target of a `$ref`; throws if there is none. */
 export const resolve = (reference: string, root: Node): Json => {
   let at: Json | undefined = root
   for (const part of reference.replace(/^#\//, "").split("/")) at = node(at)[part.replaceAll("~1", "/").replaceAll("~0", "~")]
@@ -123,7 +123,7 @@ export const resolve = (reference: string, root: Node): Json => {
   return at
 }
 
-/** A node of a document, or what its `$ref` points at. */
+/** A node of a document, or the target of its `$ref`. */
 export const referent = (value: Json | undefined, root: Node): Node => {
   const { $ref } = node(value)
   return typeof $ref === "string" ? node(resolve($ref, root)) : node(value)

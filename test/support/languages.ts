@@ -22,18 +22,18 @@ export const outcome = async (command: ReadonlyArray<string>, { cwd = root, env 
   return { code: await child.exited, out, error }
 }
 
-/** What a command writes; fails the test with what it said where it fails. */
+/** The output of a command; fails the test with the command's errors if it fails. */
 export const run = async (command: ReadonlyArray<string>, options: Run = {}): Promise<string> => {
   const { code, error, out } = await outcome(command, options)
   if (code !== 0) throw new Error(`${command.join(" ")}:\n${out}${error}`)
   return out
 }
 
-/** What a command says that cannot fetch anything now; what is not to be had at all is another matter, and a failure. */
+/** Messages of commands that cannot download at the moment. A package that does not exist is a failure instead. */
 const offline =
   /from versions: none|Max retries exceeded|ConnectionError|name resolution|no such host|server misbehaving|dial tcp|i\/o timeout|TLS handshake|GOPROXY=off/
 
-/** Why the tests of a language are skipped: a program or an index is not there. Empty where they run. */
+/** Why the tests of a language are skipped: a program or a package index is missing. Empty if they run. */
 export const unlessFetched = async (what: string, fetchAll: () => Promise<unknown>): Promise<string> => {
   try {
     await fetchAll()
@@ -45,10 +45,10 @@ export const unlessFetched = async (what: string, fetchAll: () => Promise<unknow
 }
 
 export const lacks = (program: string): boolean => Bun.which(program) === null
-/** Why tests that need a program are skipped; empty where it is there. */
+/** Why tests that need a program are skipped; empty if it is installed. */
 export const unless = (program: string): string => (lacks(program) ? ` (skipped: there is no ${program} on PATH)` : "")
 
-/** A virtual environment of Python with these libraries, kept between runs; and why there is none, where there is none. */
+/** A virtual environment of Python with these libraries, kept between runs; or the reason why there is none. */
 export const python = async (libraries: ReadonlyArray<string>): Promise<{ readonly interpreter: string; readonly without: string }> => {
   const environment = path.join(cache, `verify-${libraries.join("-").replaceAll("==", "-")}`)
   const interpreter = path.join(environment, "bin", "python")

@@ -54,7 +54,7 @@ export const expectWithin = (costs: ReadonlyArray<Cost>, bounds: Bounds, page: s
 /** The service for a test of plans, and how to ask for pages of it. */
 export const explained = (): {
   readonly app: App
-  /** A page, and what each of its statements cost. */
+  /** A page, and the cost of each of its statements. */
   readonly pageOf: (
     list: string,
     query: { readonly [name: string]: string },
@@ -68,7 +68,7 @@ export const explained = (): {
   /** Where in the file the next look begins. */
   let read = 0
 
-  /** What was explained since the last call, once all of it is. */
+  /** The costs measured since the last call, once all are written. */
   const costs = async (): Promise<ReadonlyArray<Cost>> => {
     const found: Array<Cost> = []
     for (;;) {
@@ -93,7 +93,7 @@ export const explained = (): {
       const query = { limit: String(LIMIT), ...choice }
       const first = await pageOf(list, query, secret)
       const second = first.cursor === null ? [] : (await pageOf(list, { ...query, cursor: first.cursor }, secret)).costs
-      // Of statements that are not prepared nothing would be known.
+      // The cost of statements that are not prepared would be unknown.
       expect([query, first.costs.length > 1]).toEqual([query, true])
       expectWithin([...first.costs, ...second], bounds, JSON.stringify(query))
     }

@@ -35,11 +35,11 @@ export class PostgresServer {
     return path.join(this.folder, "postgres")
   }
 
-  /** Starts it and waits until it answers; `env` is added to its environment. */
+  /** Starts it and waits until it responds; `env` is added to its environment. */
   async start(env: { readonly [name: string]: string } = {}): Promise<void> {
     const scope = await Effect.runPromise(Scope.make())
     this.#scope = scope
-    // The server inherits what this process has.
+    // The server inherits this process's environment.
     Object.assign(process.env, env)
     try {
       const url = await Effect.runPromise(

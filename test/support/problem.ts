@@ -1,4 +1,4 @@
-/** The error envelope, as every answer that is not 2xx must have it. Spec: Errors 1. Decision D-4. */
+/** The error envelope of every response that is not 2xx. Spec: Errors 1. Decision D-4. */
 import { expect } from "bun:test"
 import type { Answer } from "./app.ts"
 import type { RawAnswer } from "./raw.ts"
@@ -38,7 +38,7 @@ const statuses: { readonly [code: string]: number } = {
 /** Codes that name the fields at fault. */
 const withFields = ["invalid_parameter", "unknown_parameter", "invalid_cursor", "invalid_body", "url_not_deliverable"]
 
-/** Holds an answer against the envelope and returns its code. */
+/** Checks a response against the envelope and returns its code. */
 const problemOf = (status: number, body: string, header: (name: string) => string | null): string => {
   const problem = JSON.parse(body)
   const { code, detail, errors, requestId, title, type, oldestCursor, ...rest } = problem
@@ -58,8 +58,8 @@ const problemOf = (status: number, body: string, header: (name: string) => strin
   return code
 }
 
-/** Holds an answer against the envelope and returns its code. */
+/** Checks a response against the envelope and returns its code. */
 export const codeOf = ({ headers, status, text }: Answer): string => problemOf(status, text, (name) => headers.get(name))
 
-/** The same for an answer that was read as bytes. */
+/** The same for a response that was read as bytes. */
 export const rawCode = ({ body, headers, status }: RawAnswer): string => problemOf(status, body, (name) => headers[name] ?? null)

@@ -1,4 +1,4 @@
-/** What a data folder's processes left running. Linux only. */
+/** Processes that a data folder's servers left running. Linux only. */
 import * as fs from "node:fs"
 
 /** Processes whose command line names the folder, or that run in it: embedded servers and their children. */

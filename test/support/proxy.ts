@@ -58,7 +58,7 @@ export class Proxy {
     await closed
   }
 
-  /** Keeps connections open and lets nothing through. */
+  /** Keeps connections open and forwards nothing. */
   silence(): void {
     this.#silent = true
   }

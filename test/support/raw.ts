@@ -7,10 +7,10 @@ export interface RawAnswer {
   readonly body: string
 }
 
-/** How long the first byte of an answer is waited for, in ms. */
+/** How long to wait for the first byte of a response, in ms. */
 const FIRST_BYTE = 10_000
 
-/** Sends the bytes on a fresh connection and reads until the server closes it, or has begun to answer and says nothing more for `quiet` ms. */
+/** Sends the bytes on a new connection and reads until the server closes it, or has answered and is silent for `quiet` ms. */
 export const sendRaw = (baseUrl: string, bytes: string | Uint8Array, quiet = 500): Promise<RawAnswer> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(baseUrl)

@@ -1,6 +1,6 @@
 /**
- * A real HTTPS receiver that records every request it sees, with a certificate of an authority of its own. What it
- * answers is scripted per path.
+ * A real HTTPS receiver that records every request, with a certificate of its own authority. Responses are scripted per
+ * path.
  */
 import "reflect-metadata"
 import { afterAll, beforeAll } from "bun:test"
@@ -9,7 +9,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import * as x509 from "@peculiar/x509"
 
-/** A certificate authority and what it signs, in PEM. */
+/** A certificate authority and the certificate that it signed, in PEM. */
 export interface Authority {
   readonly ca: string
   readonly sign: (options: {
@@ -119,7 +119,7 @@ export class Receiver {
     return `https://localhost:${this.port}${path}`
   }
 
-  /** What a path answers; `count` is the number of the request to it, from 1. */
+  /** Sets a path's response; `count` is the number of the request to it, from 1. */
   on(path: string, script: Script): void {
     this.#scripts.set(path, script)
   }

@@ -1,7 +1,7 @@
 /**
  * The real servers that tests run against: one Postgres and one Temporal for the whole run, on free ports and in a
  * data folder of their own. `bun run test` starts them and names them in the environment; a single test file run by
- * itself starts its own on first use. Each test file gets a database of its own, made from a migrated template.
+ * itself starts its own on first use. Each test file gets a separate database, copied from a migrated template.
  */
 
 import * as fs from "node:fs"
@@ -32,7 +32,7 @@ export interface Servers {
   readonly temporalUi: string
 }
 
-/** Settings of embedded servers in a folder, on free ports unless said otherwise. */
+/** Settings of embedded servers in a folder, on free ports by default. */
 export const settingsOf = (folder: string, more: ReadonlyArray<readonly [string, string]> = []) =>
   Layer.provide(
     Settings.layer,
@@ -106,7 +106,7 @@ export const servers = (): Promise<Servers> => {
   return started
 }
 
-/** Stops what this process started. */
+/** Stops the servers that this process started. */
 export const closeAll = async (): Promise<void> => {
   for (const close of closers.splice(0).reverse()) await close().catch((error) => console.error(error))
 }

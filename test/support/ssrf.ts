@@ -1,6 +1,6 @@
 /**
- * URLs by which somebody could try to have requests sent to where they must not go, each with the answer that it gets
- * at creation and at update, and names that look public whose address is not. Written out or composed by rule, never
+ * URLs by which an attacker could try to direct requests to forbidden addresses, each with the expected response at
+ * creation and at update, and public-looking names with private addresses. They are written out or composed by rule, never
  * at random, so that every run tries the same. Decision D-30; reliability T1 to T4.
  */
 import { spellings } from "./spellings.ts"
@@ -10,11 +10,11 @@ export interface Vector {
   readonly url: string
   /** Which trick it is. */
   readonly trick: string
-  /** 400: no such URL by its form; 422: it names a host or port that nothing is sent to. */
+  /** 400: not a valid URL by its form; 422: it names a forbidden host or port. */
   readonly answer: "400 invalid_body" | "422 url_not_deliverable"
 }
 
-/** A public-looking host name, taken at creation, that resolves to `answers`; nothing may ever be sent to it. */
+/** A public-looking host name, accepted at creation, that resolves to `answers`; nothing may ever be sent to it. */
 export interface Name {
   readonly host: string
   readonly trick: string
@@ -41,7 +41,7 @@ export const targets = [
   "168.63.129.16"
 ]
 
-/** First and last address of every range that nothing is sent to. */
+/** First and last address of every forbidden range. */
 export const denied = [
   ...["0.0.0.0 0.255.255.255", "10.0.0.0 10.255.255.255", "100.64.0.0 100.127.255.255", "127.0.0.0 127.255.255.255"],
   ...["169.254.0.0 169.254.255.255", "172.16.0.0 172.31.255.255", "192.0.0.0 192.0.0.255", "192.0.2.0 192.0.2.255"],
@@ -63,7 +63,7 @@ const literals: ReadonlyArray<Vector> = [
     "an address of a range that nothing is sent to",
     denied.map((address) => `https://${inUrl(address)}/`)
   ),
-  // A public address, too: its certificate could name nobody, and tomorrow it is somebody else's.
+  // Also a public address: no certificate can name its owner, and the address may belong to someone else tomorrow.
   ...refused(
     "a public address",
     PUBLIC.map((address) => `https://${inUrl(address)}/`)
@@ -253,7 +253,7 @@ export const vectors: ReadonlyArray<Vector> = [
   ...new Map([...literals, ...authorities, ...others].map((vector) => [vector.url, vector])).values()
 ]
 
-/** Names that get past the rules on the text, because only what they resolve to tells. */
+/** Names that pass the rules for text, because only their addresses show that they are forbidden. */
 export const names: ReadonlyArray<Name> = [
   ...[
     ...[
@@ -274,7 +274,7 @@ export const names: ReadonlyArray<Name> = [
     trick: "a name of a range that nothing is sent to",
     answers: [address]
   })),
-  // Refused as what the system would connect to, an IPv6 address of no network; not let through as the public IPv4 inside.
+  // Refused as the address that the system would connect to, a reserved IPv6 address; not accepted as the public IPv4 inside it.
   { host: "compatible.example.com", trick: "a public address in the IPv4-compatible form", answers: ["0::8.8.8.8"] },
   { host: "compatible-allowed.example.com", trick: "an allowed address in the IPv4-compatible form", answers: ["0::127.0.9.1"] },
   ...targets.flatMap(

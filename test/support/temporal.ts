@@ -1,4 +1,4 @@
-/** Temporal as an operator sees it, and a server that a test may take away. */
+/** Temporal as an operator sees it, and a server that a test can stop. */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { Client, Connection } from "@temporalio/client"
@@ -25,7 +25,7 @@ export class TemporalServer {
     this.#scope = scope
     const { address, ui } = await Effect.runPromise(
       EmbeddedTemporal.acquire.pipe(
-        // What is killed leaves its port for a moment to whoever asks for any, such as a connection of another test.
+        // For a moment, the port of a killed server is available to any other process, such as a connection of another test.
         Effect.retry({ while: ({ message }) => message.includes("in use"), schedule: Schedule.spaced("500 millis"), times: 60 }),
         Effect.provide(Layer.provideMerge(DataDir.layer, settingsOf(this.#folder, this.#ports))),
         Scope.extend(scope)

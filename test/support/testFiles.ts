@@ -7,7 +7,7 @@ const root = path.resolve(import.meta.dir, "../..")
 /** Folders whose files are quick, or write the same files, and run in one process. */
 const together = ["test", "test/golden", "test/values", "test/crypto", "test/limits", "test/settings"]
 
-/** What takes longest starts first, so that no long file is left for the end. The rest follows in the order of names. */
+/** The longest files start first, so that none is left for the end. The others follow by name. */
 const longest = [
   "test/notifications/",
   "test/faults/",
@@ -22,7 +22,7 @@ const longest = [
   "test/ledger/"
 ]
 
-/** A process more than there are cores: tests wait for answers and clocks half of their time. */
+/** One process more than there are cores: tests spend half of their time waiting for responses and clocks. */
 export const concurrency = Math.min(6, os.availableParallelism() + 1)
 
 const rank = (file: string): number => {

@@ -1,4 +1,4 @@
-/** What the JUnit reports of a run's processes say together. */
+/** The combined JUnit reports of a run's processes. */
 import * as fs from "node:fs"
 
 /** A test file, how long it took, and how much CPU its process and the programs that it started used. */
@@ -23,7 +23,7 @@ const unescape = (text: string): string =>
 
 const attribute = (element: string, name: string): string => unescape(new RegExp(` ${name}="([^"]*)"`).exec(element)?.[1] ?? "")
 
-/** Reads a report; zeros where there is none, as when the process broke before it could write it. */
+/** Reads a report; zeros without one, such as when the process crashed before it wrote it. */
 export const readReport = (file: string, cpuSeconds: number): Report => {
   const text = fs.existsSync(file) ? fs.readFileSync(file, "utf8") : ""
   const total = /<testsuites[^>]*>/.exec(text)?.[0] ?? ""

@@ -1,4 +1,4 @@
-/** What tests of webhooks do again and again. */
+/** Shared steps of webhook tests. */
 import { beforeAll } from "bun:test"
 import type { Answer, App } from "./app.ts"
 import { entity, organization, smallest, user, vault } from "./records.ts"
@@ -14,22 +14,22 @@ export const fields = (more: Fields = {}): Fields => ({
   ...more
 })
 
-/** One request that creates a webhook, whatever its answer. */
+/** One request that creates a webhook, whatever its response. */
 export const tryCreate = (app: App, key: string, more: Fields = {}, headers: { readonly [name: string]: string } = {}): Promise<Answer> =>
   app.request("POST", "/v1/webhooks", { key, body: fields(more), headers })
 
-/** A new webhook as its creation answered it; fails the test when it was refused. */
+/** A new webhook, as returned by its creation; fails the test if it was refused. */
 export const create = async (app: App, key: string, more: Fields = {}): Promise<Answer["json"]> => {
   const answer = await tryCreate(app, key, more)
   if (answer.status !== 201) throw new Error(`the webhook was refused: ${answer.text}`)
   return answer.json
 }
 
-/** A merge patch of a webhook, whatever its answer. */
+/** A merge patch of a webhook, whatever its response. */
 export const patch = (app: App, key: string, id: string, body: unknown): Promise<Answer> =>
   app.request("PATCH", `/v1/webhooks/${id}`, { key, body })
 
-/** Asks again while the service is too busy to answer: with a 503 nothing was done. */
+/** Repeats a request while the service answers 503, which means that nothing was done. */
 export const patiently = async (ask: () => Promise<Answer>): Promise<Answer> => {
   for (let tries = 1; ; tries++) {
     const answer = await ask()
@@ -38,7 +38,7 @@ export const patiently = async (ask: () => Promise<Answer>): Promise<Answer> => 
   }
 }
 
-/** An answer in short: its status, and the code of a problem. */
+/** A response in short: its status, and the code of a problem. */
 export const short = ({ json, status }: Answer): string => (status < 300 ? String(status) : `${status} ${json?.code}`)
 
 /** The fields at fault with their codes, sorted. */

@@ -1,7 +1,7 @@
 /**
- * Planted secrets: signing secrets, API keys, the master key, the platform token and the database's password are used
- * in every way that the service has, and are found nowhere afterwards: not in a dump of the database, not in logs,
- * traces, metrics or answers, not in what endpoints receive, and not in Temporal's histories.
+ * Planted secrets: signing secrets, API keys, the master key, the platform token and the database's password are used in
+ * every way that the service offers, and afterwards appear nowhere: not in a dump of the database, not in logs,
+ * traces, metrics or responses, not in what endpoints receive, and not in Temporal's histories.
  * Reliability T9, T10, T21, T22. Decisions D-10, D-25.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
@@ -15,7 +15,7 @@ import { create, useKeys } from "../support/webhookFixtures.ts"
 
 const receiver = new Receiver()
 const app = new App()
-/** What an OTLP collector was sent. */
+/** What an OTLP collector received. */
 const traced: Array<string> = []
 let collector: ReturnType<typeof Bun.serve> | undefined
 
@@ -43,7 +43,7 @@ afterAll(async () => {
 }, 60_000)
 const keys = useKeys(app)
 
-/** Every row of every table, bytes as hex and as text. */
+/** Every row of every table, with bytes as hex and as text. */
 const dump = async (): Promise<string> => {
   const client = new pg.Client({ connectionString: app.databaseUrl })
   await client.connect()
@@ -67,7 +67,7 @@ const dump = async (): Promise<string> => {
   }
 }
 
-/** Every event of every workflow on the app's task queues, whole, payloads decoded. */
+/** Every event of every workflow on the app's task queues, with decoded payloads. */
 const histories = async (): Promise<{ readonly count: number; readonly text: string }> => {
   const connection = await Connection.connect({ address: app.env["TEMPORAL_ADDRESS"] ?? "" })
   try {
@@ -119,7 +119,7 @@ test("no planted secret appears in a dump, a log, a trace, a response, a deliver
   const { secret: second } = rotated.json
   const refusing = await create(app, key, { url: receiver.url("/refuses") })
 
-  // Delivered, refused and tried again, pinged, sent again, disabled.
+  // Delivered, refused and retried, pinged, redelivered, disabled.
   await app.feed([transaction("vault_a", 1), transaction("vault_a", 2)])
   const ended = async (webhookId: string, status: string) =>
     (await ask("GET", `/v1/webhooks/${webhookId}/deliveries?status=${status}`, { key })).json.data
@@ -135,7 +135,7 @@ test("no planted secret appears in a dump, a log, a trace, a response, a deliver
   for (const target of ["/v1/webhooks", `/v1/webhooks/${id}`, "/v1/webhook-events", `/v1/webhook-events/${failed.eventId}`])
     await ask("GET", target, { key })
 
-  // Where secrets do not belong.
+  // Secrets in places where they do not belong.
   for (const planted of [first, second, key]) {
     const target = encodeURIComponent(planted)
     await ask("GET", `/v1/webhooks/${target}`, { key })
@@ -153,7 +153,7 @@ test("no planted secret appears in a dump, a log, a trace, a response, a deliver
   await app.main?.end()
   const output = app.main?.output() ?? ""
 
-  // Each place was really looked into.
+  // Each place was really searched.
   expect(stored).toContain(id)
   expect(output).toContain(failed.id)
   expect(temporal.count).toBeGreaterThanOrEqual(6)
@@ -189,9 +189,9 @@ test("no planted secret appears in a dump, a log, a trace, a response, a deliver
     expect(canary.length).toBeGreaterThan(16)
     for (const [place, text] of Object.entries(places)) expect([name, place, text.includes(canary)]).toEqual([name, place, false])
   }
-  // Decision D-35: a history holds ids, numbers, results and the host. What it does not hold is in the database.
+  // Decision D-35: a history contains ids, numbers, results and the host. Everything else is in the database.
   for (const known of [receiver.url("/hook"), receiver.url("/refuses"), "https://", hash(1), hash(2), ALICE, BOB, "ops@example.com"])
     expect([known, stored.includes(known), temporal.text.includes(known)]).toEqual([known, true, false])
-  // The search would find one.
+  // The search would find a secret.
   expect(`${stored} ${first}`).toContain(first.slice(6, 46))
 }, 240_000)

@@ -11,7 +11,7 @@ let key = "",
 beforeAll(async () => {
   await app.feed(smallest())
   const made = await app.key("user_a")
-  // No dispatcher runs, so what a webhook wants waits.
+  // No dispatcher runs, so events that match a webhook wait.
   await create(app, made.secret)
   await app.feed([transaction("vault_a", 1)])
   key = made.secret
@@ -27,7 +27,7 @@ interface Family {
   readonly type: string
   readonly samples: Map<string, number>
 }
-/** Reads the Prometheus text format strictly; throws on a line that is none. */
+/** Reads the Prometheus text format strictly; throws on an invalid line. */
 const parse = (text: string): ReadonlyMap<string, Family> => {
   const families = new Map<string, Family>()
   let current = ""
@@ -101,7 +101,7 @@ describe("health and metrics on the platform listener", () => {
 })
 
 describe("logs", () => {
-  /** What a process logged, but for a line that is not whole yet. */
+  /** The log of a process, without an unfinished last line. */
   const linesOf = (one: Process | undefined) =>
     (one?.output() ?? "")
       .split("\n")
@@ -149,7 +149,7 @@ describe("logs", () => {
     const read = (path: string) => fetch(`${usual.baseUrl}${path}`, { headers: { authorization: `Bearer ${key}` } })
     await read("/v1/vaults")
     await read("/v1/vaults/vault_none")
-    // Lines come in the order of the requests: the read that succeeded would be before this one.
+    // Lines follow the order of the requests: the successful read would come before this one.
     await until("the line of the other", () => linesOf(usual).some(({ path }) => path === "/v1/vaults/vault_none"))
     const requests = linesOf(usual).filter(({ message }) => message === "request")
     expect(requests).toMatchObject([{ path: "/v1/vaults/vault_none", status: 404, level: "info" }])

@@ -1,4 +1,4 @@
-/** Planted secrets: whatever goes wrong, no log line, no answer, no process list and no file of the repository shows one. */
+/** Planted secrets: whatever fails, no log line, no response, no process list and no file of the repository shows one. */
 import { beforeAll, expect, test } from "bun:test"
 import { execFileSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
@@ -13,7 +13,7 @@ const app = useApp([], { LOG_LEVEL: "debug", RATE_LIMIT: "200/1s", PLATFORM_TOKE
 let service: Process
 let database: Proxy
 let key = ""
-/** Everything that the service answered. */
+/** Every response of the service. */
 const answers: Array<string> = []
 
 beforeAll(async () => {
@@ -61,7 +61,7 @@ test("no key, platform token, master key or database password appears in logs an
   const output = service.output()
   expect(output).toContain(dead.id)
   expect(output).toContain("the database is unavailable")
-  // A caller that sends its key where it does not belong gets it echoed by nobody but itself, and never in a log.
+  // A caller that sends its key in the wrong place may see it echoed to itself, but never in a log.
   const canaries = {
     key: key.slice(4, 30),
     revoked: revoked.slice(4, 30),

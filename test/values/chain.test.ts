@@ -6,7 +6,7 @@ import { AssetIdInput, address, hash, NetworkName, parseAssetId } from "../../sr
 const word = fc.stringMatching(/^[a-z0-9]{1,8}(-[a-z0-9]{1,6}){0,2}$/)
 const evm = fc.stringMatching(/^0x[0-9a-fA-F]{40}$/)
 const printable = fc.stringMatching(/^[!-~]{1,60}$/)
-/** What may stand after the colon of an asset id: anything printable but " and \\. */
+/** Valid text after the colon of an asset id: anything printable but " and \\. */
 const contractText = fc.stringMatching(/^[!#-[\]-~]{1,60}$/)
 
 describe("Asset identifier format: {network}/{tokenType}[:{address}]", () => {

@@ -32,7 +32,7 @@ describe("Decision D-14: ids", () => {
       fc.property(prefix, millis, fc.string(), fc.string(), (one, at, a, b) => {
         expect(Id.derived(one, at, a, b)).toBe(Id.derived(one, at, a, b))
         expect(Id.time(Id.derived(one, at, a, b))).toBe(at)
-        // Parts are kept apart: what stands in which part counts.
+        // Parts are separated: the same text split differently gives another id.
         expect(Id.derived(one, at, `${a}x`, b)).not.toBe(Id.derived(one, at, a, `x${b}`))
         expect(Id.derived(one, at, a, b)).not.toBe(Id.derived(one, at, `${a}${b}`))
       })

@@ -1,4 +1,4 @@
-/** Balances at a time and their history, against an oracle that keeps every record in a list. C-6. */
+/** Balances at a time and their history, against a model that keeps every record in a list. C-6. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { Decimal } from "decimal.js"
 import fc from "fast-check"
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 
 let count = 0
-/** A vault of its own for a test. */
+/** A separate vault for a test. */
 const fresh = async (): Promise<string> => {
   const id = `vault_balance${++count}`
   await app.feed(
@@ -63,7 +63,7 @@ describe("C-6: the history of balances", () => {
     expect(await app.feed([record(id, "5", "2024-01-01T00:00:00Z")])).toMatchObject({ changed: 1, events: 1 })
     expect(await app.feed([record(id, "5", "2024-01-03T00:00:00Z")])).toMatchObject({ changed: 1, events: 0 })
     expect(await app.feed([record(id, "5.000", "2024-01-03T00:00:00Z")])).toMatchObject({ changed: 0, unchanged: 1, events: 0 })
-    // Late: it holds until the record of the third of January and no further.
+    // Late: it applies until the record of January 3 and no further.
     expect(await app.feed([record(id, "7", "2024-01-02T00:00:00Z")])).toMatchObject({ changed: 1, events: 0 })
     expect(await at(id)).toEqual([[ETH, "5", "2024-01-03T00:00:00.000Z"]])
     expect(await at(id, "2024-01-02T23:59:59.999Z")).toEqual([[ETH, "7", "2024-01-02T00:00:00.000Z"]])
@@ -140,7 +140,7 @@ describe("C-6: the history of balances", () => {
         async (batches) => {
           const id = await fresh()
           const all: Array<{ readonly asset: string; readonly amount: Decimal; readonly occurredAt: string }> = []
-          /** The records of an asset, the one that counts last. */
+          /** The records of an asset; the last one counts. */
           const sorted = (assetId: string) =>
             all
               .filter((row) => row.asset === assetId)

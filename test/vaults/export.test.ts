@@ -31,7 +31,7 @@ beforeAll(async () => {
     ],
     { "x-record-events": "none" }
   )
-  // As the ledger writes them, in one statement: more than fits into the buffers of a connection.
+  // Rows as the ledger writes them, in one statement: more than fits into a connection's buffers.
   await app.sql(
     `INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
      SELECT 'vault_big', 'ethereum', n::text, 0, 'inbound', 'confirmed', 'ethereum/native', 1, 'a', 'b', '2024-01-01', '{"hash":"' || repeat('x', 600) || '"}'
@@ -43,7 +43,7 @@ beforeAll(async () => {
 const fetchFile = async (query: string, secret = key, id = "vault_a", headers: { readonly [name: string]: string } = {}) =>
   fetch(`${app.main?.baseUrl}/v1/vaults/${id}/transactions/export?${query}`, { headers: { authorization: `Bearer ${secret}`, ...headers } })
 const file = async (query: string) => (await fetchFile(query)).text()
-/** Connections of the exports' pool that hold a transaction. */
+/** Connections of the export pool that are in a transaction. */
 const held = async () =>
   Number(
     (
@@ -60,7 +60,7 @@ const until = async (condition: () => Promise<boolean>, millis: number): Promise
   }
   return performance.now() - start
 }
-/** A client that reads the head of a file and then nothing. */
+/** A client that reads the head of a file and then nothing more. */
 const stalled = (secret: string) =>
   new Promise<{ readonly socket: net.Socket; readonly head: string }>((resolve, reject) => {
     const { hostname, port } = new URL(app.main?.baseUrl ?? "")
@@ -165,7 +165,7 @@ describe("C-6: an export", () => {
       "5"
     ])
     expect((await fetchFile("format=csv", key)).status).toBe(200)
-    // A client that goes away frees its connection, and its place, within two seconds.
+    // A client that disconnects frees its connection and its slot within two seconds.
     for (const { socket } of sockets) socket.destroy()
     expect(await until(async () => (await held()) === 0, 5_000)).toBeLessThan(2_000)
     expect((await fetchFile("format=csv", secret)).status).toBe(200)

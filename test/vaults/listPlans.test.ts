@@ -1,7 +1,7 @@
 /**
- * What a page of each list costs, by the plans of the statements that made it: rows that were looked at and pages of
- * memory that were touched are bounded by the page, however many rows there are and whatever is asked for. The data is
- * such that two filters which each match half of the rows match none together. Decisions D-1, D-2.
+ * The cost of a page of each list, by the plans of its statements: rows read and memory pages touched are bounded by the
+ * page, whatever the number of rows and the filters. In the data, two filters that each match half of the rows match none
+ * together. Decisions D-1, D-2.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { Direction, TransactionStatus } from "../../src/vaults/Vault.ts"
@@ -17,7 +17,7 @@ let key = "",
 const MANY = 100_000
 const HALF_TIME = "2024-06-01T00:00:00.000Z"
 
-/** Rows as the ledger writes them. Of every list one half is unlike the other in all that can be asked for. */
+/** Rows as the ledger writes them. In every list, the two halves differ in every field with a filter. */
 const seed = async () => {
   await app.sql("SET timezone = 'UTC'")
   await app.sql(
@@ -77,9 +77,9 @@ beforeAll(async () => {
   ])
   key = (await app.key("user_a")).secret
   limitedKey = (await app.key("user_a", { vaultIds: ["vault_a", "vault_b"] })).secret
-  // The plans are made for what is there at first, next to nothing, and kept.
+  // Plans are made while the tables are almost empty, and then kept.
   await pageOf("/v1/vaults/vault_a/transactions", {}, key)
-  // A creation looks at every vault that it covers; there are few yet.
+  // A creation reads every vault that it covers; there are few yet.
   await create(app, key, { status: "DISABLED", entityIds: ["entity_a"] })
   await seed()
   await seedWebhooks()
@@ -107,7 +107,7 @@ const lists: ReadonlyArray<readonly [name: string, list: string, filters: Filter
   ["webhooks", "/v1/webhooks", { status: ["ACTIVE", "DISABLED"], entityId: ["entity_a", "entity_b", "none"] }]
 ]
 
-/** For a page of 20 and its first row of the next, by up to ten runs, each with what shows that it is visible. */
+/** For a page of 20 and the first row of the next, by up to ten runs, each with a visibility check. */
 const BOUNDS = { rows: 12 * (LIMIT + 1), buffers: 600 }
 
 for (const analyzed of ["by plans that were made for empty tables", "once the tables are analyzed"]) {
@@ -126,6 +126,6 @@ test("the transaction indexes cover every status and direction that the table ac
   )
   const words = [...String(row?.checks).matchAll(/'([a-z]+)'::text/g)].map(([, word]) => word)
   expect(words.sort()).toEqual([...TransactionStatus.literals, ...Direction.literals].sort())
-  // The indexes hold first letters.
+  // The indexes contain first letters.
   for (const { literals } of [TransactionStatus, Direction]) expect(new Set(literals.map(([first]) => first)).size).toBe(literals.length)
 })

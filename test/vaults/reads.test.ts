@@ -175,7 +175,7 @@ describe("Custody reads", () => {
   test("What the service does 4: custody reads never change data: no method changes a row of any custody table or of the log", async () => {
     const tables = ["networks", "assets", "organizations", "entities", "vaults", "users", "vault_roles"]
     tables.push("transactions", "balances", "deposit_addresses", "events", "deliveries", "webhooks")
-    // xmin is the transaction that wrote a row last: an update that changes nothing would show as well.
+    // xmin is the transaction that last wrote a row, so an update without a change would show as well.
     const state = async () => {
       const digests: { [table: string]: unknown } = {}
       for (const name of tables) {

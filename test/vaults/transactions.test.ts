@@ -28,7 +28,7 @@ const all: ReadonlyArray<Record> = Array.from({ length: 240 }, (_, index) => {
   })
 })
 
-/** What the API shows of a record. */
+/** The API's representation of a record. */
 const shown = ({ type: _type, vaultId: _vault, index: _index, ...rest }: Record): unknown => rest
 const text = (value: unknown) => JSON.stringify(value, Object.keys(value as object).sort())
 const multiset = (rows: ReadonlyArray<unknown>) => rows.map(text).sort()

@@ -1,6 +1,6 @@
 /**
- * Nobody has events sent that they could not read: an owner without the Developer role on a vault cannot cover it, neither
- * by name nor by leaving the vault filter out. Decision D-8.
+ * Nobody can subscribe to events that they could not read: an owner without the Developer role on a vault cannot cover it,
+ * neither by name nor by leaving out the vault filter. Decision D-8.
  */
 import { beforeAll, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
@@ -8,7 +8,7 @@ import { entity, smallest, user, vault } from "../support/records.ts"
 import { create, patch, short, tryCreate } from "../support/webhookFixtures.ts"
 
 const app = useApp()
-/** An owner who sees `vault_a` of `entity_a`, and neither its `vault_b` nor a vault of `entity_b`; another who sees all. */
+/** An owner who sees `vault_a` of `entity_a`, but neither its `vault_b` nor a vault of `entity_b`; another owner sees all. */
 let partial = "",
   manager = "",
   whole = ""
@@ -82,7 +82,7 @@ test("an owner who does not see everything that a webhook covers cannot change i
   expect(short(await patch(app, partial, id, { status: "DISABLED" }))).toBe("200")
   expect(short(await patch(app, partial, id, { status: "ACTIVE" }))).toBe("400 invalid_body")
   expect(short(await app.request("POST", `/v1/webhooks/${id}/rotate-secret`, { key: partial }))).toBe("200")
-  // With the filter narrowed to what the owner sees, all of it is allowed in one request.
+  // With the filter narrowed to the vaults that the owner sees, all of it is allowed in one request.
   expect(short(await patch(app, partial, id, { vaultIds: ["vault_a"], status: "ACTIVE", url: "https://hooks.example.com/mine" }))).toBe(
     "200"
   )

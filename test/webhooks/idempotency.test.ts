@@ -16,7 +16,7 @@ const post = (target: string, idempotencyKey: string, more: { readonly key?: str
   app.request("POST", target, { key: keys.owner, headers: { "idempotency-key": idempotencyKey }, ...more })
 const webhooks = async () => (await app.walk("/v1/webhooks", keys.owner)).length
 
-/** A delivered delivery of a new event to a new webhook, as a dispatcher and a worker leave it. */
+/** A delivered delivery of a new event to a new webhook, as a dispatcher and a worker would leave it. */
 const delivered = async (number: number) => {
   const webhook = await create(app, keys.owner)
   await app.feed([transaction("vault_a", number)])
@@ -34,7 +34,7 @@ describe("Decision D-13: the same key and body return the first response", () =>
     const [before, key] = [await webhooks(), randomUUID()]
     const first = await createOnce(key)
     const second = await createOnce(key)
-    // The same body in another order and spelling is the same body.
+    // The same body with another field order and spelling is the same body.
     const spelled = JSON.stringify(Object.fromEntries(Object.entries({ ...fields(), vaultIds: null }).reverse()), null, 2)
     const third = await app.request("POST", "/v1/webhooks", {
       key: keys.owner,
@@ -63,7 +63,7 @@ describe("Decision D-13: the same key and body return the first response", () =>
     const second = await post(`/v1/webhook-deliveries/${id}/redeliver`, key)
     expect([first.status, second.status, second.text]).toEqual([202, 202, first.text])
     expect((await app.sql("SELECT 1 FROM deliveries WHERE replayed_from = $1", [id])).length).toBe(1)
-    // Without the key, and with another one, it is done again.
+    // Without the key, and with another one, the operation runs again.
     expect((await app.request("POST", `/v1/webhook-deliveries/${id}/redeliver`, { key: keys.owner })).json.id).not.toBe(first.json.id)
     expect((await post(`/v1/webhook-deliveries/${id}/redeliver`, randomUUID())).json.id).not.toBe(first.json.id)
     expect((await app.sql("SELECT 1 FROM deliveries WHERE replayed_from = $1", [id])).length).toBe(3)

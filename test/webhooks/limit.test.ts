@@ -1,4 +1,4 @@
-/** How many webhooks may be active. Spec: Delivery contract 6; Limits. Decision D-29; reliability T18. */
+/** The limit of active webhooks. Spec: Delivery contract 6; Limits. Decision D-29; reliability T18. */
 import { afterEach, describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
 import { create, patch, patiently, short, tryCreate, useKeys } from "../support/webhookFixtures.ts"
@@ -27,7 +27,7 @@ describe("Delivery contract 6: an entity can be covered by at most 20 active web
     ])
     for (let count = 0; count < 5; count++) await create(app, keys.owner, { status: "DISABLED" })
     expect(await active("entity_a")).toBe(20)
-    // Another entity has a limit of its own.
+    // Another entity has its own limit.
     expect(short(await tryCreate(app, keys.owner, { entityIds: ["entity_b"] }))).toBe("201")
   })
 
@@ -57,7 +57,7 @@ describe("Delivery contract 6: an entity can be covered by at most 20 active web
     const answers = await Promise.all(disabled.map(({ id }) => patch(app, keys.owner, id, { status: "ACTIVE" })))
     expect(tally(answers.map(short))).toEqual({ "200": 5, "409 webhook_limit_reached": 3 })
     expect(await active("entity_a")).toBe(20)
-    // A refused one stays as it was, and one that is active already takes no further room.
+    // A refused webhook stays unchanged, and enabling an active one needs no further room.
     const refused = disabled[answers.findIndex(({ status }) => status === 409)]
     expect((await app.get(`/v1/webhooks/${refused.id}`, keys.owner)).json).toMatchObject({ status: "DISABLED", disabledReason: "MANUAL" })
     const enabled = disabled[answers.findIndex(({ status }) => status === 200)]
@@ -69,7 +69,7 @@ describe("Delivery contract 6: an entity can be covered by at most 20 active web
     expect(short(await tryCreate(app, keys.owner, { entityIds: ["entity_a", "entity_b"] }))).toBe("201")
     expect(short(await tryCreate(app, keys.owner, { entityIds: ["entity_a", "entity_b"] }))).toBe("409 webhook_limit_reached")
     expect([await active("entity_a"), await active("entity_b")]).toEqual([1, 20])
-    // What was refused for one entity took no room of the other.
+    // A webhook refused for one entity takes no room of the other.
     for (let count = 0; count < 19; count++) await create(app, keys.owner)
     expect(short(await tryCreate(app, keys.owner))).toBe("409 webhook_limit_reached")
   })
@@ -89,7 +89,7 @@ describe("Delivery contract 6: an entity can be covered by at most 20 active web
         ...disabled.map(({ id }) => patch(app, keys.owner, id, { status: round % 2 === 0 ? "ACTIVE" : "DISABLED" }))
       ])
       const codes = tally(answers.map(short))
-      // Whatever came of each, none was given up: no 503 and no 500.
+      // Whatever the outcome of each, none was aborted: no 503 and no 500.
       expect(Object.keys(codes).filter((code) => !["200", "201", "409 webhook_limit_reached"].includes(code))).toEqual([])
       for (const entityId of ["entity_a", "entity_b"]) expect(await active(entityId)).toBeLessThanOrEqual(20)
     }

@@ -39,7 +39,7 @@ describe("GET /v1/webhooks", () => {
     ] as ReadonlyArray<readonly [string, (one: (typeof made)[number]) => boolean]>) {
       expect([query, ids(await app.walk(`/v1/webhooks?${query}`, key, 5))]).toEqual([query, ids(newest.filter(fits))])
     }
-    // A developer on a vault of one entity sees the webhooks that cover nothing else.
+    // A developer on a vault of one entity sees the webhooks that cover only that entity.
     expect(ids(await app.walk("/v1/webhooks", one, 5))).toEqual(ids(newest.filter((_) => _.entityIds.join() === "entity_l1")))
   })
 
@@ -101,7 +101,7 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
   test("delete a webhook: 204, afterwards 404 on every path; its history is retained", async () => {
     const { id } = await create(app, keys.owner)
     const [event] = await recorded(701)
-    // As a dispatcher writes it; nothing is sent in this test.
+    // Written as a dispatcher would; nothing is sent in this test.
     await app.sql(
       `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, delivered_at) VALUES ($1, $2, $3, 'transaction.confirmed', 'DELIVERED', now())`,
       [event.id.replace("evt_", "del_"), event.id, id]
@@ -170,7 +170,7 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
        SELECT d.id, $2, $3, 'transaction.confirmed', 'RETRYING', now() + interval '1 hour' FROM unnest($1::text[]) AS d (id)`,
       [ids, event.id, id]
     )
-    // A millisecond and more for every other one, which is more in sum than the API's statements may take.
+    // Each second row costs a millisecond or more: in sum more than the API's statement timeout.
     await app.sql("CREATE FUNCTION take_time() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.001); RETURN NEW; END'")
     await app.sql(
       "CREATE TRIGGER take_time BEFORE UPDATE ON deliveries FOR EACH ROW WHEN (hashtext(NEW.id) % 2 = 0) EXECUTE FUNCTION take_time()"
@@ -197,7 +197,7 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
   })
 })
 
-/** The events that one more confirmed transaction in `vault_a` records. */
+/** The events recorded by one more confirmed transaction in `vault_a`. */
 const recorded = async (number: number) => {
   await app.feed([transaction("vault_a", number)])
   const events = await app.walk("/v1/webhook-events?kind=transaction.confirmed", keys.owner)

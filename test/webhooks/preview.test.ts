@@ -28,13 +28,13 @@ test("C-7: a preview counts by kind what a webhook of these entities, kinds and 
     { "transaction.confirmed": 7, "balance.updated": 3, "vault.created": 0 }
   ])
   expect(json.newest.map(({ id }: { id: string }) => id)).toEqual(rows.slice(0, 5).map(({ id }) => id))
-  // An event stands here as it does in the log.
+  // An event has the same form as in the log.
   expect(json.newest[0]).toEqual(
     (await app.get(`/v1/webhook-events?vaultId=vault_a&kind=transaction.confirmed&limit=1`, keys.reader)).json.data[0]
   )
   const some = await preview(keys.limited, { entityIds: ["entity_a"], eventKinds: kinds, vaultIds: ["vault_a"] })
   expect(some.json.count).toBe(7)
-  // An event that names no vault passes any filter.
+  // An event without a vault passes every filter.
   expect(
     (await preview(keys.reader, { entityIds: ["entity_a"], eventKinds: ["webhook.disabled"], vaultIds: ["vault_a"] })).json.count
   ).toBe(1)
@@ -58,7 +58,7 @@ test("C-7: a preview needs webhook:read only, takes no other field, and fails as
     expect(await faults(keys.owner, { vaultIds: [vaultId] })).toEqual(["400 invalid_body", "vaultIds invalid"])
   }
   expect(await faults(keys.limited, {})).toEqual(["400 invalid_body", "vaultIds invalid"])
-  // Nothing was made by any of it, and a creation answers the same.
+  // Nothing was created by any of these, and a creation returns the same errors.
   expect((await app.get("/v1/webhooks", keys.owner)).json.data).toEqual([])
   await create(app, keys.owner, { ...body, status: "DISABLED" })
 })

@@ -92,7 +92,7 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
     expect(issues(await patch(app, keys.owner, id, { vaultIds: ["vault_b"] }))).toEqual(["vaultIds invalid"])
     expect(issues(await patch(app, keys.owner, id, { vaultIds: ["vault_absent"] }))).toEqual(["vaultIds invalid"])
     await patch(app, keys.owner, id, { vaultIds: null })
-    // Out of the key's sight, it is not there at all.
+    // When the key can no longer see it, the webhook is 404.
     expect(short(await patch(app, keys.limited, id, { description: "x" }))).toBe("404 not_found")
   })
 
@@ -111,7 +111,7 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
   test("Decision D-8: when a key limited to some vaults moves a webhook, waiting deliveries of other vaults are canceled", async () => {
     const { id } = await create(app, keys.owner)
     await app.feed([transaction("vault_a", 901), transaction("vault_a2", 902)])
-    // As a dispatcher writes them; nothing is sent in this test.
+    // Written as a dispatcher would; nothing is sent in this test.
     await app.sql(
       `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at)
        SELECT replace(e.id, 'evt_', 'del_'), e.id, $1, e.kind, 'RETRYING', now() + interval '1 hour' FROM events e

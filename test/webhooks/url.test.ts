@@ -1,6 +1,6 @@
 /**
- * URL rules at creation and update. What a name resolves to is judged when something is sent; here it is what can be
- * told from the text. Decision D-30; reliability T1.
+ * URL rules at creation and update. A name's addresses are checked when something is sent; these tests check what the text
+ * alone shows. Decision D-30; reliability T1.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { Either } from "effect"
@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 const long = (length: number) => `https://hooks.example.com/${"a".repeat(length - "https://hooks.example.com/".length)}`
 
-/** URLs that are taken, and what is stored of them. */
+/** Accepted URLs, and their stored form. */
 const taken: ReadonlyArray<readonly [string, string]> = [
   ["https://hooks.example.com/custody", "https://hooks.example.com/custody"],
   ["https://hooks.example.com", "https://hooks.example.com/"],
@@ -41,7 +41,7 @@ const taken: ReadonlyArray<readonly [string, string]> = [
   [long(2_048), long(2_048)]
 ]
 
-/** What every URL is answered; for one that is taken, what is stored of it. */
+/** The response to every URL; for an accepted one, its stored form. */
 const answers: ReadonlyArray<readonly [string, string]> = [
   ...taken,
   ...names.map(({ host }) => [`https://${host}/`, `https://${host}/`] as const),
@@ -110,7 +110,7 @@ const inside = fc.oneof(
 const digits = ["⓪①②③④⑤⑥⑦⑧⑨", "０１２３４５６７８９", "0123456789"]
 const dots = [".", "。", "．", "｡", "%2e", "%2E"]
 
-/** One number as a URL may spell it: decimal, hexadecimal or octal, with leading zeros, in other digits, percent-encoded. */
+/** One number in the spellings of a URL: decimal, hexadecimal or octal, with leading zeros, in other digits, percent-encoded. */
 const spelled = (value: number) =>
   fc
     .record({
@@ -132,7 +132,7 @@ const spelled = (value: number) =>
       return [...cased].map((char) => (/\d/.test(char) ? ([...alphabet][Number(char)] ?? char) : char)).join("")
     })
 
-/** The parts of an address as a URL may group them: four bytes, or fewer parts of which the last holds the rest. */
+/** The parts of an address as a URL may group them: four bytes, or fewer parts of which the last contains the rest. */
 const partsOf = (address: number, count: number): ReadonlyArray<number> => {
   const bytes = [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256)
   return [...bytes.slice(0, count - 1), bytes.slice(count - 1).reduce((sum, byte) => sum * 256 + byte, 0)]
@@ -217,7 +217,7 @@ describe("Reliability T1: no encoding of a private address passes", () => {
               expect(["", "8443"]).toContain(url.port)
               expect(url.hostname).toMatch(/^[a-z0-9_-]+(\.[a-z0-9_-]+)+$/)
               expect(Format.address(url.hostname)).toBeUndefined()
-              // What is stored is judged as what was given.
+              // The stored form is judged like the given one.
               expect(check(href, nothing)).toEqual(Either.right(href))
             }
           })

@@ -1,6 +1,6 @@
 /**
- * Recorded histories replay through the workflows of today: a delivery that began under the code of yesterday goes on
- * under today's. Reliability F29.
+ * Recorded histories replay through the current workflows: a delivery that began under older code continues under today's.
+ * Reliability F29.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
@@ -24,7 +24,7 @@ beforeAll(async () => {
   workflowBundle = await Effect.runPromise(bundle(os.tmpdir()))
 }, 60_000)
 
-/** Errors of replays by the name of the history; none when all of it fits. */
+/** Errors of replays by the name of the history; empty if all histories fit. */
 const replay = async (histories: ReadonlyArray<{ readonly workflowId: string; readonly history: unknown }>) => {
   const errors: Array<string> = []
   for await (const { error, workflowId } of Worker.runReplayHistories({ workflowBundle }, histories))
@@ -40,7 +40,7 @@ describe("Reliability F29: a change of the workflows does not affect running one
 
   test("a history that does not match these workflows is detected", async () => {
     const history = read("delivered-after-a-retry.json")
-    // The retry's timer is gone, as if the code had never waited.
+    // The retry's timer is removed, as if the code had never waited.
     const events = history.events.filter(({ eventType }) => !/TIMER/i.test(eventType))
     expect(events.length).toBeLessThan(history.events.length)
     expect(await replay([{ workflowId: "altered", history: { events } }])).toHaveLength(1)
