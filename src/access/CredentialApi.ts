@@ -21,12 +21,12 @@ const Because = Schema.Literal("unknown", "scope", "allowlist", "visible").annot
 export const Credential = Schema.Struct({
   key: Schema.Struct({
     id: text("Id of the key", "key_01jz0000000000000000000000"),
-    label: text("For people", "Ledger import"),
+    label: text("Free text for people", "Ledger import"),
     scopes: Schema.Array(Schema.String).annotations({ description: "Scopes of the key" }),
     vaultIds: Schema.NullOr(Schema.Array(Schema.String)).annotations({
-      description: "Vault allowlist; null allows all that the user's roles reach"
+      description: "Vault allowlist; null allows every vault on which the user has the Developer role"
     }),
-    ipAllowlist: Schema.Array(Schema.String).annotations({ description: "Address ranges that it is allowed from; empty: any" }),
+    ipAllowlist: Schema.Array(Schema.String).annotations({ description: "Address ranges from which the key may be used; empty: any" }),
     createdAt: Timestamp,
     expiresAt: Schema.NullOr(Timestamp).annotations({ description: "When it expires; null: never" })
   }),
@@ -41,12 +41,12 @@ export const Credential = Schema.Struct({
   }),
   vaults: Schema.Struct({
     role: count("Vaults where the user has the Developer role"),
-    allowlist: count("Those of them within the key's vault allowlist"),
+    allowlist: count("Those of them that the key's vault allowlist contains"),
     visible: count("Those that reads return; 0 without `vault:read`")
   }),
   vault: Schema.optional(
     Schema.Struct({ visible: Schema.Boolean, because: Because }).annotations({
-      description: "The vault in `vaultId`; absent without one"
+      description: "The vault named by `vaultId`; absent without that parameter"
     })
   )
 }).annotations({ identifier: "Credential" })

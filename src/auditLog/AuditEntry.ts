@@ -1,7 +1,7 @@
 /** Entries of the audit log, as in API responses. Decision D-50. */
 import { Schema } from "effect"
 import { actions, actorTypes } from "../audit/AuditTrail.ts"
-import { Timestamp } from "../values/Timestamp.ts"
+import { timestamp } from "../values/Timestamp.ts"
 
 const described = (description: string) => Schema.String.annotations({ description })
 const orNull = (description: string) => Schema.NullOr(Schema.String).annotations({ description })
@@ -9,23 +9,26 @@ const orNull = (description: string) => Schema.NullOr(Schema.String).annotations
 /** One entry: who did what, when and from where. */
 export const AuditEntry = Schema.Struct({
   id: Schema.String.annotations({ description: "Opaque, prefixed aud_", examples: ["aud_01jz0000000000000000000000"] }),
-  at: Timestamp.annotations({ description: "When it was done" }),
+  at: timestamp("When the action took place"),
   actor: Schema.Struct({
     type: Schema.Literal(...actorTypes).annotations({
-      description: "key: an API key; session: somebody in the portal; operator: a command of the service; service: the service itself"
+      description: "key: an API key; session: a person in the portal; operator: a command of the service; service: the service itself"
     }),
-    id: orNull("The API key or the portal session; null where there is none"),
-    userId: orNull("The user behind it; null where there is none")
+    id: orNull("The API key or the portal session; null for operator and service"),
+    userId: orNull("The user of the API key or session; null without one")
   }).annotations({ identifier: "AuditActor" }),
-  action: Schema.String.annotations({ description: `What was done: ${actions.join(", ")}. More may come.`, examples: ["webhook.updated"] }),
+  action: Schema.String.annotations({
+    description: `What was done: ${actions.join(", ")}. Values may be added.`,
+    examples: ["webhook.updated"]
+  }),
   target: Schema.Struct({
     type: described("webhook, recovery, delivery, api_key, account or organization"),
-    id: described("Id of what it was done to; of an account its user's")
+    id: described("Id of the target; for an account, the id of its user")
   }).annotations({ identifier: "AuditTarget" }),
-  clientAddress: orNull("Address of the caller; null where there was no request"),
+  clientAddress: orNull("Address of the client; null without a request"),
   requestId: orNull("The request's id, as in X-Request-Id"),
   changes: Schema.Record({ key: Schema.String, value: Schema.Struct({ old: Schema.Unknown, new: Schema.Unknown }) }).annotations({
-    description: "Fields with their old and new values. Secrets are never among them, and of a URL only its origin is"
+    description: "Changed fields with their old and new values. Secrets are never included, and a URL is reduced to its origin"
   })
 }).annotations({ identifier: "AuditEntry", title: "Audit entry" })
 export type AuditEntry = typeof AuditEntry.Type

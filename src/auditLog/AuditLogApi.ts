@@ -32,8 +32,8 @@ export class AuditLogApi extends HttpApiGroup.make("auditLog")
       .annotate(OpenApi.Summary, "List the audit log")
       .annotate(
         OpenApi.Description,
-        "Who did what to webhooks, deliveries, API keys and portal accounts of the organization in the last 400 days, most recent first. Needs an owner-level key that is not limited to some vaults."
+        "Who did what to webhooks, deliveries, API keys and portal accounts of the organization in the last 400 days, most recent first. Requires an owner-level key without a vault allowlist."
       )
   )
   .annotate(OpenApi.Title, "Audit log")
-  .annotate(OpenApi.Description, "Who did what, when and from where. Scope `webhook:read` and an owner-level key.") {}
+  .annotate(OpenApi.Description, "Who did what, when and from where. Requires the scope `webhook:read` and an owner-level key.") {}

@@ -38,6 +38,7 @@ export interface Balance {
   /** Ticker */
   readonly symbol: string
   readonly amount: string
+  /** Time of the record that the amount comes from */
   readonly asOf: string
 }
 
@@ -45,7 +46,9 @@ export interface BalanceRecord {
   /** Asset identifier: {network}/{tokenType}[:{address}] */
   readonly asset: string
   readonly amount: string
+  /** Time from which the balance had this amount */
   readonly asOf: string
+  /** When the service recorded it */
   readonly recordedAt: string
 }
 
@@ -64,6 +67,7 @@ export interface Transaction {
   readonly from: string
   /** Destination address */
   readonly to: string
+  /** When it settled; before that, when it was first seen */
   readonly timestamp: string
 }
 

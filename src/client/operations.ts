@@ -99,7 +99,7 @@ export interface ListTransactionsQuery {
 
 /** Filters of {@link Operations.exportTransactions}. */
 export interface ExportTransactionsQuery {
-  /** `csv` (RFC 4180), or `ndjson`: a Transaction a line */
+  /** `csv` (RFC 4180), or `ndjson`: one Transaction per line */
   readonly format: "csv" | "ndjson"
   /** Only this status */
   readonly status?: TransactionStatus | undefined
@@ -215,11 +215,11 @@ export interface ListWebhookDeliveriesQuery {
   readonly limit?: number | undefined
   /** Only these statuses; may be given several times */
   readonly status?: ReadonlyArray<DeliveryStatus> | undefined
-  /** Only of events of this kind */
+  /** Only deliveries of events of this kind */
   readonly kind?: EventKind | undefined
   /** Only the delivery with this number */
   readonly sequence?: number | undefined
-  /** Only of this event */
+  /** Only deliveries of this event */
   readonly eventId?: string | undefined
   /** Only created at or after this */
   readonly createdAfter?: string | undefined
@@ -357,17 +357,17 @@ export interface Operations {
   redeliver(deliveryId: string, options?: OnceOptions): Promise<Delivery>
   /** Ping a webhook. Sends a signed test POST and returns the result; 200 even if the endpoint failed. At most 6 per minute. `POST /v1/webhooks/{webhookId}/ping` */
   pingWebhook(webhookId: string, options?: RequestOptions): Promise<PingResult>
-  /** Recover missed events. Sends again, to the webhook as it is now, every event recorded in the stretch that was never DELIVERED to it. New events come first. Needs the Developer role on every vault that the webhook covers. One recovery of a webhook runs at a time. Accepts `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/recoveries` */
+  /** Recover missed events. Sends every event recorded between `since` and `until` that was never DELIVERED to the webhook, by the webhook's current settings. New events are sent first. Requires the Developer role on every vault that the webhook covers. A webhook can have one unfinished recovery. Accepts `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/recoveries` */
   createRecovery(webhookId: string, body: CreateRecovery, options?: OnceOptions): Promise<Recovery>
-  /** List a webhook's recoveries. Newest first. Ended ones are kept for 31 days. `GET /v1/webhooks/{webhookId}/recoveries` */
+  /** List a webhook's recoveries. Recoveries of the webhook, newest first. Ended recoveries are kept for 31 days. `GET /v1/webhooks/{webhookId}/recoveries` */
   listRecoveries(webhookId: string, query?: ListRecoveriesQuery, options?: RequestOptions): Pages<Recovery>
   /** Get a recovery. One recovery with its progress. `GET /v1/webhook-recoveries/{recoveryId}` */
   getRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
-  /** Pause a recovery. No more deliveries are created until it is resumed. Those that wait go on. `POST /v1/webhook-recoveries/{recoveryId}/pause` */
+  /** Pause a recovery. No further deliveries are created until it is resumed. Deliveries that already exist are still sent. `POST /v1/webhook-recoveries/{recoveryId}/pause` */
   pauseRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Resume a recovery. Goes on where it was paused. `POST /v1/webhook-recoveries/{recoveryId}/resume` */
   resumeRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
-  /** Cancel a recovery. Ends it, and cancels its deliveries that wait. `POST /v1/webhook-recoveries/{recoveryId}/cancel` */
+  /** Cancel a recovery. Ends the recovery and cancels its waiting deliveries. `POST /v1/webhook-recoveries/{recoveryId}/cancel` */
   cancelRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Get the credential. The API key of the request, its user, what they can see, and why a vault is not visible. Works with any valid key, without a scope. `GET /v1/credential` */
   getCredential(query?: GetCredentialQuery, options?: RequestOptions): Promise<Credential>
@@ -377,23 +377,24 @@ export interface Operations {
   listEventCheckpoints(query: ListEventCheckpointsQuery, options?: RequestOptions): Pages<EventCheckpoint>
   /** Get an entity's current checkpoint. The current checkpoint. 503 while an upgrade is still chaining earlier events. `GET /v1/event-checkpoints/latest` */
   getLatestEventCheckpoint(query: GetLatestEventCheckpointQuery, options?: RequestOptions): Promise<EventCheckpoint>
-  /** List the audit log. Who did what to webhooks, deliveries, API keys and portal accounts of the organization in the last 400 days, most recent first. Needs an owner-level key that is not limited to some vaults. `GET /v1/audit-log` */
+  /** List the audit log. Who did what to webhooks, deliveries, API keys and portal accounts of the organization in the last 400 days, most recent first. Requires an owner-level key without a vault allowlist. `GET /v1/audit-log` */
   listAuditLog(
     query?: ListAuditLogQuery,
     options?: RequestOptions
   ): Pages<{
     /** Opaque, prefixed aud_ */
     readonly id: string
+    /** When the action took place */
     readonly at: string
     readonly actor: AuditActor
-    /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, recovery.created, recovery.paused, recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted. More may come. */
+    /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, recovery.created, recovery.paused, recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted. Values may be added. */
     readonly action: string
     readonly target: AuditTarget
-    /** Address of the caller; null where there was no request */
+    /** Address of the client; null without a request */
     readonly clientAddress: string | null
     /** The request's id, as in X-Request-Id */
     readonly requestId: string | null
-    /** Fields with their old and new values. Secrets are never among them, and of a URL only its origin is */
+    /** Changed fields with their old and new values. Secrets are never included, and a URL is reduced to its origin */
     readonly changes: Readonly<
       Record<
         string,

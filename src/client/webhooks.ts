@@ -11,15 +11,15 @@ export interface CreateWebhook {
   readonly eventKinds: ReadonlyArray<EventKind>
   /** Where operational notices go */
   readonly notificationEmail: string
-  /** Vaults whose events it receives; null for all vaults of its entities, also those that are created later. You need the Developer role on each vault that it covers now */
+  /** Vaults whose events it receives; null for all vaults of its entities, including those created later. Requires the Developer role on each vault that it covers now */
   readonly vaultIds?: ReadonlyArray<string> | null | undefined
-  /** For people */
+  /** Free text for people */
   readonly description?: string | undefined
-  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made */
+  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
   readonly status?: WebhookStatus | undefined
 }
 
-/** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made */
+/** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
 export type WebhookStatus = "ACTIVE" | "PAUSED" | "DISABLED"
 
 /** MANUAL: by an update; FAILING: no 2xx response for too long; GONE: the endpoint returned 410 twice */
@@ -45,18 +45,18 @@ export interface PreviewWebhook {
   readonly entityIds: ReadonlyArray<string>
   /** Kinds of event that it receives */
   readonly eventKinds: ReadonlyArray<EventKind>
-  /** Vaults whose events it receives; null for all vaults of its entities, also those that are created later. You need the Developer role on each vault that it covers now */
+  /** Vaults whose events it receives; null for all vaults of its entities, including those created later. Requires the Developer role on each vault that it covers now */
   readonly vaultIds?: ReadonlyArray<string> | null | undefined
 }
 
 export interface WebhookPreview {
   /** Events of the last 31 days that it would have received, counted up to `countedUpTo` */
   readonly count: number
-  /** Where counting stops */
+  /** Maximum of `count` */
   readonly countedUpTo: number
-  /** The events that were counted, by kind; each kind that was asked for is there */
+  /** The counted events by kind, with an entry for every requested kind */
   readonly byKind: Readonly<Record<string, number>>
-  /** The newest of them, at most 5 */
+  /** The newest of these events, at most 5 */
   readonly newest: ReadonlyArray<WebhookEvent>
 }
 
@@ -73,9 +73,11 @@ export interface WebhookEvent {
   readonly schemaVersion: number
   /** The exact envelope that matching webhooks receive */
   readonly payload: ReceivedEvent
+  /** When it occurred; the envelope's date */
   readonly occurredAt: string
   /** When deliveries were created; null while dispatch is pending */
   readonly dispatchedAt: string | null
+  /** When it was recorded */
   readonly createdAt: string
 }
 
@@ -84,9 +86,9 @@ export interface Webhook {
   readonly id: string
   /** Where events are sent */
   readonly url: string
-  /** For people */
+  /** Free text for people */
   readonly description: string
-  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made */
+  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
   readonly status: WebhookStatus
   /** Why it is disabled; null while it is active */
   readonly disabledReason: DisabledReason | null
@@ -111,9 +113,9 @@ export interface WebhookWithHealth {
   readonly id: string
   /** Where events are sent */
   readonly url: string
-  /** For people */
+  /** Free text for people */
   readonly description: string
-  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made */
+  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
   readonly status: WebhookStatus
   /** Why it is disabled; null while it is active */
   readonly disabledReason: DisabledReason | null
@@ -147,11 +149,11 @@ export interface WebhookHealth {
   readonly lastFailureAt: string | null
   /** Result of the last attempt */
   readonly lastResult: string | null
-  /** Deliveries that wait, held ones included, counted up to 100000 */
+  /** Waiting deliveries, including held ones, counted up to 100000 */
   readonly pendingDeliveries: number
   /** Deliveries that are HELD, counted up to 100000 */
   readonly heldDeliveries: number
-  /** When the endpoint is probed next; null while it is not HOLDING, or paused */
+  /** When the endpoint is probed next; null unless the state is HOLDING, and while the webhook is paused */
   readonly nextProbeAt: string | null
   /** Deliveries delivered in the last 24 hours */
   readonly delivered24h: number
@@ -164,9 +166,9 @@ export interface UpdateWebhook {
   readonly url?: string | undefined
   /** Kinds of event that it receives */
   readonly eventKinds?: ReadonlyArray<EventKind> | undefined
-  /** Vaults whose events it receives; null for all vaults of its entities, also those that are created later. You need the Developer role on each vault that it covers now */
+  /** Vaults whose events it receives; null for all vaults of its entities, including those created later. Requires the Developer role on each vault that it covers now */
   readonly vaultIds?: ReadonlyArray<string> | null | undefined
-  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made */
+  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
   readonly status?: WebhookStatus | undefined
   readonly description?: string | null | undefined
 }
@@ -176,6 +178,7 @@ export interface RotatedSecret {
   readonly id: string
   /** Signing secret; returned only once */
   readonly secret: string
+  /** When the previous secret expires; until then requests are signed with both */
   readonly previousSecretExpiresAt: string
 }
 
@@ -192,9 +195,11 @@ export interface WebhookEventDetail {
   readonly schemaVersion: number
   /** The exact envelope that matching webhooks receive */
   readonly payload: Readonly<Record<string, unknown>>
+  /** When it occurred; the envelope's date */
   readonly occurredAt: string
   /** When deliveries were created; null while dispatch is pending */
   readonly dispatchedAt: string | null
+  /** When it was recorded */
   readonly createdAt: string
   /** Number of active webhooks that matched at dispatch; 0 before dispatch */
   readonly matchedCount: number
@@ -239,7 +244,7 @@ export interface Delivery {
   readonly status: DeliveryStatus
   /** Attempts so far, oldest first */
   readonly attempts: ReadonlyArray<Attempt>
-  /** When the next attempt is due; null when there is none */
+  /** When the next attempt is due; null if there is none */
   readonly nextAttemptAt: string | null
   /** Why it ended without a 2xx response; null otherwise. EXPIRED: it was held for 31 days */
   readonly failureReason: "EXHAUSTED" | "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL" | "EXPIRED" | null
@@ -252,6 +257,7 @@ export interface Delivery {
 }
 
 export interface Attempt {
+  /** When the attempt began */
   readonly at: string
   /** 2xx is a success; every other result is retried. interrupted: the worker was killed before it recorded the outcome. proxy_error: the service's egress proxy failed. Values may be added. */
   readonly result: AttemptResult
@@ -302,27 +308,29 @@ export interface PingResult {
 }
 
 export interface CreateRecovery {
-  /** Events recorded from then on; at most 31 days before `until` */
+  /** Events recorded at or after this time, at most 31 days before `until` */
   readonly since: string
-  /** Events recorded up to then; now by default */
+  /** Events recorded up to this time; default: now */
   readonly until?: string | undefined
-  /** Kinds that the webhook receives; all by default */
+  /** Kinds that the webhook receives; default: all */
   readonly eventKinds?: ReadonlyArray<EventKind> | undefined
-  /** Vaults that the webhook covers; all by default */
+  /** Vaults that the webhook covers; default: all */
   readonly vaultIds?: ReadonlyArray<string> | undefined
+  /** Which events to send again; default: all three */
   readonly include?: ReadonlyArray<RecoveryInclusion> | undefined
+  /** Maximum number of deliveries created per second; default: as fast as the endpoint accepts them */
   readonly ratePerSecond?: number | undefined
 }
 
-/** FAILED, CANCELED: the last delivery of the event ended so; MISSED: there was none */
+/** FAILED or CANCELED: the event's last delivery ended with that status; MISSED: the event had no delivery */
 export type RecoveryInclusion = "FAILED" | "CANCELED" | "MISSED"
 
-/** RUNNING; PAUSED: no more deliveries are created; COMPLETED: all that it created have ended; CANCELED */
+/** RUNNING: deliveries are created or still waiting; PAUSED: no further deliveries are created; COMPLETED: all of its deliveries have ended; CANCELED: it was canceled */
 export type RecoveryStatus = "RUNNING" | "PAUSED" | "COMPLETED" | "CANCELED"
 
-/** As far as the key sees the events. Where it does not see all that the webhook covers, scanned is the same as created. */
+/** Counts only events that the key can see. If the key cannot see everything that the webhook covers, scanned equals created. */
 export interface RecoveryProgress {
-  /** Events that the webhook would receive and that were looked at so far */
+  /** Events examined so far that the webhook would receive */
   readonly scanned: number
   /** Deliveries that it created */
   readonly created: number
@@ -340,23 +348,25 @@ export interface Recovery {
   /** Opaque, prefixed rec_ */
   readonly id: string
   readonly webhookId: string
-  /** RUNNING; PAUSED: no more deliveries are created; COMPLETED: all that it created have ended; CANCELED */
+  /** RUNNING: deliveries are created or still waiting; PAUSED: no further deliveries are created; COMPLETED: all of its deliveries have ended; CANCELED: it was canceled */
   readonly status: RecoveryStatus
+  /** Events recorded at or after this time */
   readonly since: string
+  /** Events recorded up to this time */
   readonly until: string
   /** Only these kinds; null for all that the webhook receives */
   readonly eventKinds: ReadonlyArray<string> | null
   /** Only these vaults; null for all that the webhook covers */
   readonly vaultIds: ReadonlyArray<string> | null
-  /** Which events are sent again */
+  /** Which events it sends again */
   readonly include: ReadonlyArray<RecoveryInclusion>
-  /** Most deliveries created a second; null: as fast as the endpoint takes them */
+  /** Maximum number of deliveries created per second; null: as fast as the endpoint accepts them */
   readonly ratePerSecond: number | null
-  /** As far as the key sees the events. Where it does not see all that the webhook covers, scanned is the same as created. */
+  /** Counts only events that the key can see. If the key cannot see everything that the webhook covers, scanned equals created. */
   readonly progress: RecoveryProgress
   readonly createdAt: string
   readonly updatedAt: string
-  /** When it was COMPLETED or CANCELED; null before */
+  /** When it became COMPLETED or CANCELED; null before that */
   readonly completedAt: string | null
 }
 
@@ -364,13 +374,13 @@ export interface Credential {
   readonly key: {
     /** Id of the key */
     readonly id: string
-    /** For people */
+    /** Free text for people */
     readonly label: string
     /** Scopes of the key */
     readonly scopes: ReadonlyArray<string>
-    /** Vault allowlist; null allows all that the user's roles reach */
+    /** Vault allowlist; null allows every vault on which the user has the Developer role */
     readonly vaultIds: ReadonlyArray<string> | null
-    /** Address ranges that it is allowed from; empty: any */
+    /** Address ranges from which the key may be used; empty: any */
     readonly ipAllowlist: ReadonlyArray<string>
     readonly createdAt: string
     /** When it expires; null: never */
@@ -391,12 +401,12 @@ export interface Credential {
   readonly vaults: {
     /** Vaults where the user has the Developer role */
     readonly role: number
-    /** Those of them within the key's vault allowlist */
+    /** Those of them that the key's vault allowlist contains */
     readonly allowlist: number
     /** Those that reads return; 0 without `vault:read` */
     readonly visible: number
   }
-  /** The vault in `vaultId`; absent without one */
+  /** The vault named by `vaultId`; absent without that parameter */
   readonly vault?:
     | {
         readonly visible: boolean
@@ -435,18 +445,18 @@ export interface EventCheckpoint {
 }
 
 export interface AuditActor {
-  /** key: an API key; session: somebody in the portal; operator: a command of the service; service: the service itself */
+  /** key: an API key; session: a person in the portal; operator: a command of the service; service: the service itself */
   readonly type: "key" | "session" | "operator" | "service"
-  /** The API key or the portal session; null where there is none */
+  /** The API key or the portal session; null for operator and service */
   readonly id: string | null
-  /** The user behind it; null where there is none */
+  /** The user of the API key or session; null without one */
   readonly userId: string | null
 }
 
 export interface AuditTarget {
   /** webhook, recovery, delivery, api_key, account or organization */
   readonly type: string
-  /** Id of what it was done to; of an account its user's */
+  /** Id of the target; for an account, the id of its user */
   readonly id: string
 }
 
@@ -456,9 +466,9 @@ export interface CreatedWebhook {
   readonly id: string
   /** Where events are sent */
   readonly url: string
-  /** For people */
+  /** Free text for people */
   readonly description: string
-  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made */
+  /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
   readonly status: WebhookStatus
   /** Why it is disabled; null while it is active */
   readonly disabledReason: DisabledReason | null

@@ -36,9 +36,9 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
           status: Schema.optional(
             Schema.Array(DeliveryStatus).annotations({ description: "Only these statuses; may be given several times" })
           ),
-          kind: Schema.optional(KindName.annotations({ description: "Only of events of this kind" })),
+          kind: Schema.optional(KindName.annotations({ description: "Only deliveries of events of this kind" })),
           sequence: Schema.optional(Sequence.annotations({ description: "Only the delivery with this number" })),
-          eventId: Schema.optional(GivenId.annotations({ description: "Only of this event" })),
+          eventId: Schema.optional(GivenId.annotations({ description: "Only deliveries of this event" })),
           createdAfter: Schema.optional(TimestampFrom.annotations({ description: "Only created at or after this" })),
           createdBefore: Schema.optional(TimestampParam.annotations({ description: "Only created at or before this" }))
         })

@@ -1,6 +1,6 @@
 /** Deliveries and attempts in API responses. Spec: Delivery. Decisions D-21, D-22. */
 import { Schema } from "effect"
-import { Timestamp } from "../values/Timestamp.ts"
+import { Timestamp, timestamp } from "../values/Timestamp.ts"
 
 /** Every status of a delivery. */
 export const statuses = ["PENDING", "RETRYING", "HELD", "DELIVERED", "FAILED", "CANCELED"] as const
@@ -32,7 +32,7 @@ export type Result = (typeof results)[number]
 
 /** One attempt: one request to an endpoint. */
 export const Attempt = Schema.Struct({
-  at: Timestamp.annotations({ description: "When the attempt began" }),
+  at: timestamp("When the attempt began"),
   result: Schema.Literal(...results).annotations({
     identifier: "AttemptResult",
     description:
@@ -56,7 +56,7 @@ export const Delivery = Schema.Struct({
   kind: Schema.String.annotations({ description: "Kind of the event", examples: ["transaction.confirmed"] }),
   status: DeliveryStatus,
   attempts: Schema.Array(Attempt).annotations({ description: "Attempts so far, oldest first" }),
-  nextAttemptAt: Schema.NullOr(Timestamp).annotations({ description: "When the next attempt is due; null when there is none" }),
+  nextAttemptAt: Schema.NullOr(Timestamp).annotations({ description: "When the next attempt is due; null if there is none" }),
   failureReason: Schema.NullOr(Schema.Literal("EXHAUSTED", "WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL", "EXPIRED")).annotations({
     description: "Why it ended without a 2xx response; null otherwise. EXPIRED: it was held for 31 days"
   }),

@@ -3,7 +3,7 @@
  * recorded, and never parsed and serialized again; nothing in it depends on an attempt. Spec: Event kinds. Decision D-18.
  */
 import { Schema } from "effect"
-import { Timestamp } from "../values/Timestamp.ts"
+import { timestamp } from "../values/Timestamp.ts"
 import { type DataOf, type Kind, kinds } from "./Kind.ts"
 
 /** An event before it has an id. */
@@ -39,7 +39,7 @@ export const schemaOf = (kind: Kind) => {
     id: Schema.String.annotations({ description: "Event id; deduplicate on it", examples: ["evt_01jz0000000000000000000000"] }),
     kind: Schema.Literal(kind),
     schemaVersion: Schema.Literal(schemaVersion),
-    date: Timestamp.annotations({ description: "When the event occurred; order by it, not by arrival" }),
+    date: timestamp("When the event occurred; order by it, not by arrival"),
     entityId: Schema.String.annotations({ description: "Operating unit (entity) that it belongs to" }),
     vaultIds: scope === "vault" ? Schema.Array(Schema.String) : Schema.Null,
     data

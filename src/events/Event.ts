@@ -1,6 +1,6 @@
 /** Records of the event log, as in API responses. Spec: Webhook event. Decision D-28. */
 import { Schema } from "effect"
-import { Timestamp } from "../values/Timestamp.ts"
+import { Timestamp, timestamp } from "../values/Timestamp.ts"
 
 /** Days that the log shows. Spec: Limits. */
 export const RETENTION_DAYS = 31
@@ -20,9 +20,9 @@ const fields = {
     description: "The exact envelope that matching webhooks receive",
     jsonSchema: { type: "object", description: "The exact envelope that matching webhooks receive", additionalProperties: true }
   }),
-  occurredAt: Timestamp.annotations({ description: "When it occurred; the envelope's date" }),
+  occurredAt: timestamp("When it occurred; the envelope's date"),
   dispatchedAt: Schema.NullOr(Timestamp).annotations({ description: "When deliveries were created; null while dispatch is pending" }),
-  createdAt: Timestamp.annotations({ description: "When it was recorded" })
+  createdAt: timestamp("When it was recorded")
 }
 
 /** An event in the list. */

@@ -48,7 +48,7 @@ export class RecoveriesApi extends HttpApiGroup.make("recoveries")
       .annotate(OpenApi.Summary, "Recover missed events")
       .annotate(
         OpenApi.Description,
-        "Sends again, to the webhook as it is now, every event recorded in the stretch that was never DELIVERED to it. New events come first. Needs the Developer role on every vault that the webhook covers. One recovery of a webhook runs at a time. Accepts `Idempotency-Key`."
+        "Sends every event recorded between `since` and `until` that was never DELIVERED to the webhook, by the webhook's current settings. New events are sent first. Requires the Developer role on every vault that the webhook covers. A webhook can have one unfinished recovery. Accepts `Idempotency-Key`."
       )
   )
   .add(
@@ -59,7 +59,7 @@ export class RecoveriesApi extends HttpApiGroup.make("recoveries")
       .addError(InvalidList)
       .middleware(WebhookReadable)
       .annotate(OpenApi.Summary, "List a webhook's recoveries")
-      .annotate(OpenApi.Description, "Newest first. Ended ones are kept for 31 days.")
+      .annotate(OpenApi.Description, "Recoveries of the webhook, newest first. Ended recoveries are kept for 31 days.")
   )
   .add(
     HttpApiEndpoint.get("getRecovery", "/webhook-recoveries/:recoveryId")
@@ -71,11 +71,18 @@ export class RecoveriesApi extends HttpApiGroup.make("recoveries")
       .annotate(OpenApi.Summary, "Get a recovery")
       .annotate(OpenApi.Description, "One recovery with its progress.")
   )
-  .add(command("pauseRecovery", "pause", "Pause a recovery", "No more deliveries are created until it is resumed. Those that wait go on."))
+  .add(
+    command(
+      "pauseRecovery",
+      "pause",
+      "Pause a recovery",
+      "No further deliveries are created until it is resumed. Deliveries that already exist are still sent."
+    )
+  )
   .add(command("resumeRecovery", "resume", "Resume a recovery", "Goes on where it was paused."))
-  .add(command("cancelRecovery", "cancel", "Cancel a recovery", "Ends it, and cancels its deliveries that wait."))
+  .add(command("cancelRecovery", "cancel", "Cancel a recovery", "Ends the recovery and cancels its waiting deliveries."))
   .annotate(OpenApi.Title, "Recoveries")
   .annotate(
     OpenApi.Description,
-    "Get back what a webhook missed: events that failed, were canceled, or had no delivery because the webhook was disabled, did not exist yet, or did not want their kind."
+    "Send again what a webhook missed: events whose deliveries failed or were canceled, and events without a delivery because the webhook was disabled, did not exist yet, or did not subscribe to their kind."
   ) {}

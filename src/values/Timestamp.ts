@@ -4,12 +4,17 @@
  */
 import { ParseResult, Schema } from "effect"
 
+const jsonSchema = { type: "string", format: "date-time", examples: ["2025-03-24T22:01:59.000Z"] }
+
 /** A timestamp in a response. */
 export const Timestamp = Schema.String.annotations({
   identifier: "Timestamp",
   description: "UTC ISO 8601 with milliseconds",
-  jsonSchema: { type: "string", format: "date-time", examples: ["2025-03-24T22:01:59.000Z"] }
+  jsonSchema
 })
+
+/** A timestamp in a response that the OpenAPI document describes by its meaning. */
+export const timestamp = (description: string) => Timestamp.annotations({ description, jsonSchema: { ...jsonSchema, description } })
 
 const form = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:\d{2})$/
 

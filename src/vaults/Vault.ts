@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import { Amount } from "../values/Amount.ts"
-import { Timestamp } from "../values/Timestamp.ts"
+import { Timestamp, timestamp } from "../values/Timestamp.ts"
 
 const described = (description: string, ...examples: ReadonlyArray<string>) =>
   Schema.String.annotations(examples.length === 0 ? { description } : { description, examples: [examples[0] ?? "", ...examples.slice(1)] })
@@ -30,7 +30,7 @@ export const Balance = Schema.Struct({
   network: networkName,
   symbol: described("Ticker", "USDT"),
   amount: Amount,
-  asOf: Timestamp.annotations({ description: "Time of the record that the amount comes from" })
+  asOf: timestamp("Time of the record that the amount comes from")
 }).annotations({ identifier: "Balance", title: "Balance" })
 export type Balance = typeof Balance.Type
 
@@ -38,8 +38,8 @@ export type Balance = typeof Balance.Type
 export const BalanceRecord = Schema.Struct({
   asset: assetId,
   amount: Amount,
-  asOf: Timestamp.annotations({ description: "When the balance was this" }),
-  recordedAt: Timestamp.annotations({ description: "When it was recorded here" })
+  asOf: timestamp("Time from which the balance had this amount"),
+  recordedAt: timestamp("When the service recorded it")
 }).annotations({ identifier: "BalanceRecord", title: "Balance record" })
 export type BalanceRecord = typeof BalanceRecord.Type
 
@@ -64,7 +64,7 @@ export const Transaction = Schema.Struct({
   amount: Amount,
   from: described("Source address", "0x05d8912C1051a1Db984e9FbF9D482e7f836342b5"),
   to: described("Destination address", "0xA28C42486E15AD7dC8d58792cC2AdD3014006E1d"),
-  timestamp: Timestamp.annotations({ description: "When it settled; before that, when it was first seen" })
+  timestamp: timestamp("When it settled; before that, when it was first seen")
 }).annotations({ identifier: "Transaction", title: "Transaction" })
 export type Transaction = typeof Transaction.Type
 

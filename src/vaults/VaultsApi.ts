@@ -104,7 +104,7 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
       .setPath(path)
       .setUrlParams(
         query({
-          format: Schema.Literal("csv", "ndjson").annotations({ description: "`csv` (RFC 4180), or `ndjson`: a Transaction a line" }),
+          format: Schema.Literal("csv", "ndjson").annotations({ description: "`csv` (RFC 4180), or `ndjson`: one Transaction per line" }),
           ...TransactionFilters
         })
       )

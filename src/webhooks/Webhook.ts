@@ -4,7 +4,7 @@ import { Schema } from "effect"
 import { Event } from "../events/Event.ts"
 import { KindName, StoredKind } from "../events/Kind.ts"
 import { isStorable } from "../values/givenId.ts"
-import { Timestamp } from "../values/Timestamp.ts"
+import { Timestamp, timestamp } from "../values/Timestamp.ts"
 
 const described = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
 const nullable = <A, I>(schema: Schema.Schema<A, I>, description: string) => Schema.NullOr(schema).annotations({ description })
@@ -13,7 +13,7 @@ const nullable = <A, I>(schema: Schema.Schema<A, I>, description: string) => Sch
 export const WebhookStatus = Schema.Literal("ACTIVE", "PAUSED", "DISABLED").annotations({
   identifier: "WebhookStatus",
   description:
-    "ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for 31 days at the most; DISABLED: no deliveries are made"
+    "ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created"
 })
 /** Why a webhook is disabled. */
 export const DisabledReason = Schema.Literal("MANUAL", "FAILING", "GONE").annotations({
@@ -24,7 +24,7 @@ export const DisabledReason = Schema.Literal("MANUAL", "FAILING", "GONE").annota
 const fields = {
   id: described("Opaque, prefixed whs_", "whs_01jz0000000000000000000000"),
   url: described("Where events are sent", "https://hooks.example.com/custody"),
-  description: described("For people", "Ledger import"),
+  description: described("Free text for people", "Ledger import"),
   status: WebhookStatus,
   disabledReason: nullable(DisabledReason, "Why it is disabled; null while it is active"),
   disabledAt: nullable(Timestamp, "When it was disabled"),
@@ -65,9 +65,9 @@ export const Health = Schema.Struct({
   lastSuccessAt: nullable(Timestamp, "The last 2xx"),
   lastFailureAt: nullable(Timestamp, "The last failed attempt"),
   lastResult: nullable(Schema.String, "Result of the last attempt"),
-  pendingDeliveries: count("Deliveries that wait, held ones included, counted up to 100000"),
+  pendingDeliveries: count("Waiting deliveries, including held ones, counted up to 100000"),
   heldDeliveries: count("Deliveries that are HELD, counted up to 100000"),
-  nextProbeAt: nullable(Timestamp, "When the endpoint is probed next; null while it is not HOLDING, or paused"),
+  nextProbeAt: nullable(Timestamp, "When the endpoint is probed next; null unless the state is HOLDING, and while the webhook is paused"),
   delivered24h: count("Deliveries delivered in the last 24 hours"),
   failed24h: count("Deliveries that exhausted their retry schedule in the last 24 hours")
 }).annotations({ identifier: "WebhookHealth" })
@@ -80,9 +80,7 @@ export const WebhookWithHealth = Schema.Struct({ ...fields, health: Health }).an
 export const RotatedSecret = Schema.Struct({
   id: fields.id,
   secret,
-  previousSecretExpiresAt: Timestamp.annotations({
-    description: "When the previous secret expires; until then requests are signed with both"
-  })
+  previousSecretExpiresAt: timestamp("When the previous secret expires; until then requests are signed with both")
 }).annotations({ identifier: "RotatedSecret" })
 
 /** Result of a ping. Decision D-26. */
@@ -116,7 +114,7 @@ const Description = Schema.String.pipe(
   Schema.filter(
     // Characters as JSON Schema counts them: code points.
     (value) => ([...value].length <= 1_000 && value.isWellFormed() && isStorable(value)) || "must have at most 1000 characters",
-    { jsonSchema: { maxLength: 1_000, pattern: "^[^\\u0000]*$" }, description: "For people" }
+    { jsonSchema: { maxLength: 1_000, pattern: "^[^\\u0000]*$" }, description: "Free text for people" }
   )
 )
 const Kinds = Schema.Array(KindName.annotations(message(`must be one of ${KindName.literals.join(", ")}`))).pipe(
@@ -138,7 +136,7 @@ const Vaults = Schema.NullOr(
   )
 ).annotations({
   description:
-    "Vaults whose events it receives; null for all vaults of its entities, also those that are created later. You need the Developer role on each vault that it covers now"
+    "Vaults whose events it receives; null for all vaults of its entities, including those created later. Requires the Developer role on each vault that it covers now"
 })
 const email = /^[^\s@<>(),;:"\\[\]\p{Cc}\p{Cs}]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,63}$/u
 // One plain address; a mail header must not read it as two, or as a name.
@@ -176,15 +174,15 @@ export const PREVIEW_LIMIT = 10_000
 /** What a webhook would have received. C-7. */
 export const WebhookPreview = Schema.Struct({
   count: count("Events of the last 31 days that it would have received, counted up to `countedUpTo`"),
-  countedUpTo: Schema.Int.annotations({ description: "Where counting stops", examples: [PREVIEW_LIMIT] }),
+  countedUpTo: Schema.Int.annotations({ description: "Maximum of `count`", examples: [PREVIEW_LIMIT] }),
   byKind: Schema.Record({ key: Schema.String, value: Schema.Int }).annotations({
     jsonSchema: {
       type: "object",
       additionalProperties: { type: "integer", minimum: 0 },
-      description: "The events that were counted, by kind; each kind that was asked for is there"
+      description: "The counted events by kind, with an entry for every requested kind"
     }
   }),
-  newest: Schema.Array(Event).annotations({ description: "The newest of them, at most 5" })
+  newest: Schema.Array(Event).annotations({ description: "The newest of these events, at most 5" })
 }).annotations({ identifier: "WebhookPreview" })
 
 /**

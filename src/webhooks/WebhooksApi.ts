@@ -141,4 +141,4 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       )
   )
   .annotate(OpenApi.Title, "Webhooks")
-  .annotate(OpenApi.Description, "Reads need the scope `webhook:read`. Mutations need `webhook:manage` and an owner-level key as well.") {}
+  .annotate(OpenApi.Description, "Reads require the scope `webhook:read`. Mutations require `webhook:manage` and an owner-level key.") {}
