@@ -355,7 +355,7 @@ export interface Operations {
   listEventDeliveries(eventId: string, options?: RequestOptions): Promise<EventDeliveries>
   /** Redeliver. Creates a new delivery of the same event, to the webhook's current URL and signed with its current secrets. Accepts `Idempotency-Key`. `POST /v1/webhook-deliveries/{deliveryId}/redeliver` */
   redeliver(deliveryId: string, options?: OnceOptions): Promise<Delivery>
-  /** Ping a webhook. Sends a signed test POST and returns the result; 200 even if the endpoint failed. At most 6 per minute. `POST /v1/webhooks/{webhookId}/ping` */
+  /** Ping a webhook. Sends a signed test POST and returns the result; 200 even if the endpoint failed. At most 6 per minute, and 20 of an organization in progress at a time; beyond that 429. `POST /v1/webhooks/{webhookId}/ping` */
   pingWebhook(webhookId: string, options?: RequestOptions): Promise<PingResult>
   /** Recover missed events. Sends every event recorded between `since` and `until` that was never DELIVERED to the webhook, by the webhook's current settings. New events are sent first. Requires the Developer role on every vault that the webhook covers. A webhook can have one unfinished recovery. Accepts `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/recoveries` */
   createRecovery(webhookId: string, body: CreateRecovery, options?: OnceOptions): Promise<Recovery>

@@ -93,7 +93,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries")
       .annotate(OpenApi.Summary, "Ping a webhook")
       .annotate(
         OpenApi.Description,
-        "Sends a signed test POST and returns the result; 200 even if the endpoint failed. At most 6 per minute."
+        "Sends a signed test POST and returns the result; 200 even if the endpoint failed. At most 6 per minute, and 20 of an organization in progress at a time; beyond that 429."
       )
   )
   .annotate(OpenApi.Title, "Deliveries")

@@ -6,8 +6,8 @@
  * Notifications only wake it; it also polls, because a notification can be lost. While Temporal is unavailable, events
  * stay undispatched. Spec: Emission and log. Architecture, What must hold 1, 6.
  */
-import { Effect, Schedule } from "effect"
-import { Notifications } from "../database/Notifications.ts"
+import { Array as Arr, Effect, Schedule } from "effect"
+import { type Listener, Notifications } from "../database/Notifications.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { OUTBOX_CHANNEL } from "../events/EventLog.ts"
@@ -29,6 +29,11 @@ const GROUP = 50,
   GROUPS = 3
 /** The dispatcher does not wait longer than this for a group. */
 const GROUP_ENDS = "3 seconds"
+/**
+ * While every group runs, organizations without a backlog get workflows of their own, which are not limited otherwise: at
+ * most one delivery in so many ms on average.
+ */
+const SINGLE_MS = 25
 /** Concurrent starts. */
 const STARTS = 24
 /** Deliveries kept in memory to be started when Temporal is back; the sweeper finds the rest. */
@@ -53,8 +58,11 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     const recoveries = yield* RecoveryKeeper
     const scope = yield* Effect.scope
     const { webhookFirstAttempts, webhookRetrySchedule } = yield* Settings
-    /** Running groups of first attempts. */
+    /** Running groups of first attempts, and how many there are, with those that are to be started. */
     const running = yield* Effect.makeSemaphore(GROUPS)
+    let groupCount = 0
+    /** From when on organizations without a backlog may pass the others, on the monotonic clock. */
+    let passFrom = 0
     /** Deliveries whose start failed because Temporal became unavailable: started as soon as it is back. */
     const left = new Map<string, ToStart>()
 
@@ -91,59 +99,90 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     const groups = (count: number): boolean =>
       firstWait(webhookRetrySchedule) === 0 && (webhookFirstAttempts === "grouped" || (webhookFirstAttempts === "burst" && count > FEW))
 
-    /**
-     * Starts groups of first attempts; returns whether all were started. Only a few run at a time, so that later claims
-     * do not wait behind earlier ones, whether or not the server supports fairness.
-     */
-    const startGroups = (deliveries: ReadonlyArray<ToStart>) =>
-      Effect.gen(function* () {
-        let away = false
-        for (let from = 0; from < deliveries.length; from += GROUP) {
-          const group = deliveries.slice(from, from + GROUP)
-          yield* running.take(1)
-          const started = yield* Effect.either(away ? Effect.fail(undefined) : starter.startGroup(group))
+    /** Starts a group when its turn comes, and waits for its end. */
+    const runGroup = (group: ReadonlyArray<ToStart>) =>
+      running.withPermits(1)(
+        Effect.gen(function* () {
+          const started = yield* Effect.either(left.size > 0 ? Effect.fail(undefined) : starter.startGroup(group))
           // failpoint: group-started
-          if (started._tag === "Right") {
-            yield* Effect.forkIn(Effect.ensuring(Effect.interruptible(starter.ended(started.right, GROUP_ENDS)), running.release(1)), scope)
-            continue
-          }
-          yield* running.release(1)
-          if (!away) yield* Effect.logWarning("first attempts cannot be started now", started.left)
-          away = true
+          if (started._tag === "Right") return yield* Effect.interruptible(starter.ended(started.right, GROUP_ENDS))
+          if (started.left !== undefined) yield* Effect.logWarning("first attempts cannot be started now", started.left)
           yield* Effect.forEach(group, keep, { discard: true })
-        }
-        return !away
-      })
+        })
+      )
 
-    /** Processes one batch completely: a dispatcher that is stopped starts what it has claimed. Returns whether to go on. */
-    const next = Effect.uninterruptible(
-      Effect.gen(function* () {
-        const { claimed, deliveries } = yield* outbox.claim
-        // failpoint: dispatched
-        return (yield* groups(deliveries.length) ? startGroups(deliveries) : startAll(deliveries)) && claimed
-      })
-    )
+    /**
+     * Lets groups of first attempts run. Only a few run at a time, so that later claims do not wait behind earlier ones,
+     * whether or not the server supports fairness.
+     */
+    const startGroups = (deliveries: ReadonlyArray<ToStart>, announced: Listener) =>
+      Effect.forEach(
+        Arr.chunksOf(deliveries, GROUP),
+        (group) => {
+          groupCount++
+          const end = Effect.sync(() => {
+            groupCount--
+            announced.now()
+          })
+          return Effect.forkIn(Effect.uninterruptible(Effect.ensuring(runGroup(group), end)), scope)
+        },
+        { discard: true }
+      )
+
+    /**
+     * Processes one batch completely: a dispatcher that is stopped starts what it has claimed. While every group runs, only
+     * organizations without a backlog have a turn. Returns whether to go on.
+     */
+    const next = (announced: Listener) =>
+      Effect.uninterruptible(
+        Effect.gen(function* () {
+          const passes = groupCount >= GROUPS
+          const { backlogged, claimed, single } = yield* outbox.claim(passes ? "without backlog" : "all")
+          // failpoint: dispatched
+          const all = [...single, ...backlogged]
+          if (passes) passFrom = performance.now() + all.length * SINGLE_MS
+          const [few, many] =
+            (passes && webhookFirstAttempts !== "grouped") || !groups(all.length)
+              ? [all, []]
+              : groups(single.length)
+                ? [[], all]
+                : [single, backlogged]
+          const started = yield* startAll(few)
+          yield* startGroups(many, announced)
+          return started && claimed
+        })
+      )
 
     /**
      * Dispatches until nothing is left or Temporal is unavailable: events then wait, visibly undispatched. Returns
      * whether something waits.
      */
-    const drain: Effect.Effect<boolean, unknown> = Effect.gen(function* () {
-      if (left.size === 0 && !(yield* outbox.waits)) return false
-      if (!(yield* temporal.answers)) return true
-      if (left.size > 0 && !(yield* startAll([...left.values()]))) return true
-      while (yield* next) if (!(yield* outbox.waits)) break
-      return left.size > 0
-    })
+    const drain = (announced: Listener): Effect.Effect<boolean, unknown> =>
+      Effect.gen(function* () {
+        if (left.size === 0 && !(yield* outbox.waits)) return false
+        if (!(yield* temporal.answers)) return true
+        if (left.size > 0 && !(yield* startAll([...left.values()]))) return true
+        do {
+          const waitMs = groupCount < GROUPS ? 0 : passFrom - performance.now()
+          if (waitMs > 0) yield* Effect.sleep(waitMs)
+          if (yield* next(announced)) continue
+          if (groupCount < GROUPS) break
+          // Nobody may pass: until a group ends, or something else is recorded.
+          yield* Effect.timeoutOption(announced.next, GROUP_ENDS)
+        } while (left.size === 0 && (yield* outbox.waits))
+        return left.size > 0
+      })
 
     const loggingFailure = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
       Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and is tried again`, cause))
 
     /** Runs when a channel announces something; before the next poll if the last run left something. */
-    const keepLooking = <E, R>(what: string, channel: string, look: Effect.Effect<boolean, E, R>) =>
+    const keepLooking = <E, R>(what: string, channel: string, look: (announced: Listener) => Effect.Effect<boolean, E, R>) =>
       Effect.flatMap(notifications.on(channel), (announced) =>
         Effect.forever(
-          Effect.flatMap(loggingFailure(what, look), (left) => Effect.timeoutOption(announced.next, left === false ? POLL : AGAIN))
+          Effect.flatMap(loggingFailure(what, look(announced)), (left) =>
+            Effect.timeoutOption(announced.next, left === false ? POLL : AGAIN)
+          )
         )
       )
 
@@ -156,11 +195,11 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
       /** Runs until interrupted. */
       run: Effect.gen(function* () {
         yield* Effect.forkScoped(keepLooking("dispatching", OUTBOX_CHANNEL, drain))
-        yield* Effect.forkScoped(keepLooking("signaling workflows", SIGNALS_CHANNEL, signalRelay.tell))
-        yield* Effect.forkScoped(keepLooking("canceling deliveries", CANCELLATIONS_CHANNEL, canceler.run))
-        yield* Effect.forkScoped(keepLooking("holding deliveries", HOLDS_CHANNEL, holds.collect))
-        yield* Effect.forkScoped(keepLooking("waking holds", HOLDS_CHANNEL, holds.tell))
-        yield* Effect.forkScoped(keepLooking("waking recoveries", HOLDS_CHANNEL, recoveries.tell))
+        yield* Effect.forkScoped(keepLooking("signaling workflows", SIGNALS_CHANNEL, () => signalRelay.tell))
+        yield* Effect.forkScoped(keepLooking("canceling deliveries", CANCELLATIONS_CHANNEL, () => canceler.run))
+        yield* Effect.forkScoped(keepLooking("holding deliveries", HOLDS_CHANNEL, () => holds.collect))
+        yield* Effect.forkScoped(keepLooking("waking holds", HOLDS_CHANNEL, () => holds.tell))
+        yield* Effect.forkScoped(keepLooking("waking recoveries", HOLDS_CHANNEL, () => recoveries.tell))
         // Does not wait for what a killed dispatcher left: the first sweeps check everything that is due, and then again
         // what was just being started.
         const first = loggingFailure("the first sweep", sweeper.first)

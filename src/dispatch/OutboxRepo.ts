@@ -1,6 +1,6 @@
 /**
- * Claims events from the outbox. A claim takes a share from each waiting organization, deletes these rows, and writes
- * their deliveries and `matchedCount` in the same transaction. Claimed events are locked, so several dispatchers never
+ * Claims events from the outbox. A claim takes a share from each waiting organization, or only from those without a
+ * backlog, deletes these rows, and writes their deliveries and `matchedCount` in the same transaction. Claimed events are locked, so several dispatchers never
  * take the same one; a delivery's id is derived from its event and webhook, so no pair is written twice.
  *
  * The commit of a claim does not wait for the disk. No request is sent before the claim is on disk: an attempt is
@@ -8,18 +8,19 @@
  * had no effect, and its events are in the outbox again. Spec: Emission and log. Architecture, What must hold 1.
  */
 import { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import { Array as Arr, Effect } from "effect"
 import { writing } from "../deliveries/newDeliveries.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import type { ToStart } from "../deliveries/WorkflowStarter.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
-import { type WaitingOrganization, WaitingOrganizations } from "./WaitingOrganizations.ts"
+import { type Turn, type WaitingOrganization, WaitingOrganizations } from "./WaitingOrganizations.ts"
 
-/** Events per claim. */
-const BATCH = 50
-/** Organizations per claim. */
-const ORGANIZATIONS = 50
+/** Events per claim, and organizations: of all, and of those without a backlog while all others wait. */
+const SIZES = {
+  all: { events: 50, organizations: 50 },
+  "without backlog": { events: 8, organizations: 8 }
+} as const satisfies Record<Turn, unknown>
 
 interface Match {
   readonly organizationId: string
@@ -38,8 +39,9 @@ interface Match {
 export interface Claim {
   /** Whether it took any events. Waiting events that it did not take are locked by another dispatcher. */
   readonly claimed: boolean
-  /** The written deliveries to start, alternating between organizations. */
-  readonly deliveries: ReadonlyArray<ToStart>
+  /** The written deliveries to start, alternating between organizations: of those without a backlog, and of the others. */
+  readonly single: ReadonlyArray<ToStart>
+  readonly backlogged: ReadonlyArray<ToStart>
 }
 
 export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo", {
@@ -52,9 +54,8 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
      * Takes events and finds the webhooks that match them: the first event of each organization, then the second of each,
      * and so on.
      */
-    const take = (asked: ReadonlyArray<WaitingOrganization>) => {
-      const share = Math.max(1, Math.floor(BATCH / asked.length))
-      return sql<Match>`
+    const take = (asked: ReadonlyArray<WaitingOrganization>, share: number) =>
+      sql<Match>`
         WITH durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
         asked AS MATERIALIZED (
           SELECT a.* FROM durability CROSS JOIN unnest(${asked.map((_) => _.organizationId)}::text[], ${asked.map((_) => _.floor)}::bigint[])
@@ -81,7 +82,6 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
             ON we.entity_id = c.entity_id AND c.kind = ANY(w.event_kinds)
             AND (c.vault_id IS NULL OR w.vault_ids IS NULL OR c.vault_id = ANY(w.vault_ids))
         ORDER BY c.turn, t.organization_id, w.id`
-    }
 
     /** Writes deliveries, numbered within their webhooks, and the outcome of the events. Returns the ids of held ones. */
     const write = (eventIds: ReadonlyArray<string>, deliveries: ReadonlyArray<ToStart & Pick<Match, "organizationId" | "vaultId">>) => {
@@ -95,10 +95,10 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
         SELECT id FROM written WHERE status = 'HELD'`
     }
 
-    const claimOf = (asked: ReadonlyArray<WaitingOrganization>) =>
+    const claimOf = (asked: ReadonlyArray<WaitingOrganization>, share: number) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          const matches = yield* take(asked)
+          const matches = yield* take(asked, share)
           const eventIds = [...new Set(matches.flatMap(({ eventId }) => eventId ?? []))]
           if (eventIds.length === 0) return { matches, eventIds, deliveries: [] }
           const deliveries = matches.flatMap(({ entityId, eventId, kind, organizationId, url, vaultId, webhookId }) =>
@@ -125,13 +125,21 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
 
     return {
       /** Claims events of the organizations that the last look found, of those whose turn it is. */
-      claim: Effect.gen(function* () {
-        const asked = waiting.next(ORGANIZATIONS)
-        if (asked.length === 0) return { claimed: false, deliveries: [] } satisfies Claim
-        const { deliveries, eventIds, matches } = yield* claimOf(asked)
-        for (const { left, organizationId } of matches) waiting.left(organizationId, left)
-        return { claimed: eventIds.length > 0, deliveries } satisfies Claim
-      }),
+      claim: (turn: Turn) =>
+        Effect.gen(function* () {
+          const { events, organizations } = SIZES[turn]
+          const asked = waiting.next(organizations, turn)
+          if (asked.length === 0) return { claimed: false, single: [], backlogged: [] } satisfies Claim
+          const share = Math.max(1, Math.floor(events / asked.length))
+          const { deliveries, eventIds, matches } = yield* claimOf(asked, share)
+          const taken = Map.groupBy(matches, ({ organizationId }) => organizationId)
+          for (const [organizationId, mine] of taken) {
+            const count = new Set(mine.flatMap(({ eventId }) => eventId ?? [])).size
+            waiting.left(organizationId, mine[0]?.left ?? null, count === share)
+          }
+          const [single, backlogged] = Arr.partition(deliveries, ({ organizationId }) => waiting.hasBacklog(organizationId))
+          return { claimed: eventIds.length > 0, single, backlogged } satisfies Claim
+        }),
 
       /** Whether anything waits. */
       waits: waiting.look

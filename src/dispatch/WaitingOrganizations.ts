@@ -17,6 +17,9 @@ export interface WaitingOrganization {
   readonly floor: number
 }
 
+/** Which organizations a claim is for: all, or those without a backlog, whose last claim left nothing. */
+export type Turn = "all" | "without backlog"
+
 interface Found {
   /** The snapshot of the look, as Postgres writes it: `xmin:xmax:running,running`. */
   readonly snapshot: string
@@ -27,6 +30,8 @@ interface Found {
 export class WaitingOrganizations {
   readonly #sql: SqlClient.SqlClient
   readonly #floors = new Map<string, number>()
+  /** Those of which the last claim left events: what they record from now on waits behind these. */
+  readonly #backlogged = new Set<string>()
   #wholeAt = Number.NEGATIVE_INFINITY
   /** The first transaction that was not seen, and earlier ones that were running when the last look was made. */
   #unseen = 0n
@@ -59,19 +64,29 @@ export class WaitingOrganizations {
     })
   }
 
-  /** The organizations whose turn it is, at most so many. */
-  next(most: number): ReadonlyArray<WaitingOrganization> {
-    const ids = [...this.#floors.keys()].sort()
-    const start = ids.findIndex((id) => id > this.#after)
-    const turn = (start < 0 ? ids : [...ids.slice(start), ...ids.slice(0, start)]).slice(0, most)
-    this.#after = turn.length < ids.length ? (turn.at(-1) ?? "") : ""
-    return turn.map((organizationId) => ({ organizationId, floor: this.#floors.get(organizationId) ?? 0 }))
+  /** Whether an organization has a backlog. */
+  hasBacklog(organizationId: string): boolean {
+    return this.#backlogged.has(organizationId)
   }
 
-  /** Tells what a claim left of an organization: the position of its first event, null for none. */
-  left(organizationId: string, first: number | null): void {
+  /** The organizations whose turn it is, at most so many. */
+  next(most: number, turn: Turn): ReadonlyArray<WaitingOrganization> {
+    const ids = [...this.#floors.keys()].filter((id) => turn === "all" || !this.#backlogged.has(id)).sort()
+    const start = ids.findIndex((id) => id > this.#after)
+    const those = (start < 0 ? ids : [...ids.slice(start), ...ids.slice(0, start)]).slice(0, most)
+    this.#after = those.length < ids.length ? (those.at(-1) ?? "") : ""
+    return those.map((organizationId) => ({ organizationId, floor: this.#floors.get(organizationId) ?? 0 }))
+  }
+
+  /**
+   * Tells what a claim left of an organization: the position of its first event, null for none; and whether the claim took
+   * as much of it as it was allowed to. What it could have taken and did not is locked by another dispatcher.
+   */
+  left(organizationId: string, first: number | null, full: boolean): void {
     if (first === null) this.#floors.delete(organizationId)
     else this.#floors.set(organizationId, first - 1)
+    if (first !== null && full) this.#backlogged.add(organizationId)
+    else this.#backlogged.delete(organizationId)
   }
 
   /** What was recorded by transactions that the last look did not see. */

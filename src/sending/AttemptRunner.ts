@@ -265,6 +265,9 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     })
 
     return {
+      /** Whether the endpoint is known to be slow now. */
+      isSlow: (webhookId: string): boolean => limiter.isSlow(webhookId),
+
       /** Runs the step. Fails if Postgres is unavailable before anything was sent, or if nothing can be signed. */
       step: (input: AttemptInput): Effect.Effect<AttemptOutcome, unknown> =>
         Effect.suspend(() => {

@@ -115,6 +115,12 @@ export class EndpointLimiter {
     return fresh
   }
 
+  /** Whether the endpoint is known to be slow now: its latency was measured, or an attempt hangs. */
+  isSlow(webhookId: string): boolean {
+    const endpoint = this.#endpoints.get(webhookId)
+    return endpoint?.average !== undefined && !isFast(endpoint)
+  }
+
   /** Requests admission. An admitted attempt ends it with `release` and its latency. */
   admit({ deliveryId, first, local, webhookId }: Asking): Effect.Effect<Admission> {
     return Effect.suspend(() => {

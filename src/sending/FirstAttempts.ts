@@ -60,10 +60,13 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
         return Effect.raceFirst(outcome, Effect.delay(late, PATIENCE_MS))
       })
 
-    /** The members of one webhook. If the endpoint is not known to be fast, one of them measures it, and the others wait. */
-    const ofWebhook = (members: ReadonlyArray<Member>, input: FirstAttemptsInput, until: number) =>
+    /**
+     * The members of one webhook. If nothing is known of the endpoint, one of them measures it, and the others wait. If it is
+     * known to be slow, all of them leave the group at once: it would only be held up.
+     */
+    const ofWebhook = (webhookId: string, members: ReadonlyArray<Member>, input: FirstAttemptsInput, until: number) =>
       Effect.flatMap(Deferred.make<void>(), (proved) => {
-        const pace: Pace = { until, slow: false }
+        const pace: Pace = { until, slow: attempts.isSlow(webhookId) }
         return Effect.forEach(
           members,
           (member) =>
@@ -85,8 +88,8 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
       run: (input: FirstAttemptsInput) =>
         Effect.gen(function* () {
           const until = performance.now() + GROUP_MS
-          const groups = [...Map.groupBy(input.deliveries, ({ webhookId }) => webhookId).values()]
-          const results = (yield* Effect.forEach(groups, (members) => ofWebhook(members, input, until), {
+          const groups = Map.groupBy(input.deliveries, ({ webhookId }) => webhookId)
+          const results = (yield* Effect.forEach(groups, ([webhookId, members]) => ofWebhook(webhookId, members, input, until), {
             concurrency: "unbounded"
           })).flat()
           const isDone = (result: Result) =>

@@ -1,6 +1,6 @@
 /**
- * Attempts as rows: what a kept connection that was closed, a cached name and an outcome that comes late do to a delivery.
- * Decisions D-21, D-30.
+ * Attempts as rows: what a kept connection that was closed, a cached name and an outcome that comes late do to a delivery,
+ * and where they are counted. Decisions D-21, D-30.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { App } from "../support/app.ts"
@@ -123,4 +123,14 @@ test("the outcome of an attempt that comes after the next one began changes its 
   answer()
   const late = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts[0].result === "5xx")
   expect(late).toMatchObject({ status: "RETRYING", nextAttemptAt: dueAt })
+})
+
+test("programs with the same process id, as in containers, count in different shards", async () => {
+  const shards = new Set<number>()
+  for (let program = 0; program < 32; program++) {
+    const { SHARD }: { readonly SHARD: number } = await import(`../../src/sending/AttemptsRepo.ts?program=${program}`)
+    expect([SHARD >= 0, SHARD < 8, Number.isInteger(SHARD)]).toEqual([true, true, true])
+    shards.add(SHARD)
+  }
+  expect(shards.size).toBeGreaterThan(1)
 })

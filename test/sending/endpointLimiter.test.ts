@@ -73,6 +73,6 @@ describe("Decision D-20: a slow endpoint", () => {
     expect(inLine).toBeLessThan(20)
     // Two seconds for each of 8 rooms: 2,000 take 500 s, and each asks again on the way.
     expect(Math.max(...waits)).toBeGreaterThan(300_000)
-    expect(waits.filter((wait) => wait < 10_000).length).toBeLessThan(80)
+    expect(waits.filter((wait) => wait < 10_000).length).toBeLessThan(120)
   }, 20_000)
 })
