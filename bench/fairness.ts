@@ -1,7 +1,8 @@
 /**
- * `bun run bench fairness [--quick] [--first-attempts …]`: what one organization's load costs another. While a backlog of A's
- * 20,000 events drains, B's events come at one a second, with one dispatcher and with two; a webhook of A that takes two
- * seconds to answer beside A's fast one; and while A loads batches of 1,000 records, B's single posts at five a second.
+ * `bun run bench fairness [--quick] [--part backlog|webhooks|posts] [--first-attempts …]`: what one organization's load
+ * costs another. While a backlog of A's 20,000 events drains, B's events come at one a second, with one dispatcher and with
+ * two; a webhook of A that takes two seconds to answer beside A's fast one; and while A loads batches of 1,000 records, B's
+ * single posts at five a second.
  */
 import {
   ask,
@@ -128,28 +129,32 @@ try {
     return { ...answersOf(posts), fed, refusedBatches, batchP50Ms: percentile(batchMs, 0.5) }
   }
 
+  const events: Record<string, object> = {},
+    posts: Record<string, object> = {}
+  const measures = (part: string) => options.part === undefined || options.part === part
+
   // Warm before it is measured.
   await posting("vault_other", 10, 5)
-  const alone = await posting("vault_other", 5, options.quick ? 5 : 20)
-  const aloneResult = receiptsOf(alone, seen, await arrival(alone, GRACE))
-  const loads = { alone: answersOf(await posting("vault_other_quiet", LOAD_POSTS, LOAD_SECONDS)), beside: await load() }
-  const fast = await paced()
-  const slow = await webhook(ours.port, ours.key, "bench", target.url.replace("/hook", "/slow"))
-  const besideSlow = await paced()
-  await ask(ours.port, ours.key, "PATCH", `/v1/webhooks/${slow.id}`, { status: "DISABLED" })
-  const one = await backlog()
-  await start("src/main.ts", ["start", "--roles", "dispatcher"], env, (line) => (line.includes('"message":"ready"') ? {} : undefined))
-  const two = await backlog()
+  if (measures("posts")) {
+    posts["B alone"] = answersOf(await posting("vault_other_quiet", LOAD_POSTS, LOAD_SECONDS))
+    posts["B beside A's load"] = await load()
+  }
+  if (measures("webhooks")) {
+    events["A's fast webhook alone"] = await paced()
+    const slow = await webhook(ours.port, ours.key, "bench", target.url.replace("/hook", "/slow"))
+    events["A's fast webhook beside a slow one"] = await paced()
+    await ask(ours.port, ours.key, "PATCH", `/v1/webhooks/${slow.id}`, { status: "DISABLED" })
+  }
+  if (measures("backlog")) {
+    const alone = await posting("vault_other", 5, options.quick ? 5 : 20)
+    const { missing, p50Ms, p99Ms } = receiptsOf(alone, seen, await arrival(alone, GRACE))
+    events["B alone"] = { p50Ms, p99Ms, missing, refused: answersOf(alone).refused }
+    events["B beside A's backlog, one dispatcher"] = await backlog()
+    await start("src/main.ts", ["start", "--roles", "dispatcher"], env, (line) => (line.includes('"message":"ready"') ? {} : undefined))
+    events["B beside A's backlog, two dispatchers"] = await backlog()
+  }
   await client.end()
 
-  const events = {
-    "B alone": { p50Ms: aloneResult.p50Ms, p99Ms: aloneResult.p99Ms, missing: aloneResult.missing, refused: answersOf(alone).refused },
-    "B beside A's backlog, one dispatcher": one,
-    "B beside A's backlog, two dispatchers": two,
-    "A's fast webhook alone": fast,
-    "A's fast webhook beside a slow one": besideSlow
-  }
-  const posts = { "B alone": loads.alone, "B beside A's load": loads.beside }
   console.log(JSON.stringify({ bench: "fairness", backlog: BACKLOG, seconds: SECONDS, goals: GOALS, results: { events, posts } }, null, 2))
   console.table(events)
   console.table(posts)

@@ -1,20 +1,22 @@
 /**
- * `bun run bench sweep [--quick]`: CPU of a service at rest with nothing that waits, with 100,000 deliveries whose next
- * attempt is far away, and with some of them overdue at an endpoint that hangs, so that their workflows wait for room.
- * Rows are written by SQL as copies of one real event and delivery.
+ * `bun run bench sweep [--quick]`: CPU of a service at rest and its calls to Temporal and Postgres with nothing that
+ * waits, with 100,000 deliveries whose next attempt is far away, and with some thousands more that are overdue at an
+ * endpoint that hangs, so that their workflows wait for room. Rows are written by SQL as copies of one real event and
+ * delivery.
  */
 import { Client, Connection } from "@temporalio/client"
 import * as Id from "../src/values/Id.ts"
+import { callsOfService } from "./support/calls.ts"
 import { cpuOfService } from "./support/cpu.ts"
 import { delivering, receiver, service, transactions } from "./support/deliveries.ts"
 import { options } from "./support/options.ts"
 import { database, embedded, end } from "./support/servers.ts"
 
 const WAITING = options.quick ? 10_000 : 100_000,
-  OVERDUE = options.quick ? 200 : 5_000
+  OVERDUE = options.quick ? 200 : 2_000
 /** Time to settle, and time that is measured: the sweeper runs every 30 s. */
 const SETTLE = 10,
-  MEASURED = options.quick ? 35 : 90
+  MEASURED = options.quick ? 35 : 60
 /** How long the overdue ones may take until each has a workflow. */
 const STARTED_SECONDS = 600
 
@@ -25,13 +27,23 @@ try {
   client.on("error", () => {})
   const temporal = new Client({ connection: await Connection.connect({ address: embedded().temporalAddress }) })
   const cpu = cpuOfService(ours.process.pid ?? 0)
+  const calls = await callsOfService(ours.process.pid ?? 0, client)
+  const perSecond = (count: number) => Math.round((count / MEASURED) * 10) / 10
   const atRest = async (waiting: string) => {
     await Bun.sleep(SETTLE * 1_000)
-    const before = cpu()
+    const [before, callsBefore] = [cpu(), await calls()]
     await Bun.sleep(MEASURED * 1_000)
-    const after = cpu()
-    const of = (part: keyof typeof after) => Math.round(((after[part] - before[part]) / MEASURED) * 10) / 10
-    return { waiting, cpuMsPerSecond: of("all"), service: of("service"), temporal: of("temporal"), postgres: of("postgres") }
+    const [after, callsAfter] = [cpu(), await calls()]
+    const of = (part: keyof typeof after) => perSecond(after[part] - before[part])
+    return {
+      waiting,
+      cpuMsPerSecond: of("all"),
+      service: of("service"),
+      temporal: of("temporal"),
+      postgres: of("postgres"),
+      temporalCallsPerSecond: perSecond(callsAfter.temporal - callsBefore.temporal),
+      postgresTransactionsPerSecond: perSecond(callsAfter.postgres - callsBefore.postgres)
+    }
   }
 
   const results = [await atRest("nothing")]

@@ -13,7 +13,9 @@ const parse = () => {
         /** `events`: a burst under Bun's CPU profiler, and nothing else. */
         profile: { type: "boolean", default: false },
         /** `events`: `WEBHOOK_FIRST_ATTEMPTS` of the service under test; its default when absent. */
-        "first-attempts": { type: "string" }
+        "first-attempts": { type: "string" },
+        /** `fairness`: only this part of it. */
+        part: { type: "string" }
       }
     })
   } catch (error) {

@@ -15,12 +15,16 @@ const world = [
   user("user_b", "org_b", ["vault_b"], { organizationRole: "owner" })
 ]
 
-/** Runs work while another connection locks the event stream of an organization. */
-const holding = async <A>(organizationId: string, work: (release: () => Promise<void>) => Promise<A>): Promise<A> => {
+/** Runs work while another connection locks the row of an organization or a vault: by default the organization's event stream. */
+const holding = async <A>(
+  id: string,
+  work: (release: () => Promise<void>) => Promise<A>,
+  row = "event_streams WHERE organization_id"
+): Promise<A> => {
   const client = new pg.Client({ connectionString: app.databaseUrl })
   await client.connect()
   await client.query("BEGIN")
-  await client.query("SELECT 1 FROM event_streams WHERE organization_id = $1 FOR UPDATE", [organizationId])
+  await client.query(`SELECT 1 FROM ${row} = $1 FOR UPDATE`, [id])
   try {
     return await work(async () => {
       await client.query("COMMIT")
@@ -91,6 +95,37 @@ describe("records posted concurrently", () => {
       expect([(await catalog).json.changed, (await other).status]).toEqual([1, expect.any(Number)])
     })
     expect((await app.records([transaction("vault_c", 12)])).status).toBe(200)
+  }, 60_000)
+
+  test("wait for their turn for 10 seconds while the feed is overloaded, then it is 503; metrics say how long they waited", async () => {
+    const waitedSeconds = async () =>
+      Number(
+        /^custody_feed_wait_seconds_sum(?:\{.*\})? (\S+)$/m.exec(await (await fetch(`${app.main?.platformUrl}/metrics`)).text())?.[1] ?? 0
+      )
+    const before = await waitedSeconds()
+    const release = async (endStream: () => Promise<void>, endBalance: () => Promise<void>) => {
+      // It has its turn, and waits for one lock after the other.
+      const first = app.records([balance("vault_a", "ethereum/native", "8")])
+      await until("the first batch to wait", async () => (await waiting()).length > 0)
+      const second = app.records([transaction("vault_a", 21)])
+      await Bun.sleep(6_000)
+      const third = app.records([transaction("vault_a", 22)])
+      await endStream()
+      await Bun.sleep(5_000)
+      await endBalance()
+      return Promise.all([first, second, third])
+    }
+    const [first, second, third] = await holding("org_a", (endStream) =>
+      holding("vault_a", (endBalance) => release(endStream, endBalance), "balances WHERE vault_id")
+    )
+    expect([first.json, third.json]).toMatchObject([
+      { changed: 1, events: 1 },
+      { changed: 1, events: 1 }
+    ])
+    expect([second.status, second.json.code, second.headers.get("retry-after")]).toEqual([503, "service_unavailable", "1"])
+    expect(second.json.detail).toContain("waited for 10 seconds")
+    expect((await waitedSeconds()) - before).toBeGreaterThan(14)
+    expect((await app.records([transaction("vault_a", 21)])).json).toMatchObject({ changed: 1, events: 1 })
   }, 60_000)
 
   test("get ascending dates for each change of an object, across batches and when the clock is set back", async () => {
