@@ -1,6 +1,6 @@
 /**
- * `bun run bench backlog`: 20,000 deliveries that waited, drained by a worker and dispatcher beside the API, against the
- * steady rate of the same processes; and what API clients feel of it.
+ * `bun run bench backlog`: a worker and a dispatcher drain 20,000 waiting deliveries beside the API, compared with the
+ * steady rate of the same processes; and the effect on API clients.
  */
 import { delivering, now, percentile, receiver, service, transactions } from "./support/deliveries.ts"
 import { optionEnv, options } from "./support/options.ts"
@@ -59,7 +59,7 @@ try {
   const drained = await target.seen()
   const backlogPerSecond = rate(drained, begun)
 
-  // The steady rate, and what a client feels of it: a load of the same kind that never piles up.
+  // The steady rate and its effect on a client, under a load of the same kind that never piles up.
   const steady: Array<number> = []
   const beside = reader()
   for (let round = 0; round < ROUNDS; round++) {

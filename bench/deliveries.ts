@@ -1,6 +1,6 @@
 /**
- * `bun run bench deliveries`: 1,000 events to one fast local HTTPS receiver against the bare workflow, in one run:
- * deliveries per second, CPU per delivery; then the way from record to receipt at 20 events a second.
+ * `bun run bench deliveries`: 1,000 events to one fast local HTTPS receiver, compared with the bare workflow in one run:
+ * deliveries per second and CPU per delivery; then the latency from record to receipt at 20 events a second.
  */
 import * as path from "node:path"
 import { cpuMs, cpuOfService, descendant } from "./support/cpu.ts"

@@ -1,8 +1,8 @@
 /**
- * `bun run bench fairness [--quick] [--part backlog|webhooks|posts] [--first-attempts …]`: what one organization's load
- * costs another. While a backlog of A's 20,000 events drains, B's events come at one a second, with one dispatcher and with
- * two; a webhook of A that takes two seconds to answer beside A's fast one; and while A loads batches of 1,000 records, B's
- * single posts at five a second.
+ * `bun run bench fairness [--quick] [--part backlog|webhooks|posts] [--first-attempts …]`: the effect of one organization's
+ * load on another. B's events come at one a second while a backlog of A's 20,000 events drains, with one dispatcher and with
+ * two; A has a webhook that takes two seconds to answer beside a fast one; and B posts single records at five a second while
+ * A loads batches of 1,000.
  */
 import {
   ask,
@@ -22,12 +22,12 @@ import { answersOf, type Posted, post, receiptsOf } from "./support/posting.ts"
 import { database, end, start } from "./support/servers.ts"
 
 const BACKLOG = options.quick ? 2_000 : 20_000,
-  /** Time over which B's events are measured; A's backlog is filled up again when it drains sooner. */
+  /** Time over which B's events are measured; A's backlog is refilled if it drains sooner. */
   SECONDS = options.quick ? 15 : 60,
-  /** How long B's last events are waited for. */
+  /** How long to wait for B's last events. */
   GRACE = options.quick ? 15 : 120
 const BATCH = 1_000
-/** A's events a second beside its slow webhook, which takes 4 a second at most with 8 attempts in flight. */
+/** A's events per second beside its slow webhook, which accepts at most 4 a second with 8 attempts in flight. */
 const PACED = options.quick ? 10 : 20,
   PACED_SECONDS = options.quick ? 10 : 60
 const LOAD = options.quick ? 5_000 : 50_000,
@@ -58,7 +58,7 @@ try {
     for (const one of await target.seen()) seen.push(one)
     return seen.length
   }
-  /** Waits until all of these posts have arrived, or as long as is allowed. Returns when it ended. */
+  /** Waits until all of these posts have arrived, or the time is over. Returns when it ended. */
   const arrival = async (posts: ReadonlyArray<Posted>, seconds: number) => {
     for (const until = now() + seconds * 1_000; now() < until; await Bun.sleep(200)) {
       await look()
@@ -76,7 +76,7 @@ try {
     return value
   }
 
-  /** B's events beside a backlog of A's. What is left of the backlog is canceled afterwards. */
+  /** B's events beside a backlog of A's. The rest of the backlog is canceled afterwards. */
   const backlog = async () => {
     await look()
     const before = seen.length
@@ -92,7 +92,7 @@ try {
     const result = receiptsOf(posts, seen, await arrival(posts, GRACE))
     const drained = seen.length - before - result.deliveries
     await ask(ours.port, ours.key, "PATCH", `/v1/webhooks/${a.id}`, { status: "DISABLED" })
-    // What is not dispatched yet matches nothing from now on.
+    // Events that are not dispatched yet match nothing from now on.
     await dispatched(ours)
     await settled(client)
     await ask(ours.port, ours.key, "PATCH", `/v1/webhooks/${a.id}`, { status: "ACTIVE" })
@@ -100,7 +100,7 @@ try {
     return { fed, drained, deliveries, missing, p50Ms, p99Ms, refused: answersOf(posts).refused }
   }
 
-  /** A's own fast endpoint, at a rate that the slow one cannot take. */
+  /** A's own fast endpoint, at a rate that the slow one cannot keep up with. */
   const paced = async () => {
     const posts = await posting("vault_bench", PACED, PACED_SECONDS)
     const { missing, p50Ms, p99Ms } = receiptsOf(posts, seen, await arrival(posts, GRACE))

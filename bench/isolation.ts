@@ -1,6 +1,6 @@
 /**
- * `bun run bench isolation`: a hundred endpoints at twenty events a second, and how long those that answer wait for their
- * events while one of the hundred hangs, against the same before it had any and after it was disabled. Reliability F26.
+ * `bun run bench isolation`: a hundred endpoints at twenty events a second: how long healthy endpoints wait for their
+ * events while one of the hundred hangs, compared with before it had events and after it was disabled. Reliability F26.
  */
 import { ask, delivering, now, percentile, receiver, service, transactions } from "./support/deliveries.ts"
 import { end } from "./support/servers.ts"
@@ -41,7 +41,7 @@ try {
     webhooks.push(id)
   }
 
-  /** Feeds events to the endpoints that answer, one after the other, and a share more to the hanging one. Returns their latencies. */
+  /** Feeds events to the healthy endpoints in turn, and a share more to the hanging one. Returns their latencies. */
   const phase = async (hanging: boolean) => {
     const fed = new Map<string, number>()
     await target.seen()

@@ -1,7 +1,7 @@
 /**
  * `bun run bench lists`: the event log, a webhook's deliveries and its health at 10 thousand and at 1 million events
  * and deliveries, with and without filters, first and late pages, for a key that sees everything and for one that
- * sees one in 400. Each is compared with itself: what it costs must not depend on how much there is.
+ * sees one in 400. Each is compared with itself: the cost must not depend on the number of rows.
  */
 
 import * as fs from "node:fs"
@@ -14,7 +14,7 @@ const ROUNDS = 3,
   SECONDS = 2,
   CONNECTIONS = 16
 const sizes = [10_000, 1_000_000]
-/** Days over which the rows are spread, and rows that a late page stands behind. */
+/** Days over which the rows are spread, and the number of rows before a late page. */
 const DAYS = 30,
   LATE = 5_000
 const VAULTS = 20
@@ -98,7 +98,7 @@ const seed = async (client: Client, webhookId: string, from: number, to: number)
   await client.query("VACUUM (ANALYZE, PARALLEL 0) events, deliveries, delivery_attempts")
 }
 
-/** What waits and what a day's slots count: as much at every size, because neither is history. */
+/** Waiting work and the counters of a day: the same at every size, because neither is history. */
 const seedHealth = (client: Client, webhookId: string) =>
   client.query(
     `WITH waiting AS (
@@ -113,7 +113,7 @@ const seedHealth = (client: Client, webhookId: string) =>
 try {
   const env = environment()
   fs.writeFileSync(path.join(folder, "records.ndjson"), records.map((record) => JSON.stringify(record)).join("\n"))
-  // Without a worker: nothing is to be sent.
+  // Without a worker: nothing must be sent.
   const ours = await start("src/main.ts", ["start", "--roles", "api"], env, announced)
   await custody(["load", path.join(folder, "records.ndjson"), "--no-events"], env)
   const keyOf = async (id: string): Promise<string> =>
@@ -124,7 +124,7 @@ try {
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
     const response = await fetch(`${base}${target}`, { ...init, headers })
     if (!response.ok) throw new Error(`${target} answered ${response.status}: ${await response.text()}`)
-    // Answers of our own service, whose shape its tests hold.
+    // Responses of our own service, whose shape is checked by its tests.
     const answer: { id: string; data: ReadonlyArray<{ id: string }>; pagination: { nextCursor: string | null } } =
       (await response.json()) as never
     return answer
@@ -143,7 +143,7 @@ try {
   await makePartitions(client)
   await seedHealth(client, webhookId)
 
-  /** The target of the page behind so many rows. */
+  /** The target of the page after this many rows. */
   const late = async (target: string, rows: number): Promise<string> => {
     let cursor = ""
     for (let left = rows; left > 0; left -= 500) {

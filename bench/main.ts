@@ -1,6 +1,6 @@
 /**
- * `bun run bench [name …] [--quick]`: benchmarks with their floors in the same run. Each runs in a process and a data
- * folder of its own, prints its report as JSON and as a table, and ends by itself. Without a name all of them run.
+ * `bun run bench [name …] [--quick]`: benchmarks, each with its floor in the same run. Each runs in a separate process and
+ * data folder, prints its report as JSON and as a table, and ends by itself. Without a name, all of them run.
  */
 import * as path from "node:path"
 import { asked, options } from "./support/options.ts"

@@ -1,6 +1,6 @@
 /**
- * `bun run bench recover [--quick]`: new events at 10 a second, of a webhook and of somebody else's, alone and while the first
- * webhook recovers 100,000 missed events; the recovery's own rate, and its CPU per delivery.
+ * `bun run bench recover [--quick]`: new events at 10 a second, of a webhook and of another organization's, alone and while
+ * the first webhook recovers 100,000 missed events; the recovery's own rate, and its CPU per delivery.
  */
 import { cpuOfService } from "./support/cpu.ts"
 import { ask, delivering, dispatched, now, organizationWithKey, receiver, service, transactions, webhook } from "./support/deliveries.ts"
@@ -12,7 +12,7 @@ const MISSED = options.quick ? 5_000 : 100_000
 const PER_SECOND = 10,
   SECONDS = options.quick ? 20 : 60
 const GRACE = 60
-/** Goal: p50 and p99 beside a recovery are at most so many times those without it. */
+/** Goal: p50 and p99 beside a recovery are at most this many times those without it. */
 const GOAL = 2
 
 try {

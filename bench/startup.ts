@@ -1,6 +1,6 @@
 /**
- * `bun run bench startup`: from `custody start` on a prepared data directory to ready, with the embedded servers started
- * on the way and with them running already; and what the process holds in memory at rest.
+ * `bun run bench startup`: the time from `custody start` on a prepared data directory until it is ready, with embedded
+ * servers that start on the way and with running ones; and the memory of the process at rest.
  */
 import { residentMb } from "./support/cpu.ts"
 import { announced, end, environment, median, start } from "./support/servers.ts"

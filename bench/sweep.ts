@@ -1,8 +1,7 @@
 /**
- * `bun run bench sweep [--quick]`: CPU of a service at rest and its calls to Temporal and Postgres with nothing that
- * waits, with 100,000 deliveries whose next attempt is far away, and with some thousands more that are overdue at an
- * endpoint that hangs, so that their workflows wait for room. Rows are written by SQL as copies of one real event and
- * delivery.
+ * `bun run bench sweep [--quick]`: CPU of a service at rest and its calls to Temporal and Postgres: with nothing waiting,
+ * with 100,000 deliveries whose next attempt is far away, and with some thousands more that are overdue at an endpoint that
+ * hangs, so that their workflows wait for a slot. Rows are written by SQL as copies of one real event and delivery.
  */
 import { Client, Connection } from "@temporalio/client"
 import * as Id from "../src/values/Id.ts"
@@ -14,10 +13,10 @@ import { database, embedded, end } from "./support/servers.ts"
 
 const WAITING = options.quick ? 10_000 : 100_000,
   OVERDUE = options.quick ? 200 : 2_000
-/** Time to settle, and time that is measured: the sweeper runs every 30 s. */
+/** Time to settle, and measured time: the sweeper runs every 30 s. */
 const SETTLE = 10,
   MEASURED = options.quick ? 35 : 60
-/** How long the overdue ones may take until each has a workflow. */
+/** How long it may take until each overdue delivery has a workflow. */
 const STARTED_SECONDS = 600
 
 try {
@@ -48,7 +47,7 @@ try {
 
   const results = [await atRest("nothing")]
 
-  // One real event and its delivery, which the others are copies of. Its attempt hangs for as long as an attempt may take.
+  // One real event and its delivery, of which the others are copies. Its attempt hangs for as long as an attempt may take.
   await ours.feed(transactions(1).map(({ line }) => line))
   for (;;) {
     const { rows } = await client.query("SELECT 1 FROM deliveries WHERE status = 'RETRYING'")
@@ -56,8 +55,8 @@ try {
     await Bun.sleep(100)
   }
   /**
-   * Copies of the event and of the delivery, number `first` to `first + count - 1`, due after so many seconds. Columns that
-   * number rows get the number too; a name that is no column is left out.
+   * Copies of the event and of the delivery, number `first` to `first + count - 1`, due after this many seconds. Columns that
+   * number rows get the number too; a name that is not a column is left out.
    */
   const copies = async (first: number, count: number, dueSeconds: number) => {
     const numbered = (prefix: "evt" | "del") => `'${Id.make(prefix).slice(0, -8)}' || lpad(n::text, 8, '0')`

@@ -15,13 +15,13 @@ const resolved = (schema: Node): Node => {
   return schema["$ref"] === undefined ? schema : node(schemas[nameOfRef(schema["$ref"])])
 }
 
-/** Strings that answers are made of get no name of their own, but for their closed sets of values. */
+/** Strings in responses get no type name, except for closed sets of values. */
 const isNamed = (name: string) => {
   const schema = node(schemas[name])
   return (schema["type"] === "object" && !isProblem(schema)) || schema["enum"] !== undefined
 }
 
-/** An inlined set of values that has a name. */
+/** An inlined set of values with a name. */
 const namedEnum = (values: ReadonlyArray<unknown>) =>
   Object.keys(schemas).find((name) => {
     const known = node(schemas[name])["enum"]
@@ -64,7 +64,7 @@ const typeOf = (schema: Node, indent = "  ", self = ""): string => {
   return "string"
 }
 
-/** Fields whose type says more than the document's JSON schema can: the data of an event depends on its kind. */
+/** Fields whose type is more exact than the document's JSON schema can be: the data of an event depends on its kind. */
 const closerTypes: Readonly<Record<string, string>> = { "WebhookEvent.payload": "ReceivedEvent" }
 
 const declaration = (name: string, schema: Node): string => {
@@ -72,7 +72,7 @@ const declaration = (name: string, schema: Node): string => {
   return `${doc(schema)}export ${schema["type"] === "object" ? `interface ${name} ${text}` : `type ${name} = ${text}`}\n`
 }
 
-/** The data of each kind; the fields that all kinds have stand in `receivedEvent.ts`. */
+/** The data of each kind; `receivedEvent.ts` has the fields common to all kinds. */
 const events = () => {
   const webhooks = Object.entries(node(document["webhooks"])).map(([kind, one]) => [kind, node(one)] as const)
   const bodyOf = (one: Node) =>
@@ -96,7 +96,7 @@ export type VaultEventKind = ${scoped.join(" | ")}
 
 const HEAD = "// Made from the contract by `bun run golden`; not to be edited.\n"
 
-/** Names of the schemas that a text of types uses. */
+/** Names of the schemas that the text of types uses. */
 const namesIn = (text: string, among: ReadonlyArray<string>) => {
   const code = text.replaceAll(/\/\*\*.*\*\//g, "").replaceAll(/"[^"]*"/g, "")
   return among.filter((name) => new RegExp(`\\b${name}\\b`).test(code))
@@ -108,7 +108,7 @@ const named = Object.keys(schemas).filter((name) => isNamed(name) && (!name.ends
 const custodyNames = named.slice(0, named.indexOf("CreateWebhook"))
 const webhookNames = [...named.slice(named.indexOf("CreateWebhook")), "CreatedWebhook"]
 
-/** `src/client/custody.ts`: custody data as it goes over the wire, and what all lists and errors have in common. */
+/** `src/client/custody.ts`: the wire types of custody data, and of the parts common to all lists and errors. */
 export const custody = (): string =>
   [
     HEAD,
@@ -116,7 +116,7 @@ export const custody = (): string =>
     ...custodyNames.map((name) => declaration(name, node(schemas[name])))
   ].join("\n")
 
-/** `src/client/webhooks.ts`: webhooks, the event log and deliveries as they go over the wire. */
+/** `src/client/webhooks.ts`: the wire types of webhooks, the event log and deliveries. */
 export const webhooks = (): string => {
   const created = node(node(node(operationOf("createWebhook").success["content"])["application/json"])["schema"])
   const text = [
@@ -126,7 +126,7 @@ export const webhooks = (): string => {
   return `${HEAD}\n${imports(namesIn(text, custodyNames), "custody")}${imports(namesIn(text, ["ReceivedEvent"]), "receivedEvent")}\n${text}`
 }
 
-/** `src/client/events.ts`: what webhooks receive. */
+/** `src/client/events.ts`: the events that webhooks receive. */
 export const eventsFile = (): string => {
   const text = events()
   return `${HEAD}\n${imports(namesIn(text, custodyNames), "custody")}${imports(namesIn(text, webhookNames), "webhooks")}\n${text}`
@@ -163,7 +163,7 @@ const parametersOf = ({ value }: Operation, place: string) =>
     .map(node)
     .filter((one) => one["in"] === place)
 
-/** What an operation answers, and of lists the type of their items. */
+/** The result of an operation, and for lists the type of their items. */
 const answerOf = (operation: Operation): { readonly type: string; readonly item?: string; readonly file?: true } => {
   const { name, success } = operation
   const content = node(success["content"])
@@ -174,7 +174,7 @@ const answerOf = (operation: Operation): { readonly type: string; readonly item?
   const { data, pagination } = node(resolved(schema)["properties"])
   if (pagination !== undefined && parametersOf(operation, "query").some((_) => _["name"] === "cursor"))
     return { type: "Page", item: typeOf(node(node(data)["items"])) }
-  // An answer with a status of its own stands inlined in the document.
+  // A response with its own status is inlined in the document.
   const same = Object.keys(schemas).find((one) => JSON.stringify(node(schemas[one])["properties"]) === JSON.stringify(schema["properties"]))
   return { type: name === "createWebhook" ? "CreatedWebhook" : ((schema["$ref"] === undefined ? same : undefined) ?? typeOf(schema)) }
 }
@@ -190,7 +190,7 @@ const codesOf = ({ value }: Operation): ReadonlyArray<string> => {
   return [...new Set(codes.map(String))]
 }
 
-/** `src/client/operations.ts`: what can be asked, with which filters, and how each can fail. */
+/** `src/client/operations.ts`: the operations, their filters, and how each can fail. */
 export const operationsFile = (): string => {
   const all = operations()
   const query = (one: Operation) => parametersOf(one, "query").filter((_) => _["name"] !== "cursor")
@@ -202,7 +202,7 @@ export const operationsFile = (): string => {
   }
   const once = (one: Operation) => parametersOf(one, "header").some((_) => _["name"] === "idempotency-key")
 
-  /** Whether an operation has parameters beside a list's cursor. */
+  /** Whether an operation has parameters other than a list's cursor. */
   const takesQuery = (one: Operation) => query(one).length > 0
   const interfaces = all
     .filter(takesQuery)

@@ -49,7 +49,7 @@ const recordDeliveries = async () => {
     (_: unknown, count: number) =>
       new Response("", { status: statuses[Math.min(count, statuses.length) - 1] ?? 200 })
 
-  /** A webhook of its own whose endpoint answers so, and its delivery once it is as wanted. */
+  /** A new webhook whose endpoint answers as given, and its delivery once it is in the wanted state. */
   const deliver = async (entity: number, statuses: ReadonlyArray<number>, wanted: (delivery: Answer["json"]) => boolean) => {
     receiver.on(`/${entity}`, statusesOf(...statuses))
     const webhook = await webhookOf(app, key, entity, receiver.url(`/${entity}`))
@@ -80,7 +80,7 @@ const recordDeliveries = async () => {
   await client.workflow.getHandle(requested.id).cancel()
   await record("canceled-by-request", requested.id)
 
-  // A wake before the due time returns to the wait.
+  // A wake-up before the due time returns to the wait.
   const woken = await deliver(8, [500], attempts(2))
   await client.workflow.getHandle(woken.id).signal("wake")
   await record("failed-after-a-wake", woken.id)
@@ -123,7 +123,7 @@ const recordDeliveries = async () => {
   await record("delivered-after-a-hold", String(heldOne.id))
   await record("hold-resumed", `hold/${held.id}`)
 
-  // An endpoint that is down: a probe that fails, one that succeeds, and then what waits.
+  // An endpoint that is down: a failed probe, a successful one, and then the held deliveries.
   answers = 503
   await happen(app, [9])
   await happen(app, [9])
@@ -176,7 +176,7 @@ const recordDeliveries = async () => {
   await receiver.close()
 }
 
-/** Sealing: what is due of a few vaults, and so much that it takes more than one part. */
+/** Sealing: the due statements of a few vaults, and so many that it takes more than one part. */
 const recordStatements = async () => {
   for (const [name, vaults, days] of [
     ["statements", 3, 7],

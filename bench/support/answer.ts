@@ -1,17 +1,17 @@
-/** Reads the answers of a kept HTTP connection, as little as a benchmark's client must: the status, and where an answer ends. */
+/** Parses the responses of a kept HTTP connection, as little as a benchmark's client needs: the status, and where a response ends. */
 export class AnswerReader {
-  /** The answer's head, as far as it was read. */
+  /** The head of the response, as far as it was read. */
   head = ""
-  /** Bytes of the answer that are still to come; -1 while its head is read. */
+  /** Bytes of the response still to come; -1 while its head is read. */
   private missing = -1
 
-  /** Begins with the next answer. */
+  /** Begins with the next response. */
   begin(): void {
     this.head = ""
     this.missing = -1
   }
 
-  /** Takes what arrived. True when the answer is complete. */
+  /** Takes the received bytes. True when the response is complete. */
   take(chunk: Buffer): boolean {
     if (this.missing >= 0) this.missing -= chunk.length
     else {
@@ -25,7 +25,7 @@ export class AnswerReader {
     return this.missing <= 0
   }
 
-  /** The answer's status. */
+  /** The status of the response. */
   get status(): number {
     return Number(this.head.slice(9, 12))
   }

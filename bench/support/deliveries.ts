@@ -1,4 +1,4 @@
-/** What the benchmarks of deliveries share: a service with a webhook to a fast receiver, and transactions to feed. */
+/** Shared parts of the delivery benchmarks: a service with a webhook to a fast receiver, and transactions to feed. */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import type pg from "pg"
@@ -9,7 +9,7 @@ export const now = () => performance.timeOrigin + performance.now()
 
 /**
  * An organization `org_NAME` with one entity, vault and user, an owner, of the same name; and a vault `vault_NAME_quiet`
- * of an entity of its own, which no webhook covers.
+ * of a separate entity, which no webhook covers.
  */
 const organization = (name: string) => [
   { type: "organization", id: `org_${name}`, name, networks: ["ethereum"] },
@@ -41,7 +41,7 @@ const catalog = [
   { type: "asset", id: "ethereum/native", symbol: "ETH", name: "Ether", decimals: 18, network: "ethereum" }
 ]
 
-/** Confirmed transactions, each another one. */
+/** Confirmed transactions, all different. */
 export const transactions = (count: number, vaultId = "vault_bench"): ReadonlyArray<{ readonly hash: string; readonly line: string }> => {
   const first = reserve(count)
   return Array.from({ length: count }, (_, index) => ({ hash: hashOf(first + index), line: transactionLine(first + index, vaultId) }))
@@ -49,7 +49,7 @@ export const transactions = (count: number, vaultId = "vault_bench"): ReadonlyAr
 
 const jsonLine = <A>(line: string): A | undefined => (line.startsWith("{") ? JSON.parse(line) : undefined)
 
-/** A fast receiver in a process of its own. */
+/** A fast receiver in a separate process. */
 export const receiver = async () => {
   const { control, port } = await start(
     "bench/support/receiver.ts",
@@ -61,9 +61,9 @@ export const receiver = async () => {
   return {
     url: `https://localhost:${port}/hook`,
     port,
-    /** When it saw each transaction since the last time it was asked, in epoch milliseconds. */
+    /** When it saw each transaction since the last call, in epoch milliseconds. */
     seen: () => ask<ReadonlyArray<readonly [string, number]>>("/seen"),
-    /** Waits until it has seen so many. */
+    /** Waits until it has seen this many. */
     reaches: async (count: number, seconds = 120) => {
       for (const end = Date.now() + seconds * 1_000; (await ask<number>("/count")) < count; await Bun.sleep(50))
         if (Date.now() > end) throw new Error(`the receiver saw fewer than ${count} within ${seconds} s`)
@@ -83,7 +83,7 @@ const loadRecords = async (env: Record<string, string>, records: ReadonlyArray<o
   await custody(["load", file, "--no-events"], env)
 }
 
-/** A new organization beside that of the service, with a key of its owner. */
+/** A new organization in the same service, with a key of its owner. */
 export const organizationWithKey = async (env: Record<string, string>, name: string): Promise<string> => {
   await loadRecords(env, [...catalog, ...organization(name)])
   const scopes = "vault:read,webhook:read,webhook:manage"
@@ -93,7 +93,7 @@ export const organizationWithKey = async (env: Record<string, string>, name: str
   return secret
 }
 
-/** A request to the public API with a JSON body. Fails when it is not answered 2xx. */
+/** A request to the public API with a JSON body. Fails unless the response is 2xx. */
 export const ask = async (port: number, key: string, method: string, target: string, body: unknown) => {
   const answer = await fetch(`http://127.0.0.1:${port}${target}`, {
     method,
@@ -113,7 +113,7 @@ export const webhook = (port: number, key: string, name: string, url: string) =>
     notificationEmail: "bench@example.com"
   })
 
-/** A service with an organization, a key of its owner and, where there is a receiver, a webhook to it. `bunArgs` are options of its runtime. */
+/** A service with an organization, a key of its owner and, with a receiver, a webhook to it. `bunArgs` are options of its runtime. */
 export const service = async (env: Record<string, string>, roles: string, webhookUrl?: string, bunArgs?: ReadonlyArray<string>) => {
   const process = await start("src/main.ts", ["start", "--roles", roles], env, announced, bunArgs)
   const key = await organizationWithKey(env, "bench")
@@ -122,9 +122,9 @@ export const service = async (env: Record<string, string>, roles: string, webhoo
   return {
     ...process,
     key,
-    /** Where single records are posted to. */
+    /** The address for single records. */
     target: { port: process.platformPort, path: "/platform/v1/records", token },
-    /** Feeds records; returns when the request began and when it was answered, in epoch milliseconds. */
+    /** Feeds records; returns the times of the request and of the response, in epoch milliseconds. */
     feed: async (lines: ReadonlyArray<string>) => {
       const begun = now()
       const answer = await fetch(`http://127.0.0.1:${process.platformPort}/platform/v1/records`, {
@@ -139,7 +139,7 @@ export const service = async (env: Record<string, string>, roles: string, webhoo
 }
 export type Service = Awaited<ReturnType<typeof service>>
 
-/** Waits until the service says that no event waits for dispatch. */
+/** Waits until the service reports that no event waits for dispatch. */
 export const dispatched = async ({ platformPort }: Pick<Service, "platformPort">) => {
   for (;;) {
     const answer = await fetch(`http://127.0.0.1:${platformPort}/health/ready`)
@@ -149,7 +149,7 @@ export const dispatched = async ({ platformPort }: Pick<Service, "platformPort">
   }
 }
 
-/** Waits until nothing waits for an attempt, and a little longer, so that the workflows have ended too. */
+/** Waits until no delivery waits for an attempt, and a little longer, so that the workflows have ended too. */
 export const settled = async (client: pg.Client) => {
   for (;;) {
     const { rows } = await client.query("SELECT 1 FROM deliveries WHERE status IN ('PENDING', 'RETRYING') LIMIT 1")

@@ -1,4 +1,4 @@
-/** What `bench events` measures, one function for each kind of load. Each takes the side that it measures: the service or a floor. */
+/** The parts of `bench events`, one function for each kind of load. Each measures one side: the service or a floor. */
 import { cpuMs, machineCpuMs } from "./cpu.ts"
 import { now, percentile, type Receiver } from "./deliveries.ts"
 import { answersOf, type Posted, post, receipts, receiptsOf, type Target } from "./posting.ts"
@@ -6,21 +6,21 @@ import { answersOf, type Posted, post, receipts, receiptsOf, type Target } from 
 /** CPU milliseconds so far, by process. */
 export type Cpu = Readonly<Record<string, number>>
 
-/** One of the programs that are compared. */
+/** One of the compared programs. */
 export interface Side {
   readonly target: Target
   readonly cpu: () => Cpu
-  /** Waits until everything that follows from what was posted is done. */
+  /** Waits until all consequences of the posts are done. */
   readonly settled: () => Promise<void>
 }
 
 const CONNECTIONS = 32
-/** Connections of an open loop at most: what is due goes out at once, however long those before it take. */
+/** Maximum connections of an open loop: a due record is sent at once, however long earlier ones take. */
 const OPEN_CONNECTIONS = 256
 
 const rounded = (value: number) => Math.round(value * 100) / 100
 
-/** What was used in between for each of so many, in ms; `all` is the sum where a side does not say. */
+/** CPU used in between, divided by a count, in ms; `all` is the sum for a side that reports no parts. */
 const cpuEach = (before: Cpu, after: Cpu, count: number): Cpu => {
   const each = Object.fromEntries(Object.entries(after).map(([name, ms]) => [name, rounded((ms - (before[name] ?? 0)) / count)]))
   return { ...each, all: each["all"] ?? rounded(Object.values(each).reduce((a, b) => a + b, 0)) }
@@ -28,7 +28,7 @@ const cpuEach = (before: Cpu, after: Cpu, count: number): Cpu => {
 
 const accepted = (posts: ReadonlyArray<Posted>) => Math.max(1, posts.filter(({ status }) => status === 200).length)
 
-/** Posts at once over 32 connections: deliveries a second from the first post to the last receipt, CPU and WAL for each event. */
+/** Posts at once over 32 connections: deliveries per second from the first post to the last receipt, CPU and WAL per event. */
 export const burst = async (side: Side, receiver: Receiver, vaultId: string, count: number, walBytes: () => Promise<number>) => {
   const before = side.cpu(),
     walBefore = await walBytes()
@@ -45,7 +45,7 @@ export const burst = async (side: Side, receiver: Receiver, vaultId: string, cou
   }
 }
 
-/** Posts at a fixed rate: latency from the time a post was due to its receipt, and how the posts were answered. */
+/** Posts at a fixed rate: latency from the time a post was due to its receipt, and the responses to the posts. */
 export const openLoop = async (side: Side, receiver: Receiver, vaultId: string, perSecond: number, seconds: number) => {
   const before = side.cpu()
   const posts = await post(side.target, { vaultId, count: perSecond * seconds, connections: OPEN_CONNECTIONS, perSecond })
@@ -56,7 +56,7 @@ export const openLoop = async (side: Side, receiver: Receiver, vaultId: string, 
   return { perSecond, deliveries, missing, p50Ms, p99Ms, cpuMs: cpuEach(before, side.cpu(), accepted(posts)), answers: answersOf(posts) }
 }
 
-/** Posts that match no webhook, over 32 connections: how they are answered, and the CPU of each. */
+/** Posts that match no webhook, over 32 connections: the responses, and the CPU of each. */
 export const unmatched = async (side: Side, vaultId: string, count: number) => {
   const before = side.cpu()
   const posts = await post(side.target, { vaultId, count, connections: CONNECTIONS })
@@ -64,7 +64,7 @@ export const unmatched = async (side: Side, vaultId: string, count: number) => {
   return { ...answersOf(posts), cpuMs: cpuEach(before, side.cpu(), accepted(posts)) }
 }
 
-/** CPU of a side at rest, by process, in ms for each second; `others` is the rest of the machine, which says what the run shared it with. */
+/** CPU of a side at rest, by process, in ms per second; `others` is the rest of the machine, which shows what shared it. */
 export const idle = async (cpu: () => Cpu, seconds: number) => {
   const before = cpu(),
     machineBefore = machineCpuMs()
@@ -73,7 +73,7 @@ export const idle = async (cpu: () => Cpu, seconds: number) => {
   return { ...each, others: Math.round((machineCpuMs() - machineBefore) / seconds - (each["all"] ?? 0)) }
 }
 
-/** Workflows of the floor, `group` deliveries in each: deliveries a second, and CPU of the worker and Temporal for each. */
+/** Workflows of the floor, `group` deliveries in each: deliveries per second, and CPU of the worker and of Temporal for each. */
 export const workflows = async (
   floor: { readonly port: number; readonly pid: number },
   temporal: number,

@@ -1,10 +1,10 @@
 /**
- * The floor of events: the least that a program can do for a record that is posted alone. `Bun.serve` and `pg`: one
- * statement that inserts the row and its event, the answer, a POST over a kept HTTPS connection, one UPDATE. No
+ * The floor of events: the least that a program must do for a record that is posted alone. `Bun.serve` and `pg`: one
+ * statement that inserts the row and its event, the response, a POST over a kept HTTPS connection, one UPDATE. No
  * transaction around more than that, no signature, guard, retry or idempotency.
  *
  * `bun bench/support/eventsFloor.ts` prints `{ port }`. `POST /deliver` does all of it, `POST /record` ends with the
- * answer. The receiver's authority comes by `NODE_EXTRA_CA_CERTS`, which leaves the connection pool of `fetch` shared.
+ * response. `NODE_EXTRA_CA_CERTS` names the receiver's authority, which leaves the connection pool of `fetch` shared.
  */
 import { randomUUIDv7 } from "bun"
 import pg from "pg"

@@ -1,6 +1,6 @@
 /**
- * A load generator of its own process: keep-alive connections that each send the next request when the answer to
- * the last one is there. Written on raw sockets, so that it takes as little of the two cores as it can.
+ * A load generator in a separate process: keep-alive connections that each send the next request when the last one has
+ * its response. Written on raw sockets, so that it uses as little CPU as possible.
  *
  * `bun bench/support/load.ts <json>` with `{ port, paths, key, connections, seconds }` prints
  * `{ requests, failed, perSecond, p50Ms, p99Ms }`.

@@ -1,4 +1,4 @@
-/** Options of `bun run bench`. Each benchmark reads those that concern it; an unknown one ends the run with status 1. */
+/** Options of `bun run bench`. Each benchmark reads its own; an unknown option ends the run with status 1. */
 import { parseArgs } from "node:util"
 
 const parse = () => {
@@ -6,7 +6,7 @@ const parse = () => {
     return parseArgs({
       allowPositionals: true,
       options: {
-        /** Fewer rounds and less load: shows that a benchmark works, and roughly where it is. */
+        /** Fewer rounds and less load: shows that a benchmark works, and a rough result. */
         quick: { type: "boolean", default: false },
         /** `reads`: 10 million rows as well. */
         large: { type: "boolean", default: false },
@@ -25,10 +25,10 @@ const parse = () => {
 }
 const { positionals, values } = parse()
 
-/** Names of the benchmarks that were asked for; empty means all of them. */
+/** Names of the requested benchmarks; empty means all. */
 export const asked: ReadonlyArray<string> = positionals
 
-/** The options as they were given, defaults included. */
+/** The given options, with defaults. */
 export const options = values
 
 const modes = ["each", "burst", "grouped"]

@@ -1,7 +1,7 @@
 /**
- * A load generator of its own process that posts records one by one, over kept connections and raw sockets, so that it
- * takes as little of the machine as it can. Without `perSecond` each connection sends its next record when the last one is
- * answered. With it, record n is due at the start + n / perSecond, whatever became of those before, and goes out over a
+ * A load generator in a separate process that posts records one by one, over kept connections and raw sockets, so that it
+ * uses as little CPU as possible. Without `perSecond`, each connection sends its next record when the last one has its
+ * response. With it, record n is due at the start + n / perSecond, whatever the state of earlier ones, and is sent over a
  * free connection or a new one.
  *
  * `bun bench/support/post.ts <json>` with {@link Ask} prints {@link Answer}.
@@ -9,24 +9,24 @@
 import { AnswerReader } from "./answer.ts"
 import { transactionLine } from "./transactions.ts"
 
-/** What to post where. */
+/** The records to post and their address. */
 export interface Ask {
   readonly port: number
   readonly path: string
   readonly token: string
   readonly vaultId: string
-  /** Number of the first transaction, and how many there are. */
+  /** Number of the first transaction, and their count. */
   readonly first: number
   readonly count: number
-  /** Connections at most. */
+  /** Maximum number of connections. */
   readonly connections: number
   readonly perSecond?: number
 }
 
-/** For each record in order: when it was due and when it was answered, in epoch milliseconds, and the status; 0 where the connection broke. */
+/** For each record in order: when it was due and when it was answered, in epoch milliseconds, and the status; 0 if the connection broke. */
 export type Answer = ReadonlyArray<readonly [due: number, answered: number, status: number]>
 
-/** The server closes idle connections after some seconds, so one that was idle for longer than this is not used again, in ms. */
+/** The server closes idle connections after some seconds, so a connection is not reused after this idle time, in ms. */
 const IDLE_MS = 1_000
 
 const { connections, count, first, path, perSecond, port, token, vaultId }: Ask = JSON.parse(process.argv[2] ?? "{}")
@@ -42,7 +42,7 @@ const all = new Promise<void>((resolve) => {
 })
 
 interface Connection {
-  /** Index of the record under way; -1 when there is none. */
+  /** Index of the record in progress; -1 without one. */
   index: number
   idleSince: number
   readonly answer: AnswerReader
@@ -60,7 +60,7 @@ const send = (socket: Socket, index: number) => {
   socket.write(`${head}${body.length}\r\n\r\n${body}`)
 }
 
-/** The next record for a connection: one that waits for it, or in a closed loop the next one. */
+/** The next record for a connection: one that waits for a connection, or, in a closed loop, the next one. */
 const nextIndex = (): number | undefined => {
   const index = waiting.shift()
   if (index !== undefined || perSecond !== undefined || next >= count) return index
@@ -103,7 +103,7 @@ const connect = (index: number) => {
         if (!state.answer.take(chunk)) return
         finish(state.index, state.answer.status)
         state.index = -1
-        // A server that closes the connection after its answer says so; the next record takes another one.
+        // A server announces that it will close the connection after its response; the next record uses another one.
         if (/connection: close/i.test(state.answer.head)) socket.end()
         else idle(socket)
       },
@@ -115,7 +115,7 @@ const connect = (index: number) => {
   })
 }
 
-/** Sends a record that is due over the connection that was used last, a new one, or the next one that is free. */
+/** Sends a due record over the most recently used connection, a new one, or the next free one. */
 const dispatch = (index: number) => {
   for (let socket = free.pop(); socket !== undefined; socket = free.pop()) {
     if (now() - socket.data.idleSince < IDLE_MS) return send(socket, index)

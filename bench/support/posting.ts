@@ -1,11 +1,11 @@
-/** Posts of single records by the load generator of its own process, and what became of them at the receiver. */
+/** Posts of single records by the separate load generator, and their outcome at the receiver. */
 import * as path from "node:path"
 import { percentile, type Receiver } from "./deliveries.ts"
 import type { Answer, Ask } from "./post.ts"
 import { environment } from "./servers.ts"
 import { hashOf, reserve } from "./transactions.ts"
 
-/** A record that was posted: when it was due and answered, in epoch milliseconds. */
+/** A posted record: when it was due and answered, in epoch milliseconds. */
 export interface Posted {
   readonly hash: string
   readonly due: number
@@ -13,7 +13,7 @@ export interface Posted {
   readonly status: number
 }
 
-/** Where single records are posted to. */
+/** The address for single records. */
 export type Target = Pick<Ask, "port" | "path" | "token">
 
 /** Posts new transactions of a vault one by one, and returns when the last one is answered. */
@@ -30,10 +30,10 @@ export const post = async (
   return answer.map(([due, answered, status], index) => ({ hash: hashOf(first + index), due, answered, status }))
 }
 
-/** How late an answer is that counts as late, in ms after the post was due. */
+/** How long after a post was due its response counts as late, in ms. */
 const LATE_MS = 1_000
 
-/** How the posts were answered: per second, latency from due to answer, how many were refused (not 200) and late. */
+/** The responses to the posts: rate, latency from due time to response, and how many were refused (not 200) and late. */
 export const answersOf = (posts: ReadonlyArray<Posted>) => {
   const taken = posts.filter(({ status }) => status === 200)
   const times = taken.map(({ answered, due }) => answered - due)
@@ -50,8 +50,8 @@ export const answersOf = (posts: ReadonlyArray<Posted>) => {
 }
 
 /**
- * How the accepted posts arrived at the receiver: deliveries per second from the first post to the last receipt, and
- * latency from due to receipt. One that has not arrived counts with the time that it has waited so far, as `missing`.
+ * The arrival of accepted posts at the receiver: deliveries per second from the first post to the last receipt, and
+ * latency from due time to receipt. A post that has not arrived counts as `missing`, with its waiting time so far.
  */
 export const receiptsOf = (posts: ReadonlyArray<Posted>, seen: ReadonlyArray<readonly [hash: string, at: number]>, now: number) => {
   const arrived = new Map<string, number>()
@@ -70,7 +70,7 @@ export const receiptsOf = (posts: ReadonlyArray<Posted>, seen: ReadonlyArray<rea
   }
 }
 
-/** The receiver's record of the accepted ones among these posts, once all have arrived or the time is over. */
+/** The receiver's record of the accepted posts among these, once all have arrived or the time is over. */
 export const receipts = async (receiver: Receiver, posts: ReadonlyArray<Posted>, seconds = 300) => {
   await receiver.reaches(posts.filter(({ status }) => status === 200).length, seconds)
   return receiver.seen()

@@ -11,32 +11,32 @@ interface Profile {
   /** Epoch microseconds. */
   readonly startTime: number
   readonly samples: ReadonlyArray<number>
-  /** Microseconds between one sample and the next; there are none while the thread is idle. */
+  /** Microseconds between one sample and the next; none while the thread is idle. */
   readonly timeDeltas: ReadonlyArray<number>
 }
 
 const root = path.resolve(import.meta.dir, "../..")
 
-/** Where a function is, without the folders above the repository. */
+/** The location of a function, without the folders above the repository. */
 const placeOf = (url: string, line: number) => {
   if (url === "") return "native"
   const file = url.replace(/^file:\/\//, "").replace(`${root}/`, "")
   return `${file.replace(/^.*node_modules\//, "")}:${line + 1}`
 }
 
-/** The package of a file, or the room of one of ours. */
+/** The package of a file, or its room in `src`. */
 const packageOf = (url: string) =>
   /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ??
   /\/((?:src|workflows)(?:\/[^/]+(?=\/))?)/.exec(url.replace(root, ""))?.[1] ??
   "runtime"
 
-/** Code of the runtime itself: native, or a module that it brings. */
+/** Code of the runtime itself: native, or one of its modules. */
 const isRuntime = (url: string) => url === "" || /^(node|internal|bun):/.test(url)
 
 /**
  * Where the samples between two times in epoch milliseconds are, as shares of all samples there: the functions with the
- * most of their own, and the packages. Code of the runtime is named with the function that calls it, and belongs to its package.
- * Only the main thread is profiled: workflow code runs in threads of its own.
+ * largest own shares, and the packages. Runtime code is named with its caller and belongs to the caller's package.
+ * Only the main thread is profiled: workflow code runs in other threads.
  */
 export const largest = (file: string, from: number, to: number, count = 10) => {
   const { nodes, samples, startTime, timeDeltas }: Profile = JSON.parse(fs.readFileSync(file, "utf8"))

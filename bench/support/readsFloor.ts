@@ -1,7 +1,7 @@
 /**
- * The floor of reads: the least that a server can do for the same answer. `Bun.serve` and `pg`, one look-up of the
+ * The floor of reads: the least that a server must do for the same response. `Bun.serve` and `pg`, one look-up of the
  * key, one query for the page, `JSON.stringify`; no visibility, no limits, no errors, no cursor. Statements are
- * prepared, as anyone who cares about speed would have them.
+ * prepared, as in any fast program.
  */
 import { createHash } from "node:crypto"
 import pg from "pg"

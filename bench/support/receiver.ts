@@ -1,7 +1,7 @@
 /**
- * A fast local HTTPS receiver in a process of its own. It answers 200 at once and remembers when it saw each body's
- * transaction, never answers under `/hang`, and answers after 2 s under
- * `/slow`, remembering neither. `GET /seen` on the control port returns and forgets what it saw:
+ * A fast local HTTPS receiver in a separate process. It answers 200 at once and records when it saw each body's
+ * transaction. Under `/hang` it never answers, and under `/slow` it answers
+ * after 2 s; it records neither. `GET /seen` on the control port returns and forgets its record:
  * `[[hash, epochMs], …]`.
  *
  * `bun bench/support/receiver.ts <folder>` writes `ca.pem` there and prints `{ port, control }`.

@@ -1,4 +1,4 @@
-/** Confirmed transactions by number, the same ones in every process of a benchmark that names the number. */
+/** Confirmed transactions by number, the same ones in every process of a benchmark. */
 
 /** The hash of a transaction. */
 export const hashOf = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`
@@ -21,7 +21,7 @@ export const transactionLine = (number: number, vaultId: string): string =>
 
 let made = 0
 
-/** Reserves so many numbers of this run that nobody else uses. Returns the first. */
+/** Reserves this many numbers of this run for the caller. Returns the first. */
 export const reserve = (count: number): number => {
   const first = made + 1
   made += count

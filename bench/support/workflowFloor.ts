@@ -1,11 +1,11 @@
 /**
- * The floor of deliveries: the least that Temporal needs for the same outcome. A bare workflow, started eagerly, with one
- * local activity that posts an envelope of the same size over a connection of its own; no database, signature or guard.
- * And the same for a group: one workflow with one local activity that posts all envelopes at once over kept connections.
+ * The floor of deliveries: the least that Temporal needs for the same result. A bare workflow, started eagerly, with one
+ * local activity that posts an envelope of the same size over a separate connection; no database, signature or guard.
+ * The same for a group: one workflow with one local activity that posts all envelopes at once over kept connections.
  *
  * `bun bench/support/workflowFloor.ts` prints `{ port }`. `POST /?count=N` starts N workflows, `POST /?count=N&group=50`
- * N / 50 of groups; the receiver records when each envelope arrives. The receiver's authority comes by `FLOOR_CA` for
- * connections of their own and by `NODE_EXTRA_CA_CERTS` for kept ones.
+ * N / 50 of groups; the receiver records when each envelope arrives. `FLOOR_CA` names the receiver's authority for
+ * separate connections, and `NODE_EXTRA_CA_CERTS` for kept ones.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -13,7 +13,7 @@ import { Client } from "@temporalio/client"
 import { bundleWorkflowCode, NativeConnection, Runtime, Worker } from "@temporalio/worker"
 
 const { FLOOR_TEMPORAL = "", FLOOR_URL = "", FLOOR_CA = "" } = process.env
-/** Starts in flight, as many as the dispatcher has. */
+/** Concurrent starts, as many as the dispatcher has. */
 const STARTS = 24
 const taskQueue = `floor-${process.pid}`
 

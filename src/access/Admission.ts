@@ -1,9 +1,9 @@
 /**
  * Admission: limits how many requests of one organization use the database at the same time in this process. All
  * organizations share one connection pool; without a limit, a few expensive requests of one organization would take all
- * connections. Work past the limit waits for its turn, in order of arrival, and fails with 503 after a second.
- * Authentication is not counted: it comes earlier, and its statements are short. Neither is what waits for the client,
- * such as reading a body: that would let one slow client hold up its whole organization.
+ * connections. Work past the limit waits for a slot, in order of arrival, and fails with 503 after a second.
+ * Authentication is not counted: it comes earlier, and its statements are short. Time spent waiting for the client, such
+ * as reading a body, does not count either: one slow client would hold up its whole organization.
  */
 import { Effect } from "effect"
 import { Principal, type PrincipalState } from "../credentials/Principal.ts"
@@ -12,12 +12,12 @@ import { problem } from "../http/Problem.ts"
 
 /** Concurrent work of one organization: half of the pool's connections (Database.ts). */
 export const AT_ONCE = 5
-/** Longest wait for a turn, in ms. */
+/** Longest wait for a slot, in ms. */
 const WAIT = 1_000
 
 interface Turns {
   underWay: number
-  /** What waits, in order; each is resumed when it gets its turn. */
+  /** Waiting work, in order; each is resumed when it gets a slot. */
   readonly waiting: Set<() => void>
 }
 
@@ -26,7 +26,7 @@ export class Admission extends Effect.Service<Admission>()("custody/Admission", 
     /** Organizations with work in flight. */
     const all = new Map<string, Turns>()
 
-    /** Waits for a turn; for a second at most unless it is patient. */
+    /** Waits for a slot, at most a second unless it is patient. */
     const wait = (turns: Turns, patient: boolean): Effect.Effect<void> =>
       Effect.async((resume) => {
         let held = false
@@ -50,12 +50,12 @@ export class Admission extends Effect.Service<Admission>()("custody/Admission", 
         return Effect.sync(() => {
           clearTimeout(timer)
           turns.waiting.delete(given)
-          // A client that disconnects just when it gets its turn gives it back.
+          // A client that disconnects just when it gets a slot releases it.
           if (held) giveBack(turns)
         })
       })
 
-    /** Gives the turn to what has waited longest. */
+    /** Gives the slot to the work that has waited longest. */
     const giveBack = (turns: Turns) => {
       const [next] = turns.waiting
       if (next === undefined) turns.underWay--
@@ -82,10 +82,10 @@ export class Admission extends Effect.Service<Admission>()("custody/Admission", 
       })
 
     return {
-      /** Runs work of the caller's organization when it gets its turn. Dies with 503 `service_unavailable` after a second. */
+      /** Runs work of the caller's organization when it gets a slot. Dies with 503 `service_unavailable` after a second. */
       admit: <A, E, R>({ organizationId }: PrincipalState, work: Effect.Effect<A, E, R>) => inTurn(organizationId, work, false),
 
-      /** The same for work in the background, which waits as long as it takes. */
+      /** The same for background work, which waits as long as it takes. */
       admitPatiently: <A, E, R>({ organizationId }: PrincipalState, work: Effect.Effect<A, E, R>) => inTurn(organizationId, work, true)
     }
   }
@@ -93,7 +93,7 @@ export class Admission extends Effect.Service<Admission>()("custody/Admission", 
   static readonly layer = this.Default
 }
 
-/** Runs work of the request's caller when it gets its turn: for handlers that do more than that. */
+/** Runs work of the request's caller when it gets a slot, for handlers that do more than that. */
 export const turns = Effect.map(
   Admission,
   ({ admit }) =>
@@ -101,7 +101,7 @@ export const turns = Effect.map(
       Effect.flatMap(Principal, (principal) => admit(principal, work))
 )
 
-/** Wraps handlers of reads so that each waits for its turn. */
+/** Wraps read handlers so that each waits for a slot. */
 export const reads = Effect.map(
   turns,
   (inTurn) =>

@@ -1,8 +1,8 @@
 /**
- * A complete copy of a vault, and keeping it so: the lists, and every change since the moment before they were walked.
- * What a list shows too early or too late for the place that was taken first, the feed corrects: events are applied in
- * the order of recording. A change without an event (a corrected timestamp, the `asOf` of an amount that
- * stays) shows when its row is read again. C-1.
+ * A complete copy of a vault, and its updates: the lists, and every change since the moment before they were read. The copy
+ * first takes a cursor of the feed. Whatever a list then shows too early or too late, the feed corrects: events are applied in
+ * the order of recording. A change without an event (a corrected timestamp, or a new `asOf` of an unchanged amount) becomes
+ * visible when its row is read again. C-1.
  */
 import type { Balance, DepositAddress, Transaction, Vault } from "./custody.ts"
 import type { Operations } from "./operations.ts"
@@ -11,15 +11,15 @@ import type { WebhookEvent } from "./webhooks.ts"
 /** The operations that a copy calls. */
 export type Copier = Pick<Operations, "getVault" | "listBalances" | "listTransactions" | "listAddresses" | "readEventFeed">
 
-/** A vault as it was at a place of the event feed. Mutable: {@link applyEvent} keeps it. */
+/** A vault as of a cursor of the event feed. Mutable: {@link applyEvent} updates it. */
 export interface VaultCopy {
   vault: Vault
   /** By asset. */
   readonly balances: Map<string, Balance>
-  /** By network, hash and direction; several where one hash moved several amounts. */
+  /** By network, hash and direction; several if one hash moved several amounts. */
   readonly transactions: Map<string, ReadonlyArray<Transaction>>
   readonly addresses: Array<DepositAddress>
-  /** The place: pass it as `after` to the feed, to go on. */
+  /** The cursor: pass it as `after` to the feed to continue. */
   resumeCursor: string
 }
 
@@ -31,7 +31,7 @@ const sameMove = (a: Transaction, b: Transaction): boolean =>
 const sameAddress = (a: DepositAddress, b: DepositAddress): boolean =>
   a.address === b.address && a.network === b.network && a.assetType === b.assetType
 
-/** Reads the rows of a hash again: whatever changes them later has an event, which comes later in the feed. */
+/** Reads the rows of a hash again. Any later change of them has an event, which comes later in the feed. */
 const readAgain = async (custody: Copier, copy: VaultCopy, transaction: Transaction): Promise<void> => {
   const { direction, hash, network } = transaction
   const rows: Array<Transaction> = []
@@ -39,13 +39,13 @@ const readAgain = async (custody: Copier, copy: VaultCopy, transaction: Transact
   copy.transactions.set(keyOf(transaction), rows)
 }
 
-/** Applies a transaction. Where its hash is known already, nothing tells whether it is that row or another one of the same hash. */
+/** Applies a transaction. If its hash is known, the event alone does not show whether it is that row or another of the same hash. */
 const applyTransaction = async (custody: Copier, copy: VaultCopy, transaction: Transaction): Promise<void> => {
   if (copy.transactions.has(keyOf(transaction))) await readAgain(custody, copy, transaction)
   else copy.transactions.set(keyOf(transaction), [transaction])
 }
 
-/** Applies an event of the feed to a copy. Events of other vaults, and those that change no row, leave it as it is. */
+/** Applies an event of the feed to a copy. Events of other vaults, and events that change no row, have no effect. */
 export const applyEvent = async (custody: Copier, copy: VaultCopy, event: WebhookEvent): Promise<void> => {
   if (event.vaultIds?.includes(copy.vault.id) !== true) return
   const received = event.payload
@@ -72,7 +72,7 @@ export const applyEvent = async (custody: Copier, copy: VaultCopy, event: Webhoo
   }
 }
 
-/** Applies everything that is recorded by now, and moves the copy's place to it. */
+/** Applies everything recorded so far, and moves the copy's cursor there. */
 export const catchUp = async (custody: Copier, copy: VaultCopy): Promise<void> => {
   for (;;) {
     const page = await custody.readEventFeed({ after: copy.resumeCursor, vaultId: [copy.vault.id], limit: 500 })
@@ -83,8 +83,8 @@ export const catchUp = async (custody: Copier, copy: VaultCopy): Promise<void> =
 }
 
 /**
- * A complete copy of a vault, whatever is written meanwhile: its rows as they are at the copy's place in the feed. Needs
- * the scopes `vault:read` and `webhook:read`. Go on with {@link catchUp}, or with the feed and {@link applyEvent}.
+ * A complete copy of a vault, even during writes: its rows as of the copy's cursor in the feed. Requires the scopes
+ * `vault:read` and `webhook:read`. Continue with {@link catchUp}, or with the feed and {@link applyEvent}.
  */
 export const copyVault = async (custody: Copier, vaultId: string): Promise<VaultCopy> => {
   const { resumeCursor } = await custody.readEventFeed({ from: "now", limit: 1 })
@@ -101,7 +101,7 @@ export const copyVault = async (custody: Copier, vaultId: string): Promise<Vault
     const key = keyOf(transaction)
     copy.transactions.set(key, [...(copy.transactions.get(key) ?? []), transaction])
   }
-  // A row that changed its place in the list while it was walked may have been listed twice.
+  // A row that moved within the list while it was read may be listed twice.
   for (const [first, ...more] of copy.transactions.values())
     if (first !== undefined && more.some((one) => sameMove(first, one))) await readAgain(custody, copy, first)
   await catchUp(custody, copy)

@@ -1,43 +1,43 @@
 /**
- * Following the event feed: its stream of server-sent events, over lost connections and restarts of the service. Each
- * connection goes on from the place that the one before named last, so no event is missed and none comes twice. C-1.
+ * Follows the event feed: its stream of server-sent events, across lost connections and restarts of the service. Each
+ * connection resumes from the last cursor of the previous one, so no event is missed or repeated. C-1.
  */
 import { CustodyError, NoAnswerError } from "./errors.ts"
 import { type ClientOptions, errorOf, pause, queryOf } from "./request.ts"
 import type { WebhookEvent } from "./webhooks.ts"
 
-/** Where to begin, and what to follow. */
+/** Where to start, and what to follow. */
 export interface FollowOptions {
-  /** A `resumeCursor`: only what was recorded after it. Absent: the whole log. */
+  /** A `resumeCursor`: only events recorded after it. Absent: the whole log. */
   readonly after?: string | undefined
-  /** `now`: only what is recorded from now on. Not together with `after`. */
+  /** `now`: only events recorded from now on. Not together with `after`. */
   readonly from?: "now" | undefined
   readonly kind?: ReadonlyArray<string> | undefined
   readonly vaultId?: ReadonlyArray<string> | undefined
   readonly entityId?: ReadonlyArray<string> | undefined
   /** Ends the iteration. */
   readonly signal?: AbortSignal | undefined
-  /** Called with each place to go on from: after every event, and every 15 s while there is none. */
+  /** Called with each cursor to resume from: after every event, and every 15 s without one. */
   readonly onPlace?: ((resumeCursor: string) => void) | undefined
-  /** Called when a connection is open and its place known, and with why it ended when it is lost and made anew. */
+  /** Called when a connection is open and its cursor known, and with the reason when it is lost and reconnects. */
   readonly onConnected?: (() => void) | undefined
   readonly onLost?: ((reason: Error) => void) | undefined
 }
 
-/** An event with the place after it. */
+/** An event with the cursor after it. */
 export interface FollowedEvent {
   readonly event: WebhookEvent
-  /** Keep it with what you did about the event, and pass it as `after` to go on. */
+  /** Store it together with the effect of the event, and pass it as `after` to resume. */
   readonly resumeCursor: string
 }
 
-/** A stream is never silent for longer than 15 s; one that is, in ms, is taken for lost. */
+/** A stream is never silent for longer than 15 s; after this silence, in ms, it counts as lost. */
 const SILENCE = 45_000
-/** Shortest and longest wait before a connection is made anew, in ms. */
+/** Shortest and longest wait before reconnecting, in ms. */
 const SOON = 250,
   LATE = 5_000
 
-/** What a stream says in one message. */
+/** A message of a stream. */
 interface Message {
   readonly cursor: string
   /** Absent in a comment. */
@@ -54,7 +54,7 @@ const messageOf = (block: string): Message | undefined => {
   return cursor === undefined ? undefined : { cursor, data }
 }
 
-/** The messages of a connection, to its end. */
+/** The messages of a connection, until it ends. */
 async function* messages(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Message> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
@@ -79,7 +79,7 @@ async function* messages(body: ReadableStream<Uint8Array>, signal: AbortSignal):
   }
 }
 
-/** Whether a failure passes by itself. */
+/** Whether a failure is temporary. */
 const passes = (error: unknown): boolean =>
   error instanceof CustodyError
     ? error.status === 429 || error.status >= 500
@@ -91,10 +91,10 @@ const lost = (cause: unknown, origin: string): Error =>
     : new NoAnswerError("network", `The connection to ${origin} was lost${cause instanceof Error ? `: ${cause.message}` : ""}.`, { cause })
 
 /**
- * Every event that the key may see from a place on, oldest first, each once, for as long as it is iterated or until
- * `signal` is aborted. A connection that is lost is made anew, however long that takes. Rejects with a
- * {@link CustodyError} when the service refuses (a wrong or revoked key, a cursor that is not its own or older than the
- * log), and with a {@link NoAnswerError} when it cannot be reached to begin with.
+ * Every event that the key can see from a cursor on, oldest first, each once, until the iteration stops or `signal` is
+ * aborted. A lost connection is restored, however long that takes. Rejects with a {@link CustodyError} if the service
+ * refuses the request (a wrong or revoked key, a cursor that is not the feed's or older than the log), and with a
+ * {@link NoAnswerError} if the first connection fails.
  */
 export async function* followEvents(client: ClientOptions, options: FollowOptions = {}): AsyncGenerator<FollowedEvent, void> {
   const { after, from, onConnected, onLost, onPlace, signal, ...filters } = options
@@ -142,13 +142,13 @@ export async function* followEvents(client: ClientOptions, options: FollowOption
       let silent = true
       for await (const { cursor, data } of messages(body, ended.signal)) {
         if (gone.aborted) return
-        // A stream begins by saying where it is: from then on its place is known.
+        // A stream begins with its cursor: from then on the position is known.
         if (silent) onConnected?.()
         silent = false
         began = true
         wait = SOON
         if (data !== undefined) {
-          // What the stream says is an event: the contract of the API holds it to that.
+          // The stream's data is an event, as the API's contract guarantees.
           const event = JSON.parse(data) as WebhookEvent
           place = cursor
           yield { event, resumeCursor: cursor }
@@ -158,7 +158,7 @@ export async function* followEvents(client: ClientOptions, options: FollowOption
       }
     } catch (error) {
       failure = error
-      // A consumer's own failure is thrown into the iteration and is not caught here.
+      // An exception of the consumer is thrown into the iteration and is not caught here.
       if (!gone.aborted && (error instanceof CustodyError || error instanceof NoAnswerError)) {
         if (!passes(error) || (!began && error instanceof NoAnswerError)) throw error
       }

@@ -1,6 +1,6 @@
 import type { EventData, VaultEventKind } from "./events.ts"
 
-/** What a webhook receives: the body of a delivery, by its kind. */
+/** The body of a delivery, by the kind of its event. */
 export type ReceivedEvent<K extends keyof EventData = keyof EventData> = {
   readonly [Kind in K]: {
     /** The event's id: deduplicate on it. */

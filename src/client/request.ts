@@ -48,7 +48,7 @@ export interface Call {
 /** Longest wait before a retry, in milliseconds. */
 const LONGEST_WAIT = 30_000
 
-/** A query as it stands in the address, `?` included; absent values are left out. */
+/** A query string including `?`; absent values are left out. */
 export const queryOf = (query: Readonly<Record<string, unknown>>): string => {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
@@ -139,7 +139,7 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
     let response: Response, text: string
     try {
       response = await send(request)
-      // A download takes as long as its reader does: the timeout applies until it begins.
+      // A download takes as long as its reader needs: the timeout applies until it begins.
       if (route.file && response.ok && response.body !== null) return response.body
       text = await response.text()
     } catch (cause) {

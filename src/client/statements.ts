@@ -1,22 +1,22 @@
 /**
- * Verifying statements with the published keys: that a statement's lines are those that were hashed, that the service
- * signed that hash, and that a vault's statements are one unbroken chain. It uses Web Crypto and no module of Node, so it
- * runs in browsers, too (Ed25519 and a secure context: Chrome 137, Firefox 129, Safari 17 or newer). C-6.
+ * Verifies statements with the published keys: that a statement's lines match its hash, that the service signed that hash,
+ * and that a vault's statements form one unbroken chain. It uses Web Crypto and no Node.js module, so it also runs in
+ * browsers (Ed25519 and a secure context: Chrome 137, Firefox 129, Safari 17 or newer). C-6.
  */
 import type { Statement } from "./custody.ts"
 import type { SigningKey, SigningKeySet } from "./webhooks.ts"
 
-/** What a verification of one statement found. */
+/** The result of verifying one statement. */
 export type StatementVerification =
-  /** The lines are those that the key with this id signed. */
+  /** The lines are those signed by the key with this id. */
   { readonly valid: true; readonly kid: string } | { readonly valid: false; readonly difference: string }
 
-/** What a verification of a chain found: how many statements there are, and the hash before the first and of the last. */
+/** The result of verifying a chain: the number of statements, the hash before the first, and the hash of the last. */
 export type ChainVerification =
   | { readonly valid: true; readonly statements: number; readonly previousHash: string | null; readonly hash: string | null }
   | { readonly valid: false; readonly difference: string }
 
-/** What {@link verifyStatements} reads with: the operations of a client. */
+/** The client operations that {@link verifyStatements} calls. */
 export interface StatementsReader {
   readonly getSigningKeys: () => Promise<SigningKeySet>
   readonly listStatements: (vaultId: string, query: { readonly limit: number }) => AsyncIterable<Statement>
@@ -53,7 +53,7 @@ export const statementHash = async ({ hash: _, jws: __, ...sealed }: Statement):
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")
 }
 
-/** What a compact JWS states, and the key that signed it; undefined where none of the keys did. */
+/** The content of a compact JWS and the key that signed it; undefined if none of the keys did. */
 const stated = async (jws: string, keys: ReadonlyArray<SigningKey>) => {
   const [head = "", body = "", signature = "", ...rest] = jws.split(".")
   try {
@@ -66,16 +66,16 @@ const stated = async (jws: string, keys: ReadonlyArray<SigningKey>) => {
     const signed = await crypto.subtle.verify({ name: "Ed25519" }, key, bytesOf(signature), utf8(`${head}.${body}`))
     return signed ? { kid, claims: jsonOf(body) } : undefined
   } catch (error) {
-    // What does not parse was not signed; what the platform cannot do is no verdict on the statement.
+    // Text that does not parse was not signed; a failure of the platform says nothing about the statement.
     if (error instanceof Error && error.name === "NotSupportedError") throw error
     return undefined
   }
 }
 
 /**
- * Whether a statement is what the service sealed: its fields have its hash, and one of the published keys
+ * Whether a statement is what the service sealed: its fields match its hash, and one of the published keys
  * (`getSigningKeys`, `/v1/jwks.json`) signed that hash for this vault, day and revision. Fetch the keys over a connection
- * that you trust, or keep them. With `issuer` the signature has to name it. Rejects where Web Crypto has no Ed25519.
+ * that you trust, or keep them. With `issuer`, the signature must name it. Rejects if Web Crypto has no Ed25519.
  */
 export const verifyStatement = async (
   statement: Statement,
@@ -95,9 +95,9 @@ export const verifyStatement = async (
 }
 
 /**
- * Whether statements of a vault, with all their revisions and in any order, are each valid and together one unbroken
- * chain. They may begin later than the vault's chain: `previousHash` of the result is null where they begin with it, and
- * otherwise the hash of the statement that you should know already.
+ * Whether statements of a vault, with all their revisions and in any order, are valid and together form one unbroken
+ * chain. They may begin later than the vault's chain: `previousHash` of the result is null if they begin with it, and
+ * otherwise the hash of the preceding statement, which you should know already.
  */
 export const verifyStatementChain = async (statements: ReadonlyArray<Statement>, keys: SigningKeySet): Promise<ChainVerification> => {
   const byPrevious = new Map<string | null, Statement>()
@@ -120,12 +120,12 @@ export const verifyStatementChain = async (statements: ReadonlyArray<Statement>,
   return { valid: true, statements: count, previousHash: begins?.previousHash ?? null, hash: last?.hash ?? null }
 }
 
-/** How often a vault's statements are read again where some were sealed meanwhile. */
+/** How often a vault's statements are read again if some were sealed in the meantime. */
 const READS = 3
 
 /**
- * Verifies everything that was ever sealed of a vault: reads all its statements with all revisions, and the keys, and
- * verifies each and their chain from its beginning. Nothing sealed was changed, left out or added.
+ * Verifies everything that was ever sealed for a vault: reads all its statements with all revisions, and the keys, and
+ * verifies each one and their chain from its beginning. Proves that no sealed statement was changed, left out or added.
  */
 export const verifyStatements = async (custody: StatementsReader, vaultId: string): Promise<ChainVerification> => {
   const keys = await custody.getSigningKeys()
@@ -138,7 +138,7 @@ export const verifyStatements = async (custody: StatementsReader, vaultId: strin
     }
     const found = await verifyStatementChain(all, keys)
     if (found.valid && found.previousHash === null) return found
-    // A day or a revision that was sealed between two pages leaves a gap that another reading does not have.
+    // A day or revision sealed between two pages leaves a gap that is absent when the list is read again.
     if (read === READS)
       return found.valid ? differs(`the statements begin after ${found.previousHash}, and the one of that hash is missing`) : found
   }

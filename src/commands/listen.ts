@@ -1,6 +1,6 @@
 /**
- * `custody listen`: the event feed of any deployment on a developer's screen, and posted to a server of theirs as
- * deliveries are. It asks the public API and nothing else. C-1.
+ * `custody listen`: prints the event feed of any deployment on a developer's screen, and posts each event to their server
+ * like a delivery. It uses only the public API. C-1.
  */
 import { Command, Options } from "@effect/cli"
 import { Effect } from "effect"

@@ -1,4 +1,4 @@
-/** What commands need that ask a deployment over its public API: where it is, and a key. No database, no settings. */
+/** Options of commands that use a deployment's public API: its address and a key. They need no database and no settings. */
 import { Options } from "@effect/cli"
 import { Config, Effect, Option, Redacted } from "effect"
 import { Usage } from "./exit.ts"
@@ -6,11 +6,11 @@ import { Usage } from "./exit.ts"
 /** `--api`. */
 export const api = Options.text("api").pipe(Options.withDescription("Where the service is, such as https://custody.example.com"))
 
-/** `--key`, with what the key has to be able to do. */
+/** `--key`, with the access that the key needs. */
 export const key = (needs: string) =>
   Options.redacted("key").pipe(Options.withDescription(`An API key with ${needs}; CUSTODY_KEY when absent`), Options.optional)
 
-/** The key that was given, or the one in `CUSTODY_KEY`. */
+/** The given key, or the one in `CUSTODY_KEY`. */
 export const apiKey = (given: Option.Option<Redacted.Redacted>) =>
   Effect.gen(function* () {
     if (Option.isSome(given)) return Redacted.value(given.value)
@@ -19,7 +19,7 @@ export const apiKey = (given: Option.Option<Redacted.Redacted>) =>
     return yield* new Usage({ message: "Give an API key with --key or in CUSTODY_KEY." })
   })
 
-/** Where the service is, checked. */
+/** The checked address of the service. */
 export const baseUrl = (given: string) =>
   URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)
     ? Effect.succeed(given.replace(/\/+$/, ""))

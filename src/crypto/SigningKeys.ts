@@ -55,7 +55,7 @@ export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningK
     const kid = yield* kidOfX(x)
 
     let stored = false
-    // Any conflict: two who store the same key at once may meet at its value before they meet at its id.
+    // Any conflict: two processes that store the same key at once may conflict on its value before they conflict on its id.
     /** Stores the public key, once per process. */
     const store = Effect.suspend(() =>
       stored
@@ -66,7 +66,7 @@ export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningK
           )
     ).pipe(Effect.orDie)
 
-    // Anybody may ask for them, and asks the database once a second at most. Nobody who goes away takes the answer along.
+    // Needs no key, so the database is read at most once a second. A client that disconnects does not cancel the read for others.
     const jwks = yield* Effect.cachedWithTTL(
       Effect.uninterruptible(
         Effect.zipRight(

@@ -1,7 +1,7 @@
 /**
- * Notifications of Postgres on a connection of their own. They are hints: one may be lost while the connection is
+ * Postgres notifications on a separate connection. They are hints: one may be lost while the connection is
  * re-established, so listeners also poll. `listen` of `@effect/sql-pg` does not notice that its connection broke
- * (https://github.com/Effect-TS/effect/pull/8215); this one reconnects. It connects when somebody first listens.
+ * (https://github.com/Effect-TS/effect/pull/8215); this one reconnects. It connects when the first listener starts.
  */
 import { Context, Duration, Effect, Layer, Queue, Redacted, Schedule } from "effect"
 import pg from "pg"

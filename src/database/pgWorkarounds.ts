@@ -31,7 +31,7 @@ const READ_ONLY = "25006"
  */
 export class PreparingClient extends pg.Client {
   #waiting = 0
-  /** Looks in a row at which no response had come. */
+  /** Consecutive checks without a response. */
   #silent = 0
 
   // pg's `query` has a dozen overloads; this one adds a name to the (text, values, callback) form and passes the rest on.
@@ -55,9 +55,9 @@ export class PreparingClient extends pg.Client {
   }
 
   /**
-   * Breaks the connection when a statement has waited for more than so many looks. Postgres itself cancels statements that
-   * take too long; a silent Postgres (stopped, or behind a dead network) does not, and callers would wait forever. Looks
-   * are counted and not time: what a process did not read while it was busy or suspended is not Postgres's silence.
+   * Breaks the connection when a statement has waited for more than this many checks. Postgres itself cancels statements that
+   * take too long; an unresponsive Postgres (stopped, or behind a dead network) does not, and callers would wait forever. Checks
+   * are counted instead of time, so that a busy or suspended process does not mistake its own delay for Postgres's silence.
    * `query_timeout` of `pg` leaves such a connection in the pool: https://github.com/brianc/node-postgres/issues/3399.
    */
   breakWhenSilent(looks: number): void {
@@ -66,7 +66,7 @@ export class PreparingClient extends pg.Client {
   }
 }
 
-/** How much longer than its statement timeout a pool waits for a response, and the time between two looks, in ms. */
+/** How much longer than its statement timeout a pool waits for a response, and the time between two checks, in ms. */
 const SILENCE = 1_000,
   LOOK = 1_000
 

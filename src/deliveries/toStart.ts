@@ -3,7 +3,7 @@ import type { SqlClient, SqlError } from "@effect/sql"
 import type { Effect } from "effect"
 import type { ToStart } from "./WorkflowStarter.ts"
 
-/** Those of the deliveries that exist, whatever their state: a workflow that is started for one that has ended says so. */
+/** The existing ones of these deliveries, whatever their state: a workflow that starts for a completed one detects it. */
 export const toStart = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<ToStart>, SqlError.SqlError> =>
   sql<ToStart>`
     SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url

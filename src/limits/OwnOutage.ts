@@ -1,14 +1,14 @@
 /**
- * Whether it is this process that cannot reach the network, and not the endpoints that are down: attempts at most webhooks
- * failed before they reached any network (no resolver answers, no route, no socket). Those attempts do not count. While it
- * lasts one attempt a second is made, to find out whether it is over. C-5.
+ * Tells an outage of this process's own network from endpoints that are down: attempts at most webhooks failed before they
+ * reached any network (no resolver answers, no route, no socket). Those attempts do not count. During the outage one
+ * attempt a second is made, to find out whether it is over. C-5.
  */
 import { Metric } from "effect"
 
-/** How long an attempt says something, in ms, and how many webhooks at least have to have failed so. */
+/** How long an attempt is significant, in ms, and the minimum number of webhooks with such failures. */
 const WINDOW_MS = 30_000,
   WEBHOOKS = 3
-/** Time between two attempts while it lasts, in ms. */
+/** Time between two attempts during an outage, in ms. */
 const EVERY_MS = 1_000
 
 const gauge = Metric.gauge("custody_network_outage", {
@@ -16,17 +16,17 @@ const gauge = Metric.gauge("custody_network_outage", {
 })
 
 export class OwnOutage {
-  /** The newest attempt of each webhook: when it was, and whether it reached no network. */
+  /** The newest attempt of each webhook: its time, and whether it failed before it reached a network. */
   readonly #tried = new Map<string, { readonly at: number; readonly local: boolean }>()
   #lasts = false
   #attemptedAt = Number.NEGATIVE_INFINITY
 
-  /** Whether it lasts. */
+  /** Whether there is an outage. */
   get lasts(): boolean {
     return this.#lasts
   }
 
-  /** Notes an attempt; `local` says that it reached no network. Returns whether the outage lasts. */
+  /** Records an attempt; `local`: it reached no network. Returns whether the outage continues. */
   note(webhookId: string, local: boolean): boolean {
     const now = performance.now()
     this.#tried.delete(webhookId)
@@ -35,7 +35,7 @@ export class OwnOutage {
       if (now - at < WINDOW_MS) break
       this.#tried.delete(id)
     }
-    // What reached an endpoint ends it: from then on each failure is judged anew.
+    // An attempt that reached an endpoint ends the outage: later failures are judged anew.
     if (!local && this.#lasts) for (const [id, tried] of this.#tried) if (tried.local) this.#tried.delete(id)
     let failed = 0
     for (const tried of this.#tried.values()) if (tried.local) failed++
@@ -54,5 +54,5 @@ export class OwnOutage {
   }
 }
 
-/** That of this process. */
+/** The instance of this process. */
 export const ownOutage = new OwnOutage()

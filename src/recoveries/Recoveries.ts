@@ -1,6 +1,6 @@
 /**
- * What can be done to recoveries: create, pause, resume, cancel. A recovery is a row that its workflow goes by; whoever
- * changes it locks the webhook's row first, as a change of the webhook does. C-4.
+ * Operations on recoveries: create, pause, resume, cancel. A recovery is a row that its workflow follows. A change of it
+ * locks the webhook's row first, like a change of the webhook. C-4.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
@@ -19,9 +19,9 @@ import { RecoveriesRepo } from "./RecoveriesRepo.ts"
 import { type CreateRecovery, RECOVERY_DAYS } from "./Recovery.ts"
 
 const DAY = 86_400_000
-/** What the caller's clock may be off, in ms. */
+/** Tolerance for the caller's clock, in ms. */
 const LENIENT = 60_000
-/** How much earlier than its time an event's id may be, in ms. */
+/** How much earlier than its recording an event's id may be, in ms. */
 const EARLIER = 60_000
 
 export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries", {
@@ -43,7 +43,7 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
     const read = (principal: PrincipalState, recoveryId: string) =>
       Effect.flatMap(repo.find(principal, recoveryId), Option.match({ onNone: () => Effect.fail(notFound()), onSome: Effect.succeed }))
 
-    /** The position before the organization's first event whose id is not older than a time, found by halving. */
+    /** The position before the organization's first event whose id is not older than a time, by binary search. */
     const positionBefore = Effect.fnUntraced(function* (organizationId: string, at: number) {
       const [bounds] = yield* sql<{ low: number | null; high: number }>`
         SELECT (SELECT min(e.position) FROM events e WHERE e.organization_id = ${organizationId} AND e.position IS NOT NULL) AS low, s.position AS high
@@ -73,7 +73,7 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
         return new Date(to).toISOString()
       })
 
-    /** The recovery's webhook locked, when the caller sees it and may manage webhooks. Fails once the recovery has ended. */
+    /** Locks the recovery's webhook if the caller can see it and may manage webhooks. Fails if the recovery has ended. */
     const lock = Effect.fnUntraced(function* (principal: PrincipalState, recoveryId: string) {
       const rows = yield* sql`
         SELECT w.id FROM webhooks w WHERE w.id = (SELECT r.webhook_id FROM recoveries r WHERE r.id = ${recoveryId}) AND w.deleted_at IS NULL
@@ -103,7 +103,7 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
         })
       )
 
-    /** Refuses callers who do not see the webhook, then those who may not manage webhooks. */
+    /** Rejects callers who cannot see the webhook, then those who may not manage webhooks. */
     const requireManageable = Effect.fn("Recoveries.requireManageable")(function* (principal: PrincipalState, webhookId: string) {
       const rows =
         yield* sql`SELECT w.id FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`
@@ -114,7 +114,7 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
     return {
       requireManageable,
 
-      /** A new recovery, which a dispatcher starts. To be run in a transaction. */
+      /** Creates a recovery, which a dispatcher starts. Call it in a transaction. */
       create: Effect.fn("Recoveries.create")(function* (principal: PrincipalState, webhookId: string, body: CreateRecovery) {
         const [webhook] = yield* sql<Webhook>`
           SELECT ${sql.literal(columns)} FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
@@ -150,11 +150,11 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
         return yield* read(principal, id)
       }),
 
-      /** No more deliveries are created until it is resumed. */
+      /** No further deliveries are created until it is resumed. */
       pause: (principal: PrincipalState, recoveryId: string) => change(principal, recoveryId, "recovery.paused"),
-      /** Goes on where it was paused. */
+      /** Continues where it was paused. */
       resume: (principal: PrincipalState, recoveryId: string) => change(principal, recoveryId, "recovery.resumed"),
-      /** Ends it; its deliveries that wait are canceled afterwards, and none of them is sent in between. */
+      /** Ends it. Its waiting deliveries are canceled afterwards, and none of them is sent in between. */
       cancel: (principal: PrincipalState, recoveryId: string) => change(principal, recoveryId, "recovery.canceled")
     }
   })

@@ -1,6 +1,6 @@
 /**
- * Reads of recoveries: each carries the caller's visibility, and counts only deliveries whose events the caller sees. Counts
- * are taken along an index by status and vault. C-4.
+ * Reads of recoveries. Each includes the caller's visibility and counts only deliveries whose events the caller can see.
+ * Counts use an index by status and vault. C-4.
  */
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect, Option } from "effect"
@@ -11,7 +11,7 @@ import { oldestId } from "../events/EventsRepo.ts"
 import type { Key } from "../http/Page.ts"
 import type { Recovery } from "./Recovery.ts"
 
-/** Events that are looked at for a preview, and counted. */
+/** Maximum number of events examined and counted for a preview. */
 const LOOK = 50_000
 export const COUNTED = 10_000
 
@@ -42,7 +42,7 @@ const recoveryOf = ({ all, completedAt, counts, createdAt, scanned, updatedAt, .
 
 export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/RecoveriesRepo", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
-    /** Recoveries `r` of webhooks `w`, with what the caller may see of their progress. */
+    /** Recoveries `r` of webhooks `w`, with the part of their progress that the caller can see. */
     const rows = (principal: PrincipalState, where: Statement.Fragment, order: Statement.Fragment) => sql<Row>`
       SELECT r.id, r.webhook_id AS "webhookId", r.status, r.since, r.until, r.event_kinds AS "eventKinds", r.vault_ids AS "vaultIds", r.include,
         r.rate_per_second AS "ratePerSecond", r.created_at AS "createdAt", r.updated_at AS "updatedAt", r.completed_at AS "completedAt", r.scanned,
@@ -60,7 +60,7 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
       JOIN webhooks w ON w.id = r.webhook_id ${order}`
 
     return {
-      /** A page of a webhook's recoveries; whether the caller sees the webhook is checked with it. */
+      /** A page of a webhook's recoveries; empty if the caller cannot see the webhook. */
       list: (principal: PrincipalState, webhookId: string, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Recovery>> =>
         Effect.orDie(
           Effect.map(
@@ -74,8 +74,8 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
         ),
 
       /**
-       * How many events recorded since then a recovery would send to the webhook, among the organization's newest
-       * {@link LOOK}, counted up to {@link COUNTED}; events that the caller does not see are left out.
+       * How many events recorded since a time a recovery would send to the webhook, among the organization's newest
+       * {@link LOOK}, counted up to {@link COUNTED}; events that the caller cannot see are left out.
        */
       missed: (principal: PrincipalState, webhookId: string, since: string): Effect.Effect<number> =>
         Effect.orDie(
@@ -95,7 +95,7 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
           )
         ),
 
-      /** A recovery, unless the caller does not see its webhook or that is deleted. */
+      /** A recovery, if the caller can see its webhook and the webhook is not deleted. */
       find: (principal: PrincipalState, recoveryId: string): Effect.Effect<Option.Option<Recovery>> =>
         Effect.orDie(
           Effect.map(rows(principal, sql`r.id = ${recoveryId}`, sql`LIMIT 1`), ([found]) =>

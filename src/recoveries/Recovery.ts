@@ -1,14 +1,14 @@
-/** Recoveries of missed events, as the API takes and answers them. C-4. */
+/** Recoveries of missed events, as the API accepts and returns them. C-4. */
 import { Schema } from "effect"
 import { KindName } from "../events/Kind.ts"
 import { Timestamp, TimestampField, timestamp } from "../values/Timestamp.ts"
 
-/** Longest stretch of the log that a recovery covers, in days. */
+/** Longest period of the log that a recovery covers, in days. */
 export const RECOVERY_DAYS = 31
-/** Most deliveries a second that can be asked for. */
+/** Largest accepted `ratePerSecond`. */
 export const MAX_RATE = 1_000
 
-/** What can be included: the last delivery failed, or was canceled, or there was none. */
+/** Which events can be included: the last delivery failed or was canceled, or there was none. */
 export const inclusions = ["FAILED", "CANCELED", "MISSED"] as const
 const Inclusion = Schema.Literal(...inclusions).annotations({
   identifier: "RecoveryInclusion",
@@ -24,7 +24,7 @@ export const RecoveryStatus = Schema.Literal("RUNNING", "PAUSED", "COMPLETED", "
 const nullable = <A, I>(schema: Schema.Schema<A, I>, description: string) => Schema.NullOr(schema).annotations({ description })
 const count = (description: string) => Schema.Int.annotations({ description, jsonSchema: { type: "integer", minimum: 0, description } })
 
-/** A recovery: events that never were DELIVERED to a webhook, sent again. */
+/** A recovery: sends again the events that were never DELIVERED to a webhook. */
 export const Recovery = Schema.Struct({
   id: Schema.String.annotations({ description: "Opaque, prefixed rec_", examples: ["rec_01jz0000000000000000000000"] }),
   webhookId: Schema.String.annotations({ examples: ["whs_01jz0000000000000000000000"] }),

@@ -1,10 +1,10 @@
 /**
- * A step of a recovery, as its workflow asks for it: looks at a part of the organization's events in the order of recording,
- * creates deliveries of those that were missed, and makes their first attempts.
+ * A step of a recovery, called by its workflow: examines a part of the organization's events in the order of recording,
+ * creates deliveries for the missed ones, and makes their first attempts.
  *
- * A part is one transaction that moves the recovery's position on, and a delivery's id follows from its recovery and event, so
- * whoever is killed when, none is created twice. Events that still wait to be dispatched are not looked at before that is
- * done. New events come first: a recovery has one group of first attempts under way at a time, and leaves pauses. C-4.
+ * A part is one transaction that advances the recovery's position, and a delivery's id is derived from recovery and event, so
+ * no delivery is created twice, even if a process is killed. Events that are not dispatched yet are examined after their
+ * dispatch. New events come first: a recovery has one group of first attempts in progress at a time, and pauses. C-4.
  */
 import { SqlClient } from "@effect/sql"
 import { Duration, Effect } from "effect"
@@ -18,21 +18,21 @@ import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { cancelWaiting } from "../webhooks/cancelWaiting.ts"
 
-/** How long one step goes on, in ms; another recovery may wait for its place. */
+/** How long a step runs, in ms; another recovery may wait for its slot. */
 const STEP_MS = 10_000
-/** Events of one look, and deliveries of one part. */
+/** Events per query, and deliveries per part. */
 const LOOK = 500,
   PART = 25
-/** Deliveries of a recovery that are held at the most: new events are sent behind them when the webhook goes on. */
+/** Maximum number of held deliveries of a recovery: when the webhook resumes, new events are sent after them. */
 const HELD = 1_000
-/** A group of first attempts that takes longer than this is not waited for. */
+/** A group of first attempts that takes longer than this is no longer awaited. */
 const GROUP_ENDS = "5 seconds"
-/** The pause after a part, as a multiple of what it took: the rest of the time is there for new events. */
+/** The pause after a part, as a multiple of its duration: the remaining time is for new events. */
 const PAUSE = 1
-/** Shortest and longest wait before looking again, in ms. */
+/** Shortest and longest wait before the next query, in ms. */
 const SHORT_MS = 500,
   LONG_MS = 60_000
-/** Workflows that are being started at once. */
+/** Workflows started concurrently. */
 const STARTS = 8
 
 interface Row {
@@ -53,17 +53,17 @@ interface Candidate {
   readonly entityId: string
   readonly kind: string
   readonly vaultId: string | null
-  /** Whether the webhook would receive it; then what became of it. */
+  /** Whether the webhook would receive it; if so, the outcome of its last delivery. */
   readonly matches: boolean
   readonly reason: "FAILED" | "CANCELED" | "MISSED" | null
   readonly replayedFrom: string | null
 }
 
-/** What a part did. */
+/** The result of a part. */
 interface Part {
   readonly toStart: ReadonlyArray<ToStart>
   readonly created: number
-  /** Whether anything was looked at. */
+  /** Whether any event was examined. */
   readonly moved: boolean
 }
 
@@ -82,7 +82,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
         ([row]) => row
       )
 
-    /** Events behind the recovery's position and before the first that is not dispatched yet, with what became of each. */
+    /** Events after the recovery's position and before the first one that is not dispatched, with the outcome of each. */
     const look = (recoveryId: string, { organizationId, webhookId }: Row) => sql<Candidate>`
       WITH recovery AS MATERIALIZED (
         SELECT r.*, least(r.last_position, coalesce(
@@ -107,12 +107,12 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
         FROM deliveries d WHERE d.event_id = s.id AND d.webhook_id = w.id) b ON true
       ORDER BY s.position`
 
-    /** Creates the next deliveries, at most so many, and moves the recovery on. Nothing once it does not run any more. */
+    /** Creates the next deliveries, at most this many, and advances the recovery. Does nothing if it is not running any more. */
     const part = (recoveryId: string, most: number) =>
       transaction(sql)(
         Effect.gen(function* () {
           const nothing: Part = { toStart: [], created: 0, moved: false }
-          // The webhook first, as a change of it does.
+          // The webhook is locked first, as by a change of it.
           const [webhook] = yield* sql<{ url: string }>`
             SELECT w.url FROM webhooks w WHERE w.id = (SELECT webhook_id FROM recoveries WHERE id = ${recoveryId}) AND w.status <> 'DISABLED' FOR SHARE`
           const [recovery] = yield* sql<Row & { readonly include: ReadonlyArray<string>; readonly createdAt: string }>`
@@ -160,7 +160,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
         })
       )
 
-    /** Whether everything up to the end was looked at: what left the log meanwhile is not there to be looked at. */
+    /** Whether everything up to the end was examined; events that left the log in the meantime need not be. */
     const isOver = (recoveryId: string, { organizationId }: Row) =>
       Effect.map(
         sql`
@@ -170,7 +170,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
         (rows) => rows.length === 0
       )
 
-    /** Makes first attempts as the dispatcher does, in a group or each in a workflow of its own. What cannot be started the sweeper finds. */
+    /** Makes first attempts like the dispatcher, in a group or each in its own workflow. The sweeper finds those that cannot be started. */
     const send = (deliveries: ReadonlyArray<ToStart>) =>
       deliveries.length === 0
         ? Effect.void
@@ -235,7 +235,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
     })
 
     return {
-      /** Takes the step. Fails when Postgres cannot be reached; it is taken again then. */
+      /** Runs the step. Fails if Postgres is unreachable; the step is then repeated. */
       step: (input: RecoverStep) =>
         Effect.gen(function* () {
           if (input.cancel)

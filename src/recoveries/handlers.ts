@@ -32,7 +32,7 @@ export const layer = HttpApiBuilder.group(
 
     const mutation = { uninterruptible: true }
 
-    /** A body is no part of it, and is read so that the caller's time for sending one does not run on. */
+    /** The operation has no body; it is read so that the timeout for sending one does not apply later. */
     const commanded = <A, E, R>(act: (principal: PrincipalState) => Effect.Effect<A, E, R>) =>
       Effect.zipRight(Idempotency.sentText, inTurn(Effect.flatMap(Principal, act))).pipe(dieOnSql)
 
@@ -42,7 +42,7 @@ export const layer = HttpApiBuilder.group(
         handler("createRecovery", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            // Whether the webhook is there, and who may manage it, comes before what the body says.
+            // Whether the webhook exists and the caller may manage it is checked before the body.
             yield* inTurn(recoveries.requireManageable(principal, webhookId))
             const body = yield* Body.json(CreateRecovery)
             const created = Effect.map(recoveries.create(principal, webhookId, body), (recovery) => ({ status: 202, body: recovery }))

@@ -1,8 +1,8 @@
-/** What happened in an event, in a few columns of a screen. */
+/** The content of an event in a few columns of a screen. */
 import { Option, Schema } from "effect"
 import { cut } from "./text.ts"
 
-/** What a line shows of an event's envelope; each kind has some of it. */
+/** The fields of an event's envelope that a line shows; each kind has some of them. */
 const Envelope = Schema.parseJson(
   Schema.Struct({
     kind: Schema.String,
@@ -18,17 +18,17 @@ const Envelope = Schema.parseJson(
 )
 export type Envelope = typeof Envelope.Type
 
-/** The envelope in the body of a delivery; undefined for text that is none. */
+/** The envelope in the body of a delivery; undefined if the text is not one. */
 export const envelopeOf = (body: string): Envelope | undefined => Option.getOrUndefined(Schema.decodeOption(Envelope)(body))
 
-/** Digits in groups of three before the point, as people read them; every digit stays. */
+/** Groups the digits before the point in threes; every digit stays. */
 const grouped = (amount: string): string => amount.replace(/^\d+/, (whole) => whole.replaceAll(/\B(?=(\d{3})+$)/g, ","))
 
-/** Amount and symbol, the symbol whole: of an amount that is too long the last digits give way. */
+/** Amount and complete symbol; an amount that is too long loses its last digits. */
 const amountOf = (sign: string, amount: string, symbol: string, columns: number): string =>
   `${cut(`${sign} ${grouped(amount)}`, columns - Math.min(10, Bun.stringWidth(symbol)) - 1)} ${cut(symbol, 10)}`
 
-/** The content of an event in so many columns; an asset is shown by its symbol where that is known. */
+/** The content of an event in this many columns; an asset is shown by its symbol if that is known. */
 export const contentOf = ({ data }: Envelope, symbols: ReadonlyMap<string, string>, columns: number): string => {
   const { balance, depositAddress, transaction, vault, webhook } = data
   if (transaction !== undefined) {

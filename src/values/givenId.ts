@@ -1,12 +1,12 @@
-/** Texts that come from outside and go into statements. */
+/** Texts from outside that are used in statements. */
 import { Schema } from "effect"
 
-/** Whether Postgres can hold a text: it takes no NUL. */
+/** Whether Postgres can store a text: NUL is not allowed. */
 export const isStorable = (text: string): boolean => !text.includes("\u0000")
 
 /**
- * An id as a client gives it: any text. What it names, if anything, is the statement's business; one that Postgres cannot
- * hold becomes the empty id, which names nothing.
+ * An id from a client: any text. The statement decides what it names, if anything; text that Postgres cannot store becomes
+ * the empty id, which names nothing.
  */
 export const GivenId = Schema.transform(Schema.String.annotations({ jsonSchema: { type: "string" } }), Schema.String, {
   strict: true,

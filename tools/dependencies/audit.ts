@@ -4,7 +4,7 @@ import { root } from "./packages.ts"
 /** How long the registry may take to answer, in ms. */
 const PATIENCE_MS = 30_000
 
-/** What the registry said, or that it could not be asked. */
+/** The registry's response, or that it could not be reached. */
 export type Audit =
   | { readonly state: "clean" }
   | { readonly state: "vulnerable"; readonly advisories: ReadonlyArray<string> }
@@ -19,14 +19,14 @@ interface Advisory {
 const parsed = (text: string): Readonly<Record<string, ReadonlyArray<Advisory>>> | undefined => {
   try {
     const value: unknown = JSON.parse(text)
-    // Its shape is the registry's: lists of advisories by the name of the package.
+    // The registry defines the format: lists of advisories by package name.
     return typeof value === "object" && value !== null ? (value as Readonly<Record<string, ReadonlyArray<Advisory>>>) : undefined
   } catch {
     return undefined
   }
 }
 
-/** Asks the registry that the environment names. */
+/** Queries the registry that the environment names. */
 export const audit = async (env: Readonly<Record<string, string | undefined>> = process.env): Promise<Audit> => {
   const child = Bun.spawn([process.execPath, "audit", "--json"], {
     cwd: root,

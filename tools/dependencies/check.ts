@@ -1,6 +1,6 @@
 /**
- * The part of `bun run check` that looks at dependencies: their licenses, and known vulnerabilities. A registry that cannot
- * be asked fails nothing, because then nothing is known; the line says so.
+ * The dependency part of `bun run check`: licenses and known vulnerabilities. An unreachable registry does not fail the
+ * check, because nothing is known then; the output says so.
  */
 import { audit } from "./audit.ts"
 import { refused } from "./licenses.ts"

@@ -1,7 +1,7 @@
-/** Which licenses a dependency may have: those that let the service be used, changed and passed on under Apache-2.0. */
+/** Allowed licenses of dependencies: those that let the service be used, changed and distributed under Apache-2.0. */
 import type { Package } from "./packages.ts"
 
-/** SPDX identifiers of licenses that are taken from anybody. */
+/** SPDX identifiers of licenses that are allowed for any package. */
 export const ALLOWED: ReadonlySet<string> = new Set([
   "0BSD",
   "Apache-2.0",
@@ -16,7 +16,7 @@ export const ALLOWED: ReadonlySet<string> = new Set([
   "Zlib"
 ])
 
-/** Packages whose license is another one or not named in their package.json, each with why it is taken. */
+/** Packages with another license, or with none in their package.json, each with the reason why it is allowed. */
 export const EXCEPTIONS: Readonly<Record<string, { readonly license: string; readonly why: string }>> = {
   "@fontsource-variable/inter": { license: "OFL-1.1", why: "a typeface, served as it is" },
   "@fontsource/ibm-plex-mono": { license: "OFL-1.1", why: "a typeface, served as it is" },
@@ -25,18 +25,18 @@ export const EXCEPTIONS: Readonly<Record<string, { readonly license: string; rea
   unionfs: { license: "Unlicense", why: "its LICENSE file says so; its package.json does not" }
 }
 
-/** The license that a package is taken under; undefined when none is known. */
+/** The license under which a package is used; undefined if none is known. */
 export const licenseOf = ({ license, name }: Package): string | undefined => license ?? EXCEPTIONS[name]?.license
 
-/** Whether an SPDX expression of `AND`, `OR` and parentheses can be met by allowed licenses alone. */
+/** Whether an SPDX expression of `AND`, `OR` and parentheses can be satisfied by allowed licenses alone. */
 export const isAllowed = (expression: string): boolean => {
   const bare = expression.trim().replace(/^\(([^()]*)\)$/, "$1")
-  // OR binds less than AND; what is nested deeper is for a person to look at.
+  // OR binds less tightly than AND; deeper nesting needs a person's review.
   if (/[()]/.test(bare)) return false
   return bare.split(" OR ").some((choice) => choice.split(" AND ").every((one) => ALLOWED.has(one.trim())))
 }
 
-/** What is installed under a license that is not on the list, as lines to show. */
+/** Installed packages whose license is not on the list, as lines to print. */
 export const refused = (packages: Iterable<Package>): ReadonlyArray<string> =>
   [...packages].flatMap((one) => {
     const license = licenseOf(one)

@@ -1,6 +1,6 @@
 /**
- * The packages of bun.lock, each with what is known of it: who needs it, and the license that the installed copy names.
- * A package for another platform is in the lockfile and not in `node_modules`; its license is not known here.
+ * The packages of bun.lock, each with who depends on it and the license that the installed copy names. A package
+ * for another platform is in the lockfile but not in `node_modules`; its license is not known here.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -13,14 +13,14 @@ export interface Package {
   readonly key: string
   readonly name: string
   readonly version: string
-  /** `sha512-` and base64, as the registry names it. */
+  /** `sha512-` and base64, as published by the registry. */
   readonly integrity: string | undefined
-  /** What its package.json says: an SPDX expression; undefined when it says none, or when the package is not installed. */
+  /** The license in its package.json, an SPDX expression; undefined without one, or if the package is not installed. */
   readonly license: string | undefined
   readonly installed: boolean
-  /** Whether it is needed when the program runs; the others are for development and tests. */
+  /** Whether the program needs it at run time; the others are for development and tests. */
   readonly production: boolean
-  /** Keys of what it depends on. */
+  /** Keys of its dependencies. */
   readonly dependencies: ReadonlyArray<string>
 }
 
@@ -33,7 +33,7 @@ interface Wants {
 }
 interface Lockfile {
   readonly workspaces: Readonly<Record<"", Wants>>
-  /** Name and version, registry, what it wants, integrity. */
+  /** Name and version, registry, dependencies, integrity. */
   readonly packages: Readonly<Record<string, readonly [string, string, Wants, string?]>>
 }
 
@@ -47,18 +47,18 @@ const licenseOf = (manifest: Readonly<Record<string, unknown>>): string | undefi
 
 /** Every package of the lockfile, by key. */
 export const packages = (): ReadonlyMap<string, Package> => {
-  // The lockfile's format is Bun's; what it lacks is missed below.
+  // The format is Bun's; missing parts fail below.
   const lock = Bun.JSONC.parse(fs.readFileSync(path.join(root, "bun.lock"), "utf8")) as Lockfile
   const keys = new Set(Object.keys(lock.packages))
   const wanted = (wants: Wants) => [
     ...new Set(Object.keys({ ...wants.dependencies, ...wants.optionalDependencies, ...wants.peerDependencies }))
   ]
-  /** The copy that a package at `key` gets: its own, or that of the nearest package around it. */
+  /** The copy that a package at `key` resolves to: its own, or that of the nearest package around it. */
   const resolve = (key: string, name: string): ReadonlyArray<string> => {
     for (let around = [...names(key)]; ; around = around.slice(0, -1)) {
       const found = [...around, name].join("/")
       if (keys.has(found)) return [found]
-      // An optional peer that nobody installs.
+      // An optional peer that is not installed.
       if (around.length === 0) return []
     }
   }

@@ -1,6 +1,6 @@
 /**
- * `bun run sbom [file]`: what the service is made of, as a CycloneDX 1.6 JSON document. It is made from bun.lock, so it
- * names every package with the hash that the registry vouches for; licenses are those of what is installed. The same
+ * `bun run sbom [file]`: the components of the service, as a CycloneDX 1.6 JSON document. It is generated from bun.lock, so
+ * it names every package with its published hash; licenses are those of the installed packages. The same
  * lockfile and commit give the same document.
  */
 import * as fs from "node:fs"
@@ -23,7 +23,7 @@ const licenses = (one: Package) => {
   return { licenses: [/ (AND|OR|WITH) /.test(license) ? { expression: license } : { license: { id: license } }] }
 }
 
-/** Several packages can hold the same one; it is one component. */
+/** Several packages can contain the same one; it is one component. */
 const group = (name: string) => (name.startsWith("@") ? { group: name.slice(0, name.indexOf("/")) } : {})
 
 /** The document. */

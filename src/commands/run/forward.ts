@@ -1,7 +1,7 @@
 /**
- * Posts events to a server of the developer, with the headers of a real delivery. It connects to addresses of this
- * machine and of private networks only, unless more is allowed: what a name resolves to is looked at for each event, and
- * the connection goes to the address that was looked at.
+ * Posts events to a developer's server, with the headers of a real delivery. It connects only to addresses of this
+ * machine and of private networks, unless more is allowed: the host name is resolved and checked for each event, and
+ * the connection goes to the checked address.
  */
 import { randomBytes } from "node:crypto"
 import * as dns from "node:dns/promises"
@@ -14,24 +14,24 @@ import * as Format from "../../settings/Format.ts"
 import * as Id from "../../values/Id.ts"
 import { Usage } from "../exit.ts"
 
-/** Longest that a server may take, in ms: as long as an endpoint may. */
+/** Response timeout in ms, the same as for an endpoint. */
 const DEADLINE = 10_000
 
-/** What became of an event that was posted. */
+/** The outcome of a posted event. */
 export interface Forwarded {
   /** The number in `webhook-sequence`, from 1. */
   readonly sequence: number
-  /** Null when there was no answer. */
+  /** Null without a response. */
   readonly status: number | null
   readonly latencyMs: number
-  /** Why there was no answer. */
+  /** Why there was no response. */
   readonly error?: string
 }
 
-/** Whether an address is of this machine or of a private network. */
+/** Whether an address belongs to this machine or to a private network. */
 const isNear = (text: string): boolean => ["loopback", "private", "uniqueLocal"].includes(Format.address(text)?.range() ?? "")
 
-/** The addresses of a host; fails when one of them is public and that is not allowed. */
+/** The addresses of a host; fails if one of them is public and that is not allowed. */
 const addressesOf = async ({ hostname }: URL, allowPublic: boolean): Promise<ReadonlyArray<string>> => {
   const host = hostname.replace(/^\[|\]$/g, "")
   const found = Format.address(host) === undefined ? (await dns.lookup(host, { all: true })).map(({ address }) => address) : [host]
@@ -71,7 +71,7 @@ const codeOf = (error: unknown): string => {
 /** A new signing secret. */
 export const newSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`
 
-/** A secret as webhooks have it; fails for text of another form. */
+/** A secret in the form of a webhook's; fails for text of another form. */
 export const readSecret = (text: string): string => {
   const bytes = Buffer.from(text.replace(/^whsec_/, ""), "base64")
   if (!text.startsWith("whsec_") || bytes.length < 16 || `whsec_${bytes.toString("base64")}` !== text)
@@ -79,7 +79,7 @@ export const readSecret = (text: string): string => {
   return text
 }
 
-/** Posts events to a URL, one after the other; fails at once when the URL may not be posted to. */
+/** Posts events to a URL, one after the other; fails at once if the URL is not allowed. */
 export const forwarder = async (target: string, secret: string, allowPublic: boolean) => {
   if (!URL.canParse(target) || !/^https?:$/.test(new URL(target).protocol))
     throw new Usage({ message: `--forward-to is “${target}”, expected a URL such as http://localhost:3000/hook.` })
@@ -111,7 +111,7 @@ export const forwarder = async (target: string, secret: string, allowPublic: boo
         try {
           return told({ status: await post(url, address, sent, body, late) })
         } catch (error) {
-          // A name such as localhost has an address of each family, and a server may listen on one of them.
+          // A name such as localhost has an address of each family, and a server may listen on only one of them.
           if (codeOf(error) !== "ECONNREFUSED" || index === addresses.length - 1) throw error
         }
       }

@@ -1,4 +1,4 @@
-/** Follows the feed for `custody listen`: prints each event, posts it, and says in words why it ends. C-1. */
+/** Follows the feed for `custody listen`: prints each event, posts it, and explains why it ends. C-1. */
 import type { Redacted } from "effect"
 import { Effect, Option } from "effect"
 import {
@@ -20,7 +20,7 @@ import { type ListenScreen, listenScreen } from "./listenScreen.ts"
 /** Assets whose symbols are looked up; others are shown by their ids. */
 const ASSETS = 2_000
 
-/** What the command line says. */
+/** The options of the command line. */
 export interface ListenOptions {
   readonly api: string
   readonly key: Option.Option<Redacted.Redacted>
@@ -40,7 +40,7 @@ interface Listening {
   readonly json: boolean
 }
 
-/** The symbols of assets, as far as the key may read them. */
+/** The symbols of assets, if the key may read them. */
 const readSymbols = async (custody: CustodyClient, symbols: Map<string, string>): Promise<void> => {
   for await (const { id, symbol } of custody.listAssets({ limit: 500 })) {
     symbols.set(id, symbol)
@@ -76,13 +76,13 @@ const run = async ({ client, follow, forwardTo, json }: Listening, signal: Abort
     screen.fact("Forward to", forwardTo.url)
     screen.fact("Secret", forwardTo.secret)
   }
-  // A key may lack the scope for it: assets are then shown by their ids.
+  // A key may lack the scope for this: assets are then shown by their ids.
   if (!json) await readSymbols(createClient({ ...client, retries: 0, timeout: 5_000 }), symbols).catch(() => {})
   for await (const followed of followEvents(client, { ...follow, ...notes(screen), signal }))
     screen.event(followed, await post?.(followed.event))
 }
 
-/** A failure in the words of the command line. */
+/** A failure as a message of the command line. */
 const failureOf = (error: unknown): Usage | NotFollowed => {
   if (error instanceof Usage) return error
   if (isCustodyError(error, "cursor_expired"))
@@ -100,7 +100,7 @@ const failureOf = (error: unknown): Usage | NotFollowed => {
   return new NotFollowed({ code: 1, message: String(error) })
 }
 
-/** Listens until it is interrupted, or the service refuses. */
+/** Listens until it is interrupted or the service refuses. */
 export const listen = (given: ListenOptions): Effect.Effect<void, Usage | NotFollowed> =>
   Effect.gen(function* () {
     const client = { baseUrl: yield* baseUrl(given.api), apiKey: yield* apiKey(given.key) }

@@ -1,6 +1,6 @@
 /**
- * What `custody listen` prints: a line per event as the demo does, or with `--json` an object per event on standard
- * output and all else on standard error.
+ * The output of `custody listen`: one line per event, like the demo, or with `--json` one object per event on standard
+ * output and everything else on standard error.
  */
 import type { FollowedEvent } from "../../client/index.ts"
 import { contentOf, envelopeOf } from "../../terminal/eventContent.ts"
@@ -13,15 +13,15 @@ const TIME = 8,
   STATUS = 17,
   LATENCY = 8,
   VAULT = 32
-/** Columns of what is not a terminal. */
+/** Columns if the output is not a terminal. */
 const PLAIN_WIDTH = 100
 
 export interface ListenScreen {
-  /** Something about the connection. */
+  /** A message about the connection. */
   readonly note: (text: string) => void
   /** A name and its value, at the start. */
   readonly fact: (name: string, value: string) => void
-  /** The table's head. */
+  /** The header of the table. */
   readonly head: () => void
   readonly event: (followed: FollowedEvent, forwarded: Forwarded | undefined) => void
 }
@@ -36,7 +36,7 @@ const json: ListenScreen = {
   }
 }
 
-/** Lines for people; `forwards` tells whether events are posted, and what symbols assets have. */
+/** Lines for people; `forwards`: whether events are posted, and the symbols of assets. */
 const lines = (forwards: boolean, symbols: ReadonlyMap<string, string>): ListenScreen => {
   const out = process.stdout
   const live = out.isTTY === true && process.env.TERM !== "dumb"
