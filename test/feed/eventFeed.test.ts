@@ -47,7 +47,7 @@ const hashesOf = ({ json }: Answer): ReadonlyArray<string> =>
 const now = async (key: string): Promise<string> => (await app.get(`${FEED}?from=now`, key)).json.resumeCursor
 
 describe("C-1: the feed", () => {
-  test("gives what was recorded after a cursor, oldest first, in the order of the records of a batch, and nothing twice", async () => {
+  test("returns events recorded after a cursor, oldest first, in the order of the records of a batch, each once", async () => {
     const cursor = await now(keys.owner)
     const first = await record("vault_b", "vault_a", "vault_c", "vault_a")
     const second = await record("vault_a")
@@ -68,7 +68,7 @@ describe("C-1: the feed", () => {
     expect(walked).toEqual([...first, ...second])
   })
 
-  test("shows events as the log does, the payload byte for byte", async () => {
+  test("shows events as the log does, with the payload byte for byte", async () => {
     const cursor = await now(keys.owner)
     await record("vault_a")
     const page = await app.get(`${FEED}?after=${cursor}`, keys.owner)
@@ -81,7 +81,7 @@ describe("C-1: the feed", () => {
     expect(deliveryCounts.DELIVERED).toBe(0)
   })
 
-  test("begins without a cursor at the oldest event kept", async () => {
+  test("begins without a cursor at the oldest stored event", async () => {
     const pages = []
     for (let after = ""; ; ) {
       const { json } = await app.get(`${FEED}?limit=3${after}`, keys.owner)
@@ -95,7 +95,7 @@ describe("C-1: the feed", () => {
     expect(walked).toEqual([...walked].sort())
   })
 
-  test("shows a key what it may see and nothing else, whoever the cursor was given to", async () => {
+  test("shows a key what it may see and nothing else, whichever key got the cursor", async () => {
     const cursor = await now(keys.owner)
     const hashes = await record("vault_a", "vault_b", "vault_c", "vault_b", "vault_a")
     const [a, b, , d, e] = hashes
@@ -104,7 +104,7 @@ describe("C-1: the feed", () => {
     expect(codeOf(await app.get(`${FEED}?after=${cursor}`, keys.other))).toBe("invalid_cursor")
   })
 
-  test("takes filters, each several times, and moves past what they do not want", async () => {
+  test("accepts filters, each repeatedly, and moves past events that they exclude", async () => {
     const cursor = await now(keys.owner)
     const [a, b, c] = await record("vault_a", "vault_b", "vault_c")
     const of = async (query: string, key = keys.owner) => hashesOf(await app.get(`${FEED}?after=${cursor}&${query}`, key))
@@ -129,7 +129,7 @@ describe("C-1: the feed", () => {
     expect([hashesOf(last).length, last.json.pagination.nextCursor]).toEqual([3, null])
   })
 
-  test("cursors have one length, differ for one place, and say so when they are not the feed's", async () => {
+  test("cursors have one length, differ even for one position, and are refused as cursors if they are not the feed's", async () => {
     const cursors = await Promise.all(Array.from({ length: 20 }, () => now(keys.one)))
     await record("vault_b")
     cursors.push(await now(keys.owner), (await app.get(FEED, keys.owner)).json.resumeCursor)
@@ -149,7 +149,7 @@ describe("C-1: the feed", () => {
     }
   })
 
-  test("refuses parameters that it does not know, that do not fit, or that contradict each other", async () => {
+  test("refuses unknown, invalid and contradictory parameters", async () => {
     const cursor = await now(keys.owner)
     for (const [query, code] of [
       ["limit=0", "invalid_parameter"],
@@ -168,7 +168,7 @@ describe("C-1: the feed", () => {
     }
   })
 
-  test("a cursor that is older than the log is 410 and names the oldest one that can be gone on from", async () => {
+  test("a cursor older than the log gets 410, which names the oldest usable cursor", async () => {
     const cursor = await now(keys.owner)
     const [hash] = await record("vault_a")
     const old = await import("../../src/feed/cursor.ts")
@@ -187,7 +187,7 @@ describe("C-1: the feed", () => {
 })
 
 describe("C-1: wait", () => {
-  test("holds the answer until there is an event that the key may see, and no longer", async () => {
+  test("delays the response until there is an event that the key may see, and no longer", async () => {
     const cursor = await now(keys.member)
     const startedAt = performance.now()
     let answered = false
@@ -204,7 +204,7 @@ describe("C-1: wait", () => {
     expect([answered, performance.now() - startedAt < 15_000]).toEqual([true, true])
   })
 
-  test("answers an empty page with a place that has moved on when the time is over", async () => {
+  test("responds after the time is over with an empty page and an advanced cursor", async () => {
     const cursor = await now(keys.member)
     await record("vault_b")
     const startedAt = performance.now()
@@ -213,7 +213,7 @@ describe("C-1: wait", () => {
     expect(performance.now() - startedAt).toBeGreaterThan(950)
   })
 
-  test("a key that is revoked meanwhile is refused within 5 seconds", async () => {
+  test("a key that is revoked during the wait is refused within 5 seconds", async () => {
     const { key, secret } = await app.key("user_owner")
     const held = app.get(`${FEED}?from=now&wait=30`, secret)
     await Bun.sleep(300)

@@ -48,7 +48,7 @@ const open = async () => {
   return stream
 }
 
-test("C-1: nothing is asked of the database while nobody waits, and one poll serves all that wait", async () => {
+test("C-1: without waiting readers the database is not queried, and one poll serves all waiting readers", async () => {
   expect(await askedIn(2_500)).toBe(0)
   const streams = [await open(), await open(), await open()]
   await until("a poll", () => asked() > 0, 10)
@@ -58,7 +58,7 @@ test("C-1: nothing is asked of the database while nobody waits, and one poll ser
   await until("the streams' end", async () => (await askedIn(2_500)) === 0, 20)
 })
 
-test("C-1: a stream goes on after the connection that listens was broken", async () => {
+test("C-1: a stream continues after the listening connection broke", async () => {
   const stream = await open()
   const pids = async () =>
     (

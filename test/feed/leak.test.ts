@@ -58,13 +58,13 @@ const outside = async (world: World, query: string) => {
   return seen
 }
 
-test("C-1: pages, their number, their bytes and where they end are the same whatever others do", async () => {
+test("C-1: the pages, their number, their size and their bounds do not depend on others' events", async () => {
   for (const query of ["limit=3", "limit=7", "limit=100", "limit=2&kind=transaction.confirmed", "limit=2&kind=vault.created", "limit=1"]) {
     expect([query, await outside("busy", query)]).toEqual([query, await outside("quiet", query)])
   }
 })
 
-test("C-1: the whole log from its beginning is the same number of pages", async () => {
+test("C-1: the number of pages of the whole log does not depend on others' events", async () => {
   const walk = async (world: World) => {
     const lengths: Array<number> = []
     for (let after = ""; ; ) {
@@ -77,7 +77,7 @@ test("C-1: the whole log from its beginning is the same number of pages", async 
   expect(await walk("busy")).toEqual(await walk("quiet"))
 })
 
-test("C-1: a stream says as much, in as many bytes, whatever others do", async () => {
+test("C-1: the content and size of a stream do not depend on others' events", async () => {
   const streamed = async (world: World) => {
     const response = await fetch(`${app.main?.baseUrl}${FEED}/stream?from=now`, { headers: { authorization: `Bearer ${keys[world]}` } })
     const reader = response.body?.getReader()

@@ -46,7 +46,7 @@ beforeAll(async () => {
 /** Searching for a filter's events looks through 4,004 on purpose, each with what shows whether it is visible. */
 const BOUNDS = { rows: 20_000, buffers: 15_000 }
 
-test("C-1: what a page looks at is bounded, and as bounded with ten times as many events that the key cannot see", async () => {
+test("C-1: the number of rows that a page reads is bounded, even with ten times as many events that the key cannot see", async () => {
   const filters = [{}, { vaultId: "vault_rare" }, { kind: "transaction.confirmed" }, { kind: "vault.created" }, { entityId: "entity_a" }]
   for (const more of [0, MORE_HIDDEN]) {
     await insert(more)

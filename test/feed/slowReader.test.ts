@@ -66,7 +66,7 @@ class SocketReader {
 
 const EVENTS = 12_000
 
-test("C-1: a reader that lets more than 1 MiB wait is disconnected at once, one that takes nothing after 30 s, and both resume; an idle stream says every 15 s where it is", async () => {
+test("C-1: a reader is disconnected at once with more than 1 MiB waiting, and after 30 s without reading; both resume; an idle stream sends its cursor every 15 s", async () => {
   const idle = new SocketReader("?from=now&vaultId=vault_absent")
   await idle.begun()
   const beganAt = performance.now()

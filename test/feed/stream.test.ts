@@ -103,7 +103,7 @@ class Reader {
   }
 }
 
-test("C-1: a stream gives what was recorded after its place and then what is recorded, as the key may see it", async () => {
+test("C-1: a stream sends events recorded after its cursor and then new ones, as far as the key may see them", async () => {
   const cursor = await now(keys.owner)
   const before = await record("vault_a", "vault_b")
   const all = new Reader(`?after=${cursor}`, keys.owner)
@@ -124,7 +124,7 @@ test("C-1: a stream gives what was recorded after its place and then what is rec
   await Promise.all([all.close(), one.close(), filtered.close(), resumed.close()])
 })
 
-test("C-1: a key has at most 5 streams, and one that is closed makes room", async () => {
+test("C-1: a key has at most 5 streams, and closing one makes room for another", async () => {
   const { secret } = await app.key("user_owner")
   const readers = Array.from({ length: 5 }, () => new Reader("?from=now", secret))
   await Promise.all(readers.map((reader) => reader.open()))
@@ -145,7 +145,7 @@ test("C-1: a key has at most 5 streams, and one that is closed makes room", asyn
   await Promise.all([...readers, more].map((reader) => reader.close()))
 })
 
-test("C-1: of a key's requests that wait for events at most 20 are held, and one that ends makes room", async () => {
+test("C-1: at most 20 waiting requests of a key are held, and the end of one makes room for another", async () => {
   const { secret } = await app.key("user_owner")
   const ends = new AbortController()
   const wait = (signal?: AbortSignal) =>
@@ -168,7 +168,7 @@ test("C-1: of a key's requests that wait for events at most 20 are held, and one
   await until("room", async () => (await app.get(`${FEED}?from=now&wait=1&kind=nothing`, secret)).status === 200, 15)
 }, 60_000)
 
-test("C-1: a stream ends within 5 seconds of its key's revocation, and narrows when a role is lost", async () => {
+test("C-1: a stream ends within 5 seconds after its key is revoked, and narrows after a role is lost", async () => {
   await app.feed([user("user_two", "org_a", ["vault_a", "vault_b"])], { "x-record-events": "none" })
   const { key, secret } = await app.key("user_two")
   const reader = new Reader("?from=now", secret)
@@ -185,7 +185,7 @@ test("C-1: a stream ends within 5 seconds of its key's revocation, and narrows w
   expect(codeOf(await app.get(`${FEED}/stream`, secret))).toBe("revoked_api_key")
 })
 
-test("Authentication 6: a stream and a held answer end within 5 seconds of an IP allowlist that their client is not on", async () => {
+test("Authentication 6: a stream and a waiting request end within 5 seconds after an IP allowlist excludes their client", async () => {
   const { key, secret } = await app.key("user_owner")
   const reader = new Reader("?from=now", secret)
   await reader.open()
@@ -208,7 +208,7 @@ test("Authentication 6: a stream and a held answer end within 5 seconds of an IP
   expect(codeOf(await app.get(`${FEED}/stream`, secret))).toBe("ip_not_allowed")
 })
 
-test("C-1: SIGTERM ends streams and held answers with a place to go on from, and another process goes on from it", async () => {
+test("C-1: SIGTERM ends streams and waiting requests with a cursor from which another process continues", async () => {
   const second = await app.start(["api"])
   const cursor = await now(keys.owner)
   const reader = new Reader(`?after=${cursor}`, keys.owner, {}, second)
@@ -229,7 +229,7 @@ test("C-1: SIGTERM ends streams and held answers with a place to go on from, and
   await resumed.close()
 })
 
-test("C-1: HEAD opens no stream, and refusals are problems whatever the reader accepts", async () => {
+test("C-1: HEAD opens no stream, and errors are problem documents whatever the reader accepts", async () => {
   expect((await app.request("HEAD", `${FEED}/stream`, { key: keys.owner })).status).toBe(200)
   expect(codeOf(await app.get(`${FEED}/stream?after=x`, keys.owner, { accept: "text/event-stream" }))).toBe("invalid_cursor")
   expect(codeOf(await app.get(`${FEED}/stream`, keys.owner, { "last-event-id": "x" }))).toBe("invalid_cursor")
