@@ -52,7 +52,7 @@ const payloadsOf = (events: ReadonlyArray<Event>, entityId: string) =>
   events.filter((one) => one.entityId === entityId).map(({ payload }) => JSON.stringify(payload))
 
 describe("C-3: checkpoints", () => {
-  test("count and chain what the feed gives, in its order, and are signed", async () => {
+  test("count and chain the feed's events in order, and are signed", async () => {
     for (let batch = 0; batch < 4; batch++) {
       await app.feed(
         Array.from({ length: 5 }, (_, index) => transaction(["vault_a", "vault_c", "vault_b"][index % 3] ?? "", batch * 10 + index + 1))
@@ -76,7 +76,7 @@ describe("C-3: checkpoints", () => {
     }
   })
 
-  test("one is sealed at midnight, of what was recorded before it, by the writer that comes first or without one", async () => {
+  test("are sealed at midnight over the events recorded before it, by the first writer afterwards or without one", async () => {
     // The chain stands as it stood two days ago: what comes now passes two midnights.
     const before = (await latest("entity_a")).json
     const days = await app.sql(
@@ -103,7 +103,7 @@ describe("C-3: checkpoints", () => {
     expect((await app.get(`${PATH}?entityId=entity_empty`, keys.owner)).json.data[0]).toMatchObject({ count: 0, hash: "0".repeat(64) })
   }, 60_000)
 
-  test("are shown to keys without an allowlist whose user sees every vault of the entity; for all others there is no such entity", async () => {
+  test("are visible to keys without an allowlist whose user sees every vault of the entity; for others the entity does not exist", async () => {
     for (const [name, key, entityId, status] of [
       ["owner", keys.owner, "entity_a", 200],
       ["whole", keys.whole, "entity_a", 200],
@@ -127,7 +127,7 @@ describe("C-3: checkpoints", () => {
   })
 })
 
-test("C-1, C-3: events from before an upgrade are numbered and chained while the service runs, and until then the feed begins at it", async () => {
+test("C-1, C-3: events from before an upgrade are numbered and chained while the service runs, and until then the feed begins at the upgrade", async () => {
   await app.feed(
     [
       organization("org_old", ["ethereum"]),

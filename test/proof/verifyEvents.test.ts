@@ -38,7 +38,7 @@ const events =
     return JSON.stringify({ ...page, data: change(page.data) })
   }
 
-test("C-3: the events of an entity are complete, from its beginning and from a checkpoint on", async () => {
+test("C-3: the events of an entity verify as complete, from its beginning and from a checkpoint on", async () => {
   expect(await verify()).toMatchObject({ complete: true, events: EVENTS })
   const kept = await createClient({ baseUrl: app.main?.baseUrl ?? "", apiKey: key }).getLatestEventCheckpoint({ entityId: "entity_a" })
   await app.feed([transaction("vault_a", 101), transaction("vault_a", 102)])
@@ -46,7 +46,7 @@ test("C-3: the events of an entity are complete, from its beginning and from a c
   expect(await verify("/none", String, "entity_z")).toMatchObject({ complete: true, events: 0 })
 })
 
-test("C-3: a changed byte, a missing, a repeated and a swapped event, a wrong signature and a foreign checkpoint are found", async () => {
+test("C-3: a changed byte, a missing, a repeated and a swapped event, a wrong signature and a foreign checkpoint are detected", async () => {
   const feed = "/v1/event-feed"
   const differs = async (of: string, change: Change) => {
     const found = await verify(of, change)
@@ -77,7 +77,7 @@ test("C-3: a changed byte, a missing, a repeated and a swapped event, a wrong si
   expect(await differs(latest, (text) => text.replace('"entity_a"', '"entity_z"'))).toMatch(/is of entity_z and not of entity_a$/)
 })
 
-test("C-3: custody verify says so, with exit code 0, 1 or 2", async () => {
+test("C-3: custody verify reports it with exit code 0, 1 or 2", async () => {
   const args = ["verify", "--api", app.main?.baseUrl ?? "", "--key", key, "--entity", "entity_a"]
   expect(await cli(args, {})).toMatchObject({ code: 0, stdout: expect.stringMatching(/^complete: \d+ events\n$/) })
   const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "custody-verify-")), "kept.json")
