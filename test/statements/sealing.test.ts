@@ -59,7 +59,7 @@ const sealer = <A>(use: (sealer: StatementSealer) => Effect.Effect<A>): Promise<
   )
 
 describe("C-6: sealing", () => {
-  test("by the schedule goes on where a killed worker was, and every day of every vault is sealed once", async () => {
+  test("by the schedule continues where a killed worker stopped, and every day of every vault is sealed once", async () => {
     const { client, close } = await operator()
     const queue = app.env["TEMPORAL_TASK_QUEUE"] ?? ""
     const worker = await app.start(["worker"])
@@ -83,7 +83,7 @@ describe("C-6: sealing", () => {
     await second.end()
   }, 240_000)
 
-  test("is done a part at a time: one that is out of time stops in the middle of a vault, and the next goes on there", async () => {
+  test("runs in parts: one that runs out of time stops in the middle of a vault, and the next continues there", async () => {
     // A late record: every day since then is compared again.
     await app.feed(
       vaults.map((vaultId) => ({ type: "balance", vaultId, asset: ETH, amount: "7", occurredAt: timeOf(-DAYS, "00:00:00.000") }))
@@ -108,7 +108,7 @@ describe("C-6: sealing", () => {
     expect(await seal()).toEqual({ sealed: 0, revised: 0, failed: 0 })
   }, 120_000)
 
-  test("by several at once seals each day once", async () => {
+  test("by several processes at once seals each day once", async () => {
     const more: Array<string> = []
     for (let vault = 0; vault < 4; vault++) more.push(await fresh())
     const results = await Promise.all([seal(), seal(), sealer((one) => one.seal("", 10_000))])
@@ -116,7 +116,7 @@ describe("C-6: sealing", () => {
     for (const id of more) expect(await verifyStatementChain(await revisions(id), keys)).toMatchObject({ valid: true, statements: DAYS })
   }, 60_000)
 
-  test("a record that comes while its day is being sealed is not lost: the sealer that finds its note waits for the other one", async () => {
+  test("a record that arrives while its day is being sealed is not lost: the sealer that finds its note waits for the other one", async () => {
     const id = await fresh()
     await seal()
     const DAY = dayOf(-1)
@@ -153,7 +153,7 @@ describe("C-6: sealing", () => {
     expect([newest.date, newest.revision, newest.assets[0]?.closing]).toEqual([DAY, 2, "5"])
   }, 60_000)
 
-  test("that is overdue is told by the doctor, by readiness and by a metric, and what is sealed too", async () => {
+  test("that is overdue is reported by the doctor, by readiness and by a metric, as is the last sealed day", async () => {
     const doctor = async () => {
       const { code, stdout } = await cli(["doctor", "--json"], app.env)
       expect(code).toBe(0)
