@@ -21,7 +21,7 @@ const FED = 20
 
 if (long && !canShift) console.log("F22 is skipped: libfaketime is not installed (Debian: apt-get install libfaketime)")
 
-describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (F22)", () => {
+describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)", () => {
   const server = new PostgresServer()
   const rig = new Rig()
   let service: Clock, database: Clock, right: Process
@@ -155,7 +155,7 @@ describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (
     return [...statuses.keys()]
   }
 
-  test("of one process of the service: an hour ahead and behind, 25 hours ahead, ten minutes back, and right again", async () => {
+  test("of one process of the service: an hour ahead and behind, 25 hours ahead, ten minutes back, and correct again", async () => {
     await rig.feed(20)
     await fail()
     // A streak is as long as Postgres says, whatever a worker's clock shows: it has half an hour left.
@@ -170,7 +170,7 @@ describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (
     expect(statuses).toEqual([200])
   }, 400_000)
 
-  test("lists that are paged through while the clock of the service is set have every row once and in order", async () => {
+  test("lists that are paged through while the service's clock changes contain every row once and in order", async () => {
     let shifted = false
     const swing = async () => {
       shifted = !shifted
@@ -213,7 +213,7 @@ describe.skipIf(!long || !canShift)("Clocks that are set while everything runs (
     await until("the disable", async () => (await stateOf(failing)).status === "DISABLED" || Bun.sleep(500).then(() => false), 60)
   }, 400_000)
 
-  test("that is forty days ahead, of the service or of Postgres: retention drops no day that the log shows", async () => {
+  test("forty days ahead, of the service or of Postgres: retention drops no day that the log shows", async () => {
     // So that it is the wrong clock that retention goes by.
     await right.end()
     const { client, close } = await operator()

@@ -65,7 +65,7 @@ const load = (over: () => boolean) => {
 }
 
 describe("Architecture, What must hold 6: Postgres crashes", () => {
-  test("under load: 503 in the envelope while it is away, well again within seconds of its return (F6)", async () => {
+  test("under load: 503 in the envelope while it is down, and recovery within seconds of its return (F6)", async () => {
     // Other work on the machine may take its time; the long run has the machine to itself.
     const [refusal, recovery] = long ? [2_000, 5_000] : [8_000, 20_000]
     const back: Array<number> = []
@@ -114,8 +114,8 @@ describe("Architecture, What must hold 6: Postgres crashes", () => {
   }, 300_000)
 })
 
-describe.skipIf(!long)("Architecture, What must hold 1: everything dies", () => {
-  test("all processes and both servers at once, for a minute and a half, started again in any order (F5)", async () => {
+describe.skipIf(!long)("Architecture, What must hold 1: everything is killed", () => {
+  test("all processes and both servers at once, for a minute and a half, restarted in any order (F5)", async () => {
     const begun = Date.now()
     const before = (await rig.history()).repeated
     let deaths = 0

@@ -60,8 +60,8 @@ const pace = async (entity: number, path: string, events: number) => {
   return { p50: Math.round(times[Math.floor(times.length / 2)] ?? 0), p99: Math.round(times[Math.floor(times.length * 0.99)] ?? 0) }
 }
 
-describe("Decision D-22: what waits for a webhook is canceled when it is disabled", () => {
-  test(`two webhooks with ${WAITING} waiting deliveries are disabled at once, and the deliveries of others go on`, async () => {
+describe("Decision D-22: waiting deliveries of a disabled webhook are canceled", () => {
+  test(`two webhooks with ${WAITING} waiting deliveries are disabled at once, and other deliveries continue`, async () => {
     key = await settle(app, 4)
     const ids = await Promise.all([withBacklog(0, "/first"), withBacklog(1, "/second")])
     await webhookOf(app, key, 2, receiver.url("/other"))
@@ -83,7 +83,7 @@ describe("Decision D-22: what waits for a webhook is canceled when it is disable
     await until("the end of the record", async () => (await app.sql("SELECT 1 FROM pending_cancellations")).length === 0)
   }, 1_200_000)
 
-  test("a process that is killed in the middle is followed by another one; what is created after the webhook is enabled again is sent", async () => {
+  test("another process continues after one is killed midway, and deliveries created after the webhook is enabled again are sent", async () => {
     const id = await withBacklog(3, "/killed")
     await app.main?.end()
     const killed = await app.start(ALL, { FAIL_AT: `${PLACE}:5` })

@@ -138,7 +138,7 @@ for (const logApart of [true, false])
       unmount(rig.disk)
     }, 60_000)
 
-    test("writes are 503 with the envelope, and what was acknowledged is there and delivered when there is room again", async () => {
+    test("writes get 503 with the envelope, and acknowledged ones are stored and delivered when there is room again", async () => {
       await rig.feed(20)
       await rig.settle()
       fill(rig.disk, 256 * 1_024)

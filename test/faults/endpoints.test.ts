@@ -70,7 +70,7 @@ const cost = async (entity: number, path: string, count: number) => {
 }
 
 describe("Reliability T6: response attacks", () => {
-  test("bombs are not unpacked, and a flood of informational answers is cut off (F15, F17)", async () => {
+  test("bombs are not decompressed, and a flood of informational responses is cut off (F15, F17)", async () => {
     // What a usual delivery costs, and what the first ones take that come once.
     await cost(0, "/plain", 20)
     const usual = await cost(0, "/plain", 20)

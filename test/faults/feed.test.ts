@@ -286,7 +286,7 @@ class Reader {
 }
 
 test(
-  "C-1: every reader has what its key may see of what was recorded after its cursor, each once, in the one order of all readers",
+  "C-1: every reader gets what its key may see of the events recorded after its cursor, each once, in one order for all readers",
   async () => {
     const keeping = Array.from({ length: APIS }, (_, index) => keepApi(index))
     await until("the processes", () => apis.filter(Boolean).length === APIS, 60)

@@ -20,7 +20,7 @@ const counted = async (id: string) => {
   return Object.fromEntries(rows.map(({ count, status }) => [String(status), Number(count)]))
 }
 
-test(`C-5: ${EVENTS} deliveries are held and drained, and the process is killed ${KILLS} times meanwhile`, async () => {
+test(`C-5: ${EVENTS} deliveries are held and drained while the process is killed ${KILLS} times`, async () => {
   const key = await settle(app, 1)
   let down = true
   receiver.on("/hook", () => new Response("", { status: down ? 500 : 200 }))

@@ -23,7 +23,7 @@ const killed = async () => {
 const dead = ({ child }: { readonly child: { readonly signalCode: string | null } }) =>
   until("the end of the process", () => child.signalCode === "SIGKILL", 60)
 
-test("interrupted attempts use up nothing of the schedule, and after two in a row the next one waits as after a failure", async () => {
+test("interrupted attempts do not use up the schedule, and after two in a row the next one waits as after a failure", async () => {
   receiver.on("/kills", () => new Response("", { status: 500 }))
   let process = await killed()
   const key = await settle(app, 2)
@@ -45,7 +45,7 @@ test("interrupted attempts use up nothing of the schedule, and after two in a ro
   report("interrupted again and again", { kills, attempts: results(failed) })
 }, 300_000)
 
-test("a delivery whose senders died 20 times in a row is tried alone, every 15 minutes, and the operator is told", async () => {
+test("a delivery whose senders died 20 times in a row is tried alone, every 15 minutes, and reported to the operator", async () => {
   const key = (await app.key("user_a")).secret
   let status = 500
   receiver.on("/poison", () => new Response("", { status }))

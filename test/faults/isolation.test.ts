@@ -76,7 +76,7 @@ const stepsOf = async (client: Client, id: string) => {
 }
 
 describe("Architecture, What must hold 7: one slow or dead endpoint delays nobody else", () => {
-  test("a hundred endpoints, one that hangs, one that is dead, one that always fails (F26, F27)", async () => {
+  test("a hundred endpoints, of which one hangs, one is dead and one always fails (F26, F27)", async () => {
     await round(healthy)
     alone = await round(healthy)
     const together: Array<number> = []
@@ -91,14 +91,14 @@ describe("Architecture, What must hold 7: one slow or dead endpoint delays nobod
     expect(Math.max(...together)).toBeLessThan(9 + 3 * alone)
   }, 300_000)
 
-  test("at most 8 attempts at the hanging endpoint are in flight at any time", async () => {
+  test("at most 8 attempts are in flight at the hanging endpoint at any time", async () => {
     await until("the attempts", () => receiver.to(`/${HANGS}`).length >= 8, 30)
     await Bun.sleep(long ? 30_000 : 3_000)
     const times = receiver.to(`/${HANGS}`).map(({ at }) => at)
     for (const time of times) expect(times.filter((other) => other <= time && other > time - 9_000).length).toBeLessThanOrEqual(8)
   }, 120_000)
 
-  test("a delivery that waits for room uses up no attempt", async () => {
+  test("a delivery that waits for a slot uses up no attempt", async () => {
     const rows = await deliveriesOf(app, key, webhooks[HANGS] ?? "")
     expect(rows).toHaveLength(ROUNDS * 10)
     const requests = receiver.to(`/${HANGS}`).length
@@ -115,7 +115,7 @@ describe("Architecture, What must hold 7: one slow or dead endpoint delays nobod
     expect(await round(healthy)).toBeLessThan(9 + 3 * alone)
   }, 90_000)
 
-  test("retries run on a queue of their own, and first attempts that may take long on another (Decision D-36)", async () => {
+  test("retries run on a separate queue, and first attempts that may take long on another (Decision D-36)", async () => {
     const { client, close } = await operator()
     try {
       const steps = async (number: number) => {

@@ -15,7 +15,7 @@ const exit = (child: { exitCode: number | null; signalCode: string | null }) => 
 describe("Architecture, What must hold 1: a process may die between any two statements", () => {
   const kills = long ? 10 : 2,
     events = long ? 500 : 80
-  test(`killed ${kills} times at random while ${events} events flow (F1, F5)`, async () => {
+  test(`killed ${kills} times at random moments while ${events} events flow (F1, F5)`, async () => {
     // One in ten is refused at first, so that retries are under way as well.
     for (const path of rig.paths)
       rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && Math.random() < 0.1 ? 500 : 200))

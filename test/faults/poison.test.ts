@@ -13,8 +13,8 @@ import { report, sound, useRig } from "./Rig.ts"
 const rig = useRig()
 let number = 1_000_000
 
-describe("Architecture, What must hold 1: published again and again", () => {
-  test("fifty times at once and once more after a crash: one event, one delivery for each webhook (F24)", async () => {
+describe("Architecture, What must hold 1: the same record published repeatedly", () => {
+  test("fifty times at once and once more after a crash: one event, and one delivery per webhook (F24)", async () => {
     const text = hash(++number)
     const record = transaction("vault_0", 0, { hash: text })
     const answers = await Promise.all(Array.from({ length: 50 }, () => rig.app.records([record])))
@@ -58,8 +58,8 @@ const listener = async (path: string, eventKinds: ReadonlyArray<string>) => {
   return { id, request: () => until(`the request to ${path}`, () => rig.receiver.to(path)[0], 60) }
 }
 
-describe("Architecture, What must hold 7: an event that is hard to carry", () => {
-  test("of two MiB is delivered byte for byte, beside the others (F28)", async () => {
+describe("Architecture, What must hold 7: an event that is hard to process", () => {
+  test("of two MiB is delivered byte for byte, alongside others (F28)", async () => {
     const text = hash(++number)
     const feeding = rig.feed(10)
     const { id, payload } = await recordEvent("transaction.confirmed", {
@@ -80,7 +80,7 @@ describe("Architecture, What must hold 7: an event that is hard to carry", () =>
     expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size })
   }, 120_000)
 
-  test("in odd characters is delivered as it was fed; what no text can hold is refused as a whole (F28)", async () => {
+  test("with unusual characters is delivered as it was fed; text that cannot be stored is refused as a whole (F28)", async () => {
     const { request } = await listener("/odd", ["vault.updated"])
     const label = "Z̸̧͑a͡l g\u{1F469}\u200D\u{1F469}\u200D\u{1F467}\u2028\u202Eevil\uFEFF\u{10FFFF}\\\"</script>'; --"
     for (const broken of ["\\u0000", "\\ud800", "\\udc00x"]) {
@@ -98,7 +98,7 @@ describe("Architecture, What must hold 7: an event that is hard to carry", () =>
     expect(await rig.history()).toMatchObject({ ...sound, events: rig.acknowledged.size })
   }, 60_000)
 
-  test("of a kind that this version does not know, as after going back a version, is delivered and listed (F28)", async () => {
+  test("of a kind unknown to this version, as after a downgrade, is delivered and listed (F28)", async () => {
     const { id, request } = await listener("/unknown", ["balance.updated"])
     await rig.app.sql("UPDATE webhooks SET event_kinds = '{transaction.exploded}' WHERE id = $1", [id])
     const event = await recordEvent("transaction.exploded", { vaultId: "vault_0", transaction: {} })

@@ -15,7 +15,7 @@ const app = useApp(ALL, () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDUL
 const EVENTS = long ? 20_000 : 600
 const KILLS = long ? 10 : 2
 
-test(`C-4: a recovery of ${EVENTS} missed events is killed ${KILLS} times, paused and resumed, and sends each of them`, async () => {
+test(`C-4: a recovery of ${EVENTS} missed events is killed ${KILLS} times, paused and resumed, and sends every one of them`, async () => {
   const key = await settle(app, 1)
   await app.feed(Array.from({ length: EVENTS }, (_, number) => transaction("vault_0", 50_000 + number)))
   await until("the outbox", async () => (await app.sql("SELECT 1 FROM event_outbox LIMIT 1")).length === 0)

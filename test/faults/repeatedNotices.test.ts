@@ -13,7 +13,7 @@ import { address } from "../support/records.ts"
 import { operator } from "../support/temporal.ts"
 import { long, Rig, report, sound } from "./Rig.ts"
 
-describe.skipIf(!long)("Architecture, What must hold 1: killed between telling and writing it down", () => {
+describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect and its record", () => {
   const rig = new Rig()
   const mails: Array<string> = []
   const smtp = new SMTPServer({
@@ -104,7 +104,7 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between telling a
     await check("F3 killed at notice-sent", { mails: mails.length, notices: 1 })
   }, 200_000)
 
-  test("workflows were told of a disable: every delivery is canceled, its workflow too, and nothing is sent any more (F3)", async () => {
+  test("workflows were signaled to cancel: every delivery and its workflow is canceled, and nothing more is sent (F3)", async () => {
     const { id } = await failing("/off", 10)
     const process = await restartToDie("signals-sent")
     const feeding = rig.feed(20, 50)

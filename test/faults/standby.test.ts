@@ -13,10 +13,10 @@ import { create } from "../support/webhookFixtures.ts"
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers field by field
 const readiness = async (app: App): Promise<any> => (await fetch(`${app.main?.platformUrl}/health/ready`)).json()
 
-describe("a Postgres that takes no writes any more", () => {
+describe("a Postgres that no longer accepts writes", () => {
   const app = useApp(["api"])
 
-  test("is told by readiness, and left as soon as another one takes them", async () => {
+  test("is reported by readiness, and abandoned as soon as another one accepts them", async () => {
     await app.feed(smallest())
     const key = (await app.key("user_a")).secret
     const name = new URL(app.databaseUrl).pathname.slice(1)
@@ -45,7 +45,7 @@ describe("a Temporal server without the namespace", () => {
   const namespace = `absent-${process.pid}-${Date.now()}`
   const app = useApp(["api", "dispatcher"], { TEMPORAL_NAMESPACE: namespace })
 
-  test("is told by readiness; events wait, undispatched and visible as such, until it is there", async () => {
+  test("is reported by readiness; events wait, visibly undispatched, until it exists", async () => {
     await app.feed(smallest())
     const key = (await app.key("user_a")).secret
     await create(app, key)

@@ -36,7 +36,7 @@ const median = (values: ReadonlyArray<number>) => [...values].sort((a, b) => a -
 const p99 = (values: ReadonlyArray<number>) => [...values].sort((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? Number.NaN
 
 describe("stopping (finding 3: a request in flight is never cut off)", () => {
-  test("200 requests that are in flight at SIGTERM are all answered, and the process ends with 0 within 15 s", async () => {
+  test("200 requests in flight at SIGTERM are all answered, and the process exits with code 0 within 15 s", async () => {
     const process: Process = await app.start(["api"])
     // Their handlers have begun and wait for the rest of the body, so they are in flight beyond doubt.
     const made = JSON.stringify(fields({ status: "DISABLED" })),
@@ -118,7 +118,7 @@ describe.if(long)("T17: slow requests", () => {
     await process.end()
   }, 120_000)
 
-  test("an answer that takes longer than a body may is not cut off", async () => {
+  test("a response that takes longer than a body may is not cut off", async () => {
     // No worker is there, so that a ping waits until it is given up, with a body that it has no use for and without.
     const own = (await create(app, keys.owner, { status: "DISABLED" })).id
     const answers = await Promise.all(
@@ -128,7 +128,7 @@ describe.if(long)("T17: slow requests", () => {
   }, 60_000)
 })
 
-describe("T11: what is somebody else's and what is not there cannot be told apart", () => {
+describe("T11: hidden and nonexistent resources are indistinguishable", () => {
   const PAIRS = long ? 500 : 100
 
   for (const [name, foreign, absent] of [
@@ -136,7 +136,7 @@ describe("T11: what is somebody else's and what is not there cannot be told apar
     ["a vault's transactions", () => "/v1/vaults/vault_z/transactions", "/v1/vaults/vault_absent/transactions"],
     ["a webhook", () => `/v1/webhooks/${webhookId}`, "/v1/webhooks/whs_01jz0000000000000000000000"]
   ] as const)
-    test(`${name}: the same bytes, and over ${PAIRS} pairs of questions at most a millisecond between the medians`, async () => {
+    test(`${name}: the same bytes, and over ${PAIRS} pairs of requests at most a millisecond between the medians`, async () => {
       const ask = async (target: string) => {
         const begun = performance.now()
         const answer = await app.get(target, keys.owner, { "x-request-id": "same-request-id" })
@@ -173,7 +173,7 @@ describe("T11: what is somebody else's and what is not there cannot be told apar
 // Authentication 7 is held with two processes among the usual tests.
 if (long)
   describe("Authentication 7: revocation takes effect immediately", () => {
-    test("with eight processes: no request that begins after the revocation was answered succeeds", async () => {
+    test("with eight processes: no request that begins after the revocation was acknowledged succeeds", async () => {
       const processes = await Promise.all(Array.from({ length: 8 }, () => app.start(["api"])))
       let after = 0
       for (let round = 0; round < 20; round++) {

@@ -21,7 +21,7 @@ describe("Architecture, What must hold 1: several processes", () => {
     expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
   }, 300_000)
 
-  test("a stop finishes the attempts that are in flight: nothing is interrupted, nothing repeated (F11)", async () => {
+  test("a stop finishes attempts in flight: nothing is interrupted or repeated (F11)", async () => {
     for (const path of rig.paths)
       rig.answer(
         path,
@@ -50,7 +50,7 @@ describe("Architecture, What must hold 1: several processes", () => {
     expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
   }, 300_000)
 
-  test("an attempt whose sender is killed is made again by another worker within seconds, under the next number (F3)", async () => {
+  test("an attempt whose sender is killed is repeated by another worker within seconds, with the next number (F3)", async () => {
     for (const path of rig.paths) rig.answer(path, () => 200)
     // Only one of them is there when the request goes out.
     const first = await rig.app.start(SENDING)
