@@ -34,7 +34,7 @@ afterAll(async () => {
   files.remove()
 })
 
-test("a kept connection that dies under a request is an attempt of its own, and the next one follows at once on a new connection", async () => {
+test("a kept connection that fails under a request is a separate attempt, and the next one follows at once on a new connection", async () => {
   // The first request is answered; the second one on its connection is not.
   endpoint.on("/dies", ({ nth, socket }) => (nth === 1 ? socket.write(ok()) : socket.destroy()))
   const webhook = await webhookOf(app, key, 0, endpoint.url("/dies"))
@@ -52,7 +52,7 @@ test("a kept connection that dies under a request is an attempt of its own, and 
   expect(health).toMatchObject({ state: "HEALTHY", consecutiveFailures: 0, lastFailureAt: null })
 })
 
-test("it uses up nothing of the schedule: every attempt of it is still made", async () => {
+test("a failed kept connection does not use up the schedule: every attempt of the schedule is still made", async () => {
   // Of each connection the first request is answered 500 once that is wanted, and each later one is met by its end.
   let answers = 200
   endpoint.on("/fails", ({ nth, socket }) => {
@@ -71,7 +71,7 @@ test("it uses up nothing of the schedule: every attempt of it is still made", as
   expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health).toMatchObject({ consecutiveFailures: 1 })
 })
 
-test("a name is asked for once while its answer holds, judged at each use, and a failure is remembered for 5 seconds", async () => {
+test("a name is resolved once per TTL and checked at each use, and a failure is remembered for 5 seconds", async () => {
   dns.on("held.kept.test", { a: ["127.0.0.1"], ttl: 20 })
   const held = await webhookOf(app, key, 2, endpoint.url("/held", "held.kept.test"))
   const ping = async (id: string) => (await app.request("POST", `/v1/webhooks/${id}/ping`, { key })).json
@@ -92,7 +92,7 @@ test("a name is asked for once while its answer holds, judged at each use, and a
   expect(Date.now() - failedAt).toBeLessThan(9_000)
 }, 30_000)
 
-test("a connection to an address that the guard refuses now is closed, and no request goes over it", async () => {
+test("a connection to an address that the guard now refuses is closed, and no request is sent over it", async () => {
   dns.on("turns.kept.test", { a: ["127.0.0.1"] })
   const webhook = await webhookOf(app, key, 3, endpoint.url("/turns", "turns.kept.test"))
   await happen(app, [3])
@@ -106,7 +106,7 @@ test("a connection to an address that the guard refuses now is closed, and no re
   expect(endpoint.to("/turns")).toHaveLength(1)
 })
 
-test("the outcome of an attempt that comes after the next one began changes its row and not when the one after is due", async () => {
+test("a late outcome, after the next attempt began, changes its own row and not the next due time", async () => {
   let answer = () => {}
   endpoint.on("/late", ({ socket }) => {
     answer = () => socket.write("HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n")
@@ -125,7 +125,7 @@ test("the outcome of an attempt that comes after the next one began changes its 
   expect(late).toMatchObject({ status: "RETRYING", nextAttemptAt: dueAt })
 })
 
-test("programs with the same process id, as in containers, count in different shards", async () => {
+test("processes with the same process id, as in containers, count in different shards", async () => {
   const shards = new Set<number>()
   for (let program = 0; program < 32; program++) {
     const { SHARD }: { readonly SHARD: number } = await import(`../../src/sending/AttemptsRepo.ts?program=${program}`)

@@ -56,7 +56,7 @@ const client = (most?: number) => {
 const last = () => endpoint.requests.at(-1)
 const closes = (connection = 0, seconds = 10) => until("the end of the connection", () => endpoint.closed.get(connection), seconds)
 
-describe("Decision D-21: a connection is kept when its answer was read to its end, and shared by what it was made for", () => {
+describe("Decision D-21: a connection is kept after a complete response, and shared only within its webhook", () => {
   test("attempts of one webhook share a connection; another webhook, server name or client certificate has its own", async () => {
     const { send } = client()
     const before = endpoint.connections
@@ -69,7 +69,7 @@ describe("Decision D-21: a connection is kept when its answer was read to its en
     expect(endpoint.connections - before).toBe(5)
   })
 
-  test("an idle connection is closed after 4 seconds, and sooner where the endpoint says so", async () => {
+  test("an idle connection is closed after 4 seconds, or sooner if the endpoint asks for it", async () => {
     const { send } = client()
     await send("/hook")
     const mine = last()
@@ -81,7 +81,7 @@ describe("Decision D-21: a connection is kept when its answer was read to its en
     await closes(last()?.connection, 2)
   }, 20_000)
 
-  test("a connection whose answer was cut off is destroyed", async () => {
+  test("a connection whose response was cut off is destroyed", async () => {
     const { send } = client()
     endpoint.on("/long", ({ socket }) => socket.write(ok("", "x".repeat(20_000))))
     expect(await send("/long")).toMatchObject({ result: "2xx" })
@@ -91,7 +91,7 @@ describe("Decision D-21: a connection is kept when its answer was read to its en
     await closes(last()?.connection, 3)
   })
 
-  test("what the guard does not allow any more is closed at once", async () => {
+  test("a connection to an address that the guard no longer allows is closed at once", async () => {
     const { pool, send } = client()
     await send("/hook")
     const mine = last()
@@ -103,7 +103,7 @@ describe("Decision D-21: a connection is kept when its answer was read to its en
     await closes(mine?.connection, 2)
   })
 
-  test("past the bound on idle connections the one that is idle for longest is closed", async () => {
+  test("above the limit of idle connections the longest idle one is closed", async () => {
     const { send } = client(4)
     const first = endpoint.connections + 1
     for (let number = 0; number < 6; number++) await send("/hook", { webhookId: `whs_${number}` })
@@ -113,8 +113,8 @@ describe("Decision D-21: a connection is kept when its answer was read to its en
   })
 })
 
-describe("Reliability, pitfalls of Bun: no kept connection passes something old off as an answer", () => {
-  test("one that the endpoint closed, wholly or its half, while it was idle is not used again", async () => {
+describe("Reliability, pitfalls of Bun: no kept connection passes off old data as a response", () => {
+  test("a connection that the endpoint closed or half-closed while idle is not used again", async () => {
     for (const how of ["end", "destroy"] as const) {
       const { send } = client()
       endpoint.on(`/${how}`, ({ socket }) => {
@@ -129,7 +129,7 @@ describe("Reliability, pitfalls of Bun: no kept connection passes something old 
     }
   })
 
-  test("a 408, or any answer, that comes while it is idle is taken for no request's answer", async () => {
+  test("a 408 or any response that arrives while idle is not taken for the response to a request", async () => {
     for (const text of ["HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", ok(), "HTTP/1.1"]) {
       const { send } = client()
       endpoint.on("/talks", ({ socket }) => {
@@ -144,7 +144,7 @@ describe("Reliability, pitfalls of Bun: no kept connection passes something old 
     }
   })
 
-  test("one that closes or talks after it was chosen and before the request was written is replaced, and nothing was sent on it", async () => {
+  test("a connection that closes or sends data after it was chosen and before the request was written is replaced, and nothing was sent on it", async () => {
     for (const [path, spoil] of [
       ["/spoilt-by-408", (request) => request.socket.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")],
       ["/spoilt-by-end", (request) => request.socket.destroy()]
@@ -165,7 +165,7 @@ describe("Reliability, pitfalls of Bun: no kept connection passes something old 
     }
   })
 
-  test("what follows an answer unasked destroys the connection", async () => {
+  test("unsolicited data after a response destroys the connection", async () => {
     const { send } = client()
     endpoint.on("/two", ({ socket }) => socket.write(`${ok()}HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n`))
     expect(await send("/two")).toMatchObject({ result: "2xx", httpStatus: 200 })
@@ -174,7 +174,7 @@ describe("Reliability, pitfalls of Bun: no kept connection passes something old 
     expect(last()?.connection).not.toBe(mine?.connection ?? 0)
   })
 
-  test("one that dies under the request, or answers 408, is stale; a new one that does the same is the endpoint's failure", async () => {
+  test("a connection that fails under the request, or answers 408, is stale; a new one that does the same is the endpoint's failure", async () => {
     const { send } = client()
     endpoint.on("/dies", ({ socket }) => socket.destroy())
     endpoint.on("/408", ({ socket }) => socket.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"))

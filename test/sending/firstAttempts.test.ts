@@ -47,7 +47,7 @@ const groups = async () => {
 }
 
 describe("a group of first attempts", () => {
-  test("delivers each event once, with one attempt and one request, in one workflow for many, which operators find by delivery", async () => {
+  test("delivers each event once, with one attempt and one request, in one shared workflow, which operators find by delivery", async () => {
     receiver.on("/fast", () => new Response("ok"))
     const webhook = await webhookOf(app, key, 0, receiver.url("/fast"))
     await feed(0, 60)
@@ -72,7 +72,7 @@ describe("a group of first attempts", () => {
     expect((await groups()).length).toBeLessThanOrEqual(inGroups)
   }, 90_000)
 
-  test("hands on a delivery that fails: retried on its schedule by its own workflow, which ends as the delivery does", async () => {
+  test("hands over a delivery that fails: it is retried on its schedule by its own workflow, which ends as the delivery does", async () => {
     receiver.on("/once", ({ headers }) => new Response("", { status: headers["x-service-attempt"] === "1" ? 500 : 200 }))
     const webhook = await webhookOf(app, key, 1, receiver.url("/once"))
     await feed(1, 20)
@@ -84,7 +84,7 @@ describe("a group of first attempts", () => {
     expect(receiver.to("/once")).toHaveLength(40)
   }, 90_000)
 
-  test("is not held up by a slow endpoint: its attempts go on by themselves, each sent once, and the others are done before", async () => {
+  test("is not held up by a slow endpoint, whose attempts continue separately, each sent once, while the others finish first", async () => {
     let answer = () => {}
     const answered = new Promise<void>((resolve) => {
       answer = resolve
@@ -106,7 +106,7 @@ describe("a group of first attempts", () => {
     expect(receiver.to("/slow")).toHaveLength(10)
   }, 90_000)
 
-  test("leaves a canceled delivery canceled, and one that failed for good failed, each with a workflow that says so", async () => {
+  test("leaves canceled deliveries canceled and failed ones failed, each with a workflow that shows it", async () => {
     receiver.on("/gone", () => new Response("", { status: 500 }))
     const webhook = await webhookOf(app, key, 4, receiver.url("/gone"))
     await feed(4, 5)
@@ -119,8 +119,8 @@ describe("a group of first attempts", () => {
   }, 90_000)
 })
 
-describe("a group whose worker is away", () => {
-  test("keeps its deliveries: a dispatcher that starts meanwhile gives none of them a second workflow", async () => {
+describe("a group whose worker is unavailable", () => {
+  test("keeps its deliveries: a dispatcher that starts meanwhile starts no second workflow for them", async () => {
     receiver.on("/away", () => new Response("ok"))
     const webhook = await webhookOf(app, key, 5, receiver.url("/away"))
     await app.main?.end()

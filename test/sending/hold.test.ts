@@ -67,7 +67,7 @@ const probesOf = async (id: string) =>
   Number((await app.sql("SELECT probes FROM webhook_holds WHERE webhook_id = $1", [id]))[0]?.["probes"] ?? -1)
 
 describe("C-5 pause", () => {
-  test("while a webhook is paused its deliveries are HELD, nothing is attempted, and on resume they go out oldest first", async () => {
+  test("while a webhook is paused its deliveries are HELD and not attempted, and on resume they are sent oldest first", async () => {
     const { id } = await webhook(0, () => 204)
     await feed(0, 1)
     await all(id, "DELIVERED", 1)
@@ -105,7 +105,7 @@ describe("C-5 pause", () => {
     expect(log).toContainEqual({ old: "PAUSED", new: "ACTIVE" })
   }, 90_000)
 
-  test("retries under way wait too, use up nothing, and go on with the schedule on resume", async () => {
+  test("scheduled retries wait, too, use up nothing, and continue with the schedule on resume", async () => {
     let status = 500
     const { id } = await webhook(1, () => status)
     await feed(1, 1)
@@ -124,7 +124,7 @@ describe("C-5 pause", () => {
     expect(receiver.to("/1").at(-1)?.headers["x-service-attempt"]).toBe(String(before + 1))
   }, 60_000)
 
-  test("a paused webhook counts towards the limit of 20, and disabling it cancels what is held", async () => {
+  test("a paused webhook counts towards the limit of 20, and disabling it cancels held deliveries", async () => {
     const made = [await webhook(2, () => 200)]
     for (let count = 1; count < 20; count++) made.push(await webhookOf(app, key, 2, receiver.url("/2")))
     const [first] = made
@@ -144,7 +144,7 @@ describe("C-5 pause", () => {
     expect(codeOf(await patch(first.id, { status: "WAITING" }))).toBe("invalid_body")
   }, 60_000)
 
-  test("what is held for 31 days is CANCELED as EXPIRED", async () => {
+  test("a delivery held for 31 days is CANCELED as EXPIRED", async () => {
     const { id } = await webhook(3, () => 200)
     await patch(id, { status: "PAUSED" })
     await feed(3, 3)
@@ -156,7 +156,7 @@ describe("C-5 pause", () => {
 })
 
 describe("C-5 hold", () => {
-  test("an endpoint that is down is held, one probe at a time uses up nothing, the first 2xx ends it and what waits drains in order", async () => {
+  test("deliveries to an endpoint that is down are held, single probes use up nothing, the first 2xx ends the hold, and the rest drains in order", async () => {
     let status = 503
     const { id } = await webhook(4, () => status)
     await goDown(4, id)
@@ -204,7 +204,7 @@ describe("C-5 hold", () => {
     expect(recovered).toContain("recovered, nothing was lost: 42 delivered")
   }, 120_000)
 
-  test("at most one notice an hour tells of a hold, whatever an endpoint does", async () => {
+  test("at most one notice an hour reports a hold, whatever an endpoint does", async () => {
     let status = 503
     const { id } = await webhook(5, () => status)
     for (let time = 0; time < 2; time++) {
@@ -222,7 +222,7 @@ describe("C-5 hold", () => {
     expect((await subjects(id)).filter((subject) => subject.includes("recovered"))).toHaveLength(1)
   }, 120_000)
 
-  test("a delivery that fails alone has its attempts as before, and the others pass", async () => {
+  test("a delivery that fails alone has its usual attempts, and others pass it", async () => {
     const { id } = await webhook(6, () => 200)
     receiver.on("/6", ({ headers }) => new Response("", { status: headers["webhook-sequence"] === "1" ? 500 : 200 }))
     await feed(6, 1)
@@ -234,7 +234,7 @@ describe("C-5 hold", () => {
     await until("the others", async () => (await statuses(id)).join() === "DELIVERED,DELIVERED,DELIVERED,RETRYING")
   }, 60_000)
 
-  test("answers that refuse single deliveries do not say that the endpoint is down", async () => {
+  test("responses that refuse single deliveries do not mark the endpoint as down", async () => {
     const { id } = await webhook(7, () => 400)
     await feed(7, 2)
     await until("failures", async () => (await get(id)).health.consecutiveFailures >= 8, 30)
@@ -243,7 +243,7 @@ describe("C-5 hold", () => {
     expect((await get(id)).health.state).toBe("DEGRADED")
   }, 60_000)
 
-  test("a delivery that the endpoint never takes does not keep it on hold, and goes on with its own schedule", async () => {
+  test("a delivery that the endpoint always refuses does not prolong the hold, and continues with its own schedule", async () => {
     let down = true
     const { id } = await webhook(8, () => 200)
     receiver.on("/8", ({ headers }) => new Response("", { status: down || headers["webhook-sequence"] === "1" ? 503 : 200 }))
@@ -264,7 +264,7 @@ describe("C-5 hold", () => {
     expect((await statuses(id)).filter((status) => status !== "DELIVERED")).toEqual(["RETRYING"])
   }, 90_000)
 
-  test("a probe honours Retry-After, and 120 hours without a 2xx disable the webhook and cancel what is held", async () => {
+  test("a probe honours Retry-After, and 120 hours without a 2xx disable the webhook and cancel held deliveries", async () => {
     const { id } = await webhook(9, () => 200)
     receiver.on("/9", () => new Response("", { status: 429, headers: { "retry-after": "1800" } }))
     await feed(9, 2)
@@ -291,7 +291,7 @@ describe("C-5 hold", () => {
     expect(await app.sql("SELECT 1 FROM webhook_holds WHERE webhook_id = $1", [id])).toEqual([])
   }, 90_000)
 
-  test("a webhook that is paused while it is held is not probed, and is probed at once when it is resumed", async () => {
+  test("a webhook that is paused during a hold is not probed, and is probed at once when it is resumed", async () => {
     let status = 503
     const { id } = await webhook(10, () => status)
     await goDown(10, id)

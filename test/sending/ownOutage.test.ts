@@ -32,7 +32,7 @@ const ready = async () =>
   (await (await fetch(`${app.main?.platformUrl}/health/ready`)).json()) as { ready: boolean; dependencies: { network: string | null } }
 const gauge = async () => /^custody_network_outage (\d)/m.exec(await (await fetch(`${app.main?.platformUrl}/metrics`)).text())?.[1]
 
-test("C-5: while no resolver answers nothing is used up and nobody is told but the operator; then everything is sent", async () => {
+test("C-5: while no resolver answers, nothing is used up and only the operator is notified; then everything is sent", async () => {
   for (const name of names) dns.on(name, { silent: true })
   const webhooks = []
   for (const [number, name] of names.entries()) webhooks.push(await webhookOf(app, key, number, `https://${name}:${receiver.port}/hook`))
@@ -55,7 +55,7 @@ test("C-5: while no resolver answers nothing is used up and nobody is told but t
   expect(await app.sql("SELECT 1 FROM delivery_attempts WHERE number > 1 OR result <> '2xx'")).toEqual([])
 }, 120_000)
 
-test("C-5: a name that nobody answers for while others resolve is the endpoint's failure", async () => {
+test("C-5: a name that does not resolve while others do is the endpoint's failure", async () => {
   const [name = ""] = names
   dns.on(name, { silent: true })
   await happen(app, [1, 2, 3, 4])
@@ -70,7 +70,7 @@ test("C-5: a name that nobody answers for while others resolve is the endpoint's
   expect(await gauge()).toBe("0")
 }, 60_000)
 
-test("C-5: it takes more than half of the webhooks of the last 30 seconds, and at least three", () => {
+test("C-5: an outage requires more than half of the webhooks of the last 30 seconds, and at least three", () => {
   const outage = new OwnOutage()
   expect([outage.note("a", true), outage.note("b", true), outage.note("c", true)]).toEqual([false, false, true])
   expect([outage.admits(), outage.admits()]).toEqual([true, false])

@@ -27,7 +27,7 @@ describe("Decision D-20: the schedule", () => {
   const jitter = fc.double({ min: 0, max: 1, noNaN: true })
   const number = fc.integer({ min: 1, max: usual.length - 1 })
 
-  test("each wait is spread by 20 %, over all of that width", () => {
+  test("each wait is randomized by 20 %, over that whole range", () => {
     fc.assert(
       fc.property(number, jitter, (after, spread) => {
         const scheduled = usual[after] ?? 0
@@ -40,7 +40,7 @@ describe("Decision D-20: the schedule", () => {
     expect(waitAfter(2, failure, usual, 1)).toBe(6 * MINUTE)
   })
 
-  test("after the last attempt there is none, whatever the endpoint asks for", () => {
+  test("after the last attempt there is none, whatever the endpoint requests", () => {
     fc.assert(
       fc.property(jitter, fc.option(fc.nat(), { nil: undefined }), (spread, retryAfterSeconds) => {
         expect(waitAfter(usual.length, { ...failure, retryAfterSeconds }, usual, spread)).toBeUndefined()
@@ -48,7 +48,7 @@ describe("Decision D-20: the schedule", () => {
     )
   })
 
-  test("after a timeout or a 429 at least a minute", () => {
+  test("after a timeout or a 429 the wait is at least a minute", () => {
     for (const answer of [
       { result: "timeout", httpStatus: 0, retryAfterSeconds: undefined },
       { result: "4xx", httpStatus: 429, retryAfterSeconds: 1 }
@@ -106,7 +106,7 @@ const waiting = async (
 const secondsBetween = (earlier: string, later: string) => (Date.parse(later) - Date.parse(earlier)) / 1_000
 
 describe("Decision D-22: how a delivery ends", () => {
-  test("DELIVERED after two failures, at their waits; the streak of failures ends with it", async () => {
+  test("DELIVERED after two failures at their waits, which ends the streak of failures", async () => {
     const webhook = await webhookOf(app, key, 0, fails("/recovers", 2))
     await happen(app, [0])
     const delivery = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
@@ -125,7 +125,7 @@ describe("Decision D-22: how a delivery ends", () => {
     })
   }, 60_000)
 
-  test("RETRYING while it waits, with the time of its next attempt and the streak in the webhook's health", async () => {
+  test("RETRYING during a wait, with the time of its next attempt and the streak in the webhook's health", async () => {
     const { delivery, webhook } = await waiting(1, "/waits", 3)
     expect(delivery).toMatchObject({ status: "RETRYING", failureReason: null, deliveredAt: null })
     const wait = secondsBetween(delivery.attempts[2].at, delivery.nextAttemptAt)
@@ -143,7 +143,7 @@ describe("Decision D-22: how a delivery ends", () => {
     ["disabled", "WEBHOOK_DISABLED", (id: string) => app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { status: "DISABLED" } })],
     ["deleted", "WEBHOOK_DELETED", (id: string) => app.request("DELETE", `/v1/webhooks/${id}`, { key })]
   ] as const) {
-    test(`CANCELED when its webhook is ${verb} while it waits, and nothing is sent any more (reliability T26)`, async () => {
+    test(`CANCELED when its webhook is ${verb} during a wait, and nothing more is sent (reliability T26)`, async () => {
       const entity = verb === "disabled" ? 2 : 3
       const { delivery, webhook } = await waiting(entity, `/${verb}`, 1)
       expect([200, 204]).toContain((await end(webhook.id)).status)
@@ -156,7 +156,7 @@ describe("Decision D-22: how a delivery ends", () => {
     }, 60_000)
   }
 
-  test("a request is not sent twice however often its process is killed while it waits, and its wait goes on (Architecture, What must hold 1)", async () => {
+  test("a request is not repeated however often its process is killed during a wait, and the wait continues (Architecture, What must hold 1)", async () => {
     const { delivery, webhook } = await waiting(4, "/durable", 3)
     await worker.end("SIGKILL")
     await Bun.sleep(500)
@@ -167,7 +167,7 @@ describe("Decision D-22: how a delivery ends", () => {
     expect(later.attempts.map(({ result }: Answer["json"]) => result)).toEqual(["5xx", "5xx", "5xx", "5xx"])
   }, 60_000)
 
-  test("a dispatcher that starts while an attempt is under way does not bring the next one forward", async () => {
+  test("a dispatcher that starts during an attempt does not bring the next one forward", async () => {
     receiver.on("/slow", async () => {
       await Bun.sleep(7_000)
       return new Response("no", { status: 500 })
@@ -188,7 +188,7 @@ describe("Spec: redeliver creates a new delivery of the same event (Decision D-2
   const redeliver = (id: string, headers: { readonly [name: string]: string } = {}) =>
     app.request("POST", `/v1/webhook-deliveries/${id}/redeliver`, { key, headers })
 
-  test("with the same bytes and id, to the URL and with the secret of today", async () => {
+  test("with the same bytes and id, to the current URL and with the current secret", async () => {
     const webhook = await webhookOf(app, key, 5, receiver.url("/before"))
     await happen(app, [5])
     const first = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
@@ -221,7 +221,7 @@ describe("Spec: redeliver creates a new delivery of the same event (Decision D-2
     })
   }, 60_000)
 
-  test("of a delivery that was redelivered, and again; the same Idempotency-Key makes one", async () => {
+  test("of a redelivery, and repeatedly; the same Idempotency-Key makes one", async () => {
     const webhook = await webhookOf(app, key, 6, receiver.url("/thrice"))
     await happen(app, [6])
     const first = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
@@ -234,7 +234,7 @@ describe("Spec: redeliver creates a new delivery of the same event (Decision D-2
     expect(receiver.to("/thrice")).toHaveLength(3)
   }, 60_000)
 
-  test("409 webhook_disabled while it is disabled, 404 when it is deleted", async () => {
+  test("409 webhook_disabled while the webhook is disabled, 404 after it is deleted", async () => {
     const webhook = await webhookOf(app, key, 7, receiver.url("/gone"))
     await happen(app, [7])
     const { id } = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
@@ -249,7 +249,7 @@ describe("Spec: redeliver creates a new delivery of the same event (Decision D-2
 describe("Spec: ping sends a signed test POST; the live result is returned inline (Decision D-26)", () => {
   const ping = (id: string) => app.request("POST", `/v1/webhooks/${id}/ping`, { key })
 
-  test("200 also when the endpoint fails, once, while disabled too, without a trace in log or health", async () => {
+  test("200 even if the endpoint fails, once, even while disabled, without a trace in log or health", async () => {
     const webhook = await webhookOf(app, key, 8, fails("/pinged", 1), { status: "DISABLED" })
     const failed = await ping(webhook.id)
     expect(failed.status).toBe(200)
@@ -275,7 +275,7 @@ describe("Spec: ping sends a signed test POST; the live result is returned inlin
     })
   }, 60_000)
 
-  test("at most 6 a minute for a webhook, and what is refused is not sent", async () => {
+  test("at most 6 a minute per webhook, and refused pings are not sent", async () => {
     const [one, other] = [await webhookOf(app, key, 10, receiver.url("/often")), await webhookOf(app, key, 11, receiver.url("/seldom"))]
     for (let count = 1; count <= 6; count++) expect([count, (await ping(one.id)).json.success]).toEqual([count, true])
     const refused = await ping(one.id)
@@ -287,7 +287,7 @@ describe("Spec: ping sends a signed test POST; the live result is returned inlin
 
   // Takes as long as the longest ping may.
   test.if(long)(
-    "503 with Retry-After when no worker is there, within 20 s, and nothing is sent afterwards",
+    "503 with Retry-After within 20 s without a worker, and nothing is sent afterwards",
     async () => {
       const webhook = await webhookOf(app, key, 9, receiver.url("/later"))
       await worker.end()

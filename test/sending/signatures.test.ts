@@ -52,7 +52,7 @@ const requestTo = (path: string, number = 0, seconds = 15) =>
   until(`request ${number} to ${path}`, () => receiver.to(path)[number], seconds)
 
 describe("Spec: Delivery contract 3: the payload is signed and consumers verify the signature on the raw body", () => {
-  test("the libraries take a delivery as it is, and a ping", async () => {
+  test("the libraries accept a delivery as received, and a ping", async () => {
     const { id, secret } = await webhookOf(app, key, 0, receiver.url("/plain"))
     await happen(app, [0])
     const request = await requestTo("/plain")
@@ -63,7 +63,7 @@ describe("Spec: Delivery contract 3: the payload is signed and consumers verify 
     expect(await verified(ping, secret)).toEqual(all)
   })
 
-  test("they refuse it with another secret, another id, an old time, and any other byte in the body", async () => {
+  test("the libraries refuse another secret, another id, an old time, and any changed byte of the body", async () => {
     const { secret } = await webhookOf(app, key, 1, receiver.url("/forged"))
     const { secret: other } = await webhookOf(app, key, 2, receiver.url("/unused"))
     await happen(app, [1])

@@ -25,7 +25,7 @@ const pingOf = (app: App, key: string, id: string): Promise<Answer["json"]> =>
     return status !== 503 && json
   })
 
-describe("C-8: a client certificate that endpoints may demand", () => {
+describe("C-8: a client certificate that endpoints may require", () => {
   const app = new App()
   const endpoint = new KeepAliveEndpoint()
   let clients: Authority
@@ -60,7 +60,7 @@ describe("C-8: a client certificate that endpoints may demand", () => {
     endpoint.close()
   })
 
-  test("an endpoint that demands one takes deliveries and pings", async () => {
+  test("an endpoint that requires one accepts deliveries and pings", async () => {
     await happen(app, [0])
     expect((await deliveryWhen(app, key, id, ({ status }) => status === "DELIVERED")).attempts).toMatchObject([
       { bodySnippet: "first.client" }
@@ -78,7 +78,7 @@ describe("C-8: a client certificate that endpoints may demand", () => {
     expect(delivery.status).toBe("DELIVERED")
   }, 40_000)
 
-  test("a pair that does not fit leaves the last good one, and the log says so once", async () => {
+  test("a pair that does not match leaves the last good one in use, and is logged once", async () => {
     fs.writeFileSync(keyFile, (await clients.sign({ names: ["other"] })).key)
     await until("the log line", () => app.main?.output().includes("the last good pair stays"), 20)
     expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "second.client" })
@@ -89,7 +89,7 @@ describe("C-8: a client certificate that endpoints may demand", () => {
     await until("the third certificate", async () => (await pingOf(app, key, id)).bodySnippet === "third.client", 20)
   }, 60_000)
 
-  test("one of another authority is refused by the endpoint, which is no success", async () => {
+  test("one of another authority is refused by the endpoint, and the attempt fails", async () => {
     await present("stranger", await authority())
     const answer = await until(
       "the refusal",
@@ -103,7 +103,7 @@ describe("C-8: a client certificate that endpoints may demand", () => {
     await present("fourth.client")
   }, 40_000)
 
-  test("a certificate without its key stops the start, and a broken one too", async () => {
+  test("a certificate without its key, or an invalid one, prevents the start", async () => {
     const { WEBHOOK_CLIENT_KEY_FILE, ...without } = app.env
     const { code, stderr } = await cli(["start"], without)
     expect([code, stderr]).toEqual([3, expect.stringContaining("WEBHOOK_CLIENT_KEY_FILE")])
@@ -149,7 +149,7 @@ describe.skipIf(!hasTinyproxy)("C-8: through a real proxy, tinyproxy", () => {
     await receiver.close()
   })
 
-  test("deliveries and pings leave through it, with user and password, and CONNECT names the judged address", async () => {
+  test("deliveries and pings use it, with user and password, and CONNECT names the checked address", async () => {
     const webhook = await webhookOf(app, key, 0, at("/through"))
     await happen(app, [0])
     expect(await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")).toMatchObject({
@@ -161,13 +161,13 @@ describe.skipIf(!hasTinyproxy)("C-8: through a real proxy, tinyproxy", () => {
     expect(app.main?.output()).not.toContain("s3cret")
   }, 40_000)
 
-  test("the host's name is verified through it", async () => {
+  test("the host name is verified through it", async () => {
     const webhook = await webhookOf(app, key, 1, at("/unnamed", "unnamed"))
     expect(await pingOf(app, key, webhook.id)).toMatchObject({ success: false, result: "tls_error" })
     expect(receiver.to("/unnamed")).toHaveLength(0)
   }, 40_000)
 
-  test("the guard's corpus is refused before the proxy is asked for anything", async () => {
+  test("the guard's corpus is refused before the proxy is contacted", async () => {
     const before = tinyproxy.targets.length
     // Of the corpus every sixth, all in a long run.
     const urls = [
@@ -192,7 +192,7 @@ describe.skipIf(!hasTinyproxy)("C-8: through a real proxy, tinyproxy", () => {
   }, 300_000)
 })
 
-describe("C-8: what a proxy does to an attempt", () => {
+describe("C-8: the effect of a proxy on an attempt", () => {
   const app = new App()
   const receiver = new Receiver()
   const proxy = new TrickyProxy()
@@ -245,7 +245,7 @@ describe("C-8: what a proxy does to an attempt", () => {
       expect(receiver.to("/pinged").length - seen).toBe(result === "2xx" ? 1 : 0)
     }, 30_000)
 
-  test("one that leads to another endpoint: its certificate is of another host, and nothing is sent", async () => {
+  test("a proxy that leads to another endpoint: its certificate is for another host, and nothing is sent", async () => {
     const other = new KeepAliveEndpoint()
     await other.open(["other.example.com"])
     proxy.trick = passOn(other.port)
@@ -254,7 +254,7 @@ describe("C-8: what a proxy does to an attempt", () => {
     other.close()
   }, 30_000)
 
-  test("one that is away uses up nothing of the schedule: the delivery goes on within 30 seconds, and no health counts it", async () => {
+  test("an unreachable proxy uses up nothing of the schedule: the delivery continues within 30 seconds, and no health counts it", async () => {
     await proxy.close()
     const webhook = await webhookOf(app, key, 1, receiver.url("/away"))
     await happen(app, [1])
@@ -269,7 +269,7 @@ describe("C-8: what a proxy does to an attempt", () => {
     expect(receiver.to("/away")).toHaveLength(1)
   }, 90_000)
 
-  test("one whose certificate is of another host is not spoken to", async () => {
+  test("a proxy whose certificate is for another host gets no request", async () => {
     await proxy.close()
     const before = proxy.heads.length
     await proxy.open(await receiver.authority?.sign({ names: ["proxy.example.com"] }))
@@ -292,7 +292,7 @@ describe("C-8: v1a, a signature that needs no shared secret", () => {
     await receiver.close()
   })
 
-  test("Node, Python and Go verify a delivery with the published key, and refuse another body", async () => {
+  test("Node.js, Python and Go verify a delivery with the published key, and refuse another body", async () => {
     const webhook = await webhookOf(app, key, 0, receiver.url("/signed"))
     await happen(app, [0])
     await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")

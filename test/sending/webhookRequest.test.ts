@@ -25,7 +25,7 @@ const attempt = (path: string, wanted: Effect.Effect<boolean>) =>
     })
   )
 
-test("a Postgres that takes long to say whether the request is wanted is charged to no endpoint: nothing is sent, and it is no timeout", async () => {
+test("a Postgres that is slow to confirm the request counts against no endpoint: nothing is sent, and it is not a timeout", async () => {
   let ended = false
   const asking = Effect.as(Effect.never, true).pipe(
     Effect.onInterrupt(() =>
@@ -41,7 +41,7 @@ test("a Postgres that takes long to say whether the request is wanted is charged
   expect(ended).toBe(true)
 }, 10_000)
 
-test("an endpoint that does not answer within the rest of the time is a timeout", async () => {
+test("an endpoint that does not answer within the remaining time is a timeout", async () => {
   receiver.on("/silent", async () => {
     await Bun.sleep(3_000)
     return new Response("")
