@@ -101,7 +101,7 @@ const deliveriesOf = async (eventId: string): Promise<ReadonlyArray<Answer["json
   (await app.get(`/v1/webhook-events/${eventId}/deliveries`, key)).json.data
 
 describe("Webhook: entities, event types and the vault filter", () => {
-  test("each active webhook receives the events of its entities and kinds, its vault filter restricting vault-scoped ones only, each once", () => {
+  test("each active webhook receives the events of its entities and kinds once, and its vault filter restricts only vault-scoped ones", () => {
     for (const one of hooks) {
       const wanted = events.filter((event) => matches(one, event)).map(({ id }) => id)
       expect([one.path, received(one.path).sort()]).toEqual([one.path, wanted.sort()])
@@ -111,7 +111,7 @@ describe("Webhook: entities, event types and the vault filter", () => {
     expect(hooks.filter(({ path }) => received(path).length === 0).map(({ path }) => path)).toEqual(["/disabled", "/deleted"])
   })
 
-  test("what happened before a webhook was enabled is not sent to it afterwards", async () => {
+  test("events from before a webhook was enabled are not sent to it afterwards", async () => {
     const one = hooks.find(({ path }) => path === "/disabled")
     const before = events.length
     await app.request("PATCH", `/v1/webhooks/${one?.id}`, { key, body: { status: "ACTIVE" } })
@@ -124,7 +124,7 @@ describe("Webhook: entities, event types and the vault filter", () => {
 })
 
 describe("Emission and log", () => {
-  test("an event that no webhook matched is recorded and dispatched all the same: matchedCount 0 and an empty list of deliveries", async () => {
+  test("an event that no webhook matched is recorded and dispatched, too: matchedCount 0 and an empty list of deliveries", async () => {
     const lonely = events.filter((event) => !hooks.some((one) => matches(one, event)))
     const pending = Array.from({ length: 3 }, () => "transaction.pending")
     expect(lonely.map(({ kind }) => kind).sort()).toEqual(["transaction.failed", ...pending])
@@ -135,7 +135,7 @@ describe("Emission and log", () => {
     }
   })
 
-  test("matchedCount: how many webhooks matched at dispatch, whatever became of them; a redelivery adds none (Decision D-28)", async () => {
+  test("matchedCount: how many webhooks matched at dispatch, whatever happened to them later; a redelivery adds none (Decision D-28)", async () => {
     for (const event of events) {
       const wanted = hooks.filter((one) => matches(one, event)).map(({ id }) => id)
       const { json } = await app.get(`/v1/webhook-events/${event.id}`, key)
@@ -154,7 +154,7 @@ describe("Emission and log", () => {
     expect([json.matchedCount, json.deliveryCounts.DELIVERED]).toEqual([3, 4])
   }, 60_000)
 
-  test("payload is the exact envelope delivered to matching webhooks: the log's text and every body that was sent are the same bytes", async () => {
+  test("payload is the exact envelope delivered to matching webhooks: the log's text and every sent body are the same bytes", async () => {
     for (const { id, occurredAt } of events) {
       const { text } = await app.get(`/v1/webhook-events/${id}`, key)
       const bodies = receiver.requests.filter(({ headers }) => headers["webhook-id"] === id).map(({ body }) => body)
@@ -188,7 +188,7 @@ describe("Delivery", () => {
     for (const value of [delivery.attempts[0].latencyMs, delivery.attempts[0].httpStatus]) expect(Number.isInteger(value)).toBe(true)
   })
 
-  test("FAILED when the schedule is used up, with every attempt shown, and counted in the webhook's health (Decisions D-19, D-22)", async () => {
+  test("FAILED when the schedule is exhausted, with every attempt shown and counted in the webhook's health (Decisions D-19, D-22)", async () => {
     let status = 200
     receiver.on("/counts", () => new Response("", { status }))
     const { json } = await app.request("POST", "/v1/webhooks", {

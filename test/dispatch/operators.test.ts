@@ -72,7 +72,7 @@ const found = async (query: string, wanted: ReadonlyArray<string>) => {
 }
 
 describe("Architecture, What must hold 4: operators see everything in the Temporal UI", () => {
-  test("summary, search attributes and current details of a delivery that waits", async () => {
+  test("a waiting delivery has a summary, search attributes and current details", async () => {
     const { delivery, handle, webhook } = await after(0, "waits", 503, 2)
     const description = await until("its status", async () => {
       const now = await handle.describe()
@@ -120,7 +120,7 @@ describe("Architecture, What must hold 4: operators see everything in the Tempor
 })
 
 describe("docs/temporal.md: what operators can do", () => {
-  test("retryNow makes the next attempt now, and the schedule goes on from there", async () => {
+  test("retryNow makes the next attempt now, and the schedule continues from there", async () => {
     const { delivery, handle, webhook } = await after(4, "now", 500, 2)
     expect(Date.parse(delivery.nextAttemptAt) - Date.now()).toBeGreaterThan(40 * 60_000)
     statuses.set("now", 200)
@@ -134,7 +134,7 @@ describe("docs/temporal.md: what operators can do", () => {
     [5, "signal"],
     [6, "cancellation"]
   ] as const)
-    test(`a ${way} cancels what waits: CANCELED by MANUAL, and nothing is sent any more`, async () => {
+    test(`a ${way} cancels a waiting delivery: CANCELED by MANUAL, and nothing more is sent`, async () => {
       const { delivery, handle, webhook } = await after(entity, way, 500, 2)
       await (way === "signal" ? handle.signal("cancel") : handle.cancel())
       const ended = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "CANCELED")
@@ -144,7 +144,7 @@ describe("docs/temporal.md: what operators can do", () => {
       expect(receiver.to(`/${way}`)).toHaveLength(2)
     }, 60_000)
 
-  test("a cancel during an attempt that is taken delivers, and is forgotten", async () => {
+  test("a cancel during an attempt that succeeds is ignored: the delivery is DELIVERED", async () => {
     receiver.on("/slow", async () => {
       await Bun.sleep(1_500)
       return new Response("ok")
@@ -158,7 +158,7 @@ describe("docs/temporal.md: what operators can do", () => {
     expect(receiver.to("/slow")).toHaveLength(1)
   }, 60_000)
 
-  test("every filter of the page is one that the server takes, and finds what it says", async () => {
+  test("the server accepts every filter of the page, and each finds what the page says", async () => {
     const page = await Bun.file(path.resolve(import.meta.dir, "../../docs/temporal.md")).text()
     const filters = [...page.matchAll(/^\| [^|]+ \| `(.+)` \|$/gm)].map(([, filter = ""]) => filter)
     expect(filters.length).toBeGreaterThanOrEqual(12)

@@ -88,7 +88,7 @@ const historyOf = async (id: string) => {
 const isTemporals = ({ at }: Found) => /searchAttributes|\/markerRecordedEventAttributes\/details\/(data|patch-data|version)/.test(at)
 
 describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
-  test("a delivery works, and nothing that its history holds can be read", async () => {
+  test("a delivery works, and nothing in its history is readable", async () => {
     const { handle, id, retry, webhook } = await waiting(0, "sealed")
     const metadata = await handle.query("__temporal_workflow_metadata").then(
       (value) => JSON.stringify(value),
@@ -115,7 +115,7 @@ describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
     expect(Buffer.from(opened?.data ?? []).toString()).toBe('"transaction.confirmed → localhost"')
   }, 90_000)
 
-  test("what failed inside is not told: message and stack of an activity's failure are sealed", async () => {
+  test("failures are not readable: message and stack of an activity's failure are encrypted", async () => {
     const { handle, retry } = await waiting(1, "fails")
     await app.sql("ALTER TABLE delivery_attempts RENAME TO elsewhere")
     try {
@@ -133,7 +133,7 @@ describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
     await retry()
   }, 90_000)
 
-  test("deliveries go on when the setting changes: those from before it, and those from after it", async () => {
+  test("deliveries from before and after a change of the setting continue", async () => {
     const sealed = await waiting(2, "begun-sealed")
     await begin(OPEN)
     const open = await waiting(3, "begun-open")
@@ -148,7 +148,7 @@ describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
     }
   }, 120_000)
 
-  test("a delivery waits for the master key that it was begun under, and loses nothing", async () => {
+  test("a delivery waits for the master key with which it began, and loses nothing", async () => {
     const { handle, id, retry } = await waiting(4, "rotated")
     const [older, newer] = [app.env["MASTER_KEY"] ?? "", randomBytes(32).toString("base64")]
     await begin({ ...SEALED, MASTER_KEY: newer })
@@ -168,7 +168,7 @@ describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
   }, 120_000)
 })
 
-test("Decision D-35: with TEMPORAL_SHOW_HOSTS=off no host of an endpoint is anywhere in Temporal", async () => {
+test("Decision D-35: with TEMPORAL_SHOW_HOSTS=off no endpoint host appears anywhere in Temporal", async () => {
   const host = new URL(receiver.url("/")).hostname
   await begin({ ...OPEN, TEMPORAL_SHOW_HOSTS: "off" })
   const { handle, id, retry, webhook } = await waiting(5, "hidden")

@@ -85,7 +85,7 @@ const sweeps = (count: number) =>
     )
   )
 
-test(`${WAITING} overdue deliveries whose workflows run: a sweep asks at most ${LISTS} questions and looks for 20 workflows by name`, async () => {
+test(`${WAITING} overdue deliveries with running workflows: a sweep makes at most ${LISTS} queries and looks up 20 workflows by name`, async () => {
   for (const id of ids) running.add(id)
   await sweeps(1)
   expect(asked.lists).toBeLessThanOrEqual(LISTS)
@@ -93,7 +93,7 @@ test(`${WAITING} overdue deliveries whose workflows run: a sweep asks at most ${
   expect(asked.wakes).toBe(0)
 })
 
-test("workflows that are gone are started within one walk, and those of what became overdue lately with the first sweep", async () => {
+test("missing workflows are started within one walk, and those of recently overdue deliveries by the first sweep", async () => {
   // The last of the list is overdue for two hours less 2,500 s: not lately, so it is made so.
   const late = ids.at(-1) ?? ""
   await app.sql("UPDATE deliveries SET next_attempt_at = now() - interval '70 seconds' WHERE id = $1", [late])
@@ -107,7 +107,7 @@ test("workflows that are gone are started within one walk, and those of what bec
   expect(asked.starts).toBeLessThan(120)
 })
 
-test("a list that names workflows which are gone is not believed: all of them are started", async () => {
+test("a list that names missing workflows is not trusted: all of them are started", async () => {
   running.clear()
   listed = () => true
   await sweeps(4)
@@ -115,7 +115,7 @@ test("a list that names workflows which are gone is not believed: all of them ar
   listed = (id) => running.has(id)
 }, 60_000)
 
-test("where workflows cannot be listed, a sweep looks for a bounded number of them by name", async () => {
+test("if workflows cannot be listed, a sweep looks up a bounded number of them by name", async () => {
   listed = () => {
     throw new Error("visibility is away")
   }
