@@ -12,7 +12,7 @@ const browser = useBrowser()
 let portal: PortalPage, page: Page
 
 describe.skipIf(!found)("accounts and keys in a browser", () => {
-  test("an invitation leads to a password, a second factor, and in", async () => {
+  test("an invitation leads to a password, a second factor and the home page", async () => {
     portal = new PortalPage(origin(), await browser.open(origin()))
     page = portal.page
     await portal.goto("/")
@@ -44,7 +44,7 @@ describe.skipIf(!found)("accounts and keys in a browser", () => {
     expect(await page.getByText("Vault of others").count()).toBe(0)
   }, 180_000)
 
-  test("a key is created with a fresh confirmation, works, is edited, and is revoked", async () => {
+  test("a key is created with a fresh confirmation, works, is edited and is revoked", async () => {
     await page.getByRole("link", { name: "API keys" }).click()
     await page.getByText("No API keys yet").waitFor()
     await portal.expectAccessible("no keys")
@@ -89,7 +89,7 @@ describe.skipIf(!found)("accounts and keys in a browser", () => {
     expect((await app.get("/v1/vaults", secret)).json.code).toBe("revoked_api_key")
   }, 180_000)
 
-  test("a passkey is added, signs in by itself, and confirms", async () => {
+  test("a passkey is added, signs in alone and confirms", async () => {
     const devtools = await portal.context.newCDPSession(page)
     await devtools.send("WebAuthn.enable")
     await devtools.send("WebAuthn.addVirtualAuthenticator", {
@@ -118,7 +118,7 @@ describe.skipIf(!found)("accounts and keys in a browser", () => {
     await portal.heading("Account").waitFor()
   }, 180_000)
 
-  test("signing in again takes a password and a code, and signing out everywhere ends it", async () => {
+  test("signing in again requires a password and a code, and signing out everywhere ends the session", async () => {
     const other = new PortalPage(origin(), await browser.open(origin()))
     await other.goto("/keys")
     await other.page.getByLabel("E-mail address").fill("ada@northwind.example")
@@ -141,7 +141,7 @@ describe.skipIf(!found)("accounts and keys in a browser", () => {
     await other.context.close()
   }, 180_000)
 
-  test("who signs in after somebody else in the same window sees nothing of theirs", async () => {
+  test("the next person who signs in in the same window sees nothing of the previous one", async () => {
     const { authenticator } = await signedIn(app, "user_m")
     if (authenticator === undefined) throw new Error("no authenticator")
     await page.getByRole("button", { name: "Sign in with a passkey" }).click()
@@ -180,7 +180,7 @@ describe.skipIf(!found)("accounts and keys in a browser", () => {
     await portal.heading("Sign in").waitFor()
   }, 180_000)
 
-  test("no page asked another host, broke its policy, or failed in its script", () => {
+  test("no page contacted another host, violated its policy or had a script error", () => {
     expect(browser.faults).toEqual([])
   })
 })

@@ -39,8 +39,8 @@ beforeAll(async () => {
   eventId = data[0].id
 }, 60_000)
 
-describe("the portal reads through the API's rules", () => {
-  test("every read answers a session what it answers a key of the same user, to the byte", async () => {
+describe("the portal reads by the API's access rules", () => {
+  test("every read returns to a session what it returns to a key of the same user, to the byte", async () => {
     const paths = [
       "/v1/vaults",
       "/v1/vaults?limit=1",
@@ -73,7 +73,7 @@ describe("the portal reads through the API's rules", () => {
     }
   })
 
-  test("what another organization or another role owns is absent, and what only owners may do is refused", async () => {
+  test("resources of another organization or another role are absent, and owners' operations are refused to others", async () => {
     const codes = async (visitor: Visitor, method: string, path: string, body?: unknown, headers = {}) => {
       const { json, status } = await visitor.request(method, path, body, headers)
       return status < 300 ? status : `${status} ${json.code}`
@@ -105,7 +105,7 @@ describe("the portal reads through the API's rules", () => {
     expect(JSON.parse(payload.text)).toEqual((await app.get(`/v1/webhook-events/${eventId}`, ownerKey)).json.payload)
   })
 
-  test("a session is worth nothing to the API itself, and a key nothing to the portal", async () => {
+  test("a session is not accepted by the API, and a key not by the portal", async () => {
     const cookie = [...owner.cookies].map(([name, value]) => `${name}=${value}`).join("; ")
     expect((await app.get("/v1/vaults", undefined, { cookie })).status).toBe(401)
     const keyed = await new Visitor(app).request("GET", "/api/v1/vaults", undefined, { authorization: `Bearer ${ownerKey}` })
@@ -121,7 +121,7 @@ describe("changes come from the portal's own pages only", () => {
     ["the same site, another origin", { "sec-fetch-site": "same-site" }],
     ["a plain form", { "x-portal": "" }]
   ]
-  test("whichever path it is", async () => {
+  test("on every path", async () => {
     for (const [what, headers] of foreign) {
       for (const [method, path] of [
         ["POST", "/api/keys"],
@@ -139,12 +139,12 @@ describe("changes come from the portal's own pages only", () => {
     expect(await owner.state()).toBe("signed_in")
   })
 
-  test("under another name the portal is not there", async () => {
+  test("under another host name the portal does not exist", async () => {
     const refused = await owner.request("GET", "/api/session", undefined, { host: "custody.evil.example" })
     expect([refused.status, refused.json.code]).toEqual([421, "misdirected_request"])
   })
 
-  test("without PORTAL_BASE_URL a forged Host opens nothing: neither another spelling nor a client that a proxy stands for", async () => {
+  test("without PORTAL_BASE_URL a forged Host gains nothing: neither another spelling nor a client behind a proxy", async () => {
     const port = new URL(app.main?.baseUrl ?? "").port
     const status = async (headers: Readonly<Record<string, string>>) =>
       (await owner.request("GET", "/api/session", undefined, headers)).status
@@ -164,7 +164,7 @@ describe("changes come from the portal's own pages only", () => {
     await trusting.end()
   }, 60_000)
 
-  test("answers are kept by nobody and framed by nobody, and unknown paths and methods are told", async () => {
+  test("responses can be neither cached nor framed, and unknown paths and methods are reported", async () => {
     const { headers } = await owner.get("/api/session")
     expect(headers.get("cache-control")).toBe("no-store")
     expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'")
@@ -177,7 +177,7 @@ describe("changes come from the portal's own pages only", () => {
 })
 
 describe("over TLS", () => {
-  test("browsers are told to come back over TLS only", async () => {
+  test("browsers are told to return over TLS only", async () => {
     const { baseUrl, end } = await app.start(["api"], { PORTAL_BASE_URL: "https://custody.example.com" })
     const { headers } = await fetch(`${baseUrl}/portal/api/session`)
     expect(headers.get("strict-transport-security")).toBe("max-age=31536000")
@@ -186,7 +186,7 @@ describe("over TLS", () => {
 })
 
 describe("a session", () => {
-  test("stands in a cookie that scripts and other sites cannot have", async () => {
+  test("is in a cookie that scripts and other sites cannot read", async () => {
     const visitor = new Visitor(app)
     await visitor.request("POST", "/api/sign-in", { email: "user_z@example.com", password: "wrong password" })
     expect(visitor.cookies.size).toBe(0)
@@ -200,7 +200,7 @@ describe("a session", () => {
     expect(accepted.text).toBe('{"done":true}')
   })
 
-  test("is known by a token that the service signed, and by no other", async () => {
+  test("is accepted only with a token that the service signed", async () => {
     const [[name = "", value = ""] = []] = owner.cookies
     const [token = ""] = decodeURIComponent(value).split(".")
     expect(await app.sql("SELECT user_id FROM portal_sessions WHERE token = $1", [token])).toEqual([{ user_id: "user_a" }])
@@ -217,7 +217,7 @@ describe("a session", () => {
     expect(await forger.state()).toBe("signed_in")
   })
 
-  test("is another one after the second factor: what was planted before the sign-in opens nothing", async () => {
+  test("is replaced after the second factor, so that a session planted before the sign-in gains nothing", async () => {
     const { authenticator } = owner
     if (authenticator === undefined) throw new Error("no authenticator")
     const victim = new Visitor(app)
@@ -230,14 +230,14 @@ describe("a session", () => {
     expect([await victim.state(), await planted.state()]).toEqual(["signed_in", "signed_out"])
   }, 60_000)
 
-  test("ends at its time, and its row goes with it", async () => {
+  test("expires at its time, and its row is deleted", async () => {
     const visitor = await signedIn(app, "user_t")
     await app.sql("UPDATE portal_sessions SET expires_at = now() WHERE user_id = 'user_t'")
     expect(await visitor.state()).toBe("signed_out")
     expect(await app.sql("SELECT 1 FROM portal_sessions WHERE user_id = 'user_t'")).toEqual([])
   }, 60_000)
 
-  test("is listed, ends one by one, and ends everywhere", async () => {
+  test("is listed, can be ended alone, and can be ended everywhere", async () => {
     const elsewhere = [new Visitor(app), new Visitor(app)] as const
     const { authenticator } = stranger
     if (authenticator === undefined) throw new Error("no authenticator")
@@ -253,7 +253,7 @@ describe("a session", () => {
     for (const one of [stranger, ...elsewhere]) expect(await one.state()).toBe("signed_out")
   }, 120_000)
 
-  test("ends with the role at once, and with the user's deactivation at the next request", async () => {
+  test("loses a vault at once with the role, and ends with the next request after the user is deactivated", async () => {
     expect((await member.get("/api/v1/vaults")).json.data).toHaveLength(1)
     await app.feed([user("user_m", "org_a", [])])
     expect((await member.get("/api/v1/vaults")).json.data).toHaveLength(0)

@@ -48,8 +48,8 @@ const statusOf = async (visitor: Visitor, webhookId: string, deliveryId: string)
   return data.find(({ id }: { id: string }) => id === deliveryId)
 }
 
-describe("a delivery that waits", () => {
-  test("is attempted now when an owner asks, and counts it as one of the schedule", async () => {
+describe("a waiting delivery", () => {
+  test("is attempted at once when an owner retries it, and uses up one attempt of the schedule", async () => {
     const { delivery, webhook } = await waiting("/now", 1)
     const refused = await member.request("POST", `/api/deliveries/${delivery.id}/retry-now`, {})
     expect([refused.status, refused.json.code]).toEqual([403, "owner_required"])
@@ -67,7 +67,7 @@ describe("a delivery that waits", () => {
     expect([ended.status, ended.json.code]).toEqual([409, "delivery_ended"])
   }, 120_000)
 
-  test("is due at once when an owner asks, also when Temporal has lost it and somebody else has to start it again", async () => {
+  test("is due at once when an owner retries it, even if Temporal has lost it and another process must start it again", async () => {
     const { delivery } = await waiting("/lost", 9)
     const { client, close } = await operator()
     await client.workflow.getHandle(delivery.id).terminate("as if its state were lost")
@@ -78,7 +78,7 @@ describe("a delivery that waits", () => {
     await until("nobody to be told", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0, 60)
   }, 120_000)
 
-  test("is canceled when an owner asks, and stays so", async () => {
+  test("is canceled when an owner cancels it, and stays canceled", async () => {
     const { delivery, webhook } = await waiting("/cancel", 2)
     expect((await member.request("POST", `/api/deliveries/${delivery.id}/cancel`, {})).status).toBe(403)
     expect((await owner.request("POST", `/api/deliveries/${delivery.id}/cancel`, {})).status).toBe(200)
@@ -95,7 +95,7 @@ describe("a delivery that waits", () => {
 })
 
 describe("a sample", () => {
-  test("is the request as it would leave now, and is verified by the libraries that verify deliveries", async () => {
+  test("is the request as it would be sent now, and passes the libraries that verify deliveries", async () => {
     const { delivery, webhook } = await waiting("/sample", 3)
     expect((await member.request("POST", `/api/deliveries/${delivery.id}/sample`, {})).status).toBe(403)
     const sample = (await owner.request("POST", `/api/deliveries/${delivery.id}/sample`, {})).json
@@ -108,7 +108,7 @@ describe("a sample", () => {
   }, 120_000)
 })
 
-describe("the code that the portal shows for verifying", () => {
+describe("the verification code that the portal shows", () => {
   /** Runs a sample with the webhook's secret on what an endpoint was sent, and returns what it made of it. */
   const run = async (name: "Library" | "Node.js" | "Python", secret: string, body: string, headers: Readonly<Record<string, string>>) => {
     const text = samples.find((one) => one.name === name)?.text ?? ""
@@ -134,7 +134,7 @@ describe("the code that the portal shows for verifying", () => {
 
   for (const [index, name] of (["Library", "Node.js", "Python"] as const).entries()) {
     test.skipIf(name === "Python" && Bun.which("python3") === null)(
-      `${name}: takes what the service sent, and nothing else`,
+      `${name}: accepts what the service sent, and nothing else`,
       async () => {
         const { webhook } = await waiting(`/verify-${name}`, 10 + index)
         const [sent] = receiver.to(`/verify-${name}`)

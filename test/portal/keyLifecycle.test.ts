@@ -45,7 +45,7 @@ describe("from an invitation to a key", () => {
     }
   }, 60_000)
 
-  test("a password alone opens nothing, and the second factor is set up before anything else", async () => {
+  test("a password alone gives no access, and the second factor is set up before anything else", async () => {
     somebody = visitor()
     expect(await somebody.state()).toBe("signed_out")
     const shown = await somebody.request("POST", "/api/invitation", { token })
@@ -80,7 +80,7 @@ describe("from an invitation to a key", () => {
     for (const code of begun.json.backupCodes) expect(JSON.stringify(stored)).not.toContain(code)
   })
 
-  test("a key is created only with a fresh confirmation, shown once, works, is edited, and is revoked", async () => {
+  test("a key is created only with a fresh confirmation, shown once, works, is edited and is revoked", async () => {
     const without = await somebody.request("POST", "/api/keys", { ...choice, confirmation: {} })
     expect([without.status, without.json.code]).toEqual([403, "second_factor_required"])
     const code = await somebody.code()
@@ -112,7 +112,7 @@ describe("from an invitation to a key", () => {
     expect([revoked.status, revoked.json.code]).toEqual([401, "revoked_api_key"])
   })
 
-  test("a key that could do more after an edit is edited with a fresh confirmation, and any other without", async () => {
+  test("an edit that adds rights to a key needs a fresh confirmation, and any other edit needs none", async () => {
     await app.feed([vault("vault_a3", "entity_a"), user("user_a", "org_a", ["vault_a", "vault_a3"])])
     const confirmation = () => ({ code: backupCodes.pop() })
     const soon = new Date(Date.now() + DAY).toISOString(),
@@ -162,7 +162,7 @@ describe("from an invitation to a key", () => {
     expect([ended.status, ended.json.errors[0].field]).toEqual([400, "id"])
   }, 60_000)
 
-  test("of requests that come at the same time with one code, one creates a key", async () => {
+  test("of concurrent requests with one code, only one creates a key", async () => {
     const body = { ...choice, confirmation: { code: await somebody.code() } }
     const before = (await somebody.get("/api/keys")).json.data.length
     const answers = await Promise.all(Array.from({ length: 4 }, () => somebody.request("POST", "/api/keys", body)))
@@ -170,7 +170,7 @@ describe("from an invitation to a key", () => {
     expect((await somebody.get("/api/keys")).json.data).toHaveLength(before + 1)
   }, 60_000)
 
-  test("somebody else's key is as absent as one that never was", async () => {
+  test("another user's key is as absent as one that never existed", async () => {
     const { key } = await app.key("user_b")
     for (const id of [key.id, "key_00000000000000000000000000", "x"]) {
       expect((await somebody.get(`/api/keys/${id}/credential`)).status).toBe(404)
@@ -185,7 +185,7 @@ describe("from an invitation to a key", () => {
     expect((await somebody.get("/api/keys")).json.data.map(({ userId }: { userId: string }) => userId)).not.toContain("user_b")
   })
 
-  test("nothing of it is in the log: no password, token, code or secret", () => {
+  test("the log contains no password, token, code or secret", () => {
     const log = app.main?.output() ?? ""
     expect(log).toContain("portal: a key was created")
     for (const secret of [PASSWORD, token, somebody.authenticator?.secret ?? "-", ...somebody.cookies.values()]) {
@@ -196,7 +196,7 @@ describe("from an invitation to a key", () => {
 })
 
 describe("a reset", () => {
-  test("needs to be asked for, and takes password, authenticator and sessions away", async () => {
+  test("must be requested explicitly, and removes password, authenticator and sessions", async () => {
     const first = new Visitor(app)
     await first.accept(await invite(app, "user_b"))
     const refused = await cli(["users", "invite", "user_b"], app.env)
@@ -214,14 +214,14 @@ describe("a reset", () => {
     expect([old.status, old.json.code]).toEqual([401, "sign_in_failed"])
   }, 60_000)
 
-  test("of invitations that are made at the same time, one works", async () => {
+  test("of concurrent invitations, only one works", async () => {
     await app.feed([user("user_e", "org_a", [])])
     const tokens = await Promise.all(Array.from({ length: 4 }, () => invite(app, "user_e")))
     const looked = await Promise.all(tokens.map((token) => new Visitor(app).request("POST", "/api/invitation", { token })))
     expect(looked.map(({ status }) => status).sort()).toEqual([200, 410, 410, 410])
   }, 60_000)
 
-  test("an invitation ends with its time, with a newer one, and with its user", async () => {
+  test("an invitation becomes invalid when it expires, when a newer one is made, and when its user is deactivated", async () => {
     await app.feed([user("user_c", "org_a", []), user("user_d", "org_a", [])])
     const [older, newer] = [await invite(app, "user_c"), await invite(app, "user_c")]
     const [late, gone] = [await invite(app, "user_d", { validity: "1 millis" }), newer]

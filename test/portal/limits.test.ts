@@ -14,7 +14,7 @@ beforeAll(async () => {
   other = await signedIn(app, "user_b")
 }, 60_000)
 
-test("a session's requests count against its user's rate limit on the portal's own paths and on the API's, and nobody else's", async () => {
+test("a session's requests count against its user's rate limit, on the portal's paths and the API's, and against no other's", async () => {
   const paths = ["/api/search?q=vault", "/api/context", "/api/keys", "/api/sessions", "/api/v1/vaults", "/api/session"]
   const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => one.get(paths[index % paths.length] ?? "")))
   const refused = answers.filter(({ status }) => status === 429)
@@ -24,7 +24,7 @@ test("a session's requests count against its user's rate limit on the portal's o
   expect((await other.get("/api/search?q=vault")).status).toBe(200)
 })
 
-test("what anybody may send to the identity provider's redirect is limited for the address", async () => {
+test("unauthenticated requests to the identity provider's redirect are limited per address", async () => {
   const callback = () => new Visitor(app).get("/api/auth/callback/oidc?state=made-up&code=made-up")
   for (let number = 1; number <= 30; number++) expect([number, (await callback()).status]).toEqual([number, 302])
   expect(short(await callback())).toBe("429 rate_limited")

@@ -84,7 +84,7 @@ const throughProvider = async (visitor: Visitor): Promise<string> => {
 }
 
 describe("the identity provider", () => {
-  test("signs in who was invited, and the second factor is still asked for", async () => {
+  test("signs in invited users, who still need the second factor", async () => {
     const visitor = new Visitor(app)
     expect((await visitor.get("/api/session")).json.provider).toBe("127.0.0.1")
     const token = await invite(app, "user_b")
@@ -105,7 +105,7 @@ describe("the identity provider", () => {
     expect(await again.state()).toBe("second_factor")
   }, 120_000)
 
-  test("signs in nobody without an invitation, nobody whose address is not verified, and nobody who is deactivated", async () => {
+  test("refuses users without an invitation, with an unverified address, or deactivated", async () => {
     const refused = async () => {
       const visitor = new Visitor(app)
       const end = await throughProvider(visitor)
@@ -124,7 +124,7 @@ describe("the identity provider", () => {
     expect(await visitor.state()).toBe("signed_out")
   }, 120_000)
 
-  test("an address leads nobody to the account that had it, also when that one's new address is taken", async () => {
+  test("an address that an account no longer has signs nobody in to it, even if that account's new address is taken", async () => {
     const people = [user("user_e", "org_a", ["vault_a"]), user("user_f", "org_a", ["vault_a"])] as const
     await app.feed(people)
     for (const { id } of people)
@@ -145,7 +145,7 @@ describe("the identity provider", () => {
     }
   }, 120_000)
 
-  test("an address that the feed gives to two accounts leads to neither", async () => {
+  test("an address that the feed gives to two accounts signs in to neither", async () => {
     const people = ["user_g", "user_h"].map((id) => user(id, "org_a", ["vault_a"]))
     await app.feed(people)
     for (const { id } of people)
@@ -157,7 +157,7 @@ describe("the identity provider", () => {
     expect(await visitor.state()).toBe("signed_out")
   }, 120_000)
 
-  test("an address that changed hands leads to whose it is now", async () => {
+  test("an address that changed owners signs in to its present owner", async () => {
     await app.feed([user("user_d", "org_a", ["vault_a"])])
     await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_d"), password: null })
     await app.feed([user("user_d", "org_a", ["vault_a"], { email: "d@example.com" })])
@@ -171,7 +171,7 @@ describe("the identity provider", () => {
     expect((await visitor.get("/api/session")).json.user.id).toBe("user_d")
   }, 120_000)
 
-  test("a linked identity is checked at every sign-in: its address has to be verified, and to be the account's now", async () => {
+  test("a linked identity is checked at every sign-in: its address must be verified and be the account's present one", async () => {
     await app.feed([user("user_l", "org_a", ["vault_a"])])
     await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, "user_l"), password: null })
     const ending = async () => {
@@ -196,7 +196,7 @@ describe("the identity provider", () => {
     expect(await ending()).toEqual(["/portal/", "enrolment"])
   }, 120_000)
 
-  test("a redirect that nobody began leads nowhere", async () => {
+  test("a redirect that nobody requested has no effect", async () => {
     const visitor = new Visitor(app)
     const { headers, status } = await visitor.request("GET", "/api/auth/callback/oidc?code=x&state=y", undefined, { origin: "" })
     expect([status, headers.get("location")?.startsWith("/portal/sign-in")]).toEqual([302, true])

@@ -17,7 +17,7 @@ const signIn = (email: string, password: string, address: string) =>
   new Visitor(app).request("POST", "/api/sign-in", { email, password }, from(address))
 
 describe("signing in", () => {
-  test("an unknown address, a wrong password and a deactivated user are one answer", async () => {
+  test("an unknown address, a wrong password and a deactivated user get the same response", async () => {
     const plain = (text: string) => text.replace(/"requestId":"[^"]*"/, "")
     const unknown = await signIn("nobody@example.com", PASSWORD, "198.51.100.1")
     const wrong = await signIn("user_b@example.com", "not the password", "198.51.100.1")
@@ -29,14 +29,14 @@ describe("signing in", () => {
     expect(plain((await signIn("user_c@example.com", PASSWORD, "198.51.100.1")).text)).toBe(plain(unknown.text))
   }, 60_000)
 
-  test("follows the address that the feed last said", async () => {
+  test("uses the latest address from the feed", async () => {
     await app.feed([user("user_b", "org_a", ["vault_a"], { email: "New.Name@example.com" })])
     expect((await signIn("new.name@example.com", PASSWORD, "198.51.100.2")).status).toBe(200)
     expect((await signIn("user_b@example.com", PASSWORD, "198.51.100.2")).status).toBe(401)
     await app.feed([user("user_b", "org_a", ["vault_a"])])
   }, 60_000)
 
-  test("that cannot be judged is said to be, and is no wrong password", async () => {
+  test("that cannot be checked fails as unavailable, not as a wrong password", async () => {
     await app.sql("ALTER TABLE portal_accounts RENAME TO portal_accounts_away")
     const unavailable = await signIn("user_b@example.com", PASSWORD, "198.51.100.3")
     await app.sql("ALTER TABLE portal_accounts_away RENAME TO portal_accounts")
@@ -44,7 +44,7 @@ describe("signing in", () => {
     expect((await signIn("user_b@example.com", PASSWORD, "198.51.100.3")).status).toBe(200)
   }, 60_000)
 
-  test("guessing a password is slowed for the account, at one address and over all of them, and for the address", async () => {
+  test("password guessing is slowed per account, at one address and across addresses, and per address", async () => {
     const guess = async (address: string) => (await signIn("user_a@example.com", "a wrong guess", address)).status
     for (let number = 1; number <= 10; number++) expect(await guess("203.0.113.1")).toBe(401)
     const refused = await signIn("user_a@example.com", "a wrong guess", "203.0.113.1")
@@ -62,7 +62,7 @@ describe("signing in", () => {
 })
 
 describe("the second factor", () => {
-  test("locks after five wrong codes, for every path that asks for it, and for longer after five more", async () => {
+  test("locks after five wrong codes, on every path that requires it, and for longer after five more", async () => {
     const half = new Visitor(app)
     await half.request("POST", "/api/sign-in", { email: "user_b@example.com", password: PASSWORD }, from("198.51.100.9"))
     expect(await half.state()).toBe("second_factor")
@@ -93,7 +93,7 @@ describe("the second factor", () => {
     expect(await app.sql("SELECT failures FROM portal_second_factors WHERE user_id = 'user_b'")).toEqual([{ failures: 0 }])
   }, 60_000)
 
-  test("takes no passkey that is none, whatever stands in its place", async () => {
+  test("accepts no invalid passkey, whatever takes its place", async () => {
     const response = { clientDataJSON: "x", authenticatorData: "x", signature: "x" }
     const assertion = { id: "x", rawId: "x", type: "public-key", clientExtensionResults: {}, response }
     const { challengeId } = (await new Visitor(app).request("POST", "/api/sign-in/passkey/options", {}, from("198.51.100.20"))).json
@@ -126,7 +126,7 @@ describe("the second factor", () => {
 })
 
 describe("a password", () => {
-  test("changes with the current one and a fresh confirmation, and ends every other session", async () => {
+  test("changes with the current one and a fresh confirmation, and then ends every other session", async () => {
     const other = new Visitor(app)
     await app.sql("UPDATE portal_second_factors SET last_step = 0, failures = 0, locked_until = NULL")
     const { authenticator } = known
@@ -146,7 +146,7 @@ describe("a password", () => {
 })
 
 describe("an idle session", () => {
-  test("ends after an hour without its user, whatever its pages ask for by themselves", async () => {
+  test("ends after an hour without its user, whatever its pages request by themselves", async () => {
     const idle = async () => {
       const [row] = await app.sql(
         "SELECT max(last_seen_at) < now() - interval '30 minutes' AS idle FROM portal_sessions WHERE user_id = 'user_b'"

@@ -43,7 +43,7 @@ const saved = async (press: () => Promise<void>): Promise<string> => {
 }
 
 describe.skipIf(!found)("statements and past balances in a browser", () => {
-  test("C-6: statements of a vault are listed and verified, one shows its numbers, and its file verifies elsewhere", async () => {
+  test("C-6: the statements of a vault are listed and verified, one shows its figures, and its file verifies elsewhere", async () => {
     await portal.goto("/vaults/vault_b")
     await page.getByRole("tab", { name: "Statements" }).click()
     const row = page.getByRole("row", { name: new RegExp(DAY) })
@@ -75,7 +75,7 @@ describe.skipIf(!found)("statements and past balances in a browser", () => {
     await page.getByText("It does not exist, or you cannot see it.").waitFor()
   }, 240_000)
 
-  test("C-6: a statement that was changed on its way is shown as one that does not verify", async () => {
+  test("C-6: a statement that was changed in transit is shown as not verified", async () => {
     await page.route("**/portal/api/v1/vaults/vault_b/statements/*", async (route) => {
       const answer = await route.fetch()
       await route.fulfill({ response: answer, body: (await answer.text()).replace('"closing":"12.75"', '"closing":"13.75"') })
@@ -86,7 +86,7 @@ describe.skipIf(!found)("statements and past balances in a browser", () => {
     await page.unroute("**/portal/api/v1/vaults/vault_b/statements/*")
   }, 120_000)
 
-  test("C-6: balances at a date, and a balance over time with a table of every record", async () => {
+  test("C-6: balances at a date are shown, and a balance over time with a table of every record", async () => {
     await portal.goto("/vaults/vault_b")
     await page.getByLabel("Balances at").fill(`${dayOf(-395)}T12:00`)
     await page.getByText("0.000000000000000001").or(page.getByTitle("0.000000000000000001 ETH")).first().waitFor()
@@ -112,7 +112,7 @@ describe.skipIf(!found)("statements and past balances in a browser", () => {
     expect(JSON.parse(ndjson).amount).toBe("0.25")
   }, 120_000)
 
-  test("C-7: the page of a key says what it sees and why it does not see a vault", async () => {
+  test("C-7: the page of a key shows what it sees and why it does not see a vault", async () => {
     const { key } = await app.key("user_a", { scopes: ["vault:read"], vaultIds: ["vault_a"], label: "Import" })
     await portal.goto(`/keys/${key.id}`)
     await page.getByRole("heading", { name: "What this key can see" }).waitFor()

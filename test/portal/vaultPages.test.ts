@@ -45,7 +45,7 @@ describe.skipIf(!found)("vaults in a browser", () => {
     await page.getByText("This page does not exist").waitFor()
   }, 180_000)
 
-  test("everything is reached and left by the keyboard alone", async () => {
+  test("everything can be reached and left by keyboard alone", async () => {
     const focused = () => page.evaluate<string>("document.activeElement.textContent")
     await portal.goto("/vaults")
     await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
@@ -87,7 +87,7 @@ describe.skipIf(!found)("vaults in a browser", () => {
     await page.locator(".delivery[open]").waitFor()
   }, 180_000)
 
-  test("a service that cannot be reached is said to be, and shown again when it can", async () => {
+  test("an unreachable service is reported, and data is shown again when it returns", async () => {
     await portal.goto("/vaults")
     await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
     await portal.context.setOffline(true)
@@ -99,7 +99,7 @@ describe.skipIf(!found)("vaults in a browser", () => {
     await portal.heading("Exchange hot wallet").waitFor()
   }, 180_000)
 
-  test("no page asked another host, broke its policy, or failed in its script", () => {
+  test("no page contacted another host, violated its policy or had a script error", () => {
     expect(browser.faults).toEqual([])
   })
 })

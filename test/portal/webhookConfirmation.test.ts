@@ -20,7 +20,7 @@ beforeAll(async () => {
 const confirmed = (confirmation: unknown) => ({ "x-portal-confirmation": JSON.stringify(confirmation) })
 const change = (body: unknown, headers = {}) => owner.request("PATCH", `/api/v1/webhooks/${id}`, body, headers)
 
-test("another URL is taken with a code in the same request, once, and refused without", async () => {
+test("a new URL is accepted with a code in the same request, once, and refused without", async () => {
   const url = "https://hooks.example.com/elsewhere"
   for (const headers of [{}, confirmed({}), confirmed({ code: "" }), { "x-portal-confirmation": "nonsense" }]) {
     expect(short(await change({ url }, headers))).toBe("403 second_factor_required")
@@ -34,7 +34,7 @@ test("another URL is taken with a code in the same request, once, and refused wi
   expect(short(await change({ url, description: "ledger" }))).toBe("200")
 }, 120_000)
 
-test("a webhook is created with a code in the same request and refused without; an invalid one uses no code", async () => {
+test("a webhook is created with a code in the same request and refused without; an invalid request uses up no code", async () => {
   const url = "https://hooks.example.com/new"
   const post = (more: object, headers = {}) => owner.request("POST", "/api/v1/webhooks", fields({ url, ...more }), headers)
   const count = async () => (await app.sql("SELECT 1 FROM webhooks WHERE url = $1", [url])).length
@@ -65,7 +65,7 @@ test("a webhook is created with a code in the same request and refused without; 
   expect(await count()).toBe(1)
 }, 120_000)
 
-test("an invalid change uses no code", async () => {
+test("an invalid change uses up no code", async () => {
   const code = owner.backupCode()
   expect(short(await change({ url: "https://10.0.0.1/" }, confirmed({ code })))).toBe("422 url_not_deliverable")
   expect(short(await change({ url: "https://hooks.example.com/elsewhere", vaultIds: ["vault_unknown"] }, confirmed({ code })))).toBe(
@@ -74,7 +74,7 @@ test("an invalid change uses no code", async () => {
   expect(short(await change({ url: "https://hooks.example.com/moved" }, confirmed({ code })))).toBe("200")
 }, 120_000)
 
-test("a new secret is given with a code, by whatever spelling of the path", async () => {
+test("a secret is rotated only with a code, whatever the spelling of the path", async () => {
   for (const path of [
     `/api/v1/webhooks/${id}/rotate-secret`,
     `/api/v1/webhooks/${id}/rotate%2Dsecret`,
@@ -87,7 +87,7 @@ test("a new secret is given with a code, by whatever spelling of the path", asyn
   expect([short(answer), answer.json.secret.startsWith("whsec_")]).toEqual(["200", true])
 }, 120_000)
 
-test("a key does all of it without", async () => {
+test("an API key needs no code for any of this", async () => {
   expect((await create(app, key)).secret).toStartWith("whsec_")
   expect(short(await patch(app, key, id, { url: "https://hooks.example.com/by-key" }))).toBe("200")
   expect(short(await app.request("POST", `/v1/webhooks/${id}/rotate-secret`, { key, headers: confirmed({ code: "0" }) }))).toBe("200")

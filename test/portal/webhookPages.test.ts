@@ -68,7 +68,7 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
     await page.keyboard.press("Escape")
   }, 180_000)
 
-  test("a failing delivery shows its attempts, is retried now, and is sent again", async () => {
+  test("a failing delivery shows its attempts, is retried, and is redelivered", async () => {
     receiver.on("/hooks", (_, count) => new Response("no, not now", { status: count > 3 ? 200 : 503 }))
     await app.feed([transaction("vault_a", 2)])
     await portal.showNewRows()
@@ -116,7 +116,7 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
     await page.locator(".tag", { hasText: "balance.updated" }).waitFor()
   }, 180_000)
 
-  test("events follow what happens, with counts, filters and the payload", async () => {
+  test("the event list follows new events, with counts, filters and the payload", async () => {
     await page.getByRole("link", { name: "Events", exact: true }).click()
     await page.locator("tbody tr").first().waitFor()
     await app.feed([{ type: "balance", vaultId: "vault_b", asset: "ethereum/native", amount: "8" }])
@@ -135,7 +135,7 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
     await portal.expectAccessible("no events")
   }, 180_000)
 
-  test("a webhook is deleted after a question, and is gone", async () => {
+  test("a webhook is deleted after a confirmation, and disappears", async () => {
     const { secret } = await app.key("user_a")
     const { id } = await create(app, secret, { description: "To be deleted" })
     await portal.goto(`/webhooks/${id}`)
@@ -147,7 +147,7 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
     expect((await app.get(`/v1/webhooks/${id}`, secret)).status).toBe(404)
   }, 180_000)
 
-  test("no page asked another host, broke its policy, or failed in its script", () => {
+  test("no page contacted another host, violated its policy or had a script error", () => {
     expect(browser.faults).toEqual([])
   })
 })
