@@ -28,7 +28,7 @@ const timed = async (ask: () => Promise<Answer>) => {
   return { answer, took: performance.now() - since }
 }
 
-test("D-4: of a body with very many invalid values the first is reported, soon; of an ordinary one each", async () => {
+test("D-4: a body with very many invalid values is rejected quickly with the first error, and an ordinary one with every error", async () => {
   const send = (body: unknown) => timed(() => app.request("POST", "/v1/webhooks", { key, body }))
   for (const body of [
     { ...fields(), entityIds: Array.from({ length: 30_000 }, () => 1) },
@@ -43,7 +43,7 @@ test("D-4: of a body with very many invalid values the first is reported, soon; 
   expect([codeOf(answer), answer.json.errors.length]).toEqual(["invalid_body", 50])
 })
 
-test("D-4: the portal's sign-in, which anybody can call, rejects such a body as soon", async () => {
+test("D-4: the portal's sign-in, which anyone can call, rejects such a body as quickly", async () => {
   const { origin } = new URL(app.main?.baseUrl ?? "")
   const { answer, took } = await timed(() =>
     app.request("POST", "/portal/api/sign-in", { body: unknown(6_000), headers: { origin, "x-portal": "1" } })
@@ -52,7 +52,7 @@ test("D-4: the portal's sign-in, which anybody can call, rejects such a body as 
   expect(took).toBeLessThan(2_000)
 })
 
-test("D-4: a query has few parameters, and is rejected as a whole when it has more", async () => {
+test("D-4: a query with too many parameters is rejected as a whole", async () => {
   const ask = (path: string, query: string) => app.get(`${path}?${query}`, key)
   for (const path of ["/v1/vaults", "/v1/credential", "/v1/vaults/vault_a/transactions", "/v1/event-feed"]) {
     const answer = await ask(

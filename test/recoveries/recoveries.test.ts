@@ -93,7 +93,7 @@ const progress = (scanned: number, delivered: number, more = {}) => ({
 })
 
 describe("C-4 what is recovered", () => {
-  test("a webhook that was disabled for a day gets what it missed, and what was canceled when it was disabled", async () => {
+  test("a webhook that was disabled for a day gets what it missed, and what was canceled by the disable", async () => {
     let status = 500
     receiver.on("/0", () => new Response("", { status }))
     const id = await webhook(0)
@@ -134,7 +134,7 @@ describe("C-4 what is recovered", () => {
     expect(log.map((entry: Answer["json"]) => entry.target)).toContainEqual({ type: "recovery", id: recovery.id })
   }, 90_000)
 
-  test("one that was created today gets what happened before, and the body narrows it by time, kind, vault and what became of it", async () => {
+  test("a new webhook gets earlier events, and the body restricts them by time, kind, vault and outcome", async () => {
     receiver.on("/1", () => new Response(""))
     await happen(1, 2, "a")
     await happen(1, 1, "b")
@@ -157,7 +157,7 @@ describe("C-4 what is recovered", () => {
     expect(new Set(receiver.to("/1").map(({ headers }) => headers["webhook-id"])).size).toBe(8)
   }, 90_000)
 
-  test("one whose kinds were widened gets the new kinds, and one whose URL changed gets it at the new URL", async () => {
+  test("a webhook with added kinds gets the new kinds, and one with a new URL gets events at the new URL", async () => {
     receiver.on("/2", () => new Response("", { status: 500 }))
     receiver.on("/2new", () => new Response(""))
     const id = await webhook(2)
@@ -181,7 +181,7 @@ describe("C-4 what is recovered", () => {
     ])
   }, 60_000)
 
-  test("what waits is not sent again; what left the log is not", async () => {
+  test("waiting deliveries are not sent again, and neither are events that left the log", async () => {
     receiver.on("/3", () => new Response("", { status: 500 }))
     const id = await webhook(3)
     await happen(3, 2)
@@ -191,7 +191,7 @@ describe("C-4 what is recovered", () => {
     expect((await completed(await recover(id))).progress).toEqual(progress(1, 0))
   }, 60_000)
 
-  test("an event that leaves the log while its delivery waits is canceled and does not keep the recovery from its end", async () => {
+  test("an event that leaves the log while its delivery waits is canceled and does not keep the recovery from ending", async () => {
     receiver.on("/4", () => new Response(""))
     await happen(4, 2)
     await dispatched()
@@ -207,8 +207,8 @@ describe("C-4 what is recovered", () => {
   }, 90_000)
 })
 
-describe("C-4 its life", () => {
-  test("it is paused, resumed and canceled; one runs at a time, and an ended one takes no command", async () => {
+describe("C-4 lifecycle", () => {
+  test("a recovery is paused, resumed and canceled; one runs at a time, and an ended one accepts no command", async () => {
     receiver.on("/5", () => new Response(""))
     await happen(5, 30)
     await dispatched()
@@ -236,7 +236,7 @@ describe("C-4 its life", () => {
     expect(log).toEqual(["recovery.canceled", "recovery.resumed", "recovery.paused", "recovery.created"])
   }, 90_000)
 
-  test("canceling it cancels its deliveries that wait and no others; the rate is kept", async () => {
+  test("canceling a recovery cancels its waiting deliveries and no others; the rate is kept", async () => {
     let status = 500
     receiver.on("/6", () => new Response("", { status }))
     await happen(6, 12)
@@ -258,7 +258,7 @@ describe("C-4 its life", () => {
     expect((await completed(await recover(id, { include: ["CANCELED"] }))).progress).toEqual(progress(13, 12))
   }, 90_000)
 
-  test("disabling the webhook cancels it, and so does deleting it, after which it is 404", async () => {
+  test("disabling the webhook cancels its recovery, and so does deleting it, after which the recovery is 404", async () => {
     receiver.on("/7", () => new Response(""))
     await happen(7, 20)
     await dispatched()
@@ -279,8 +279,8 @@ describe("C-4 its life", () => {
   }, 60_000)
 })
 
-describe("C-4 who may, and who sees what", () => {
-  test("a key of two vaults, a member and a reader see what they may of it; creating needs all that the webhook covers", async () => {
+describe("C-4 access", () => {
+  test("a key of two vaults, a member and a reader see their part of a recovery; creating one requires access to all that the webhook covers", async () => {
     receiver.on("/8", () => new Response(""))
     for (const part of ["a", "b", "c"]) await happen(8, part === "a" ? 2 : 1, part)
     await dispatched()
@@ -309,7 +309,7 @@ describe("C-4 who may, and who sees what", () => {
     expect(codeOf(await app.get(`/v1/webhooks/${whole}/recoveries`, keys.stranger))).toBe("not_found")
   }, 60_000)
 
-  test("bodies that make no sense are refused with the field at fault, and nothing is created", async () => {
+  test("invalid bodies are refused with the field at fault, and nothing is created", async () => {
     const id = await webhook(9, { vaultIds: ["vault_9a"] })
     const day = 86_400_000
     const at = (ago: number) => new Date(Date.now() - ago).toISOString()
@@ -340,7 +340,7 @@ describe("C-4 who may, and who sees what", () => {
     expect((await completed(await recover(id, { since: at(31 * day) }))).progress.created).toBe(0)
   }, 60_000)
 
-  test("the same Idempotency-Key makes one recovery", async () => {
+  test("repeating an Idempotency-Key creates one recovery", async () => {
     const id = await webhook(10)
     const since = YESTERDAY()
     const ask = () => recover(id, { since }, keys.owner, { "idempotency-key": "one" })
