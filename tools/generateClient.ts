@@ -65,7 +65,10 @@ const typeOf = (schema: Node, indent = "  ", self = ""): string => {
 }
 
 /** Fields whose type is more exact than the document's JSON schema can be: the data of an event depends on its kind. */
-const closerTypes: Readonly<Record<string, string>> = { "WebhookEvent.payload": "ReceivedEvent" }
+const closerTypes: Readonly<Record<string, string>> = {
+  "WebhookEvent.payload": "ReceivedEvent",
+  "WebhookEventDetail.payload": "ReceivedEvent"
+}
 
 const declaration = (name: string, schema: Node): string => {
   const text = typeOf(schema, "", name)
@@ -132,6 +135,26 @@ export const eventsFile = (): string => {
   return `${HEAD}\n${imports(namesIn(text, custodyNames), "custody")}${imports(namesIn(text, webhookNames), "webhooks")}\n${text}`
 }
 
+/** `src/portal/web/apiRoutes.ts`: what the portal's pages may ask of the API. */
+export const apiRoutesFile = (): string => {
+  const all = operations().filter((one) => answerOf(one).file === undefined)
+  const rows = all.map((one) => {
+    const { item, type } = answerOf(one)
+    const body = bodyTypeOf(one)
+    return `  "${one.method} ${one.path}": { ${body === undefined ? "" : `body: ${body}; `}answer: ${item !== undefined ? `Page<${item}>` : type === "void" ? "undefined" : type} }`
+  })
+  const text = rows.join("\n")
+  const names = namesIn(text, [...custodyNames, ...webhookNames, "Page"]).sort()
+  return `${HEAD}
+import type { ${names.join(", ")} } from "../../client/index.ts"
+
+/** The API's routes under \`/portal/api\`: the body that each takes and what it answers. */
+export interface ApiRoutes {
+${text}
+}
+`
+}
+
 interface Operation {
   readonly name: string
   readonly method: string
@@ -179,6 +202,12 @@ const answerOf = (operation: Operation): { readonly type: string; readonly item?
   return { type: name === "createWebhook" ? "CreatedWebhook" : ((schema["$ref"] === undefined ? same : undefined) ?? typeOf(schema)) }
 }
 
+/** The type of an operation's body; undefined if it takes none. */
+const bodyTypeOf = ({ value }: Operation): string | undefined =>
+  value["requestBody"] === undefined
+    ? undefined
+    : typeOf(node(node(Object.values(node(node(value["requestBody"])["content"]))[0])["schema"]))
+
 const codesOf = ({ value }: Operation): ReadonlyArray<string> => {
   const codes = Object.entries(node(value["responses"]))
     .filter(([status]) => !status.startsWith("2"))
@@ -195,11 +224,6 @@ export const operationsFile = (): string => {
   const all = operations()
   const query = (one: Operation) => parametersOf(one, "query").filter((_) => _["name"] !== "cursor")
   const isList = (one: Operation) => answerOf(one).item !== undefined
-  const hasBody = ({ value }: Operation) => value["requestBody"] !== undefined
-  const bodyOf = ({ value }: Operation) => {
-    const content = node(node(value["requestBody"])["content"])
-    return typeOf(node(node(Object.values(content)[0])["schema"]))
-  }
   const once = (one: Operation) => parametersOf(one, "header").some((_) => _["name"] === "idempotency-key")
 
   /** Whether an operation has parameters other than a list's cursor. */
@@ -226,7 +250,7 @@ export const operationsFile = (): string => {
         ...(takesQuery(one)
           ? [`query${query(one).some((parameter) => parameter["required"] === true) ? "" : "?"}: ${upper(one.name)}Query`]
           : []),
-        ...(hasBody(one) ? [`body: ${bodyOf(one)}`] : []),
+        ...(bodyTypeOf(one) === undefined ? [] : [`body: ${bodyTypeOf(one)}`]),
         `options?: ${once(one) ? "OnceOptions" : "RequestOptions"}`
       ].join(", ")
       const { description, summary } = one.value
@@ -236,7 +260,7 @@ export const operationsFile = (): string => {
 
   const table = all.map(
     (one) =>
-      `  ${one.name}: { method: "${one.method}", path: "${one.path}", pages: ${isList(one)}, query: ${takesQuery(one)}, file: ${answerOf(one).file === true}, body: ${hasBody(one)}, once: ${once(one)} }`
+      `  ${one.name}: { method: "${one.method}", path: "${one.path}", pages: ${isList(one)}, query: ${takesQuery(one)}, file: ${answerOf(one).file === true}, body: ${bodyTypeOf(one) !== undefined}, once: ${once(one)} }`
   )
 
   const quoted = (some: ReadonlyArray<string>) => some.map((code) => `"${code}"`).join(" | ")

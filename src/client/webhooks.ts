@@ -194,7 +194,7 @@ export interface WebhookEventDetail {
   /** Version of the kind's schema */
   readonly schemaVersion: number
   /** The exact envelope that matching webhooks receive */
-  readonly payload: Readonly<Record<string, unknown>>
+  readonly payload: ReceivedEvent
   /** When it occurred; the envelope's date */
   readonly occurredAt: string
   /** When deliveries were created; null while dispatch is pending */

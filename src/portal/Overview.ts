@@ -6,6 +6,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
 import { reachesEntity, seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
+import type { ReceivedEvent } from "../client/receivedEvent.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { EventsRepo, oldestId } from "../events/EventsRepo.ts"
 import type { Health } from "../webhooks/Webhook.ts"
@@ -114,7 +115,7 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
         }).pipe(Effect.orDie),
 
       /** Data of the events that the user can see, by id: what each is about. */
-      eventData: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, unknown>>> =>
+      eventData: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, ReceivedEvent["data"]>>> =>
         Effect.orDie(
           Effect.map(
             sql<{ id: string; payload: string }>`

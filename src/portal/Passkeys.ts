@@ -9,8 +9,8 @@ import { Effect, Schema } from "effect"
 import { recordOfUser } from "../audit/AuditTrail.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import * as Id from "../values/Id.ts"
+import { text } from "./bodies.ts"
 import { requireOrigin } from "./origin.ts"
-import { text } from "./respond.ts"
 
 /** A passkey as its owner sees it. */
 export interface Passkey {

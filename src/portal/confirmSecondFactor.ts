@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import { fieldIssue } from "../http/Body.ts"
 import { problem } from "../http/Problem.ts"
+import type { Confirmation } from "./bodies.ts"
 import { Passkeys } from "./Passkeys.ts"
-import type { Confirmation } from "./respond.ts"
 import { SecondFactor } from "./SecondFactor.ts"
 
 /** Fails unless the code is valid and unused, or the passkey answers a challenge of the user. */

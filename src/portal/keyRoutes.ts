@@ -3,32 +3,17 @@
  * or giving it more access, requires the second factor in the same request. Spec: Authentication 2 to 9. Decision D-44.
  */
 import { HttpRouter } from "@effect/platform"
-import { Duration, Effect, Redacted, Schema } from "effect"
+import { Duration, Effect, Redacted } from "effect"
 import { CredentialRepo } from "../access/CredentialRepo.ts"
 import { actorOf } from "../audit/AuditTrail.ts"
 import { ApiKeys, DEFAULT_EXPIRY } from "../credentials/ApiKeys.ts"
 import * as Body from "../http/Body.ts"
 import { notFound } from "../http/Problem.ts"
 import { currentRequest } from "../http/RequestContext.ts"
-import { TimestampParam } from "../values/Timestamp.ts"
+import * as bodies from "./bodies.ts"
 import { confirm } from "./confirmSecondFactor.ts"
-import { Confirmation, json, parameter, pathId, text } from "./respond.ts"
+import { parameter, pathId, route, routeWithBody } from "./respond.ts"
 import { principalOf, Sessions } from "./Sessions.ts"
-
-const ids = Schema.Array(text(100)).pipe(Schema.maxItems(1_000))
-
-const fields = {
-  label: text(200),
-  scopes: Schema.Array(text(40)).pipe(Schema.maxItems(10)),
-  /** null allows every vault that the user's role reaches. */
-  vaultIds: Schema.NullOr(ids),
-  ipAllowlist: Schema.Array(text(60)).pipe(Schema.maxItems(100)),
-  /** null means no expiry. */
-  expiresAt: Schema.NullOr(TimestampParam)
-}
-
-const Creation = Schema.Struct({ ...fields, expiresAt: Schema.optional(fields.expiresAt), confirmation: Confirmation })
-const Edit = Schema.partialWith(Schema.Struct({ ...fields, confirmation: Confirmation }), { exact: true })
 
 /** An invalid property as a field of the error envelope. */
 const told = Effect.catchTags({
@@ -48,18 +33,17 @@ const own = (userId: string, id: string) =>
   })
 
 export const keyRoutes = HttpRouter.empty.pipe(
-  HttpRouter.get(
-    "/keys",
+  route(
+    "GET /keys",
     Effect.gen(function* () {
       const { userId } = yield* (yield* Sessions).complete
-      return json({ data: yield* (yield* ApiKeys).list(userId) })
+      return { data: yield* (yield* ApiKeys).list(userId) }
     })
   ),
-  HttpRouter.post(
-    "/keys",
+  routeWithBody("POST /keys", bodies.KeyCreation, (body) =>
     Effect.gen(function* () {
       const { userId } = yield* (yield* Sessions).complete
-      const { confirmation, expiresAt, ...choice } = yield* Body.json(Creation)
+      const { confirmation, expiresAt, ...choice } = yield* body
       const keys = yield* ApiKeys
       const until = expiresAt === undefined ? new Date(Date.now() + Duration.toMillis(DEFAULT_EXPIRY)).toISOString() : expiresAt
       // Invalid properties are reported before a code is used up.
@@ -67,15 +51,14 @@ export const keyRoutes = HttpRouter.empty.pipe(
       yield* confirm(userId, confirmation)
       const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until }, yield* actor)
       yield* Effect.logInfo("portal: a key was created").pipe(Effect.annotateLogs({ userId, keyId: key.id }))
-      return json({ ...key, secret: Redacted.value(secret) })
+      return { ...key, secret: Redacted.value(secret) }
     }).pipe(told)
   ),
-  HttpRouter.patch(
-    "/keys/:id",
+  routeWithBody("PATCH /keys/:id", bodies.KeyEdit, (body) =>
     Effect.gen(function* () {
       const { userId } = yield* (yield* Sessions).complete
       const { id } = yield* own(userId, yield* pathId)
-      const { confirmation = {}, ...change } = yield* Body.json(Edit)
+      const { confirmation = {}, ...change } = yield* body
       const keys = yield* ApiKeys
       const by = yield* actor
       // Tried without the factor first: an invalid edit, or one that needs no confirmation, uses up no code.
@@ -87,12 +70,12 @@ export const keyRoutes = HttpRouter.empty.pipe(
           )
         )
       yield* Effect.logInfo("portal: a key was edited").pipe(Effect.annotateLogs({ userId, keyId: id }))
-      return json(key)
+      return key
     }).pipe(told)
   ),
   // What the key sees, and why it does not see a vault, as the key itself would be answered. C-7.
-  HttpRouter.get(
-    "/keys/:id/credential",
+  route(
+    "GET /keys/:id/credential",
     Effect.gen(function* () {
       const session = yield* (yield* Sessions).complete
       const { id } = yield* own(session.userId, yield* pathId)
@@ -100,17 +83,17 @@ export const keyRoutes = HttpRouter.empty.pipe(
       const vaultId = yield* parameter("vaultId")
       const asked = vaultId === "" ? undefined : vaultId
       const found = yield* (yield* CredentialRepo).of(id, principalOf(session), client?.toString() ?? null, asked)
-      return found === undefined ? yield* notFound() : json(found)
+      return found === undefined ? yield* notFound() : found
     }).pipe(told)
   ),
-  HttpRouter.post(
-    "/keys/:id/revoke",
+  route(
+    "POST /keys/:id/revoke",
     Effect.gen(function* () {
       const { userId } = yield* (yield* Sessions).complete
       const { id } = yield* own(userId, yield* pathId)
       const key = yield* (yield* ApiKeys).revoke(id, yield* actor)
       yield* Effect.logInfo("portal: a key was revoked").pipe(Effect.annotateLogs({ userId, keyId: id }))
-      return json(key)
+      return key
     }).pipe(told)
   )
 )

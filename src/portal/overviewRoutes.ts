@@ -20,7 +20,7 @@ import { ALWAYS_PORTS } from "../webhooks/url.ts"
 import { LIVE_SECRETS } from "../webhooks/Webhooks.ts"
 import { explorersOf } from "./explorers.ts"
 import { CONCURRENCY, Overview, type Span } from "./Overview.ts"
-import { done, json, parameter, pathId } from "./respond.ts"
+import { done, parameter, pathId, route } from "./respond.ts"
 import { Search } from "./Search.ts"
 import { principalOf, Sessions } from "./Sessions.ts"
 
@@ -40,12 +40,12 @@ const idsOf = Effect.map(parameter("ids"), (ids) =>
 )
 
 export const workRoutes = HttpRouter.empty.pipe(
-  HttpRouter.get(
-    "/context",
+  route(
+    "GET /context",
     asking((caller) =>
       Effect.gen(function* () {
         const { portalExplorers, webhookAllowPorts, webhookRotationGrace } = yield* Settings
-        return json({
+        return {
           ...(yield* (yield* Overview).reach(caller)),
           scopes,
           kinds: names.map((name) => ({
@@ -61,69 +61,69 @@ export const workRoutes = HttpRouter.empty.pipe(
           retentionDays: RETENTION_DAYS,
           webhookPorts: [...ALWAYS_PORTS, ...webhookAllowPorts],
           explorers: explorersOf(portalExplorers)
-        })
+        }
       })
     )
   ),
-  HttpRouter.get(
-    "/event-counts",
+  route(
+    "GET /event-counts",
     asking((caller) =>
       Effect.gen(function* () {
-        return json(yield* (yield* Overview).eventCounts(caller, yield* idsOf))
+        return yield* (yield* Overview).eventCounts(caller, yield* idsOf)
       })
     )
   ),
-  HttpRouter.get(
-    "/webhook-health",
+  route(
+    "GET /webhook-health",
     asking((caller) =>
       Effect.gen(function* () {
-        return json(yield* (yield* Overview).webhookHealth(caller, yield* idsOf))
+        return yield* (yield* Overview).webhookHealth(caller, yield* idsOf)
       })
     )
   ),
-  HttpRouter.get(
-    "/webhook-traffic",
+  route(
+    "GET /webhook-traffic",
     asking((caller) =>
       Effect.gen(function* () {
         const wanted = yield* parameter("span")
         const span: Span = wanted === "7d" || wanted === "31d" ? wanted : "24h"
-        return json(yield* (yield* Overview).traffic(caller, yield* idsOf, span))
+        return yield* (yield* Overview).traffic(caller, yield* idsOf, span)
       })
     )
   ),
-  HttpRouter.get(
-    "/event-data",
+  route(
+    "GET /event-data",
     asking((caller) =>
       Effect.gen(function* () {
-        return json(yield* (yield* Overview).eventData(caller, yield* idsOf))
+        return yield* (yield* Overview).eventData(caller, yield* idsOf)
       })
     )
   ),
-  HttpRouter.get(
-    "/asset-names",
+  route(
+    "GET /asset-names",
     asking((caller) =>
       Effect.gen(function* () {
-        return json(yield* (yield* Overview).assetNames(caller, yield* idsOf))
+        return yield* (yield* Overview).assetNames(caller, yield* idsOf)
       })
     )
   ),
-  HttpRouter.get(
-    "/search",
+  route(
+    "GET /search",
     asking((caller) =>
       Effect.gen(function* () {
         const text = (yield* parameter("q")).trim().slice(0, 256)
-        return json({ data: text.length < 2 || !isStorable(text) ? [] : yield* (yield* Search).find(caller, text) })
+        return { data: text.length < 2 || !isStorable(text) ? [] : yield* (yield* Search).find(caller, text) }
       })
     )
   ),
-  HttpRouter.get(
-    "/webhooks/:id/missed",
+  route(
+    "GET /webhooks/:id/missed",
     asking((caller) =>
       Effect.gen(function* () {
         const id = yield* pathId
         const hours = Math.min(RETENTION_DAYS * 24, Math.max(1, Number(yield* parameter("hours")) || 24))
         const since = new Date(Date.now() - hours * 3_600_000).toISOString()
-        return json({ since, count: yield* (yield* RecoveriesRepo).missed(caller, id, since), countedUpTo: COUNTED })
+        return { since, count: yield* (yield* RecoveriesRepo).missed(caller, id, since), countedUpTo: COUNTED }
       })
     )
   ),
@@ -138,29 +138,29 @@ export const workRoutes = HttpRouter.empty.pipe(
       })
     )
   ),
-  HttpRouter.post(
-    "/deliveries/:id/retry-now",
+  route(
+    "POST /deliveries/:id/retry-now",
     asking((caller) =>
       Effect.gen(function* () {
         yield* (yield* DeliveryCommands).retryNow(caller, yield* pathId)
-        return done()
+        return done
       })
     )
   ),
-  HttpRouter.post(
-    "/deliveries/:id/cancel",
+  route(
+    "POST /deliveries/:id/cancel",
     asking((caller) =>
       Effect.gen(function* () {
         yield* (yield* DeliveryCommands).cancel(caller, yield* pathId)
-        return done()
+        return done
       })
     )
   ),
-  HttpRouter.post(
-    "/deliveries/:id/sample",
+  route(
+    "POST /deliveries/:id/sample",
     asking((caller) =>
       Effect.gen(function* () {
-        return json(yield* (yield* RequestPreview).signed(caller, yield* pathId))
+        return yield* (yield* RequestPreview).signed(caller, yield* pathId)
       })
     )
   )

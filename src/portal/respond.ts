@@ -1,16 +1,45 @@
-/** Responses and bodies of the portal's own routes. */
+/** The portal's own routes, as its contract has them, and what they have in common. */
 import { Cookies, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { Effect, Schema } from "effect"
+import { Data, Effect, type Schema } from "effect"
+import * as Body from "../http/Body.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { isStorable } from "../values/givenId.ts"
-import { PASSWORD_MAX, PASSWORD_MIN } from "./passwordRules.ts"
+import type { PortalRoutes } from "./contract.ts"
 
 /** A JSON response, with the sign-in library's cookies if there are any. */
-export const json = (body: unknown, cookies: ReadonlyArray<string> = []): HttpServerResponse.HttpServerResponse =>
+export const jsonResponse = (body: unknown, cookies: ReadonlyArray<string> = []): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.mergeCookies(HttpServerResponse.unsafeJson(body), Cookies.fromSetCookie([...cookies]))
 
-/** The empty response of a change. */
-export const done = (cookies: ReadonlyArray<string> = []) => json({ done: true }, cookies)
+/** An answer that sets cookies. */
+class WithCookies<A> extends Data.Class<{ readonly answer: A; readonly cookies: ReadonlyArray<string> }> {}
+/** An answer with the sign-in library's cookies. */
+export const withCookies = <A>(answer: A, cookies: ReadonlyArray<string>) => new WithCookies({ answer, cookies })
+
+type RoutesWithBody = { [N in keyof PortalRoutes]: PortalRoutes[N] extends { body: unknown } ? N : never }[keyof PortalRoutes]
+type Answer<R extends keyof PortalRoutes> = PortalRoutes[R]["answer"]
+type Handler<R extends keyof PortalRoutes, E, Q> = Effect.Effect<Answer<R> | WithCookies<Answer<R>>, E, Q>
+
+const added = <R extends keyof PortalRoutes, E, Q>(name: R, handle: Handler<R, E, Q>) => {
+  // The contract's names are a method and a path.
+  const [method, path] = name.split(" ") as ["GET" | "POST" | "PATCH" | "DELETE", HttpRouter.PathInput]
+  return HttpRouter.route(method)(
+    path,
+    Effect.map(handle, (given) => (given instanceof WithCookies ? jsonResponse(given.answer, given.cookies) : jsonResponse(given)))
+  )
+}
+
+/** Adds a route of the contract without a body. */
+export const route = <R extends Exclude<keyof PortalRoutes, RoutesWithBody>, E, Q>(name: R, handle: Handler<R, E, Q>) => added(name, handle)
+
+/** Adds a route of the contract with a body, which `handle` reads when it wants it. */
+export const routeWithBody = <R extends RoutesWithBody, A, E, Q>(
+  name: R,
+  schema: Schema.Schema<A, PortalRoutes[R]["body"]>,
+  handle: (body: ReturnType<typeof Body.json<A, PortalRoutes[R]["body"]>>) => Handler<R, E, Q>
+) => added(name, handle(Body.json(schema)))
+
+/** The answer of a change. */
+export const done = { done: true } as const
 
 /** An error that lasts for so many seconds: its detail, and when to retry. */
 export const tooMany = (what: string, seconds: number) => {
@@ -25,21 +54,3 @@ export const pathId = Effect.flatMap(HttpRouter.params, ({ id }) => (id === unde
 /** A query parameter; empty if absent. */
 export const parameter = (name: string) =>
   Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => new URLSearchParams(url.split("?", 2)[1]).get(name) ?? "")
-
-/** Text in a body, at most `max` characters. Postgres cannot store NUL. */
-export const text = (max: number) =>
-  Schema.String.pipe(
-    Schema.filter((value) => (value.length <= max && isStorable(value)) || `must have at most ${max} characters and no NUL`)
-  )
-
-/** A new password. */
-export const NewPassword = text(PASSWORD_MAX).pipe(
-  Schema.filter((value) => value.length >= PASSWORD_MIN || `must have at least ${PASSWORD_MIN} characters`)
-)
-
-/** Proof of the second factor for one action: a code, or a passkey's response. */
-export const Confirmation = Schema.Struct({
-  code: Schema.optional(text(40)),
-  passkey: Schema.optional(Schema.Unknown)
-})
-export type Confirmation = typeof Confirmation.Type

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { custody, eventsFile, operationsFile, webhooks } from "../../tools/generateClient.ts"
+import { apiRoutesFile, custody, eventsFile, operationsFile, webhooks } from "../../tools/generateClient.ts"
 import { golden } from "../support/golden.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
@@ -18,12 +18,13 @@ const formatted = async (file: string, text: string) => {
   return out
 }
 
-test("the client's types and operations match the contract", async () => {
+test("the client's types and operations, and the routes of the portal's pages, match the contract", async () => {
   for (const [file, text] of [
     ["src/client/custody.ts", custody()],
     ["src/client/webhooks.ts", webhooks()],
     ["src/client/events.ts", eventsFile()],
-    ["src/client/operations.ts", operationsFile()]
+    ["src/client/operations.ts", operationsFile()],
+    ["src/portal/web/apiRoutes.ts", apiRoutesFile()]
   ] as const) {
     golden(path.relative(path.join(root, "test/golden/files"), path.join(root, file)), await formatted(file, text))
     expect(fs.existsSync(path.join(root, file))).toBe(true)

@@ -4,6 +4,7 @@ import * as OTPAuth from "otpauth"
 import * as Database from "../../src/database/Database.ts"
 import { Invitations } from "../../src/portal/Invitations.ts"
 import type { Answer, App } from "../support/app.ts"
+import { patiently } from "../support/webhookFixtures.ts"
 
 export const PASSWORD = "correct horse battery staple"
 
@@ -99,7 +100,7 @@ export class Visitor {
 
   /** From the invitation's token to a complete session. */
   async accept(token: string): Promise<void> {
-    const accepted = await this.request("POST", "/api/invitation/accept", { token, password: PASSWORD })
+    const accepted = await patiently(() => this.request("POST", "/api/invitation/accept", { token, password: PASSWORD }))
     if (accepted.status !== 200) throw new Error(`the invitation was refused: ${accepted.text}`)
     const begun = await this.request("POST", "/api/enrolment", {})
     this.authenticator = new Authenticator(begun.json.uri)

@@ -1,6 +1,7 @@
 /** Routing: which page a path shows, and what comes before any page. */
 import { lazy, Suspense, useEffect } from "react"
 import { Navigate, Route, Routes, useLocation } from "react-router"
+import type { User } from "../contract.ts"
 import { HomePage } from "./pages/Home.tsx"
 import { NotFoundPage } from "./pages/NotFound.tsx"
 import { SecondFactorPage } from "./pages/SecondFactor.tsx"
@@ -8,7 +9,7 @@ import { SignInPage } from "./pages/SignIn.tsx"
 import { Failure, Loading } from "./parts/States.tsx"
 import { Unbroken } from "./parts/Unbroken.tsx"
 import { Shell } from "./Shell.tsx"
-import { type User, UserProvider, usePresence, useStanding } from "./session.ts"
+import { UserProvider, usePresence, useStanding } from "./session.ts"
 
 // The first view is one file; every other page is a separate one, loaded when the browser is idle.
 const files = {

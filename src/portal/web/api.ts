@@ -3,6 +3,12 @@
  * the detail and the invalid fields of the response.
  */
 
+import type { Page } from "../../client/index.ts"
+import type { Confirmation } from "../bodies.ts"
+import type { Answer, Body, Path } from "./routes.ts"
+
+type Sent<M extends "POST", P extends Path<M>> = Body<M, P> extends undefined ? [] : [body: Body<M, P>]
+
 const ROOT = "/portal/api"
 /** Input in the last minute counts as activity. */
 const ACTIVE_MS = 60_000
@@ -50,7 +56,7 @@ const UNREACHABLE = "The service cannot be reached. Check your connection and tr
 
 const refusal = async (response: Response): Promise<ApiProblem> => {
   // Anything but the service's own envelope (such as a proxy's page) lacks its fields.
-  const body = (await response.json().catch(() => ({}))) as ProblemBody
+  const body: ProblemBody = await response.json().catch(() => ({}))
   const { code = "unknown", detail = "The service gave no reason.", errors = [] } = body
   const said =
     code === "not_found"
@@ -101,14 +107,17 @@ const ask = async (...request: Parameters<typeof send>) => {
   }
 }
 
-// The response has the type of its contract; the caller names it.
-const read = async <A>(response: Response) => (response.status === 204 ? undefined : await response.json()) as A
+const read = async (response: Response) => (response.status === 204 ? undefined : response.json())
 
 /** The header with the second factor for an action of the API. */
-const confirmedBy = (confirmation: unknown): Readonly<Record<string, string>> =>
+const confirmedBy = (confirmation: Confirmation | undefined): Readonly<Record<string, string>> =>
   confirmation === undefined ? {} : { "x-portal-confirmation": JSON.stringify(confirmation) }
 
-export const get = async <A>(path: string): Promise<A> => read(await ask("GET", path))
+export const get = async <P extends Path<"GET">>(path: P): Promise<Answer<"GET", P>> => read(await ask("GET", path))
+/** Data by id, of a path whose query has the ids. */
+export const getById = async <A>(source: string): Promise<Readonly<Record<string, A>>> => read(await ask("GET", source))
+/** A page of a list whose path has its filters and cursor. */
+export const getPage = async <A>(source: string): Promise<Page<A>> => read(await ask("GET", source))
 /** The response as text, of the given media type if there are several. */
 export const getText = async (path: string, accept = "application/json"): Promise<string> =>
   (await ask("GET", path, undefined, { accept })).text()
@@ -116,16 +125,26 @@ export const getText = async (path: string, accept = "application/json"): Promis
 export const getHead = async (path: string): Promise<void> => void (await ask("HEAD", path))
 /** The URL from which the browser itself loads a path. */
 export const addressOf = (path: string): string => `${ROOT}${path}`
-export const post = async <A>(path: string, body: unknown = {}): Promise<A> => read(await ask("POST", path, body))
-export const patch = async <A>(path: string, body: unknown, confirmation?: unknown): Promise<A> =>
-  read(await ask("PATCH", path, body, confirmedBy(confirmation)))
-export const remove = async (path: string): Promise<void> => read(await ask("DELETE", path))
+export const post = async <P extends Path<"POST">>(path: P, ...[body]: Sent<"POST", P>): Promise<Answer<"POST", P>> =>
+  read(await ask("POST", path, body ?? {}))
+export const patch = async <P extends Path<"PATCH">>(
+  path: P,
+  body: Body<"PATCH", P>,
+  confirmation?: Confirmation
+): Promise<Answer<"PATCH", P>> => read(await ask("PATCH", path, body, confirmedBy(confirmation)))
+export const remove = async <P extends Path<"DELETE">>(path: P): Promise<void> => void (await ask("DELETE", path))
 /** A change that happens once even if its response is lost: a retry with the same `key` gets the same response. */
-export const postOnce = async <A>(path: string, key: string, body?: unknown, confirmation?: unknown): Promise<A> =>
-  read(await ask("POST", path, body, { "idempotency-key": key, ...confirmedBy(confirmation) }))
+export const postOnce = async <P extends Path<"POST">>(
+  path: P,
+  key: string,
+  ...[body, confirmation]: Body<"POST", P> extends undefined
+    ? [body?: undefined, confirmation?: Confirmation]
+    : [body: Body<"POST", P>, confirmation?: Confirmation]
+): Promise<Answer<"POST", P>> => read(await ask("POST", path, body, { "idempotency-key": key, ...confirmedBy(confirmation) }))
 
 /** The same for requests of the sign-in itself, which never wait for it. */
-export const postSignIn = async <A>(path: string, body: unknown = {}): Promise<A> => read(await send("POST", path, body))
+export const postSignIn = async <P extends Path<"POST">>(path: P, ...[body]: Sent<"POST", P>): Promise<Answer<"POST", P>> =>
+  read(await send("POST", path, body ?? {}))
 
 /** The message of a failure. */
 export const saidOf = (error: unknown): string => (error instanceof Error ? error.message : "Something went wrong.")

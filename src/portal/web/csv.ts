@@ -1,14 +1,12 @@
 /** Lists as CSV by RFC 4180. Spreadsheets keep every digit of an amount and run no formula. */
-import { get } from "./api.ts"
+import type { Page } from "../../client/index.ts"
+import { getPage } from "./api.ts"
 
 /** Rows per request, and most rows per export. */
 const PAGE = 500,
   MOST = 20_000
 
-interface PageOf {
-  readonly data: ReadonlyArray<Readonly<Record<string, unknown>>>
-  readonly pagination: { readonly nextCursor: string | null }
-}
+type Row = Readonly<Record<string, unknown>>
 
 const cell = (name: string, value: unknown): string => {
   const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value)
@@ -19,10 +17,10 @@ const cell = (name: string, value: unknown): string => {
 
 /** Every row of a list, up to 20,000; `complete` is false if there are more. */
 export const toCsv = async (source: string): Promise<{ readonly text: string; readonly rows: number; readonly complete: boolean }> => {
-  const rows: Array<Readonly<Record<string, unknown>>> = []
+  const rows: Array<Row> = []
   let cursor: string | null = ""
   while (cursor !== null && rows.length < MOST) {
-    const page: PageOf = await get<PageOf>(`${source}limit=${PAGE}${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`)
+    const page: Page<Row> = await getPage(`${source}limit=${PAGE}${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`)
     rows.push(...page.data)
     cursor = page.pagination.nextCursor
   }

@@ -4,12 +4,9 @@
  */
 import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef } from "react"
-import { get } from "./api.ts"
-
-interface PageOf<A> {
-  readonly data: ReadonlyArray<A>
-  readonly pagination: { readonly limit: number; readonly nextCursor: string | null }
-}
+import type { Page } from "../../client/index.ts"
+import { getPage } from "./api.ts"
+import type { Path, Row } from "./routes.ts"
 
 /** Options of a list. */
 export interface ListOptions<A> {
@@ -45,20 +42,24 @@ const PAGE = 25,
 const idOf = (row: unknown): string => String((row as { readonly id?: unknown }).id)
 
 /** The difference between the latest first page and the visible rows. */
-const compare = <A>(rows: ReadonlyArray<A>, all: boolean, head: PageOf<A> | undefined, keyOf: (row: A) => string) => {
+const compare = <A>(rows: ReadonlyArray<A>, all: boolean, head: Page<A> | undefined, keyOf: (row: A) => string) => {
   if (head === undefined) return { rows, added: [], gone: new Set<string>(), overlaps: true }
   const fresh = new Map(head.data.map((row) => [keyOf(row), row]))
   const known = new Set(rows.map(keyOf))
-  const lastKnown = head.data.findLastIndex((row) => known.has(keyOf(row)))
-  const added = head.data.filter((row, index) => !known.has(keyOf(row)) && (index < lastKnown || all || lastKnown < 0))
+  const lastPath = head.data.findLastIndex((row) => known.has(keyOf(row)))
+  const added = head.data.filter((row, index) => !known.has(keyOf(row)) && (index < lastPath || all || lastPath < 0))
   // Rows up to the last one in both, or all rows if the first page is the whole list.
   const end = head.pagination.nextCursor === null ? rows.length : rows.findLastIndex((row) => fresh.has(keyOf(row)))
   const gone = new Set(rows.slice(0, Math.max(0, end)).flatMap((row) => (fresh.has(keyOf(row)) ? [] : [keyOf(row)])))
-  return { rows: rows.map((row) => fresh.get(keyOf(row)) ?? row), added, gone, overlaps: lastKnown >= 0 || rows.length === 0 }
+  return { rows: rows.map((row) => fresh.get(keyOf(row)) ?? row), added, gone, overlaps: lastPath >= 0 || rows.length === 0 }
 }
 
 /** A list of the API. Empty `filters` are ignored. */
-export const useList = <A>(path: string, filters: Readonly<Record<string, string>> = {}, options: ListOptions<A> = {}): List<A> => {
+export const useList = <P extends Path<"GET">>(
+  path: P,
+  filters: Readonly<Record<string, string>> = {},
+  options: ListOptions<Row<P>> = {}
+): List<Row<P>> => {
   const client = useQueryClient()
   const { every, keyOf = idOf, limit = PAGE } = options
   const filter = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""))
@@ -67,10 +68,10 @@ export const useList = <A>(path: string, filters: Readonly<Record<string, string
   const memory = `rows ${source}`
   const first = Math.min(MOST, Math.max(limit, Number(sessionStorage.getItem(memory)) || 0))
   const queryKey = [path, filter.toString()]
-  const base = useInfiniteQuery<PageOf<A>, Error, InfiniteData<PageOf<A>>, ReadonlyArray<string>, string>({
+  const base = useInfiniteQuery<Page<Row<P>>, Error, InfiniteData<Page<Row<P>>>, ReadonlyArray<string>, string>({
     queryKey,
     queryFn: ({ pageParam }) =>
-      get<PageOf<A>>(pageParam === "" ? `${source}limit=${first}` : `${source}limit=${limit}&cursor=${encodeURIComponent(pageParam)}`),
+      getPage<Row<P>>(pageParam === "" ? `${source}limit=${first}` : `${source}limit=${limit}&cursor=${encodeURIComponent(pageParam)}`),
     initialPageParam: "",
     getNextPageParam: ({ pagination }) => pagination.nextCursor,
     placeholderData: keepPreviousData,
@@ -78,7 +79,7 @@ export const useList = <A>(path: string, filters: Readonly<Record<string, string
   })
   const head = useQuery({
     queryKey: [...queryKey, "head"],
-    queryFn: () => get<PageOf<A>>(`${source}limit=${limit}`),
+    queryFn: () => getPage<Row<P>>(`${source}limit=${limit}`),
     enabled: every !== undefined && base.data !== undefined && !base.isPlaceholderData,
     gcTime: 0,
     ...(every === undefined ? {} : { refetchInterval: every })
@@ -89,10 +90,10 @@ export const useList = <A>(path: string, filters: Readonly<Record<string, string
 
   const takeIn = () => {
     if (found === undefined || news === undefined) return
-    client.setQueryData<InfiniteData<PageOf<A>>>(queryKey, (old) => {
+    client.setQueryData<InfiniteData<Page<Row<P>>>>(queryKey, (old) => {
       const [top, ...rest] = old?.pages ?? []
       if (top === undefined || !found.overlaps) return { pages: [news], pageParams: [""] }
-      const kept = (page: PageOf<A>) => ({ ...page, data: page.data.filter((row) => !found.gone.has(keyOf(row))) })
+      const kept = (page: Page<Row<P>>) => ({ ...page, data: page.data.filter((row) => !found.gone.has(keyOf(row))) })
       return { pageParams: old?.pageParams ?? [""], pages: [{ ...top, data: [...found.added, ...kept(top).data] }, ...rest.map(kept)] }
     })
   }
@@ -138,9 +139,9 @@ export const listOf = <A>(rows: ReadonlyArray<A>, keyOf: (row: A) => string): Li
 })
 
 /** The first rows of a list, refreshed at an interval, for display beside something else. */
-export const useFew = <A>(path: string, limit: number, every?: number) =>
+export const useFew = <P extends Path<"GET">>(path: P, limit: number, every?: number) =>
   useQuery({
     queryKey: [path, "few", limit],
-    queryFn: async () => (await get<PageOf<A>>(`${path}${path.includes("?") ? "&" : "?"}limit=${limit}`)).data,
+    queryFn: async () => (await getPage<Row<P>>(`${path}${path.includes("?") ? "&" : "?"}limit=${limit}`)).data,
     ...(every === undefined ? {} : { refetchInterval: every })
   })

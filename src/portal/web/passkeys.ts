@@ -1,12 +1,5 @@
 /** Passkeys for pages, on top of the browser library. */
-import type { startAuthentication } from "@simplewebauthn/browser"
 import { ApiProblem } from "./api.ts"
-
-/** Options for the browser's authenticator. */
-export interface PasskeyOptions {
-  readonly challengeId: string
-  readonly options: Parameters<typeof startAuthentication>[0]["optionsJSON"]
-}
 
 /** Passkeys are bound to a name; under an IP address there are none. */
 export const passkeysPossible = (): boolean => "credentials" in navigator && !/^[\d.]+$|^\[/.test(location.hostname)

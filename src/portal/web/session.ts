@@ -4,25 +4,8 @@
  */
 import { focusManager, useQuery, useQueryClient } from "@tanstack/react-query"
 import { createContext, useContext, useEffect, useRef } from "react"
+import type { Standing, User } from "../contract.ts"
 import { ApiProblem, get, onSessionEnd } from "./api.ts"
-
-/** The state of the browser's session. */
-export interface Standing {
-  readonly state: "signed_out" | "enrolment" | "second_factor" | "signed_in"
-  readonly user: User | null
-  /** The identity provider's name, null without one. */
-  readonly provider: string | null
-  readonly passwordMin: number
-}
-
-export interface User {
-  readonly id: string
-  readonly name: string
-  readonly email: string
-  readonly organization: { readonly id: string; readonly name: string }
-  readonly isOwner: boolean
-  readonly hasPassword: boolean
-}
 
 export const SESSION = ["session"]
 
@@ -30,7 +13,7 @@ export const SESSION = ["session"]
 let shown: string | undefined
 
 const fetchStanding = async (): Promise<Standing> => {
-  const standing = await get<Standing>("/session")
+  const standing = await get("/session")
   const { state, user } = standing
   if (state !== "signed_in" || user === null) return standing
   if (shown !== undefined && shown !== user.id) {

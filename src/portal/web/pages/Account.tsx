@@ -1,5 +1,3 @@
-/** The account page: user, sessions, password, second factor, passkeys. */
-import type { ListedSession } from "../../Sessions.ts"
 import { post, remove } from "../api.ts"
 import { useOne } from "../data.ts"
 import { Button } from "../parts/Button.tsx"
@@ -73,7 +71,7 @@ const browserOf = (agent: string | null): string => {
 }
 
 const SessionsSection = () => {
-  const sessions = useOne<{ readonly data: ReadonlyArray<ListedSession> }>("/sessions", { every: 30_000 })
+  const sessions = useOne("/sessions", { every: 30_000 })
   const everywhere = async () => {
     await post("/sessions/end-all")
     // After a reload the page holds nothing of what it showed.

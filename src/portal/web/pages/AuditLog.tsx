@@ -1,6 +1,5 @@
 /** The audit log of the organization, for its owners. */
 import { ScrollText } from "lucide-react"
-import type { AuditEntry } from "../../../auditLog/AuditEntry.ts"
 import { useList } from "../list.ts"
 import { Page } from "../parts/Page.tsx"
 import { Rows } from "../parts/Rows.tsx"
@@ -12,7 +11,7 @@ const actors = { key: "API key", session: "Portal", operator: "Operator", servic
 const text = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value))
 
 export const AuditLogPage = () => {
-  const list = useList<AuditEntry>("/v1/audit-log")
+  const list = useList("/v1/audit-log")
   return (
     <Page title="Audit log" lead="Who did what to webhooks, deliveries, API keys and accounts of your organization in the last 400 days.">
       <Rows

@@ -3,8 +3,8 @@ import { useQuery } from "@tanstack/react-query"
 import { ChartLine } from "lucide-react"
 import { lazy, Suspense, useMemo, useState } from "react"
 import { useParams, useSearchParams } from "react-router"
-import type { BalanceRecord, Vault } from "../../../vaults/Vault.ts"
-import { get } from "../api.ts"
+import type { BalanceRecord, Page as PageOf } from "../../../client/index.ts"
+import { getPage } from "../api.ts"
 import { assetParts, networkName, tokenType } from "../chains.ts"
 import { useOne, useSymbols } from "../data.ts"
 import { useList } from "../list.ts"
@@ -30,11 +30,6 @@ const spans = [
 const PAGE = 500,
   MOST = 2_000
 
-interface PageOf {
-  readonly data: ReadonlyArray<BalanceRecord>
-  readonly pagination: { readonly nextCursor: string | null }
-}
-
 /** The steps of the balance in a time, oldest first, from what it was at its beginning up to now; and whether older ones are left out. */
 const stepsOf = async (path: string, days: string): Promise<{ readonly steps: ReadonlyArray<Step>; readonly cut: boolean }> => {
   const from = days === "all" ? undefined : new Date(Date.now() - Number(days) * DAY).toISOString()
@@ -42,11 +37,12 @@ const stepsOf = async (path: string, days: string): Promise<{ readonly steps: Re
   let cursor: string | null = ""
   while (cursor !== null && found.length < MOST) {
     const range = `${from === undefined ? "" : `&occurredAfter=${from}`}${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`
-    const page: PageOf = await get<PageOf>(`${path}&limit=${PAGE}${range}`)
+    const page: PageOf<BalanceRecord> = await getPage(`${path}&limit=${PAGE}${range}`)
     found.push(...page.data)
     cursor = page.pagination.nextCursor
   }
-  const [before] = from === undefined || cursor !== null ? [] : (await get<PageOf>(`${path}&limit=1&occurredBefore=${from}`)).data
+  const [before] =
+    from === undefined || cursor !== null ? [] : (await getPage<BalanceRecord>(`${path}&limit=1&occurredBefore=${from}`)).data
   const steps: Array<Step> = before === undefined || from === undefined ? [] : [{ at: from, amount: before.amount }]
   for (const { amount, asOf } of found.reverse()) {
     // Of several records with the same time, the last recorded counts.
@@ -61,9 +57,8 @@ export const BalanceHistoryPage = () => {
   const { id = "" } = useParams()
   const [search] = useSearchParams()
   const asset = search.get("asset") ?? ""
-  const vault = useOne<Vault>(`/v1/vaults/${id}`)
+  const vault = useOne(`/v1/vaults/${id}`)
   const symbol = useSymbols([asset])(asset)
-  const path = `/v1/vaults/${id}/balance-history`
   const { address, network, type } = assetParts(asset)
   return (
     <Page
@@ -75,8 +70,8 @@ export const BalanceHistoryPage = () => {
         </>
       }
     >
-      <Drawing path={`${path}?asset=${encodeURIComponent(asset)}`} symbol={symbol} />
-      <Records path={path} asset={asset} symbol={symbol} />
+      <Drawing path={`/v1/vaults/${id}/balance-history?asset=${encodeURIComponent(asset)}`} symbol={symbol} />
+      <Records vaultId={id} asset={asset} symbol={symbol} />
     </Page>
   )
 }
@@ -117,9 +112,13 @@ const Drawing = ({ path, symbol }: { readonly path: string; readonly symbol: str
   )
 }
 
-const Records = ({ asset, path, symbol }: { readonly path: string; readonly asset: string; readonly symbol: string }) => {
+const Records = ({ asset, symbol, vaultId }: { readonly vaultId: string; readonly asset: string; readonly symbol: string }) => {
   const [everyDigit, setEveryDigit] = useAllDigits()
-  const list = useList<BalanceRecord>(path, { asset }, { keyOf: ({ amount, asOf, recordedAt }) => `${asOf} ${recordedAt} ${amount}` })
+  const list = useList(
+    `/v1/vaults/${vaultId}/balance-history`,
+    { asset },
+    { keyOf: ({ amount, asOf, recordedAt }) => `${asOf} ${recordedAt} ${amount}` }
+  )
   const places = placesOf(list.rows?.map(({ amount }) => amount) ?? [], everyDigit)
   return (
     <>

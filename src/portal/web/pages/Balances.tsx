@@ -2,7 +2,6 @@
 import { Coins } from "lucide-react"
 import { useState } from "react"
 import { Link } from "react-router"
-import type { Balance } from "../../../vaults/Vault.ts"
 import { assetParts, tokenType } from "../chains.ts"
 import { useList } from "../list.ts"
 import { Amount, compareAmounts, isZero, placesOf, useAllDigits } from "../parts/Amount.tsx"
@@ -22,7 +21,7 @@ export const Balances = ({ vaultId }: { readonly vaultId: string }) => {
   const [hideZero, setHideZero] = useState(false)
   const filters = useFilters(["at"])
   const at = utc(filters.values.at)
-  const list = useList<Balance>(
+  const list = useList(
     `/v1/vaults/${vaultId}/balances`,
     { at },
     { limit: 100, ...(at === "" ? { every: 15_000 } : {}), keyOf: ({ asset }) => asset }

@@ -1,10 +1,9 @@
 /** The deliveries of a webhook, with filters kept in the URL. */
 import { Send } from "lucide-react"
 import { Link } from "react-router"
-import type { Delivery } from "../../../deliveries/Delivery.ts"
 import { useBeside, useSurroundings, useSymbols } from "../data.ts"
 import { useList } from "../list.ts"
-import { AboutLinks, assetsOf, type EventData } from "../parts/About.tsx"
+import { AboutLinks, assetsOf } from "../parts/About.tsx"
 import { Export } from "../parts/Export.tsx"
 import { Select, TextField } from "../parts/Field.tsx"
 import { Filters, useFilters, utc } from "../parts/Filters.tsx"
@@ -19,12 +18,12 @@ export const WebhookDeliveries = ({ webhookId }: { readonly webhookId: string })
   const { data: around } = useSurroundings()
   const filters = useFilters(names)
   const { after, before, kind, status } = filters.values
-  const list = useList<Delivery>(
+  const list = useList(
     `/v1/webhooks/${webhookId}/deliveries`,
     { status, kind, createdAfter: utc(after), createdBefore: utc(before) },
     { every: 3_000 }
   )
-  const { data } = useBeside<EventData>("/event-data", [...new Set(list.rows?.map(({ eventId }) => eventId) ?? [])], false)
+  const { data } = useBeside("/event-data", [...new Set(list.rows?.map(({ eventId }) => eventId) ?? [])], false)
   const symbolOf = useSymbols(assetsOf(Object.values(data ?? {})))
   return (
     <>

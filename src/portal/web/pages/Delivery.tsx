@@ -1,6 +1,6 @@
 /** A delivery: a row that expands to its attempts and actions. */
 import { type ReactNode, useState } from "react"
-import type { Delivery } from "../../../deliveries/Delivery.ts"
+import type { Delivery } from "../../../client/index.ts"
 import { post, postOnce } from "../api.ts"
 import { About, type EventData } from "../parts/About.tsx"
 import { Button } from "../parts/Button.tsx"

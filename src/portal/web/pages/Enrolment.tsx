@@ -15,7 +15,7 @@ import { SESSION } from "../session.ts"
 export const EnrolmentPage = () => {
   const { data, error, refetch } = useQuery({
     queryKey: ["enrolment"],
-    queryFn: () => post<Enrolment>("/enrolment"),
+    queryFn: () => post("/enrolment"),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
     retry: false

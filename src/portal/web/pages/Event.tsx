@@ -3,9 +3,7 @@ import { useQuery } from "@tanstack/react-query"
 import { Send } from "lucide-react"
 import type { ReactNode } from "react"
 import { Link, useParams } from "react-router"
-import type { Delivery } from "../../../deliveries/Delivery.ts"
-import type { Webhook } from "../../../webhooks/Webhook.ts"
-import type { EventCounts } from "../../Overview.ts"
+import type { WebhookEventDetail } from "../../../client/index.ts"
 import { getText } from "../api.ts"
 import { networkName } from "../chains.ts"
 import { useNames, useOne, useSurroundings, useSymbols } from "../data.ts"
@@ -18,13 +16,13 @@ import { Facts, Page, Section } from "../parts/Page.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
 import { DeliveryRow } from "./Delivery.tsx"
-import { type LoggedEvent, Outcome } from "./Events.tsx"
+import { Outcome } from "./Events.tsx"
 
 const back = ["/events", "Events"] as const
 
 export const EventPage = () => {
   const { id = "" } = useParams()
-  const found = useOne<LoggedEvent & EventCounts>(`/v1/webhook-events/${id}`, { every: 3_000 })
+  const found = useOne(`/v1/webhook-events/${id}`, { every: 3_000 })
   const { data: around } = useSurroundings()
   const nameOf = useNames()
   const symbolOf = useSymbols(assetsOf([found.data?.payload.data]))
@@ -103,9 +101,9 @@ const chainFacts = ({ depositAddress, transaction }: EventData): ReadonlyArray<r
   ]
 }
 
-const EventDeliveries = ({ event, symbolOf }: { readonly event: LoggedEvent; readonly symbolOf: (asset: string) => string }) => {
-  const deliveries = useOne<{ readonly data: ReadonlyArray<Delivery> }>(`/v1/webhook-events/${event.id}/deliveries`, { every: 3_000 })
-  const { data: webhooks } = useFew<Webhook>("/v1/webhooks", 100)
+const EventDeliveries = ({ event, symbolOf }: { readonly event: WebhookEventDetail; readonly symbolOf: (asset: string) => string }) => {
+  const deliveries = useOne(`/v1/webhook-events/${event.id}/deliveries`, { every: 3_000 })
+  const { data: webhooks } = useFew("/v1/webhooks", 100)
   const webhookOf = (webhookId: string) => {
     const known = webhooks?.find((one) => one.id === webhookId)
     return known === undefined ? webhookId : known.description === "" ? new URL(known.url).host : known.description

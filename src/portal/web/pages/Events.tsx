@@ -4,7 +4,7 @@ import { Link } from "react-router"
 import type { EventCounts } from "../../Overview.ts"
 import { useBeside, useSurroundings, useSymbols } from "../data.ts"
 import { useList } from "../list.ts"
-import { About, assetsOf, type EventData } from "../parts/About.tsx"
+import { About, assetsOf } from "../parts/About.tsx"
 import { Export } from "../parts/Export.tsx"
 import { Select, TextField } from "../parts/Field.tsx"
 import { Filters, useFilters, utc } from "../parts/Filters.tsx"
@@ -14,31 +14,14 @@ import { Status } from "../parts/Status.tsx"
 import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 
-/** An event of the log, as in API responses. */
-export interface LoggedEvent {
-  readonly id: string
-  readonly entityId: string
-  readonly vaultIds: ReadonlyArray<string> | null
-  readonly kind: string
-  readonly schemaVersion: number
-  readonly payload: { readonly data: EventData }
-  readonly occurredAt: string
-  readonly dispatchedAt: string | null
-  readonly createdAt: string
-}
-
 const names = ["kind", "vaultId", "after", "before"] as const
 
 export const EventsPage = () => {
   const { data: around } = useSurroundings()
   const filters = useFilters(names)
   const { after, before, kind, vaultId } = filters.values
-  const list = useList<LoggedEvent>(
-    "/v1/webhook-events",
-    { kind, vaultId, occurredAfter: utc(after), occurredBefore: utc(before) },
-    { every: 3_000 }
-  )
-  const { data: counts } = useBeside<EventCounts>("/event-counts", list.rows?.map(({ id }) => id) ?? [], 3_000)
+  const list = useList("/v1/webhook-events", { kind, vaultId, occurredAfter: utc(after), occurredBefore: utc(before) }, { every: 3_000 })
+  const { data: counts } = useBeside("/event-counts", list.rows?.map(({ id }) => id) ?? [], 3_000)
   const symbolOf = useSymbols(assetsOf(list.rows?.map(({ payload }) => payload.data) ?? []))
   return (
     <Page

@@ -2,9 +2,8 @@
 import { CircleCheck, TriangleAlert } from "lucide-react"
 import type { ReactNode } from "react"
 import { Link } from "react-router"
+import type { Webhook, WebhookHealth } from "../../../client/index.ts"
 import type { ApiKey } from "../../../credentials/ApiKeys.ts"
-import type { Health, Webhook } from "../../../webhooks/Webhook.ts"
-import type { Traffic } from "../../Overview.ts"
 import { useBeside, useOne, useSymbols } from "../data.ts"
 import { useFew } from "../list.ts"
 import { About, assetsOf } from "../parts/About.tsx"
@@ -13,7 +12,6 @@ import { Sparkline } from "../parts/Sparkline.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { left, Time, useNow } from "../parts/Time.tsx"
 import { useUser } from "../session.ts"
-import type { LoggedEvent } from "./Events.tsx"
 import { WebhookState, webhookName } from "./Webhooks.tsx"
 
 const SOON_MS = 14 * 86_400_000
@@ -21,10 +19,10 @@ const SHOWN = 8
 
 export const HomePage = () => {
   const { isOwner, name } = useUser()
-  const keys = useOne<{ readonly data: ReadonlyArray<ApiKey> }>("/keys", { every: 30_000 })
-  const webhooks = useFew<Webhook>("/v1/webhooks", 100, 15_000)
+  const keys = useOne("/keys", { every: 30_000 })
+  const webhooks = useFew("/v1/webhooks", 100, 15_000)
   const ids = webhooks.data?.map(({ id }) => id) ?? []
-  const health = useBeside<Health>("/webhook-health", ids, 15_000).data
+  const health = useBeside("/webhook-health", ids, 15_000).data
   if (keys.data === undefined || webhooks.data === undefined) {
     const error = keys.error ?? webhooks.error
     return <Page title="Home">{error === null ? <Loading /> : <Failure error={error} retry={() => void webhooks.refetch()} />}</Page>
@@ -97,7 +95,7 @@ const Checklist = ({ steps }: { readonly steps: ReadonlyArray<Step> }) => (
 interface AttentionProps {
   readonly keys: ReadonlyArray<ApiKey>
   readonly webhooks: ReadonlyArray<Webhook>
-  readonly health: Readonly<Record<string, Health>> | undefined
+  readonly health: Readonly<Record<string, WebhookHealth>> | undefined
 }
 
 const Attention = ({ health, keys, webhooks }: AttentionProps) => {
@@ -165,7 +163,7 @@ const Attention = ({ health, keys, webhooks }: AttentionProps) => {
 
 const WebhookGlance = ({ health, webhooks }: Omit<AttentionProps, "keys">) => {
   const shown = webhooks.slice(0, SHOWN)
-  const { data: traffic } = useBeside<Traffic>(
+  const { data: traffic } = useBeside(
     "/webhook-traffic",
     shown.map(({ id }) => id),
     60_000
@@ -187,7 +185,7 @@ const WebhookGlance = ({ health, webhooks }: Omit<AttentionProps, "keys">) => {
 }
 
 const Latest = () => {
-  const { data } = useFew<LoggedEvent>("/v1/webhook-events", SHOWN)
+  const { data } = useFew("/v1/webhook-events", SHOWN)
   const symbolOf = useSymbols(assetsOf(data?.map(({ payload }) => payload.data) ?? []))
   if (data === undefined || data.length === 0) return null
   return (

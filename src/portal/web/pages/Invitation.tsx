@@ -5,6 +5,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { useLocation, useNavigate } from "react-router"
+import type { InvitationSummary, Standing } from "../../contract.ts"
 import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"
@@ -12,22 +13,14 @@ import { TextField } from "../parts/Field.tsx"
 import { SignedOutPage } from "../parts/SignedOutPage.tsx"
 import { Failure, Loading, Trouble } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
-import { type Standing, useSignedIn } from "../session.ts"
-
-interface Invitation {
-  readonly name: string
-  readonly email: string
-  readonly organizationName: string
-  readonly reset: boolean
-  readonly expiresAt: string
-}
+import { useSignedIn } from "../session.ts"
 
 export const InvitationPage = ({ standing }: { readonly standing: Standing }) => {
   const { hash } = useLocation()
   const token = hash.slice(1)
   const { data, error, refetch } = useQuery({
     queryKey: ["invitation", token],
-    queryFn: () => post<Invitation>("/invitation", { token }),
+    queryFn: () => post("/invitation", { token }),
     staleTime: Number.POSITIVE_INFINITY
   })
   if (data === undefined) {
@@ -46,7 +39,7 @@ const Accept = ({
   standing,
   token
 }: {
-  readonly invitation: Invitation
+  readonly invitation: InvitationSummary
   readonly token: string
   readonly standing: Standing
 }) => {

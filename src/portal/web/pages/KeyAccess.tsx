@@ -1,6 +1,6 @@
 /** What a key can see, and why it cannot see a vault: the key's own response from `GET /v1/credential`. */
 import { useState } from "react"
-import type { Credential } from "../../../access/CredentialApi.ts"
+import type { Credential } from "../../../client/index.ts"
 import { get } from "../api.ts"
 import { useOne } from "../data.ts"
 import { useForm } from "../form.ts"
@@ -18,7 +18,7 @@ const sentences: Readonly<Record<NonNullable<Credential["vault"]>["because"], st
 }
 
 export const KeyAccess = ({ keyId }: { readonly keyId: string }) => {
-  const { data } = useOne<Credential>(`/keys/${keyId}/credential`)
+  const { data } = useOne(`/keys/${keyId}/credential`)
   return (
     <Section title="What this key can see">
       {data === undefined ? (
@@ -48,7 +48,7 @@ const Why = ({ keyId }: { readonly keyId: string }) => {
   const [vaultId, setVaultId] = useState("")
   const [found, setFound] = useState<Credential["vault"]>(undefined)
   const form = useForm(async () => {
-    const { vault } = await get<Credential>(`/keys/${keyId}/credential?vaultId=${encodeURIComponent(vaultId.trim())}`)
+    const { vault } = await get(`/keys/${keyId}/credential?vaultId=${encodeURIComponent(vaultId.trim())}`)
     setFound(vault)
   })
   return (

@@ -6,8 +6,9 @@ import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useNavigate, useParams, useSearchParams } from "react-router"
 import type { ApiKey } from "../../../credentials/ApiKeys.ts"
+import type { Surroundings } from "../../contract.ts"
 import { ApiProblem, patch, post } from "../api.ts"
-import { type Surroundings, useOne, useSurroundings } from "../data.ts"
+import { useOne, useSurroundings } from "../data.ts"
 import { useForm } from "../form.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"
 import { Code } from "../parts/Code.tsx"
@@ -27,7 +28,7 @@ type Fresh = ApiKey & { readonly secret: string }
 export const NewKeyPage = () => {
   const [search] = useSearchParams()
   const around = useSurroundings()
-  const keys = useOne<{ readonly data: ReadonlyArray<ApiKey> }>("/keys")
+  const keys = useOne("/keys")
   const [created, setCreated] = useState<Fresh | null>(null)
   const wanted = search.get("replaces")
   const replaced = keys.data?.data.find(({ id, revokedAt }) => id === wanted && revokedAt === null)
@@ -78,7 +79,7 @@ const Create = ({ around, onCreated, replaced }: CreateProps) => {
   const [overlap, setOverlap] = useState("24")
   const [confirming, setConfirming] = useState(false)
   const create = async (confirmation: Confirmation) => {
-    const created = await post<Fresh>("/keys", { ...bodyOf(draft), confirmation })
+    const created = await post("/keys", { ...bodyOf(draft), confirmation })
     const until = new Date(Date.now() + Number(overlap) * HOUR).toISOString()
     // Never later: an earlier expiry stays.
     if (replaced !== undefined && (replaced.expiresAt === null || replaced.expiresAt > until))
@@ -149,7 +150,7 @@ const Created = ({ created, replaced }: { readonly created: Fresh; readonly repl
 
 export const EditKeyPage = () => {
   const { id } = useParams()
-  const keys = useOne<{ readonly data: ReadonlyArray<ApiKey> }>("/keys")
+  const keys = useOne("/keys")
   const around = useSurroundings()
   const key = keys.data?.data.find((one) => one.id === id)
   const error = keys.error ?? around.error

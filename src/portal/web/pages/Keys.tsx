@@ -29,7 +29,7 @@ const KeyState = ({ apiKey: { expiresAt, revokedAt } }: { readonly apiKey: ApiKe
 }
 
 export const KeysPage = () => {
-  const keys = useOne<{ readonly data: ReadonlyArray<ApiKey> }>("/keys", { every: 30_000 })
+  const keys = useOne("/keys", { every: 30_000 })
   const live = keys.data?.data.filter(({ revokedAt }) => revokedAt === null)
   const revoked = keys.data?.data.filter(({ revokedAt }) => revokedAt !== null) ?? []
   return (

@@ -1,7 +1,6 @@
 /** Recovering missed events: how many there are, starting it, and how a recovery stands. */
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import type { Recovery } from "../../../recoveries/Recovery.ts"
 import { post, postOnce } from "../api.ts"
 import { useOne } from "../data.ts"
 import { useFew } from "../list.ts"
@@ -12,19 +11,13 @@ import { Trouble } from "../parts/States.tsx"
 import { State } from "../parts/Status.tsx"
 import { Time } from "../parts/Time.tsx"
 
-interface Missed {
-  readonly since: string
-  readonly count: number
-  readonly countedUpTo: number
-}
-
 const spans = [
   [24, "24 hours"],
   [168, "7 days"],
   [744, "31 days"]
 ] as const
 
-const listOf = (webhookId: string) => `/v1/webhooks/${webhookId}/recoveries`
+const listOf = (webhookId: string) => `/v1/webhooks/${webhookId}/recoveries` as const
 const counted = (count: number) => count.toLocaleString("en-US")
 
 /** Asks for which time, says how many events that is, and starts the recovery. */
@@ -41,13 +34,13 @@ export const StartRecovery = ({
   const [hours, setHours] = useState(24)
   const [error, setError] = useState<unknown>(null)
   const [busy, setBusy] = useState(false)
-  const { data } = useOne<Missed>(`/webhooks/${webhookId}/missed?hours=${hours}`, { enabled: open })
+  const { data } = useOne(`/webhooks/${webhookId}/missed?hours=${hours}`, { enabled: open })
   const start = async () => {
     if (data === undefined) return
     setBusy(true)
     setError(null)
     try {
-      await postOnce<Recovery>(listOf(webhookId), crypto.randomUUID(), { since: data.since })
+      await postOnce(listOf(webhookId), crypto.randomUUID(), { since: data.since })
       await client.invalidateQueries({ queryKey: [listOf(webhookId)] })
       notify("Recovery started")
       onClose()
@@ -94,13 +87,13 @@ export const StartRecovery = ({
 export const RunningRecovery = ({ isOwner, webhookId }: { readonly webhookId: string; readonly isOwner: boolean }) => {
   const client = useQueryClient()
   const [error, setError] = useState<unknown>(null)
-  const { data } = useFew<Recovery>(listOf(webhookId), 1, 2_000)
+  const { data } = useFew(listOf(webhookId), 1, 2_000)
   const recovery = data?.find(({ status }) => status === "RUNNING" || status === "PAUSED")
   if (recovery === undefined) return null
   const { created, delivered, pending } = recovery.progress
   const act = (verb: "pause" | "resume" | "cancel") => async () => {
     setError(null)
-    await post<Recovery>(`/v1/webhook-recoveries/${recovery.id}/${verb}`).catch(setError)
+    await post(`/v1/webhook-recoveries/${recovery.id}/${verb}`).catch(setError)
     await client.invalidateQueries({ queryKey: [listOf(webhookId)] })
   }
   return (

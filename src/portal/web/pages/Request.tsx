@@ -19,7 +19,7 @@ export const RequestDialog = ({
 }) => {
   const { data, error, refetch } = useQuery({
     queryKey: ["sample", deliveryId],
-    queryFn: () => post<Sample>(`/deliveries/${deliveryId}/sample`),
+    queryFn: () => post(`/deliveries/${deliveryId}/sample`),
     enabled: open,
     gcTime: 0
   })

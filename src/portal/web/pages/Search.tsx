@@ -37,7 +37,7 @@ const useFound = (text: string) => {
   const wanted = text.trim()
   return useQuery({
     queryKey: ["search", wanted],
-    queryFn: () => get<{ readonly data: ReadonlyArray<Found> }>(`/search?q=${encodeURIComponent(wanted)}`),
+    queryFn: () => get(`/search?q=${encodeURIComponent(wanted)}`),
     enabled: wanted.length >= 2
   })
 }

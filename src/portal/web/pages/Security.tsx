@@ -1,7 +1,6 @@
 /** Sign-in methods: password, backup codes, passkeys. Every change requires the second factor. */
 import { startRegistration } from "@simplewebauthn/browser"
 import { useState } from "react"
-import type { Passkey } from "../../Passkeys.ts"
 import { post, remove } from "../api.ts"
 import { useOne } from "../data.ts"
 import { Button } from "../parts/Button.tsx"
@@ -65,11 +64,11 @@ export const PasswordSection = () => {
 }
 
 export const BackupCodesSection = () => {
-  const left = useOne<{ readonly left: number }>("/backup-codes")
+  const left = useOne("/backup-codes")
   const [confirming, setConfirming] = useState(false)
   const [codes, setCodes] = useState<ReadonlyArray<string> | null>(null)
   const renew = async (confirmation: Confirmation) => {
-    const { backupCodes } = await post<{ readonly backupCodes: ReadonlyArray<string> }>("/backup-codes", { confirmation })
+    const { backupCodes } = await post("/backup-codes", { confirmation })
     setCodes(backupCodes)
     await left.refetch()
   }
@@ -108,17 +107,12 @@ export const BackupCodesSection = () => {
   )
 }
 
-interface Registration {
-  readonly challengeId: string
-  readonly options: Parameters<typeof startRegistration>[0]["optionsJSON"]
-}
-
 export const PasskeysSection = () => {
-  const passkeys = useOne<{ readonly data: ReadonlyArray<Passkey> }>("/passkeys")
+  const passkeys = useOne("/passkeys")
   const [name, setName] = useState("")
   const [confirming, setConfirming] = useState(false)
   const add = async (confirmation: Confirmation) => {
-    const { challengeId, options } = await post<Registration>("/passkeys/options", { confirmation })
+    const { challengeId, options } = await post("/passkeys/options", { confirmation })
     const response = await startRegistration({ optionsJSON: options }).catch((error) => {
       throw passkeyProblem(error)
     })

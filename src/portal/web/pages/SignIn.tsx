@@ -3,17 +3,18 @@ import { startAuthentication } from "@simplewebauthn/browser"
 import { Fingerprint, LogIn } from "lucide-react"
 import { useState } from "react"
 import { useLocation } from "react-router"
+import type { Standing, User } from "../../contract.ts"
 import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
 import { Button } from "../parts/Button.tsx"
 import { TextField } from "../parts/Field.tsx"
 import { SignedOutPage } from "../parts/SignedOutPage.tsx"
 import { Trouble } from "../parts/States.tsx"
-import { type PasskeyOptions, passkeyProblem, passkeysPossible } from "../passkeys.ts"
-import { type Standing, type User, useSignedIn } from "../session.ts"
+import { passkeyProblem, passkeysPossible } from "../passkeys.ts"
+import { useSignedIn } from "../session.ts"
 
 const viaProvider = async () => {
-  const { url } = await post<{ readonly url: string }>("/sign-in/provider")
+  const { url } = await post("/sign-in/provider")
   location.assign(url)
 }
 
@@ -45,7 +46,7 @@ export const SignInPage = ({ ended, standing: { provider } }: SignInProps) => {
     way().catch(setOther)
   }
   const withPasskey = async () => {
-    const { challengeId, options } = await post<PasskeyOptions>("/sign-in/passkey/options")
+    const { challengeId, options } = await post("/sign-in/passkey/options")
     const response = await startAuthentication({ optionsJSON: options }).catch((failure) => {
       throw passkeyProblem(failure)
     })

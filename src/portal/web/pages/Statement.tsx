@@ -1,8 +1,7 @@
 /** One statement: a vault's UTC day, its seal, and whether it verifies. */
 import { ChevronLeft, ChevronRight, FileCheck2 } from "lucide-react"
 import { Link, useParams, useSearchParams } from "react-router"
-import type { Statement, StatementLine } from "../../../statements/Statement.ts"
-import type { Vault } from "../../../vaults/Vault.ts"
+import type { Statement, StatementLine } from "../../../client/index.ts"
 import { getText } from "../api.ts"
 import { assetParts, networkName } from "../chains.ts"
 import { useOne } from "../data.ts"
@@ -25,10 +24,10 @@ export const StatementPage = () => {
   const { date = "", id = "" } = useParams()
   const [search] = useSearchParams()
   const revision = search.get("revision")
-  const path = `/v1/vaults/${id}/statements/${date}${revision === null ? "" : `?revision=${encodeURIComponent(revision)}`}`
-  const vault = useOne<Vault>(`/v1/vaults/${id}`)
-  const found = useOne<Statement>(path)
-  const newest = useOne<Statement>(`/v1/vaults/${id}/statements/${date}`)
+  const path = `/v1/vaults/${id}/statements/${date}${revision === null ? "" : `?revision=${encodeURIComponent(revision)}`}` as const
+  const vault = useOne(`/v1/vaults/${id}`)
+  const found = useOne(path)
+  const newest = useOne(`/v1/vaults/${id}/statements/${date}`)
   const back = [`/vaults/${id}?show=statements`, vault.data?.label ?? "Vault"] as const
   const statement = found.data
   if (statement === undefined) {

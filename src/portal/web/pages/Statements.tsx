@@ -2,9 +2,9 @@
 import { FileCheck2 } from "lucide-react"
 import { useState } from "react"
 import { Link } from "react-router"
+import type { Page, Statement } from "../../../client/index.ts"
 import { type ChainVerification, verifyStatements } from "../../../client/statements.ts"
-import type { Statement } from "../../../statements/Statement.ts"
-import { get, saidOf } from "../api.ts"
+import { get, getPage, saidOf } from "../api.ts"
 import { useList } from "../list.ts"
 import { Button } from "../parts/Button.tsx"
 import { Id } from "../parts/Copy.tsx"
@@ -13,15 +13,10 @@ import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { readKeys, Verified } from "../parts/Verified.tsx"
 
-interface PageOf {
-  readonly data: ReadonlyArray<Statement>
-  readonly pagination: { readonly nextCursor: string | null }
-}
-
 async function* listStatements(vaultId: string) {
   for (let cursor: string | null = ""; cursor !== null; ) {
     const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`
-    const page: PageOf = await get<PageOf>(`/v1/vaults/${vaultId}/statements?limit=100${query}`)
+    const page: Page<Statement> = await getPage(`/v1/vaults/${vaultId}/statements?limit=100${query}`)
     yield* page.data
     cursor = page.pagination.nextCursor
   }
@@ -30,15 +25,11 @@ const reader = {
   getSigningKeys: readKeys,
   listStatements,
   getStatement: (vaultId: string, date: string, { revision }: { readonly revision: number }) =>
-    get<Statement>(`/v1/vaults/${vaultId}/statements/${date}?revision=${revision}`)
+    get(`/v1/vaults/${vaultId}/statements/${date}?revision=${revision}`)
 }
 
 export const Statements = ({ vaultId }: { readonly vaultId: string }) => {
-  const list = useList<Statement>(
-    `/v1/vaults/${vaultId}/statements`,
-    {},
-    { every: 60_000, keyOf: ({ date, revision }) => `${date} ${revision}` }
-  )
+  const list = useList(`/v1/vaults/${vaultId}/statements`, {}, { every: 60_000, keyOf: ({ date, revision }) => `${date} ${revision}` })
   return (
     <>
       <div className="toolbar">

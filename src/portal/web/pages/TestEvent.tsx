@@ -1,7 +1,7 @@
 /** Sends a signed test event now, and shows the endpoint's response. */
 import { Send } from "lucide-react"
 import { useState } from "react"
-import type { PingResult } from "../../../webhooks/Webhook.ts"
+import type { PingResult } from "../../../client/index.ts"
 import { post } from "../api.ts"
 import { Button } from "../parts/Button.tsx"
 import { Code } from "../parts/Code.tsx"
@@ -18,7 +18,7 @@ export const TestEvent = ({ main = false, webhookId }: { readonly webhookId: str
     setOpen(true)
     setResult(null)
     setError(null)
-    await post<PingResult>(`/v1/webhooks/${webhookId}/ping`).then(setResult, setError)
+    await post(`/v1/webhooks/${webhookId}/ping`).then(setResult, setError)
   }
   return (
     <>

@@ -1,7 +1,7 @@
 /** A vault's transactions, with the API's filters, kept in the URL. */
 import { ArrowDownLeft, ArrowUpRight, History } from "lucide-react"
 import { Link } from "react-router"
-import type { Transaction } from "../../../vaults/Vault.ts"
+import type { Transaction } from "../../../client/index.ts"
 import { networkName } from "../chains.ts"
 import { useSymbols } from "../data.ts"
 import { useList } from "../list.ts"
@@ -22,7 +22,7 @@ export const Transactions = ({ networks, vaultId }: { readonly vaultId: string; 
   const [everyDigit, setEveryDigit] = useAllDigits()
   const filters = useFilters(names)
   const { after, before, direction, hash, network, status } = filters.values
-  const list = useList<Transaction>(
+  const list = useList(
     `/v1/vaults/${vaultId}/transactions`,
     { direction, status, network, hash: hash.trim(), occurredAfter: utc(after), occurredBefore: utc(before) },
     {

@@ -3,7 +3,7 @@ import { QrCode } from "lucide-react"
 import { Tabs } from "radix-ui"
 import { useState } from "react"
 import { Link, useParams } from "react-router"
-import type { DepositAddress, Vault } from "../../../vaults/Vault.ts"
+import type { DepositAddress } from "../../../client/index.ts"
 import { networkName, short, tokenType } from "../chains.ts"
 import { useOne } from "../data.ts"
 import { useList } from "../list.ts"
@@ -31,7 +31,7 @@ const tabs = [
 export const VaultPage = () => {
   const { id = "" } = useParams()
   const [tab, setTab] = useTab(tabs.map(([name]) => name))
-  const found = useOne<Vault>(`/v1/vaults/${id}`)
+  const found = useOne(`/v1/vaults/${id}`)
   const vault = found.data
   if (vault === undefined) {
     return (
@@ -82,7 +82,7 @@ export const VaultPage = () => {
 
 const Addresses = ({ vaultId }: { readonly vaultId: string }) => {
   const [shown, setShown] = useState<DepositAddress | null>(null)
-  const list = useList<DepositAddress>(
+  const list = useList(
     `/v1/vaults/${vaultId}/addresses`,
     {},
     { keyOf: ({ address, assetType, network }) => `${network} ${assetType} ${address}` }

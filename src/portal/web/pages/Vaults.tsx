@@ -1,7 +1,7 @@
 /** The vaults that the user can see. */
 import { Vault as Icon } from "lucide-react"
 import { Link } from "react-router"
-import type { Vault } from "../../../vaults/Vault.ts"
+import type { Vault } from "../../../client/index.ts"
 import { networkName } from "../chains.ts"
 import { useNames, useSurroundings } from "../data.ts"
 import { useList } from "../list.ts"
@@ -12,7 +12,7 @@ import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 
 export const VaultsPage = () => {
-  const list = useList<Vault>("/v1/vaults", {}, { limit: 50 })
+  const list = useList("/v1/vaults", {}, { limit: 50 })
   const { data: around } = useSurroundings()
   const nameOf = useNames()
   const entityOf = new Map(around?.vaults.map(({ entityId, id }) => [id, nameOf(entityId)]))

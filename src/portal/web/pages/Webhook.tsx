@@ -2,9 +2,7 @@
 import { Tabs } from "radix-ui"
 import { lazy, type ReactNode, Suspense, useState } from "react"
 import { Link, useParams } from "react-router"
-import type { Delivery } from "../../../deliveries/Delivery.ts"
-import type { Health, Webhook } from "../../../webhooks/Webhook.ts"
-import type { Traffic } from "../../Overview.ts"
+import type { WebhookHealth, WebhookWithHealth } from "../../../client/index.ts"
 import { useNames, useOne } from "../data.ts"
 import { useFew } from "../list.ts"
 import { Id } from "../parts/Copy.tsx"
@@ -20,8 +18,6 @@ import { WebhookState, webhookName, withoutScheme } from "./Webhooks.tsx"
 
 const Chart = lazy(() => import("../parts/Chart.tsx"))
 
-type WithHealth = Webhook & { readonly health: Health }
-
 const back = ["/webhooks", "Webhooks"] as const
 const tabs = [
   ["overview", "Overview"],
@@ -33,7 +29,7 @@ export const WebhookPage = () => {
   const { id = "" } = useParams()
   const { isOwner } = useUser()
   const [tab, setTab] = useTab(tabs.map(([name]) => name))
-  const found = useOne<WithHealth>(`/v1/webhooks/${id}`, { every: 5_000 })
+  const found = useOne(`/v1/webhooks/${id}`, { every: 5_000 })
   const webhook = found.data
   if (webhook === undefined) {
     return (
@@ -85,7 +81,11 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** What needs attention. */
-const Note = ({ webhook: { disabledAt, disabledReason, health, previousSecretExpiresAt, status } }: { readonly webhook: WithHealth }) => {
+const Note = ({
+  webhook: { disabledAt, disabledReason, health, previousSecretExpiresAt, status }
+}: {
+  readonly webhook: WebhookWithHealth
+}) => {
   const now = useNow(1_000)
   return (
     <>
@@ -118,9 +118,9 @@ const spans = [
   ["31d", "31 days"]
 ] as const
 
-const Overview = ({ webhook: { health, id } }: { readonly webhook: WithHealth }) => {
+const Overview = ({ webhook: { health, id } }: { readonly webhook: WebhookWithHealth }) => {
   const [span, setSpan] = useState("24h")
-  const { data } = useOne<Readonly<Record<string, Traffic>>>(`/webhook-traffic?ids=${id}&span=${span}`, { every: 60_000 })
+  const { data } = useOne(`/webhook-traffic?ids=${id}&span=${span}`, { every: 60_000 })
   const traffic = data?.[id]
   return (
     <>
@@ -151,7 +151,7 @@ const Overview = ({ webhook: { health, id } }: { readonly webhook: WithHealth })
   )
 }
 
-const HealthNumbers = ({ health }: { readonly health: Health }) => {
+const HealthNumbers = ({ health }: { readonly health: WebhookHealth }) => {
   const facts: ReadonlyArray<readonly [name: string, value: ReactNode, to?: string]> = [
     ["Delivered, 24 h", health.delivered24h, "DELIVERED"],
     ["Failed deliveries, 24 h", health.failed24h, "FAILED"],
@@ -178,7 +178,7 @@ const percentile = (sorted: ReadonlyArray<number>, share: number): number =>
 
 /** Recent response times of the endpoint. */
 const Latency = ({ webhookId }: { readonly webhookId: string }) => {
-  const { data } = useFew<Delivery>(`/v1/webhooks/${webhookId}/deliveries`, SAMPLE, 30_000)
+  const { data } = useFew(`/v1/webhooks/${webhookId}/deliveries`, SAMPLE, 30_000)
   const latencies = data?.flatMap(({ attempts }) => attempts.map(({ latencyMs }) => latencyMs)).sort((a, b) => a - b) ?? []
   if (latencies.length === 0) return null
   return (
@@ -189,7 +189,7 @@ const Latency = ({ webhookId }: { readonly webhookId: string }) => {
   )
 }
 
-const SettingsTab = ({ webhook }: { readonly webhook: WithHealth }) => {
+const SettingsTab = ({ webhook }: { readonly webhook: WebhookWithHealth }) => {
   const nameOf = useNames()
   return (
     <Facts

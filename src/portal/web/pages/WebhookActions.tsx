@@ -2,7 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useNavigate } from "react-router"
-import type { Webhook } from "../../../webhooks/Webhook.ts"
+import type { Webhook } from "../../../client/index.ts"
 import { patch, postOnce, remove } from "../api.ts"
 import { useSurroundings } from "../data.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"
@@ -30,7 +30,7 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
   const [asked, setAsked] = useState<Act | null>(null)
   const [recovering, setRecovering] = useState(false)
   const [rotated, setRotated] = useState<Rotated | null>(null)
-  const path = `/v1/webhooks/${webhook.id}`
+  const path = `/v1/webhooks/${webhook.id}` as const
   const name = webhook.description === "" ? "this webhook" : `“${webhook.description}”`
   const hours = Math.round((around?.rotationGraceSeconds ?? 86_400) / 360) / 10
   const setStatus = async (status: "ACTIVE" | "PAUSED" | "DISABLED") => {
@@ -121,7 +121,7 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
         open={asked === "rotate"}
         onClose={() => setAsked(null)}
         act={async (confirmation) => {
-          setRotated(await postOnce<Rotated>(`${path}/rotate-secret`, crypto.randomUUID(), undefined, confirmation))
+          setRotated(await postOnce(`${path}/rotate-secret`, crypto.randomUUID(), undefined, confirmation))
           await refresh()
         }}
       />

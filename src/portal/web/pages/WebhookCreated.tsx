@@ -1,6 +1,6 @@
 /** The page after the creation of a webhook: its secret, shown once, code that verifies, and a test event. */
 import { Tabs } from "radix-ui"
-import type { CreatedWebhook } from "../../../webhooks/Webhook.ts"
+import type { CreatedWebhook } from "../../../client/index.ts"
 import { LinkButton } from "../parts/Button.tsx"
 import { Code } from "../parts/Code.tsx"
 import { Page, Section } from "../parts/Page.tsx"

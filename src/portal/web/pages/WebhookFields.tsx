@@ -1,7 +1,8 @@
 /** The editable properties of a webhook. */
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
-import type { Surroundings } from "../data.ts"
+import type { EventKind } from "../../../client/index.ts"
+import type { Surroundings } from "../../contract.ts"
 import { Code } from "../parts/Code.tsx"
 import { Choices, TextField } from "../parts/Field.tsx"
 import { VaultChoice } from "../parts/VaultChoice.tsx"
@@ -11,7 +12,7 @@ export interface Draft {
   readonly url: string
   readonly description: string
   readonly entityIds: ReadonlyArray<string>
-  readonly eventKinds: ReadonlyArray<string>
+  readonly eventKinds: ReadonlyArray<EventKind>
   readonly vaultIds: ReadonlyArray<string> | null
   readonly notificationEmail: string
 }
@@ -104,8 +105,8 @@ const KindChoice = ({
   onChosen
 }: {
   readonly kinds: Surroundings["kinds"]
-  readonly chosen: ReadonlyArray<string>
-  readonly onChosen: (chosen: ReadonlyArray<string>) => void
+  readonly chosen: ReadonlyArray<EventKind>
+  readonly onChosen: (chosen: ReadonlyArray<EventKind>) => void
   readonly error: string | undefined
 }) => {
   const grouped = Map.groupBy(kinds, ({ name }) => name.slice(0, name.indexOf(".")))

@@ -3,9 +3,10 @@ import { useQueryClient } from "@tanstack/react-query"
 import { ShieldAlert } from "lucide-react"
 import { useRef, useState } from "react"
 import { useNavigate, useParams } from "react-router"
-import type { CreatedWebhook, Webhook } from "../../../webhooks/Webhook.ts"
+import type { CreatedWebhook, Webhook } from "../../../client/index.ts"
+import type { Surroundings } from "../../contract.ts"
 import { ApiProblem, patch, postOnce } from "../api.ts"
-import { type Surroundings, useOne, useSurroundings } from "../data.ts"
+import { useOne, useSurroundings } from "../data.ts"
 import { useForm } from "../form.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"
 import { Confirm, type Confirmation } from "../parts/Confirm.tsx"
@@ -80,7 +81,7 @@ const Create = ({
   const create = async (confirmation?: Confirmation) => {
     const body = JSON.stringify(draft)
     if (once.current.body !== body) once.current = { body, key: crypto.randomUUID() }
-    const made = await postOnce<CreatedWebhook>("/v1/webhooks", once.current.key, draft, confirmation)
+    const made = await postOnce("/v1/webhooks", once.current.key, draft, confirmation)
     await client.invalidateQueries({ queryKey: ["/v1/webhooks"] })
     onCreated(made)
   }
@@ -112,7 +113,7 @@ const Create = ({
 
 export const EditWebhookPage = () => {
   const { id = "" } = useParams()
-  const webhook = useOne<Webhook>(`/v1/webhooks/${id}`)
+  const webhook = useOne(`/v1/webhooks/${id}`)
   const around = useSurroundings()
   const error = webhook.error ?? around.error
   if (webhook.data === undefined || around.data === undefined) {

@@ -1,7 +1,7 @@
 /** What the webhook in the form would have received in the last 31 days. C-7. */
 import { useEffect, useState } from "react"
 import { Link } from "react-router"
-import type { WebhookPreview } from "../../../client/webhooks.ts"
+import type { WebhookPreview } from "../../../client/index.ts"
 import { post } from "../api.ts"
 import { Button } from "../parts/Button.tsx"
 import { Trouble } from "../parts/States.tsx"
@@ -19,7 +19,7 @@ export const Preview = ({ draft: { entityIds, eventKinds, vaultIds } }: { readon
     setBusy(true)
     setError(null)
     try {
-      setFound(await post<WebhookPreview>("/v1/webhooks/preview", JSON.parse(asked)))
+      setFound(await post("/v1/webhooks/preview", JSON.parse(asked)))
     } catch (failure) {
       setError(failure)
     } finally {

@@ -1,8 +1,7 @@
 /** The webhooks that the user can see, with their health. */
 import { Webhook as Icon, Plus } from "lucide-react"
 import { Link } from "react-router"
-import type { Health, Webhook } from "../../../webhooks/Webhook.ts"
-import type { Traffic } from "../../Overview.ts"
+import type { Webhook, WebhookHealth } from "../../../client/index.ts"
 import { useBeside, useNames } from "../data.ts"
 import { useList } from "../list.ts"
 import { LinkButton } from "../parts/Button.tsx"
@@ -15,7 +14,7 @@ import { Time } from "../parts/Time.tsx"
 import { useUser } from "../session.ts"
 
 /** Its state in a word: disabled, or its health. */
-export const WebhookState = ({ health, webhook }: { readonly webhook: Webhook; readonly health: Health | undefined }) =>
+export const WebhookState = ({ health, webhook }: { readonly webhook: Webhook; readonly health: WebhookHealth | undefined }) =>
   webhook.status === "ACTIVE" ? <State value={health?.state ?? "ACTIVE"} /> : <State value={webhook.status} />
 
 /** A URL without its scheme. */
@@ -29,11 +28,11 @@ export const webhookName = ({ description, url }: Webhook): string => (descripti
 
 export const WebhooksPage = () => {
   const { isOwner } = useUser()
-  const list = useList<Webhook>("/v1/webhooks", {}, { every: 10_000 })
+  const list = useList("/v1/webhooks", {}, { every: 10_000 })
   const nameOf = useNames()
   const ids = list.rows?.map(({ id }) => id) ?? []
-  const { data: health } = useBeside<Health>("/webhook-health", ids, 10_000)
-  const { data: traffic } = useBeside<Traffic>("/webhook-traffic", ids, 60_000)
+  const { data: health } = useBeside("/webhook-health", ids, 10_000)
+  const { data: traffic } = useBeside("/webhook-traffic", ids, 60_000)
   return (
     <Page
       title="Webhooks"
@@ -104,7 +103,7 @@ export const WebhooksPage = () => {
   )
 }
 
-const Numbers = ({ health }: { readonly health: Health | undefined }) => (
+const Numbers = ({ health }: { readonly health: WebhookHealth | undefined }) => (
   <span className="under">
     {health === undefined ? (
       "…"

@@ -1,7 +1,7 @@
 /** What an event is about, in one line: amount and asset, vault, counterparty, hash; or the address, the vault, the webhook. */
 import { ArrowDownLeft, ArrowUpRight } from "lucide-react"
 import { Link } from "react-router"
-import type { DepositAddress, Transaction, Vault } from "../../../vaults/Vault.ts"
+import type { DepositAddress, Transaction, Vault } from "../../../client/index.ts"
 import { networkName, short } from "../chains.ts"
 import { useNames } from "../data.ts"
 import { Amount } from "./Amount.tsx"

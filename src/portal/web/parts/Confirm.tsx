@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query"
 import { Fingerprint } from "lucide-react"
 import { type FormEvent, useState } from "react"
 import { get, post } from "../api.ts"
-import { type PasskeyOptions, passkeyProblem, passkeysPossible } from "../passkeys.ts"
+import { passkeyProblem, passkeysPossible } from "../passkeys.ts"
 import { Button } from "./Button.tsx"
 import { Dialog } from "./Dialog.tsx"
 import { CodeField } from "./Field.tsx"
@@ -32,7 +32,7 @@ export const Confirm = ({ act, onClose, open, text, title, yes }: ConfirmProps) 
   const [error, setError] = useState<unknown>(null)
   const { data: passkeys } = useQuery({
     queryKey: ["/passkeys"],
-    queryFn: () => get<{ readonly data: ReadonlyArray<unknown> }>("/passkeys"),
+    queryFn: () => get("/passkeys"),
     enabled: open && passkeysPossible()
   })
   const run = async (confirm: () => Promise<Confirmation>) => {
@@ -54,7 +54,7 @@ export const Confirm = ({ act, onClose, open, text, title, yes }: ConfirmProps) 
   }
   const withPasskey = () =>
     run(async () => {
-      const { challengeId, options } = await post<PasskeyOptions>("/confirmation/passkey")
+      const { challengeId, options } = await post("/confirmation/passkey")
       const response = await startAuthentication({ optionsJSON: options }).catch((failure) => {
         throw passkeyProblem(failure)
       })

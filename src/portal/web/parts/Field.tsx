@@ -85,27 +85,36 @@ export const Select = ({
   </Field>
 )
 
-export interface Choice {
-  readonly value: string
+export interface Choice<V extends string = string> {
+  readonly value: V
   readonly label: string
   readonly hint?: ReactNode
 }
 
-export interface ChoicesProps {
+export interface ChoicesProps<V extends string> {
   readonly legend: string
   readonly hint?: ReactNode
   readonly error?: string | undefined
-  readonly choices: ReadonlyArray<Choice>
-  readonly chosen: ReadonlyArray<string>
-  readonly onChosen: (chosen: ReadonlyArray<string>) => void
+  readonly choices: ReadonlyArray<Choice<V>>
+  readonly chosen: ReadonlyArray<V>
+  readonly onChosen: (chosen: ReadonlyArray<V>) => void
   readonly type?: "checkbox" | "radio"
   readonly children?: ReactNode
 }
 
 /** Checkboxes or radio buttons. `children` come first. */
-export const Choices = ({ children, chosen, choices, error, hint, legend, onChosen, type = "checkbox" }: ChoicesProps) => {
+export const Choices = <V extends string>({
+  children,
+  chosen,
+  choices,
+  error,
+  hint,
+  legend,
+  onChosen,
+  type = "checkbox"
+}: ChoicesProps<V>) => {
   const id = useId()
-  const toggle = (value: string) =>
+  const toggle = (value: V) =>
     onChosen(type === "radio" ? [value] : chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value])
   return (
     <fieldset className="field" aria-describedby={descriptionOf(id, hint, error)}>

@@ -1,13 +1,12 @@
 /** Verification of statements: in the browser, with the published keys and the client's own code. */
 import { useQuery } from "@tanstack/react-query"
+import type { Statement } from "../../../client/index.ts"
 import { type StatementVerification, verifyStatement } from "../../../client/statements.ts"
-import type { SigningKeySet } from "../../../client/webhooks.ts"
-import type { Statement } from "../../../statements/Statement.ts"
 import { get } from "../api.ts"
 import { Status } from "./Status.tsx"
 
 /** The published keys. */
-export const readKeys = () => get<SigningKeySet>("/v1/jwks.json")
+export const readKeys = () => get("/v1/jwks.json")
 
 /** The result of verifying a statement; undefined while it runs, or if this browser cannot verify. */
 export const useVerification = (statement: Statement | undefined) =>

@@ -1,0 +1,51 @@
+/**
+ * The routes that pages can ask, those of the API and the portal's own, by path. A path with its ids filled in, such as
+ * `/v1/vaults/${id}/balances`, has the type of its route's answer, so that a page that asks for a route that does not
+ * exist, or reads a field that is not answered, does not compile.
+ */
+import type { PortalRoutes } from "../contract.ts"
+import type { ApiRoutes } from "./apiRoutes.ts"
+
+type Routes = ApiRoutes & PortalRoutes
+type Method = "GET" | "POST" | "PATCH" | "DELETE"
+
+type Segments<P extends string> = P extends `${infer Head}/${infer Tail}` ? [Head, ...Segments<Tail>] : [P]
+type WithoutQuery<P extends string> = P extends `${infer Path}?${string}` ? Path : P
+
+/** Whether a path's segments are those of a route, in which `:id` and `{id}` stand for any. */
+type Fits<Given, Route> = Given extends [infer G, ...infer Gs]
+  ? Route extends [infer R, ...infer Rs]
+    ? R extends `:${string}` | `{${string}}`
+      ? Fits<Gs, Rs>
+      : G extends R
+        ? Fits<Gs, Rs>
+        : false
+    : false
+  : Route extends []
+    ? true
+    : false
+
+type RouteOf<M extends Method, P extends string> = {
+  [K in keyof Routes]: K extends `${M} ${infer R}` ? (true extends Fits<Segments<WithoutQuery<P>>, Segments<R>> ? K : never) : never
+}[keyof Routes]
+
+/** A route's path with any ids. */
+type Filled<R extends string> = R extends `${infer Head}/${infer Tail}` ? `${FilledSegment<Head>}/${Filled<Tail>}` : FilledSegment<R>
+type FilledSegment<S extends string> = S extends `:${string}` | `{${string}}` ? string : S
+
+/** The paths of a method, with or without a query. */
+export type Path<M extends Method> = {
+  [K in keyof Routes]: K extends `${M} ${infer R}` ? Filled<R> | `${Filled<R>}?${string}` : never
+}[keyof Routes]
+
+/** What a path answers. */
+export type Answer<M extends Method, P extends string> = Routes[RouteOf<M, P>]["answer"]
+
+/** The body that a path takes; none where it takes none. */
+export type Body<M extends Method, P extends string> = Routes[RouteOf<M, P>] extends { body: infer B } ? B : undefined
+
+/** What a path that answers data by id has for each. */
+export type ById<P extends string> = Answer<"GET", P> extends Readonly<Record<string, infer A>> ? A : never
+
+/** The rows of a path that answers a page. */
+export type Row<P extends string> = Answer<"GET", P> extends { readonly data: ReadonlyArray<infer A> } ? A : never
