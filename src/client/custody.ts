@@ -88,11 +88,13 @@ export interface DepositAddress {
 export interface Statement {
   /** The vault */
   readonly vaultId: string
+  /** The UTC day */
   readonly date: string
-  /** 1, incremented each time that late records change the day */
+  /** Number of the revision: 1, and one more each time late records change the day */
   readonly revision: number
+  /** When it was sealed */
   readonly sealedAt: string
-  /** Hash of the vault's previously sealed statement, whatever its day; null for the first */
+  /** Hash of the statement that was sealed before this one for the vault, whatever its day; null for the first */
   readonly previousHash: string | null
   /** SHA-256 (hex) of the statement as RFC 8785 JSON without `hash` and `jws` */
   readonly hash: string
@@ -107,10 +109,15 @@ export interface StatementLine {
   readonly asset: string
   /** Ticker */
   readonly symbol: string
+  /** Balance when the day began */
   readonly opening: string
+  /** Sum of the confirmed inbound transactions of the day */
   readonly inbound: string
+  /** Sum of the confirmed outbound transactions of the day */
   readonly outbound: string
+  /** Everything else: fees, adjustments, unexplained differences; negative values have a minus sign */
   readonly other: string
+  /** Balance when the day ended */
   readonly closing: string
   /** Confirmed transactions of the day */
   readonly transactionCount: number

@@ -371,11 +371,11 @@ export interface Operations {
   cancelRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Get the credential. The API key of the request, its user, what they can see, and why a vault is not visible. Works with any valid key, without a scope. `GET /v1/credential` */
   getCredential(query?: GetCredentialQuery, options?: RequestOptions): Promise<Credential>
-  /** Get the public signing keys. The JSON Web Key Set that verifies signatures of this service, current key first; replaced keys stay. Needs no API key. `GET /v1/jwks.json` */
+  /** Get the public signing keys. The JSON Web Key Set that verifies signatures of this service, current key first; replaced keys remain. Requires no API key. `GET /v1/jwks.json` */
   getSigningKeys(options?: RequestOptions): Promise<SigningKeySet>
-  /** List an entity's checkpoints. One per midnight (UTC), newest first, kept forever. Requires a key without a vault allowlist whose user can see every vault of the entity. `GET /v1/event-checkpoints` */
+  /** List an entity's checkpoints. One checkpoint per midnight (UTC), newest first, kept permanently. Requires a key without a vault allowlist whose user can see every vault of the entity. `GET /v1/event-checkpoints` */
   listEventCheckpoints(query: ListEventCheckpointsQuery, options?: RequestOptions): Pages<EventCheckpoint>
-  /** Get an entity's current checkpoint. The current checkpoint. 503 while an upgrade is still chaining earlier events. `GET /v1/event-checkpoints/latest` */
+  /** Get an entity's current checkpoint. The state of the chain now. Returns 503 while an upgrade is still adding earlier events to it. `GET /v1/event-checkpoints/latest` */
   getLatestEventCheckpoint(query: GetLatestEventCheckpointQuery, options?: RequestOptions): Promise<EventCheckpoint>
   /** List the audit log. Who did what to webhooks, deliveries, API keys and portal accounts of the organization in the last 400 days, most recent first. Requires an owner-level key without a vault allowlist. `GET /v1/audit-log` */
   listAuditLog(

@@ -433,12 +433,13 @@ export interface SigningKey {
 
 export interface EventCheckpoint {
   readonly entityId: string
-  /** Events of the entity so far */
+  /** Number of events of the entity up to this checkpoint */
   readonly count: number
-  /** Hex of hn = SHA-256(hn-1 ‖ SHA-256(payload bytes)) over its events in the order of recording; h0 is 32 zero bytes */
+  /** State of the entity's hash chain at this checkpoint, in hex. The chain starts with 32 zero bytes. For each event, in the order of recording, its next state is the SHA-256 of the previous state followed by the SHA-256 of the event's payload, byte for byte as delivered. */
   readonly hash: string
+  /** Time of the checkpoint */
   readonly at: string
-  /** The feed's cursor at that time; null when it is no longer in the log */
+  /** Cursor of the event feed at this checkpoint; null if it is older than the log */
   readonly resumeCursor: string | null
   /** Compact JWS (EdDSA) over { iss, entityId, count, hash, at }; keys: /v1/jwks.json */
   readonly jws: string

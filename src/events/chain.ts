@@ -1,7 +1,7 @@
 /**
- * The hash chain of an entity's events in the order of recording: `h0` is 32 zero bytes, and `hn = SHA-256(hn-1 ‖
- * SHA-256(payload bytes))`. Anybody with the events can compute it; changing, omitting, repeating or swapping an event
- * changes it. A checkpoint is the state of the chain at a midnight (UTC). C-3.
+ * The hash chain of an entity's events. It starts with 32 zero bytes. For each event, in the order of recording, its next
+ * state is `SHA-256(previous state ‖ SHA-256(payload bytes))`. Anyone with the events can compute it; changing, omitting,
+ * repeating or swapping an event changes it. A checkpoint is the state of the chain at a midnight (UTC). C-3.
  */
 import { createHash } from "node:crypto"
 

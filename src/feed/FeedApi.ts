@@ -9,7 +9,7 @@ import { query } from "../http/Parameters.ts"
 import { InvalidList, problems } from "../http/Problem.ts"
 import { GivenId } from "../values/givenId.ts"
 
-/** Longest time that a response is held, in seconds. */
+/** Longest wait for an event, in seconds. */
 export const MAX_WAIT = 30
 
 const Wait = Schema.transform(

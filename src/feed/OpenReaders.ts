@@ -1,15 +1,15 @@
 /**
- * Limits how many requests of the feed stay open in this process, streams and held answers: each holds a connection and
- * memory that all organizations share, and each reads when an event comes. C-1.
+ * Limits how many requests of the feed stay open in this process, streams and waiting requests: each takes a connection
+ * and memory that all organizations share, and each reads when an event is recorded. C-1.
  */
 import { Effect } from "effect"
 import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
 
-/** Most open streams of a key, and most answers to it that are held. */
+/** Maximum number of open streams of a key, and of its waiting requests. */
 export const STREAMS_OF_A_KEY = 5,
   HELD_OF_A_KEY = 20
-/** Most of both together of an organization. */
+/** Maximum number of both together for an organization. */
 const OPEN_OF_AN_ORGANIZATION = 1_000
 
 const limits = {
@@ -27,7 +27,7 @@ export class OpenReaders extends Effect.Service<OpenReaders>()("custody/OpenRead
       else counts.set(name, count)
     }
     return {
-      /** Counts a request that stays open. Returns how to end that; fails when there are too many. */
+      /** Counts a request that stays open. Returns a function that ends it; fails if there are too many. */
       enter: (kind: keyof typeof limits, principal: PrincipalState): Effect.Effect<() => void, ProblemOf<"too_many_streams">> =>
         Effect.suspend((): Effect.Effect<() => void, ProblemOf<"too_many_streams">> => {
           const { most, what } = limits[kind]

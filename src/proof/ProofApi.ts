@@ -7,7 +7,7 @@ import { Page, PageParams } from "../http/Page.ts"
 import { noQuery, query } from "../http/Parameters.ts"
 import { InvalidList, InvalidRequest } from "../http/Problem.ts"
 import { GivenId } from "../values/givenId.ts"
-import { Timestamp } from "../values/Timestamp.ts"
+import { timestamp } from "../values/Timestamp.ts"
 
 /** A public key (RFC 8037). */
 const SigningKey = Schema.Struct({
@@ -27,13 +27,17 @@ const entityId = { entityId: GivenId.annotations({ description: "The entity" }) 
 /** An entity's chain of events at a time. */
 const Checkpoint = Schema.Struct({
   entityId: Schema.String.annotations({ examples: ["entity_k3vwj9pbkx2z8z81zfse2sm8ra"] }),
-  count: Schema.Int.annotations({ description: "Events of the entity so far", jsonSchema: { type: "integer", minimum: 0 } }),
-  hash: Schema.String.annotations({
-    description: "Hex of hn = SHA-256(hn-1 ‖ SHA-256(payload bytes)) over its events in the order of recording; h0 is 32 zero bytes"
+  count: Schema.Int.annotations({
+    description: "Number of events of the entity up to this checkpoint",
+    jsonSchema: { type: "integer", minimum: 0 }
   }),
-  at: Timestamp.annotations({ description: "Time of the checkpoint" }),
+  hash: Schema.String.annotations({
+    description:
+      "State of the entity's hash chain at this checkpoint, in hex. The chain starts with 32 zero bytes. For each event, in the order of recording, its next state is the SHA-256 of the previous state followed by the SHA-256 of the event's payload, byte for byte as delivered."
+  }),
+  at: timestamp("Time of the checkpoint"),
   resumeCursor: Schema.NullOr(Schema.String).annotations({
-    description: "The feed's cursor at that time; null when it is no longer in the log"
+    description: "Cursor of the event feed at this checkpoint; null if it is older than the log"
   }),
   jws: Schema.String.annotations({ description: "Compact JWS (EdDSA) over { iss, entityId, count, hash, at }; keys: /v1/jwks.json" })
 }).annotations({ identifier: "EventCheckpoint" })
@@ -47,7 +51,7 @@ export class ProofApi extends HttpApiGroup.make("proof")
       .annotate(OpenApi.Summary, "Get the public signing keys")
       .annotate(
         OpenApi.Description,
-        "The JSON Web Key Set that verifies signatures of this service, current key first; replaced keys stay. Needs no API key."
+        "The JSON Web Key Set that verifies signatures of this service, current key first; replaced keys remain. Requires no API key."
       )
   )
   .add(
@@ -60,7 +64,7 @@ export class ProofApi extends HttpApiGroup.make("proof")
       .annotate(OpenApi.Summary, "List an entity's checkpoints")
       .annotate(
         OpenApi.Description,
-        "One per midnight (UTC), newest first, kept forever. Requires a key without a vault allowlist whose user can see every vault of the entity."
+        "One checkpoint per midnight (UTC), newest first, kept permanently. Requires a key without a vault allowlist whose user can see every vault of the entity."
       )
   )
   .add(
@@ -71,7 +75,7 @@ export class ProofApi extends HttpApiGroup.make("proof")
       .addError(NotFound)
       .middleware(WebhooksReadable)
       .annotate(OpenApi.Summary, "Get an entity's current checkpoint")
-      .annotate(OpenApi.Description, "The current checkpoint. 503 while an upgrade is still chaining earlier events.")
+      .annotate(OpenApi.Description, "The state of the chain now. Returns 503 while an upgrade is still adding earlier events to it.")
   )
   .annotate(OpenApi.Title, "Proof")
   .annotate(OpenApi.Description, "Signing keys and checkpoints, with which auditors verify the service's data.") {}

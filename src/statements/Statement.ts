@@ -5,8 +5,8 @@
 import { createHash } from "node:crypto"
 import canonicalize from "canonicalize"
 import { Schema } from "effect"
-import { Amount } from "../values/Amount.ts"
-import { Timestamp } from "../values/Timestamp.ts"
+import { amount } from "../values/Amount.ts"
+import { timestamp } from "../values/Timestamp.ts"
 
 const text = (description: string, example: string) => Schema.String.annotations({ description, examples: [example] })
 const digest = (description: string) =>
@@ -19,7 +19,6 @@ const digest = (description: string) =>
       examples: ["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]
     }
   })
-const amount = (description: string) => Amount.annotations({ description })
 
 /** One asset of a statement. `opening + inbound - outbound + other = closing`. */
 export const StatementLine = Schema.Struct({
@@ -29,8 +28,12 @@ export const StatementLine = Schema.Struct({
   inbound: amount("Sum of the confirmed inbound transactions of the day"),
   outbound: amount("Sum of the confirmed outbound transactions of the day"),
   other: Schema.String.annotations({
-    description: "Everything else: fees, adjustments, unexplained differences; negative values have a minus sign",
-    jsonSchema: { type: "string", pattern: "^-?(0|[1-9][0-9]*)(\\.[0-9]*[1-9])?$", examples: ["-0.000021"] }
+    jsonSchema: {
+      type: "string",
+      pattern: "^-?(0|[1-9][0-9]*)(\\.[0-9]*[1-9])?$",
+      description: "Everything else: fees, adjustments, unexplained differences; negative values have a minus sign",
+      examples: ["-0.000021"]
+    }
   }),
   closing: amount("Balance when the day ended"),
   transactionCount: Schema.Int.annotations({ description: "Confirmed transactions of the day" })
@@ -41,13 +44,14 @@ export type StatementLine = typeof StatementLine.Type
 export const Statement = Schema.Struct({
   vaultId: text("The vault", "vault_dkjh7m6gvxzc2wjrphqz46b3br"),
   date: Schema.String.annotations({
-    description: "The UTC day",
-    jsonSchema: { type: "string", pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", examples: ["2025-03-24"] }
+    jsonSchema: { type: "string", pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description: "The UTC day", examples: ["2025-03-24"] }
   }),
-  revision: Schema.Int.annotations({ description: "1, incremented each time that late records change the day" }),
-  sealedAt: Timestamp.annotations({ description: "When it was sealed" }),
-  previousHash: Schema.NullOr(digest("Hash of the vault's previously sealed statement, whatever its day; null for the first")).annotations({
-    description: "Hash of the vault's previously sealed statement, whatever its day; null for the first"
+  revision: Schema.Int.annotations({ description: "Number of the revision: 1, and one more each time late records change the day" }),
+  sealedAt: timestamp("When it was sealed"),
+  previousHash: Schema.NullOr(
+    digest("Hash of the statement that was sealed before this one for the vault, whatever its day; null for the first")
+  ).annotations({
+    description: "Hash of the statement that was sealed before this one for the vault, whatever its day; null for the first"
   }),
   hash: digest("SHA-256 (hex) of the statement as RFC 8785 JSON without `hash` and `jws`"),
   assets: Schema.Array(StatementLine).annotations({ description: "One line per asset" }),

@@ -44,7 +44,7 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
           return seen.length > 0 ? Option.some(rows) : Option.none()
         }).pipe(Effect.orDie),
 
-      /** A visible vault's statement of a day that is sealed: of this revision, or its newest. */
+      /** The statement of a sealed day of a visible vault: the given revision, or the newest. */
       find: (principal: PrincipalState, vaultId: string, date: string, revision: number | undefined) =>
         Effect.orDie(
           Effect.map(

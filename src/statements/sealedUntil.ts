@@ -9,7 +9,7 @@ export interface SealedUntil {
   readonly overdueSeconds: number
 }
 
-/** Reads how far the chain that is furthest behind has come, from the end of an index. A service without chains has sealed nothing yet. */
+/** Reads the last sealed day of the chain that is furthest behind, from the end of an index. Without chains nothing was sealed yet. */
 export const sealedUntil = (sql: SqlClient.SqlClient, delay: Duration.Duration) =>
   Effect.map(
     sql<{ nextDate: string | null; overdue: number | null }>`

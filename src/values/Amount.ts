@@ -11,12 +11,17 @@ const FRACTION = 78
 
 const form = new RegExp(`^(?:0|[1-9]\\d{0,${WHOLE - 1}})(?:\\.\\d{1,${FRACTION}})?$`)
 
+const jsonSchema = { type: "string", pattern: "^(0|[1-9][0-9]*)(\\.[0-9]*[1-9])?$", examples: ["2455041.424650514344217245"] }
+
 /** An amount in a response: no exponent, no trailing zeros, no sign. */
 export const Amount = Schema.String.annotations({
   identifier: "Amount",
   description: "Exact decimal; parse it with a decimal library, never as floating point",
-  jsonSchema: { type: "string", pattern: "^(0|[1-9][0-9]*)(\\.[0-9]*[1-9])?$", examples: ["2455041.424650514344217245"] }
+  jsonSchema
 })
+
+/** An amount in a response that the OpenAPI document describes by its meaning. */
+export const amount = (description: string) => Amount.annotations({ description, jsonSchema: { ...jsonSchema, description } })
 
 /** Whether text is a plain decimal: digits, at most one point, no sign, no exponent, no leading zeros. */
 export const isPlain = (text: string): boolean => form.test(text)
