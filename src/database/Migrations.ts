@@ -20,6 +20,7 @@ import outboxOrder from "./migrations/0018_outbox_order.ts"
 import eventsOfEntity from "./migrations/0021_events_of_entity.ts"
 import lanesOfEntities from "./migrations/0022_lanes_of_entities.ts"
 import holds from "./migrations/0023_holds.ts"
+import moved from "./migrations/0024_moved.ts"
 
 /** The migrations by number and name; add new ones at the end, never edit old ones. */
 export const steps = {
@@ -41,7 +42,8 @@ export const steps = {
   "0018_outbox_order": outboxOrder,
   "0021_events_of_entity": eventsOfEntity,
   "0022_lanes_of_entities": lanesOfEntities,
-  "0023_holds": holds
+  "0023_holds": holds,
+  "0024_moved": moved
 }
 
 const LOCK = 7_249_011

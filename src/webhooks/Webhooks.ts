@@ -17,7 +17,7 @@ import { fieldIssue, invalidFields } from "../http/Body.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
-import { announceCancellation, cancelWaiting, carryOut, pendingCancellations, requestCancellation } from "./cancelWaiting.ts"
+import { announceCancellation, cancelWaiting, carryOut, isUncovered, pendingCancellations, requestCancellation } from "./cancelWaiting.ts"
 import { endRecoveries } from "./endRecoveries.ts"
 import * as holds from "./holds.ts"
 import { requireRoom } from "./limit.ts"
@@ -25,7 +25,7 @@ import * as Secret from "./signingSecret.ts"
 import * as url from "./url.ts"
 import type { CreateWebhook, UpdateWebhook, Webhook } from "./Webhook.ts"
 import { columns } from "./WebhooksRepo.ts"
-import { requireReadableKinds, requireWebhookScope } from "./webhookScope.ts"
+import { requireReadableKinds, requireWebhookScope, seesEveryVault } from "./webhookScope.ts"
 
 /** A URL for the audit log: its path and query may contain a secret of the endpoint. */
 const originOf = (text: string) => (URL.canParse(text) ? `${new URL(text).origin}/…` : "a URL without a host")
@@ -138,12 +138,9 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       /** Applies a patch. Enabling counts against the limit and starts a new streak; disabling cancels waiting deliveries; pausing holds them. */
       update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
         const { disabling, enabling, href, known, moving, status } = yield* requireUpdatable(principal, webhookId, patch)
-        // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of
-        // somebody who cannot read them.
-        if (moving) {
-          const unseen = sql`NOT EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})`
-          yield* cancelWaiting(sql, webhookId, unseen)
-        }
+        // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
+        // who cannot read them. Those that are locked, or not committed yet, are canceled when they are due.
+        const hiding = moving && !(yield* seesEveryVault(sql, principal, known.entityIds))
         // A new URL may work where the old one did not.
         if (moving) yield* holds.probeNow(sql, webhookId)
         if (enabling) {
@@ -164,8 +161,14 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
             description = ${patch.description === undefined ? known.description : (patch.description ?? "")}, status = ${status},
             disabled_reason = CASE WHEN ${disabling} THEN 'MANUAL' WHEN ${enabling} THEN NULL ELSE disabled_reason END,
             disabled_at = CASE WHEN ${disabling} THEN now() WHEN ${enabling} THEN NULL ELSE disabled_at END,
+            moved_at = CASE WHEN ${hiding} THEN clock_timestamp() ELSE moved_at END,
             updated_at = CASE WHEN ${Object.keys(patch).length > 0} THEN now() ELSE updated_at END
           WHERE id = ${webhookId}`
+        if (hiding) {
+          const unseen = sql`NOT EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})`
+          const uncovered = sql`EXISTS (SELECT 1 FROM webhooks w WHERE w.id = d.webhook_id AND ${isUncovered(sql)})`
+          yield* cancelWaiting(sql, webhookId, sql`(${uncovered} OR ${unseen})`)
+        }
         const now = yield* read(webhookId)
         const path = href === known.url ? {} : { url: { old: originOf(known.url), new: originOf(href) } }
         yield* audit(principal, "webhook.updated", webhookId, { ...changed(auditedFields, audited(known), audited(now)), ...path })

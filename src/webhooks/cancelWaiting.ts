@@ -28,10 +28,25 @@ export const SIGNALS_CHANNEL = "custody_signals",
 const isOfCanceled = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`EXISTS (SELECT 1 FROM pending_cancellations pc WHERE pc.webhook_id = d.webhook_id AND pc.until >= d.created_at)`
 
+/** Longest time between a dispatcher's read of the filters and the commit of what it creates by them; its transactions end sooner. */
+const DISPATCHING = "1 minute"
+
+/** Whether a webhook `w` does not cover a delivery `d`: its vault or kind is not in the filters. */
+export const isUncovered = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
+  NOT (d.kind = ANY(w.event_kinds) AND (d.vault_id IS NULL OR w.vault_ids IS NULL OR d.vault_id = ANY(w.vault_ids)))`
+
+/**
+ * Whether a delivery `d` to a webhook `w` was waiting, or being created by the filters of before, when somebody who does not
+ * see everything set its URL, and is not covered any more: it must not be sent there.
+ */
+const isOfEarlierUrl = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
+  (w.moved_at IS NOT NULL AND ${isUncovered(sql)}
+    AND d.created_at < w.moved_at + CASE WHEN d.replayed_from IS NULL THEN interval '${sql.literal(DISPATCHING)}' ELSE interval '0' END)`
+
 /** Why a delivery `d` to a webhook `w` is not to be sent, though its row does not say so yet; null where it is. */
 export const cancelReason = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
   CASE WHEN w.deleted_at IS NOT NULL THEN 'WEBHOOK_DELETED' WHEN w.status = 'DISABLED' OR ${isOfCanceled(sql)} THEN 'WEBHOOK_DISABLED'
-    WHEN EXISTS (SELECT 1 FROM recoveries r WHERE r.id = d.recovery_id AND r.status = 'CANCELED') THEN 'MANUAL' END`
+    WHEN ${isOfEarlierUrl(sql)} OR EXISTS (SELECT 1 FROM recoveries r WHERE r.id = d.recovery_id AND r.status = 'CANCELED') THEN 'MANUAL' END`
 
 /** Records in the transaction of the change that waiting deliveries are to be canceled. */
 export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string, reason: PendingCancellation["reason"]) =>

@@ -14,6 +14,13 @@ import { isStorable } from "../values/givenId.ts"
 
 const storable = (ids: ReadonlyArray<string>) => ids.filter(isStorable)
 
+/** Whether the caller can see every vault of the entities, and a key is not limited to some. */
+export const seesEveryVault = (sql: SqlClient.SqlClient, principal: PrincipalState, entityIds: ReadonlyArray<string>) =>
+  Effect.map(
+    sql`SELECT 1 FROM vaults v WHERE v.entity_id = ANY(${entityIds}) AND NOT (${seesVault(sql, principal, sql.literal("v.id"))}) LIMIT 1`,
+    (hidden) => principal.vaultAllowlist === null && hidden.length === 0
+  )
+
 /** Rejects entities and vaults that the caller cannot see or that do not belong together. */
 export const requireWebhookScope = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -28,9 +35,7 @@ export const requireWebhookScope = Effect.fnUntraced(function* (
   }
   if (vaultIds === null) {
     if (principal.vaultAllowlist === null) {
-      const hidden = yield* sql`
-        SELECT 1 FROM vaults v WHERE v.entity_id = ANY(${entityIds}) AND NOT (${seesVault(sql, principal, sql.literal("v.id"))}) LIMIT 1`
-      if (hidden.length === 0) return
+      if (yield* seesEveryVault(sql, principal, entityIds)) return
       return yield* invalidFields([
         fieldIssue("vaultIds", "must name the vaults, because you do not have the Developer role on every vault of these entities")
       ])
