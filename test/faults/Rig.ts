@@ -1,6 +1,6 @@
 /**
- * What every fault is provoked on: the real program, a platform that feeds it and repeats what was not acknowledged, a
- * receiver that remembers each request, and the history check that ends every fault. Reliability, fault matrix.
+ * The common setup of fault tests: the real program, a platform that feeds it and repeats what was not acknowledged, a
+ * receiver that records each request, and the history check at the end of every fault. Reliability, fault matrix.
  */
 import { afterAll, beforeAll } from "bun:test"
 import { type Answer, App, type Process } from "../support/app.ts"
@@ -11,24 +11,24 @@ import { hash, transaction } from "../support/records.ts"
 /** Whether this is the long run of `bun run faults`, and not the short one among the tests. */
 export const long = process.env["CUSTODY_FAULTS"] === "long"
 
-/** What a history came to. All but `events`, `deliveries`, `requests` and `repeated` must be 0. */
+/** The result of a history check. All but `events`, `deliveries`, `requests` and `repeated` must be 0. */
 export interface History {
   readonly events: number
   readonly deliveries: number
   readonly requests: number
-  /** Acknowledged records of which no receiver got the event, by webhook that matches. */
+  /** Acknowledged records whose event a receiver did not get, by matching webhook. */
   readonly lost: number
-  /** Events, deliveries or requests that nothing caused, or twice what happened once. */
+  /** Events, deliveries or requests without a cause, or duplicated. */
   readonly unexpected: number
-  /** Deliveries that are in another state than DELIVERED. */
+  /** Deliveries in a state other than DELIVERED. */
   readonly unfinished: number
-  /** Requests without an attempt of their own, and answered attempts without a request. */
+  /** Requests without their own attempt, and answered attempts without a request. */
   readonly unmatched: number
-  /** Requests of a delivery beyond the first that was answered 2xx: what at-least-once allows when a webhookClient is killed. */
+  /** Requests of a delivery after the first that got 2xx: at-least-once allows them when a sender is killed. */
   readonly repeated: number
 }
 
-/** A history without a fault in it: what `expect` compares with. */
+/** A history without a fault, to compare with in `expect`. */
 export const sound = { lost: 0, unexpected: 0, unfinished: 0, unmatched: 0 }
 
 const ALL = ["api", "worker", "dispatcher"] as const
@@ -46,14 +46,14 @@ export class Rig {
   key = ""
   /** Hashes of the transactions that were acknowledged. */
   readonly acknowledged = new Set<string>()
-  /** Status that each request was answered, by delivery and attempt. */
+  /** The response status of each request, by delivery and attempt. */
   readonly #answered = new Map<string, number>()
   #ids = new Map<string, string>()
   #next = 0
   #stopped = false
   #database = ""
 
-  /** Opens it; `roles` is what the first process does, `through` the URL by which it reaches a database. */
+  /** Opens it; `roles` are those of the first process, `through` the URL by which it reaches a database. */
   async open(
     env: { readonly [name: string]: string } = {},
     roles: ReadonlyArray<string> = ALL,
@@ -75,7 +75,7 @@ export class Rig {
     }
   }
 
-  /** What a path answers, after how many ms. */
+  /** Sets a path's response, and its delay in ms. */
   answer(path: string, status: (request: Received, count: number) => number, delay: () => number = () => Math.random() * 20): void {
     this.receiver.on(path, async (request, count) => {
       const code = status(request, count)
@@ -93,13 +93,13 @@ export class Rig {
     return this.#ids.get(path) ?? ""
   }
 
-  /** The process that has the API, started anew. */
+  /** Restarts the process with the API. */
   async restart(env: { readonly [name: string]: string } = {}, roles: ReadonlyArray<string> = ALL): Promise<Process> {
     this.app.main = await this.app.start(roles, { DATABASE_URL: this.#database, ...env })
     return this.app.main
   }
 
-  /** Feeds this many transactions and repeats what was not acknowledged, until it is closed; `pace` is the pause between requests in ms. */
+  /** Feeds this many transactions and repeats unacknowledged ones, until it is closed; `pace` is the pause between requests in ms. */
   async feed(count: number, pace = 0): Promise<void> {
     for (let fed = 0; fed < count; fed += BATCH) {
       const hashes = Array.from({ length: Math.min(BATCH, count - fed) }, () => hash(++this.#next))
@@ -116,7 +116,7 @@ export class Rig {
     }
   }
 
-  /** Waits until nothing waits any more; Postgres may be away meanwhile. */
+  /** Waits until no delivery waits; Postgres may be unavailable meanwhile. */
   async settle(seconds = 150): Promise<void> {
     await until(
       "the end of every delivery",
@@ -174,7 +174,7 @@ export class Rig {
       }
     }
     const requests = this.paths.flatMap((path) => this.receiver.to(path)).map(attemptOf)
-    // A number is used once, each request has its row, and whatever was answered was asked.
+    // A number is used once, each request has its row, and each recorded answer had a request.
     unmatched += requests.length - new Set(requests).size
     for (const one of new Set(requests)) if (!attempts.has(one)) unmatched++
     const seen = new Set(requests)
@@ -197,12 +197,12 @@ export const useRig = (env: { readonly [name: string]: string } = {}, roles: Rea
   return rig
 }
 
-/** Says what a fault came to, for the report of the long run. */
+/** Reports the result of a fault in the long run. */
 export const report = (fault: string, figures: object): void => {
   if (long) console.log(`${fault}: ${JSON.stringify(figures)}`)
 }
 
-/** Numbers from 0 to 1 that are the same for the same `CUSTODY_FAULTS_SEED`; the long run prints the one that it took. */
+/** Numbers from 0 to 1, equal for equal `CUSTODY_FAULTS_SEED`; the long run prints its seed. */
 export const randoms = (): (() => number) => {
   const seed = Number(process.env["CUSTODY_FAULTS_SEED"] ?? Math.floor(Math.random() * 2 ** 32))
   report("seed", { CUSTODY_FAULTS_SEED: seed })

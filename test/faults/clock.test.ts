@@ -1,7 +1,7 @@
 /**
- * Clocks that are wrong and that are set while everything runs: of one process of the service beside another that is
- * right, and of Postgres. Nothing is lost or sent twice, no webhook is disabled before its time, lists keep their order,
- * and the grace of a rotated secret ends once. The clock of Temporal is left alone: its server cannot be given another.
+ * Wrong clocks, and clock changes while everything runs: of one process of the service beside another with a correct
+ * clock, and of Postgres. Nothing is lost or sent twice, no webhook is disabled early, lists keep their order,
+ * and the grace of a rotated secret ends once. Temporal keeps the real time: its server cannot be given another clock.
  * Needs libfaketime. Reliability F22.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
@@ -26,9 +26,9 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
   const rig = new Rig()
   let service: Clock, database: Clock, right: Process
   let failing = ""
-  /** How many signatures the requests of the rotated webhook had, one after the other. */
+  /** The number of signatures in each request of the rotated webhook, in order. */
   const signatures: Array<number> = []
-  /** While the processes of Postgres do not agree on the time: each looks at it when its own second is over. */
+  /** True while the processes of Postgres disagree on the time: each reads it when its own second is over. */
   let setting = false
 
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
       rig.app.databaseUrl = server.url
       return server.url
     })
-    // Another machine, whose clock is right; the environment of the app is the shifted process's.
+    // Another machine with a correct clock; the app's environment is the shifted process's.
     right = await rig.app.start(["worker", "dispatcher"], { DATABASE_URL: server.url, LD_PRELOAD: "" })
     for (const path of rig.paths)
       rig.answer(path, ({ headers, path: to }) => {
@@ -57,7 +57,7 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
     database.remove()
   }, 60_000)
 
-  /** How far the service and Postgres are ahead, in seconds, as they show themselves. */
+  /** How far the service and Postgres are ahead in seconds, by their own output. */
   const ahead = async () => {
     const now = Date.now()
     const [row] = await rig.app.sql("SELECT extract(epoch FROM clock_timestamp())::float8 AS at")
@@ -90,7 +90,7 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
     await rig.settle()
   }
 
-  /** A list from page to page, in order, newest first, without a row twice; with something done between the pages. */
+  /** Pages through a list, in order, newest first, without a repeated row; something happens between the pages. */
   const ordered = async (target: string, by: string, between: () => Promise<void> = async () => {}) => {
     const rows: Array<Answer["json"]> = []
     for (let cursor: string | null = null; ; await between()) {
@@ -115,7 +115,7 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
 
   const stateOf = async (id: string) => (await rig.app.get(`/v1/webhooks/${id}`, rig.key)).json
   let addresses = 0
-  /** Two more deliveries that fail. */
+  /** Two more failing deliveries. */
   const fail = async () => {
     const before = (await stateOf(failing)).health.consecutiveFailures
     await rig.app.feed([1, 2].map(() => address("vault_0", `0x${String(++addresses).padStart(40, "0")}`)))
@@ -125,7 +125,7 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
       60
     )
   }
-  /** Sets back when the streak of failures began. */
+  /** Moves back the start of the streak of failures. */
   const failingFor = (interval: string) =>
     rig.app.sql("UPDATE webhook_health SET failing_since = clock_timestamp() - $2::interval WHERE webhook_id = $1", [failing, interval])
 
@@ -138,7 +138,7 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
     expect(status).toBe("ACTIVE")
   }
 
-  /** Reads at half of what the key may, for as long as the work takes; how it was answered. */
+  /** Reads at half of the key's rate limit for as long as the work takes; returns the responses. */
   const reading = async (work: () => Promise<void>) => {
     const { secret } = await rig.app.key("user_a")
     const statuses = new Map<number, number>()
@@ -158,7 +158,7 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
   test("of one process of the service: an hour ahead and behind, 25 hours ahead, ten minutes back, and correct again", async () => {
     await rig.feed(20)
     await fail()
-    // A streak is as long as Postgres says, whatever a worker's clock shows: it has half an hour left.
+    // Postgres decides the length of a streak, whatever a worker's clock shows: half an hour is left.
     await failingFor("119 hours 30 minutes")
     const statuses = await reading(async () => {
       for (const seconds of [HOUR, -HOUR, 25 * HOUR, 25 * HOUR - 10 * MINUTE, 0]) {
@@ -207,14 +207,14 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
     )
     expect(new Set(signatures)).toEqual(new Set([2, 1]))
     expect(signatures).toEqual([...signatures].sort().reverse())
-    // When its 120 hours are over it is disabled, so it is no accident that it was not before.
+    // It is disabled when its 120 hours are over, so it is no accident that it was not disabled before.
     database.shift(31 * HOUR)
     await rig.app.feed([1, 2].map(() => address("vault_0", `0x${String(++addresses).padStart(40, "0")}`)))
     await until("the disable", async () => (await stateOf(failing)).status === "DISABLED" || Bun.sleep(500).then(() => false), 60)
   }, 400_000)
 
   test("forty days ahead, of the service or of Postgres: retention drops no day that the log shows", async () => {
-    // So that it is the wrong clock that retention goes by.
+    // Makes retention use the wrong clock.
     await right.end()
     const { client, close } = await operator()
     for (const [ours, theirs] of [

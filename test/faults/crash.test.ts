@@ -1,7 +1,7 @@
 /**
- * Postgres that crashes under load, and everything that dies at once, servers and processes, and comes back in any
- * order. Requests are answered 503 for as long as Postgres is away and are well again as soon as it is back; nothing
- * that was acknowledged is lost. Reliability F5, F6.
+ * Postgres crashes under load; and all servers and processes are killed at once and restarted in any order. Requests get
+ * 503 while Postgres is down and succeed as soon as it is back; nothing that was acknowledged is lost.
+ * Reliability F5, F6.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { Answer, Process } from "../support/app.ts"
@@ -13,7 +13,7 @@ import { long, Rig, randoms, report, sound } from "./Rig.ts"
 const postgres = new PostgresServer()
 const temporal = new TemporalServer()
 const rig = new Rig()
-/** Those beside the one with the API. */
+/** The other processes, without the API. */
 let others: Array<Process> = []
 const random = randoms()
 
@@ -23,14 +23,14 @@ const startOthers = [
 ]
 
 beforeAll(async () => {
-  // The short run leaves the Temporal server alone, and does with the one of all tests.
+  // The short run does not restart the Temporal server, and uses the one of all tests.
   await Promise.all([postgres.start(), long ? temporal.start() : undefined])
   await rig.open(long ? { TEMPORAL_ADDRESS: temporal.address } : {}, ["api"], async () => {
     rig.app.databaseUrl = postgres.url
     return postgres.url
   })
   await Promise.all((long ? startOthers : startOthers.slice(0, 1)).map((start) => start()))
-  // One in ten is refused at first, so that retries are under way as well.
+  // One in ten is refused at first, so that retries are in progress, too.
   for (const path of rig.paths) rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && random() < 0.1 ? 500 : 200))
 }, 120_000)
 afterAll(async () => {
@@ -44,7 +44,7 @@ interface Seen {
   readonly tookMs: number
 }
 
-/** Requests of every sort, one after the other by a few clients, until `over`. */
+/** Requests of every kind by a few sequential clients, until `over`. */
 const load = (over: () => boolean) => {
   const seen: Array<Seen> = []
   const webhook = `/v1/webhooks/${rig.idOf("/one")}`
@@ -66,7 +66,7 @@ const load = (over: () => boolean) => {
 
 describe("Architecture, What must hold 6: Postgres crashes", () => {
   test("under load: 503 in the envelope while it is down, and recovery within seconds of its return (F6)", async () => {
-    // Other work on the machine may take its time; the long run has the machine to itself.
+    // Other work on the machine takes its time; the long run has the machine to itself.
     const [refusal, recovery] = long ? [2_000, 5_000] : [8_000, 20_000]
     const back: Array<number> = []
     const refusals: Array<number> = []
@@ -101,7 +101,7 @@ describe("Architecture, What must hold 6: Postgres crashes", () => {
         expect([answer.json.code, answer.headers.get("retry-after")]).toEqual(["service_unavailable", "1"])
       }
       refusals.push(...refused.map(({ tookMs }) => tookMs))
-      // From then on nothing is refused any more.
+      // From here on no request fails.
       expect(seen.filter(({ answer, begunAt }) => answer.status === 503 && begunAt > returned + recovery)).toEqual([])
     }
     await rig.settle()
@@ -122,7 +122,7 @@ describe.skipIf(!long)("Architecture, What must hold 1: everything is killed", (
     for (; Date.now() - begun < 90_000; deaths++) {
       const feeding = rig.feed(20, 100)
       await Bun.sleep(200 + random() * 800)
-      // Each is signalled before the first of them is waited for.
+      // All are signaled before the first one is awaited.
       await Promise.all([postgres.kill(), temporal.kill("kept"), ...[rig.app.main, ...others].map((one) => one?.end("SIGKILL"))])
       others = []
       const starts = [() => postgres.start(), () => temporal.start(), () => rig.restart({}, ["api"]), ...startOthers]
@@ -134,7 +134,7 @@ describe.skipIf(!long)("Architecture, What must hold 1: everything is killed", (
     const history = await rig.history()
     report("F5 everything died", { deaths, seconds: Math.round((Date.now() - begun) / 1_000), ...history })
     expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size })
-    // At most what was in flight: 8 for each webhook and death.
+    // At most the attempts in flight: 8 for each webhook and kill.
     expect(history.repeated - before).toBeLessThanOrEqual(deaths * 8 * rig.paths.length)
   }, 900_000)
 })

@@ -1,6 +1,6 @@
 /**
- * Disabling webhooks with a large backlog: the change is made at once, what waits is canceled afterwards in parts, whoever
- * is killed in between, and the deliveries of others go on. Decision D-22.
+ * Disabling webhooks with a large backlog: the change applies at once, waiting deliveries are canceled afterwards in parts,
+ * even if a process is killed in between, and other deliveries continue. Decision D-22.
  */
 import { describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
@@ -12,11 +12,11 @@ const receiver = useReceiver()
 const ALL = ["api", "worker", "dispatcher"]
 const app = useApp(ALL, () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1h" }))
 const WAITING = long ? 100_000 : 2_500
-/** Where the process is killed, the fifth time that it comes there. */
+/** Where the process is killed, on the fifth pass. */
 const PLACE = "canceled-part"
 let key = ""
 
-/** A webhook whose endpoint fails and for which this many deliveries wait. */
+/** A webhook whose endpoint fails, with this many waiting deliveries. */
 const withBacklog = async (entity: number, path: string) => {
   receiver.on(path, () => new Response("", { status: 500 }))
   const webhook = await webhookOf(app, key, entity, receiver.url(path))
@@ -46,7 +46,7 @@ const waiting = async (id: string) => {
 const canceled = (ids: ReadonlyArray<string>) =>
   until("the end of the cancellations", async () => (await Promise.all(ids.map(waiting))).every((count) => count === 0), 600)
 
-/** p99 of the time from an event to its request, of a webhook of somebody else, over so many events. */
+/** p99 of the time from an event to its request, for another organization's webhook, over this many events. */
 const pace = async (entity: number, path: string, events: number) => {
   const times: Array<number> = []
   for (let count = 0; count < events; count++) {
@@ -95,7 +95,7 @@ describe("Decision D-22: waiting deliveries of a disabled webhook are canceled",
     expect(left).toBeLessThan(WAITING)
     app.main = await app.start(["api"])
     await change(id, "ACTIVE")
-    // Enabled again, and nothing is done with what was to be canceled but to cancel it.
+    // Enabled again: deliveries that were to be canceled are still only canceled.
     await app.sql("UPDATE deliveries SET next_attempt_at = now() WHERE webhook_id = $1 AND status = 'RETRYING'", [id])
     const sent = receiver.to("/killed").length
     receiver.on("/killed", () => new Response(""))

@@ -1,8 +1,8 @@
 /**
- * The disk of Postgres full: what is written is refused with 503 and nothing else, what is read is read, and when
- * there is room again everything that was acknowledged is there and is delivered. Once with the log of Postgres
- * elsewhere, so that Postgres stays up, and once with the log on the same disk, where Postgres ends itself.
- * Linux as root only, because a disk of bounded size has to be mounted. Reliability F23.
+ * The disk of Postgres is full: writes get 503 and nothing else, reads succeed, and when there is room
+ * again everything acknowledged is stored and delivered. Once with the log of Postgres
+ * elsewhere, so that Postgres stays up, and once with the log on the same disk, where Postgres stops.
+ * Linux as root only, because a disk of bounded size must be mounted. Reliability F23.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { spawnSync } from "node:child_process"
@@ -16,7 +16,7 @@ import { long, Rig, report, sound } from "./Rig.ts"
 
 const MEGABYTE = 1_048_576
 
-/** A disk of bounded size, in memory; undefined with the reason where it cannot be mounted. */
+/** A disk of bounded size, in memory; undefined with the reason if it cannot be mounted. */
 const mount = (megabytes: number): { readonly folder: string } | { readonly reason: string } => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-disk-"))
   const made = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=0711`, "custody-test", folder], { encoding: "utf8" })
@@ -40,7 +40,7 @@ const fill = (folder: string, left: number) => {
   fs.closeSync(file)
 }
 
-/** A rig whose Postgres stands on the disk, with its write-ahead log there too or elsewhere. */
+/** A rig whose Postgres is on the disk, with its write-ahead log there or elsewhere. */
 class DiskRig extends Rig {
   readonly server: PostgresServer
   readonly #log = fs.mkdtempSync(path.join(os.tmpdir(), "custody-log-"))
@@ -86,7 +86,7 @@ class DiskRig extends Rig {
 
 let number = 1_000_000
 
-/** One write of each kind and one read of each, and what they answered. A record that is acknowledged counts as such. */
+/** One write and one read of each kind, and their responses. An acknowledged record counts as such. */
 const ask = async (rig: DiskRig, waiting: Set<string>) => {
   const text = hash(++number)
   waiting.add(text)
@@ -149,7 +149,7 @@ for (const logApart of [true, false])
       const full = Date.now()
       for (let refused = 0; refused < 30; await Bun.sleep(100)) {
         if (Date.now() - full > 120_000) throw new Error("the disk did not fill")
-        // A new segment of the log is what a busy hour asks for sooner or later.
+        // Under load, a new segment of the log is needed sooner or later.
         if (!logApart) await rig.app.sql("SELECT pg_switch_wal()").catch(() => {})
         const answers = await ask(rig, waiting)
         if (answers.made.status === 201) made.add(answers.made.json.id)
@@ -161,7 +161,7 @@ for (const logApart of [true, false])
       }
       const figures = { writes: counted(writes), reads: counted(reads), postgresRuns: rig.server.runs }
       expect([...writes, ...reads].filter((one) => !["200", "201", "503 service_unavailable"].includes(one))).toEqual([])
-      // With its log on the full disk Postgres ends itself, and nothing can be read either.
+      // With its log on the full disk Postgres stops, and nothing can be read either.
       if (logApart) expect(figures).toMatchObject({ reads: { "200": reads.length }, postgresRuns: true })
 
       rig.free()
@@ -171,7 +171,7 @@ for (const logApart of [true, false])
       }
       const freed = Date.now()
       await feeding
-      // What was refused is sent again, as a platform does.
+      // Refused records are sent again, as a platform would.
       await rig.app.feed([...waiting].map((text) => transaction("vault_0", 0, { hash: text })))
       for (const text of waiting) rig.acknowledged.add(text)
       await rig.settle()

@@ -1,4 +1,4 @@
-/** What hostile endpoints cost: memory when they answer with bombs, CPU when they flood. Reliability F15, F17. */
+/** The cost of hostile endpoints: memory when they answer with bombs, CPU when they flood. Reliability F15, F17. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { gzipSync } from "node:zlib"
 import { App } from "../support/app.ts"
@@ -43,7 +43,7 @@ afterAll(async () => {
   files.remove()
 })
 
-/** Sends this many events to an endpoint and returns what that cost the program. */
+/** Sends this many events to an endpoint and returns the cost to the program. */
 const cost = async (entity: number, path: string, count: number) => {
   const pid = app.main?.child.pid ?? 0
   const webhook = await webhookOf(app, key, entity, `https://localhost:${hostile.port}${path}`)
@@ -71,13 +71,13 @@ const cost = async (entity: number, path: string, count: number) => {
 
 describe("Reliability T6: response attacks", () => {
   test("bombs are not decompressed, and a flood of informational responses is cut off (F15, F17)", async () => {
-    // What a usual delivery costs, and what the first ones take that come once.
+    // The cost of an ordinary delivery, and of the first ones, which pay one-time costs.
     await cost(0, "/plain", 20)
     const usual = await cost(0, "/plain", 20)
     const bombs = await cost(1, "/bomb", BOMBS)
     const floods = await cost(2, "/flood", FLOODS)
     report("F15 F17 bombs and floods", { usual, bombs, floods })
-    // Unpacked, each would be 128 MB and more.
+    // Decompressed, each would be 128 MB or more.
     expect(bombs.megabytes).toBeLessThan(128)
     expect(floods.cpuMs - usual.cpuMs).toBeLessThan(300)
   }, 300_000)

@@ -1,5 +1,5 @@
 /**
- * What one organization does delays no other: a backlog that drains through two dispatchers, and pings of endpoints that
+ * One organization does not delay another: a backlog that drains through two dispatchers, and pings of endpoints that
  * hang. Decisions D-26, D-34; reliability F26.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
@@ -78,7 +78,7 @@ describe("Architecture, What must hold 7: one organization delays no other", () 
     const passed = await between(begun)
     const drained = receiver.to("/backlog").length
     report("F26 one organization's backlog", { backlog: BACKLOG, drained, alone, beside, passedBy: passed.at(-1) })
-    // Some of it waited all the time, or nothing was shown.
+    // Part of it waited all the time, or the test proves nothing.
     expect(drained).toBeLessThan(BACKLOG)
     expect(passed).toHaveLength(EVENTS)
     expect(passed.at(-1)).toBeLessThan(BETWEEN)
@@ -121,7 +121,7 @@ describe("Architecture, What must hold 7: one organization delays no other", () 
     report("pings that hang", { webhooks: HANGING, answers: Object.fromEntries(tally), alone, beside })
     expect(answered).toMatchObject({ success: true })
     expect(beside.p99).toBeLessThan(3 * alone.p99 + 2_000)
-    // Past the bound it is 429 at once. What was let through has its answer; 503 is that of a worker that found no time.
+    // Above the limit it is 429 at once. Accepted pings have their response; 503 is that of a worker without time.
     expect([...tally.keys()].filter((status) => status !== 200 && status !== 429 && status !== 503)).toEqual([])
     expect(tally.get(503) ?? 0).toBeLessThan(10)
   }, 300_000)

@@ -1,8 +1,8 @@
 /**
  * The guarantee of the event feed: several API processes, several writers of each organization, events of webhooks from
- * workers, kills between any two statements of whoever records events, and readers that poll, wait and stream with keys
- * of their own. Every reader has what its key may see, each once, in one order that all of them agree on, and nothing is
- * recorded before a cursor that was given out. C-1.
+ * workers, kills between any two statements that record events, and readers that poll, wait and stream with different
+ * keys. Every reader gets what its key may see, each once, in one order common to all, and nothing is
+ * recorded before a cursor that was issued. C-1.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { App, type Process } from "../support/app.ts"
@@ -15,7 +15,7 @@ const APIS = long ? 3 : 2,
   WRITERS = long ? 8 : 3,
   READERS = long ? 30 : 10,
   KILLS = long ? 60 : 3
-/** A process dies at one of so many places between the statements that record events. */
+/** A process is killed at one of this many places between the statements that record events. */
 const PLACES = long ? 400 : 40
 
 const random = randoms()
@@ -37,7 +37,7 @@ const vaults: Readonly<Record<string, string>> = {
   vault_4: "entity_3"
 }
 
-/** Whoever reads: what its user may see, and what its key is limited to. */
+/** A reader: what its user may see, and the limits of its key. */
 interface Caller {
   readonly user: string
   readonly organizationId: string
@@ -72,7 +72,7 @@ interface EventRow {
   readonly position: number
 }
 
-/** Decision D-9, from its words alone. */
+/** Decision D-9, implemented from its text alone. */
 const sees = ({ allowlist, organizationId, owner, roles }: Caller, event: EventRow): boolean => {
   const reaches = (entityId: string) => (owner ? entities[entityId] === organizationId : roles.some((id) => vaults[id] === entityId))
   if (event.organizationId !== organizationId || ![event.entityId, ...(event.audience ?? [])].every(reaches)) return false
@@ -80,7 +80,7 @@ const sees = ({ allowlist, organizationId, owner, roles }: Caller, event: EventR
   return roles.includes(event.vaultId) && (allowlist === null || allowlist.includes(event.vaultId))
 }
 
-/** The processes with the API that live now. */
+/** The running API processes. */
 const apis: Array<Process> = []
 let killed = 0,
   writing = true,
@@ -119,7 +119,7 @@ afterAll(async () => {
   await receiver.close()
 }, 60_000)
 
-/** A process with the API that dies at a place between two statements, and is followed by another one until there were enough. */
+/** An API process that is killed at a place between two statements and replaced by another, until there were enough kills. */
 const keepApi = async (index: number): Promise<void> => {
   while (writing) {
     const deadly = killed < KILLS
@@ -131,7 +131,7 @@ const keepApi = async (index: number): Promise<void> => {
   }
 }
 
-/** Feeds batches, each until it is acknowledged by some process, once for its key. */
+/** Feeds batches, each until a process acknowledges it, once per key. */
 const keepWriting = async (writer: number): Promise<number> => {
   let batches = 0
   while (writing) {
@@ -159,7 +159,7 @@ const keepWriting = async (writer: number): Promise<number> => {
   return batches
 }
 
-/** Webhooks whose endpoint is broken are disabled by workers, and enabled and rotated here: events of webhooks all the time. */
+/** Workers disable webhooks with broken endpoints, and this enables and rotates them: a constant source of webhook events. */
 const keepWebhooks = async (): Promise<void> => {
   const key = secrets.get(callers[0] as Caller) ?? ""
   const ask = async (method: string, target: string, body?: unknown): Promise<{ readonly id: string } | undefined> => {
@@ -199,11 +199,11 @@ const positionOf = async (organizationId: string): Promise<number> => {
   return Number(row?.["position"])
 }
 
-/** A reader of the feed: from a cursor that it was given at some time, in whatever way it likes at the moment. */
+/** A reader of the feed: from a cursor that it got at some time, by a randomly chosen way of reading. */
 class Reader {
   readonly seen: Array<string> = []
   readonly ways = { poll: 0, wait: 0, stream: 0 }
-  /** The position at which it began lies between these two. */
+  /** The position at which it began is between these two. */
   from = 0
   until = 0
   #cursor = ""
@@ -241,7 +241,7 @@ class Reader {
     return pagination.nextCursor !== null
   }
 
-  /** Reads a stream for a while, and goes on from the last place that it named. */
+  /** Reads a stream for a while, and continues from its last cursor. */
   async #stream(millis: number): Promise<void> {
     const abort = new AbortController()
     const timer = setTimeout(() => abort.abort(), millis)
@@ -267,7 +267,7 @@ class Reader {
         }
       }
     } catch {
-      // The reader had enough, or the process died.
+      // The reader stopped, or the process was killed.
     } finally {
       clearTimeout(timer)
     }
@@ -304,7 +304,7 @@ test(
       Number((await app.sql("SELECT count(*)::int AS count FROM events WHERE kind = $1", [kind]))[0]?.["count"])
     await until("the kills", () => killed >= KILLS, long ? 900 : 60)
     await until("events of webhooks", async () => (await count("webhook.disabled")) > 1 && (await count("webhook.secret_rotated")) > 1, 60)
-    // What is killed last has a process after it, and every reader has begun.
+    // The last killed process is replaced, and every reader has begun.
     await until("the last processes", () => apis.every(({ child }) => child.signalCode === null), 60)
     await Bun.sleep(1_000)
     writing = false
@@ -321,7 +321,7 @@ test(
     const ways = { poll: 0, wait: 0, stream: 0 }
     for (const { caller, from, seen, until, ways: own } of readers) {
       const visible = events.filter((event) => sees(caller, event))
-      // It began somewhere between the two positions: what is between may or may not be part of it.
+      // It began between the two positions: events in between may or may not be included.
       const sure = visible.filter(({ position }) => position > until).map(({ id }) => id)
       const early = seen.slice(0, Math.max(0, seen.length - sure.length))
       const maybe = visible.filter(({ position }) => position > from && position <= until).map(({ id }) => id)
@@ -333,7 +333,7 @@ test(
     report("event feed", figures)
     for (const way of ["poll", "wait", "stream"] as const) expect([way, ways[way] > 0]).toEqual([way, true])
     expect(events.length).toBeGreaterThan(100)
-    // Positions are dense, so no reader waits for one that does not come.
+    // Positions have no gaps, so no reader waits for one that never comes.
     for (const id of ["org_a", "org_b"]) {
       const positions = events.filter(({ organizationId }) => organizationId === id).map(({ position }) => position)
       expect(positions).toEqual(Array.from({ length: positions.length }, (_, index) => index + 1))

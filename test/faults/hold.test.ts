@@ -1,6 +1,6 @@
 /**
- * Pausing a webhook with a large backlog, and sending it again when it is resumed, while the process is killed: everything is
- * held, everything is sent, and what is sent twice is what was in flight. C-5.
+ * Pausing a webhook with a large backlog and resuming it while the process is killed: everything is
+ * held, everything is sent, and only attempts in flight are sent twice. C-5.
  */
 import { expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
@@ -59,11 +59,11 @@ test(`C-5: ${EVENTS} deliveries are held and drained while the process is killed
   report("held and drained", { events: EVENTS, kills: KILLS, perSecond: Math.round(EVENTS / seconds), repeated })
   expect(new Set(requests.map(({ headers }) => headers["webhook-id"])).size).toBe(EVENTS)
   expect(repeated).toBeLessThanOrEqual(8 * KILLS)
-  // Each request has its row; what was begun and not sent when the process died has one, too.
+  // Each request has its row, and so has an attempt that began but was not sent when the process died.
   expect(Number(row?.["attempts"])).toBeGreaterThanOrEqual(requests.length)
   expect(Number(row?.["attempts"])).toBeLessThanOrEqual(requests.length + 8 * KILLS)
   await until("the end of the hold", async () => (await app.sql("SELECT 1 FROM webhook_holds")).length === 0, 60)
-  // Workflows that waited have ended, and the next event is sent as ever.
+  // Waiting workflows have ended, and the next event is sent as usual.
   await until("signals", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0, 60)
   await happen(app, [0])
   await until("the next event", async () => (await counted(id))["DELIVERED"] === EVENTS + 1, 30)

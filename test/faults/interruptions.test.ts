@@ -1,5 +1,5 @@
 /**
- * Senders that die again and again use up nothing of a delivery's schedule, and a delivery that kills its senders is tried
+ * Senders that die repeatedly use up nothing of a delivery's schedule, and a delivery that kills its senders is tried
  * alone. Decision D-21; reliability F3.
  */
 import { expect, test } from "bun:test"
@@ -15,7 +15,7 @@ const ROLES = ["api", "worker", "dispatcher"]
 
 const results = (delivery: Answer["json"]): ReadonlyArray<string> => delivery.attempts.map(({ result }: { result: string }) => result)
 
-/** Starts the program so that it is killed when it has sent its next request, and waits for that. */
+/** Starts the program so that it is killed after its next request, and waits for that. */
 const killed = async () => {
   app.main = await app.start(ROLES, { FAIL_AT: "sent:1" })
   return app.main
@@ -36,7 +36,7 @@ test("interrupted attempts do not use up the schedule, and after two in a row th
   }
   app.main = await app.start(ROLES)
   const failed = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "FAILED", 90)
-  // A request that was written as the process died may have been lost with it.
+  // A request written just as the process died may have been lost with it.
   expect(results(failed)).toEqual([...Array.from({ length: kills }, () => "interrupted"), "5xx", "5xx"])
   expect(failed.failureReason).toBe("EXHAUSTED")
   const times = failed.attempts.map(({ at }: { at: string }) => Date.parse(at))
@@ -77,7 +77,7 @@ test("a delivery whose senders died 20 times in a row is tried alone, every 15 m
     await fetch(`${app.main?.platformUrl}/metrics`, { headers: { authorization: `Bearer ${app.env.PLATFORM_TOKEN}` } })
   ).text()
   expect(metrics).toMatch(/custody_deliveries_quarantined_total\S* 1/)
-  // Its turn comes, and it is made on the queue where it is alone.
+  // It becomes due, and is attempted on the queue where it is alone.
   const { client, close } = await operator()
   await app.sql("UPDATE deliveries SET next_attempt_at = now() WHERE id = $1", [id])
   await client.workflow.getHandle(id).signal("retryNow")

@@ -1,6 +1,6 @@
 /**
- * One endpoint that hangs and one that is dead among a hundred: nobody else waits for them, they get no more than their
- * share, and waiting for room costs no attempt. Reliability F26, F27. Architecture, What must hold 7.
+ * One endpoint that hangs and one that is dead among a hundred: no other endpoint waits for them, they get no more than their
+ * share, and waiting for a slot uses up no attempt. Reliability F26, F27. Architecture, What must hold 7.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { Client } from "@temporalio/client"
@@ -21,7 +21,7 @@ let key = ""
 const webhooks: Array<string> = []
 const everybody = Array.from({ length: ENDPOINTS }, (_, number) => number)
 const healthy = everybody.slice(3)
-/** Seconds that a round takes without the others. */
+/** Duration of a round without the others, in seconds. */
 let alone = 0
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ beforeAll(async () => {
     ...env,
     WEBHOOK_ALLOW_PORTS: `${env.WEBHOOK_ALLOW_PORTS},1`,
     WEBHOOK_RETRY_SCHEDULE: `0s${",4s".repeat(29)}`,
-    // The histories of single deliveries say on which queue each step ran.
+    // The histories of single deliveries show on which queue each step ran.
     WEBHOOK_FIRST_ATTEMPTS: "each"
   })
   key = await settle(app, ENDPOINTS)
@@ -48,7 +48,7 @@ afterAll(async () => {
   await receiver.close()
 }, 60_000)
 
-/** Seconds from the feed to the last of the healthy endpoints' requests, when all of `numbers` get an event. */
+/** Seconds from the feed to the last request at the healthy endpoints, when all of `numbers` get an event. */
 const round = async (numbers: ReadonlyArray<number>) => {
   const before = new Map(healthy.map((number) => [number, receiver.to(`/${number}`).length]))
   const begun = Date.now()
@@ -61,7 +61,7 @@ const round = async (numbers: ReadonlyArray<number>) => {
   return (Date.now() - begun) / 1_000
 }
 
-/** What a delivery has done outside of workflow tasks: the queue of each step, and the attempt that it made; 0 when it made none, or is under way. */
+/** A delivery's steps outside of workflow tasks: the queue and the attempt of each; 0 if it made none or is in progress. */
 const stepsOf = async (client: Client, id: string) => {
   const events = (await client.workflow.getHandle(id).fetchHistory()).events ?? []
   const made = new Map<string, number>()
@@ -81,13 +81,13 @@ describe("Architecture, What must hold 7: one slow or dead endpoint delays nobod
     alone = await round(healthy)
     const together: Array<number> = []
     for (let count = 0; count < ROUNDS; count++) {
-      // The three get ten events each for every one of the others'.
+      // The three get ten events for each one of the others.
       for (let more = 0; more < 9; more++) await happen(app, [HANGS, DEAD, FAILS])
       together.push(await round(everybody))
     }
 
     report("F26 one hanging, one dead, one failing among 100", { aloneSeconds: alone, togetherSeconds: together })
-    // An attempt at the hanging endpoint takes ten seconds, and thirty wait for their turns.
+    // An attempt at the hanging endpoint takes ten seconds, and thirty wait for a slot.
     expect(Math.max(...together)).toBeLessThan(9 + 3 * alone)
   }, 300_000)
 
@@ -109,7 +109,7 @@ describe("Architecture, What must hold 7: one slow or dead endpoint delays nobod
   })
 
   test("a first attempt does not queue behind retries", async () => {
-    // The failing endpoint's deliveries are retried every four seconds by now; all the others' are first attempts.
+    // The failing endpoint's deliveries are retried every four seconds by now; all others are first attempts.
     const retries = receiver.to(`/${FAILS}`).filter(({ headers }) => headers["x-service-attempt"] !== "1").length
     expect(retries).toBeGreaterThan(ROUNDS)
     expect(await round(healthy)).toBeLessThan(9 + 3 * alone)
@@ -126,7 +126,7 @@ describe("Architecture, What must hold 7: one slow or dead endpoint delays nobod
       const retries = (await steps(FAILS)).filter(({ attempt }) => attempt > 1)
       expect(retries.length).toBeGreaterThan(ROUNDS)
       expect(queuesOf(retries)).toEqual([`${app.env["TEMPORAL_TASK_QUEUE"]}-retries`])
-      // One of the first eight finds out that the endpoint hangs; the others were never to hold up a workflow task.
+      // One of the first eight discovers that the endpoint hangs; the others must never hold up a workflow task.
       const first = await until(
         "first attempts that hung",
         async () => {

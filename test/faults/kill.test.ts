@@ -1,6 +1,6 @@
 /**
- * kill -9 of the whole program while events flow: at random moments, and at each place where it hurts most. Nothing
- * is lost, every delivery ends as it should, and each request that the receiver saw has its attempt.
+ * kill -9 of the whole program while events flow: at random moments, and at each critical statement. Nothing
+ * is lost, every delivery ends correctly, and each request that the receiver saw has its attempt.
  * Reliability F1, F2, F3, F5.
  */
 import { describe, expect, test } from "bun:test"
@@ -8,7 +8,7 @@ import { until } from "../support/receiver.ts"
 import { long, report, sound, useRig } from "./Rig.ts"
 
 const rig = useRig()
-/** Transactions fed around a kill at one place. */
+/** Transactions fed around a kill at one statement. */
 const FED = long ? 40 : 20
 const exit = (child: { exitCode: number | null; signalCode: string | null }) => child.exitCode !== null || child.signalCode !== null
 
@@ -16,7 +16,7 @@ describe("Architecture, What must hold 1: a process may die between any two stat
   const kills = long ? 10 : 2,
     events = long ? 500 : 80
   test(`killed ${kills} times at random moments while ${events} events flow (F1, F5)`, async () => {
-    // One in ten is refused at first, so that retries are under way as well.
+    // One in ten is refused at first, so that retries are in progress, too.
     for (const path of rig.paths)
       rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && Math.random() < 0.1 ? 500 : 200))
     const feeding = rig.feed(events, long ? 150 : 60)
@@ -30,7 +30,7 @@ describe("Architecture, What must hold 1: a process may die between any two stat
     const history = await rig.history()
     report("F1 F5 killed at random", { kills, ...history })
     expect(history).toMatchObject({ ...sound, events, deliveries: events * 1.5 })
-    // At most what was in flight: 8 for each webhook and kill.
+    // At most the attempts in flight: 8 for each webhook and kill.
     expect(history.repeated).toBeLessThanOrEqual(kills * 8 * rig.paths.length)
   }, 600_000)
 
@@ -46,7 +46,7 @@ describe("Architecture, What must hold 1: a process may die between any two stat
     "failure-written",
     "group-started"
   ]
-  /** What happens once for a claim or a group: all events may be in the first one. */
+  /** Statements that run once per claim or group: all events may be in the first one. */
   const ofClaims = new Set(["dispatch-written", "dispatched", "group-started"])
   for (const place of places) {
     if (!long && !["dispatched", "sent", "answered", "group-started"].includes(place)) continue

@@ -1,7 +1,7 @@
 /**
- * `bun run kills`, 500 of them: every process of a service that is spread over several is killed again and again, each at
- * random moments of its own, while events flow and every tenth first attempt fails. Nothing acknowledged is lost.
- * Reliability, numbers to reach.
+ * `bun run kills`, with 500 kills: every process of a distributed service is killed repeatedly, at random moments,
+ * while events flow and every tenth first attempt fails. Nothing acknowledged is lost.
+ * Reliability, goals.
  */
 import { expect, test } from "bun:test"
 import { sound, useRig } from "./Rig.ts"
@@ -9,7 +9,7 @@ import { sound, useRig } from "./Rig.ts"
 const kills = Number(process.env["CUSTODY_KILLS"] ?? 0)
 /** The processes, by their roles. */
 const processes = [["api"], ["worker"], ["worker"], ["dispatcher"], ["dispatcher"]]
-/** Between two kills of a process it lives this long after it is ready, in ms. */
+/** How long a process lives after it is ready, between two kills, in ms. */
 const LEAST_MS = 200,
   MOST_MS = 6_000
 
@@ -39,7 +39,7 @@ if (kills > 0) {
       const history = await rig.history()
       console.log(JSON.stringify({ kills: killed, seconds, ...history }))
       expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, deliveries: rig.acknowledged.size * 1.5 })
-      // At most what was in flight: 8 for each webhook and kill.
+      // At most the attempts in flight: 8 for each webhook and kill.
       expect(history.repeated).toBeLessThanOrEqual(kills * 8 * rig.paths.length)
     },
     kills * 5_000 + 600_000

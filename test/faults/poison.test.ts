@@ -1,6 +1,6 @@
 /**
- * The same thing published many times at once, and events that are hard to carry: one of two MiB, text in odd
- * characters, a kind that this version does not know. None of them is lost, sent twice or in the way of another.
+ * The same record published many times at once, and events that are hard to process: one of two MiB, one with unusual
+ * characters, one of a kind unknown to this version. None of them is lost, sent twice or in the way of another.
  * Reliability F24, F28.
  */
 import { describe, expect, test } from "bun:test"
@@ -29,12 +29,12 @@ describe("Architecture, What must hold 1: the same record published repeatedly",
     const history = await rig.history()
     report("F24 published 51 times", { applied: applied.length, ...history })
     expect(history).toMatchObject({ ...sound, events: 1, deliveries: 2 })
-    // The one that was in flight at the crash may be sent once more.
+    // The delivery in flight at the crash may be sent once more.
     expect(history.repeated).toBeLessThanOrEqual(2)
   }, 120_000)
 })
 
-/** Records an event as a process of another version would: straight into the log. */
+/** Records an event as another version would: directly into the log. */
 const recordEvent = async (kind: string, data: object) => {
   const id = Id.make("evt"),
     date = new Date().toISOString()
@@ -51,7 +51,7 @@ const recordEvent = async (kind: string, data: object) => {
   return { id, payload }
 }
 
-/** A webhook that gets one event, and the request by which it does. */
+/** A webhook that gets one event, and the request for it. */
 const listener = async (path: string, eventKinds: ReadonlyArray<string>) => {
   const { id } = await webhookOf(rig.app, rig.key, 0, rig.receiver.url(path), { eventKinds })
   rig.receiver.on(path, () => new Response("ok"))

@@ -1,6 +1,6 @@
 /**
- * Postgres away while deliveries are in flight. An outcome is kept until it can be written, so nothing is sent twice
- * for it; what could not be read is read later. Reliability F6, F7.
+ * Postgres is unavailable while deliveries are in flight. An outcome is kept until it can be written, so nothing is sent
+ * twice because of it, and failed reads are repeated. Reliability F6, F7.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { Proxy } from "../support/proxy.ts"

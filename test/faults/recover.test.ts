@@ -1,6 +1,6 @@
 /**
- * A recovery whose processes are killed, and that is paused and resumed meanwhile: each event that was missed gets exactly one
- * delivery of it, all are delivered, and the counts agree with the receiver's and with the rows. C-4.
+ * A recovery whose processes are killed, and that is paused and resumed meanwhile: each missed event gets exactly one
+ * delivery, all are delivered, and the counts agree with the receiver and with the rows. C-4.
  */
 import { expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
@@ -19,7 +19,7 @@ test(`C-4: a recovery of ${EVENTS} missed events is killed ${KILLS} times, pause
   const key = await settle(app, 1)
   await app.feed(Array.from({ length: EVENTS }, (_, number) => transaction("vault_0", 50_000 + number)))
   await until("the outbox", async () => (await app.sql("SELECT 1 FROM event_outbox LIMIT 1")).length === 0)
-  // One in twenty is refused at first, so that retries are under way as well.
+  // One in twenty is refused at first, so that retries are in progress, too.
   receiver.on(
     "/hook",
     ({ headers }, count) => new Response("", { status: headers["x-service-attempt"] === "1" && count % 20 === 0 ? 500 : 200 })
@@ -30,7 +30,7 @@ test(`C-4: a recovery of ${EVENTS} missed events is killed ${KILLS} times, pause
   expect(created.status).toBe(202)
   const path = `/v1/webhook-recoveries/${created.json.id}`
   const sent = () => new Set(receiver.to("/hook").map(({ headers }) => headers["webhook-id"])).size
-  /** What a process that was just started answers once it can: a row may still be locked by the one that was killed. */
+  /** The response of a process that was just started: a row may still be locked by the killed one. */
   const answered = (target: string) =>
     until("an answer", async () => {
       const answer = await app.request("POST", target, { key })
@@ -38,7 +38,7 @@ test(`C-4: a recovery of ${EVENTS} missed events is killed ${KILLS} times, pause
     })
   await app.main?.end()
   const startedAt = performance.now()
-  // In the middle of the transaction of a part.
+  // In the middle of a part's transaction.
   const first = await app.start(ALL, { FAIL_AT: "recovery-part:3" })
   app.main = first
   await until("its end", () => first.child.signalCode === "SIGKILL", 60)
@@ -75,7 +75,7 @@ test(`C-4: a recovery of ${EVENTS} missed events is killed ${KILLS} times, pause
     requests,
     attempts: row?.["attempts"]
   })
-  // Each request has its row; what was begun and not sent when the process died has one, too.
+  // Each request has its row, and so has an attempt that began but was not sent when the process died.
   expect(Number(row?.["attempts"])).toBeGreaterThanOrEqual(requests)
   expect(Number(row?.["attempts"])).toBeLessThanOrEqual(requests + 8 * (KILLS + 1))
 }, 1_200_000)

@@ -1,6 +1,6 @@
 /**
- * Killed between telling somebody and writing down that it was told: an operator by mail, a workflow by a signal. It is
- * told again, in a way that whoever hears it twice can know: the mail has the same Message-ID, the workflow has ended.
+ * Killed between notifying someone and recording it: an operator by mail, a workflow by a signal. The notification is
+ * repeated so that its recipient can recognize the duplicate: the mail has the same Message-ID, the workflow has ended.
  * Part of the long run. Reliability F3. Decisions D-22, D-23.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
@@ -45,7 +45,7 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect
     smtp.close(() => {})
   }, 60_000)
 
-  /** A webhook that fails, apart from those of the history, and deliveries of it that wait for their next attempts. */
+  /** A failing webhook apart from those of the history, and deliveries of it that wait for their next attempts. */
   const failing = async (path: string, deliveries: number): Promise<Answer["json"]> => {
     const webhook = await webhookOf(rig.app, rig.key, 0, rig.receiver.url(path), { eventKinds: ["deposit_address.created"] })
     rig.receiver.on(path, () => new Response("", { status: 500 }))
@@ -60,7 +60,7 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect
     await until("its end", () => child.signalCode !== null || child.exitCode !== null, 60)
     expect(child.signalCode).toBe("SIGKILL")
   }
-  /** Begins anew as a test build that is killed at a place. */
+  /** Restarts as a test build that is killed at a given place. */
   const restartToDie = async (place: string) => {
     await rig.app.main?.end("SIGKILL")
     return rig.restart({ FAIL_AT: `${place}:1` })

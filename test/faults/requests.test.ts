@@ -1,7 +1,7 @@
 /**
- * The process of the API killed in the middle of requests, about once a second, while another process delivers. What a
- * request asked for is there as a whole or not at all, and whoever asks again with the same Idempotency-Key has it once
- * and is given the same answer. Reliability F4.
+ * The API process is killed in the middle of requests, about once a second, while another process delivers. A request
+ * takes effect completely or not at all, and repeating it with the same Idempotency-Key carries it out once
+ * and returns the same response. Reliability F4.
  */
 import { describe, expect, test } from "bun:test"
 import type { Answer } from "../support/app.ts"
@@ -10,11 +10,11 @@ import { long, report, sound, useRig } from "./Rig.ts"
 const rig = useRig({}, ["api"])
 const CLIENTS = 4
 
-/** How requests ended: by status and code, or by the connection, refused or broken off. */
+/** How requests ended: by status and code, or by a refused or broken connection. */
 const ends = new Map<string, number>()
 const count = (end: string) => ends.set(end, (ends.get(end) ?? 0) + 1)
 
-/** A request of the API; undefined when it got no answer. */
+/** A request to the API; undefined without a response. */
 const ask = async (method: string, target: string, options: Parameters<typeof rig.app.request>[2] = {}): Promise<Answer | undefined> => {
   try {
     const answer = await rig.app.request(method, target, { key: rig.key, ...options })
@@ -26,7 +26,7 @@ const ask = async (method: string, target: string, options: Parameters<typeof ri
   }
 }
 
-/** Asks again with the same key until it is answered 2xx, as a client does that does not know what became of its request. */
+/** Repeats a request with the same key until it gets 2xx, like a client that does not know its outcome. */
 const insist = async (target: string, idempotencyKey: string, body?: unknown): Promise<Answer> => {
   for (;;) {
     const answer = await ask("POST", target, { headers: { "idempotency-key": idempotencyKey }, ...(body === undefined ? {} : { body }) })
@@ -77,7 +77,7 @@ describe("Architecture, What must hold 1: the API dies in the middle of requests
 
     expect(ends.get("refused")).toBeGreaterThan(0)
     const figures = { kills, webhooks: created.size, ...Object.fromEntries(ends) }
-    // Kills met requests that were under way, and whatever was answered was answered as ever.
+    // Kills met requests in flight, and every response was an ordinary one.
     expect(ends.get("broken off")).toBeGreaterThan(0)
     const usual = ["200", "201", "409 idempotency_in_progress", "refused", "broken off"]
     expect([...ends.keys()].filter((end) => !usual.includes(end))).toEqual([])
@@ -94,7 +94,7 @@ describe("Architecture, What must hold 1: the API dies in the middle of requests
         updatedAt: expect.any(String)
       })
     }
-    // No row of a webhook without the others, whether the API shows it or not.
+    // No row of a webhook exists without the others, whether or not the API shows it.
     const halves = await rig.app.sql(`
       SELECT w.id FROM webhooks w WHERE w.url = '${body.url}' AND (
         (SELECT count(*) FROM webhook_entities e WHERE e.webhook_id = w.id) <> 2

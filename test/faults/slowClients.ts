@@ -1,7 +1,7 @@
 /**
- * Clients that are slow on purpose, in a process of their own: what they cost themselves must not show in the times of
- * the reader who is measured beside them. Usage: bun slowClients.ts <host> <port> <count> <kinds>, where the kinds are
- * JSON, pairs of what is sent at once and what follows each second (nothing where it is empty). Writes the seconds
+ * Clients that are slow on purpose, in a separate process: their own cost must not show in the latencies of the
+ * measured reader. Usage: bun slowClients.ts <host> <port> <count> <kinds>, where the kinds are
+ * JSON, pairs of what is sent at once and what follows each second (nothing if empty). Writes the seconds
  * until the last connection was closed.
  */
 import * as net from "node:net"

@@ -1,6 +1,6 @@
 /**
- * A backlog at a slow endpoint that answers: it is never left idle, it gets what was due first, and all of it in little more
- * than the time that the endpoint takes. Reliability F26.
+ * A backlog at a slow but working endpoint: the endpoint is never idle, it gets the oldest due first, and all of it in little
+ * more than the minimum time. Reliability F26.
  */
 import { expect, test } from "bun:test"
 import { PER_WEBHOOK } from "../../src/sending/EndpointLimiter.ts"
@@ -13,13 +13,13 @@ import { long, report } from "./Rig.ts"
 const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
 const EVENTS = long ? 1_000 : 72
-/** What an answer takes, in seconds. */
+/** The duration of a response, in seconds. */
 const TAKES = 2
-/** What all of them take at the least, in seconds. */
+/** The minimum duration of all of them, in seconds. */
 const LEAST = (EVENTS * TAKES) / PER_WEBHOOK
 /** Events of one request of the feed. */
 const BATCH = 100
-/** What starting workflows and sending take beside the waiting, on a busy machine, in seconds. */
+/** Time for starting workflows and sending, in addition to the waiting, on a busy machine, in seconds. */
 const GRACE = long ? 0 : 8
 
 test(`${EVENTS} events to an endpoint that answers after ${TAKES} s: no 10 s without a delivery, all within 1.3 times the minimum, oldest first`, async () => {
@@ -61,6 +61,6 @@ test(`${EVENTS} events to an endpoint that answers after ${TAKES} s: no 10 s wit
   expect(order).toHaveLength(EVENTS)
   expect(gap).toBeLessThan(10)
   expect(seconds).toBeLessThan(1.3 * LEAST + GRACE)
-  // The first few are sent as they are dispatched; on average a delivery is next to its place.
+  // The first few are sent as they are dispatched; on average a delivery is close to its place.
   expect(off).toBeLessThan(2 * PER_WEBHOOK)
 }, 1_200_000)

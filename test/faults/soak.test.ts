@@ -1,7 +1,7 @@
 /**
- * `bun run soak`, for half an hour, or for as many minutes as `CUSTODY_SOAK` says: half of what one machine delivers,
- * while every two minutes a worker is killed and Postgres crashes. Asked is that nothing is lost, and that what the process
- * that lives through all of it holds (memory, descriptors) and what Postgres leaves lying about (dead rows) does not grow.
+ * `bun run soak`, for half an hour or for `CUSTODY_SOAK` minutes: half of what one machine can deliver,
+ * while every two minutes a worker is killed and Postgres crashes. Nothing may be lost, and neither what the surviving
+ * process holds (memory, descriptors) nor what Postgres leaves behind (dead rows) may grow.
  * Reliability F30.
  */
 import { expect, test } from "bun:test"
@@ -15,13 +15,13 @@ const minutes = Number(process.env["CUSTODY_SOAK"] ?? 0)
 /** Time between two faults, and between two rests, in ms. */
 const FAULT_MS = 120_000,
   REST_MS = 30_000
-/** Between collecting garbage and looking at what is left, in ms: the allocator gives back what is free within 100 ms. */
+/** Wait between garbage collection and measurement, in ms: the allocator returns free memory within 100 ms. */
 const PURGE_MS = 2_000
 /** Events of one second: each is matched by one or two webhooks, so this makes about 35 deliveries a second. */
 const RATE = 25
 /**
- * Most that memory may grow, in MB an hour, once the process is warm. It takes the allocators half an hour to have what
- * they keep, so that the slope of a shorter run is that of the warming up; there, what is added after its first third is
+ * Maximum growth of memory, in MB per hour, once the process is warm. The allocators take half an hour to reach the memory
+ * that they keep, so a shorter run would measure the warm-up; there, the growth after the first third is
  * bounded, in MB, which a leak of 50 MB an hour would exceed.
  */
 const SLOPE = 5,
@@ -29,8 +29,8 @@ const SLOPE = 5,
   GROWTH = 16
 
 /**
- * What is held at rest: nothing is fed and under way, and garbage was collected. Under load the memory of a process
- * goes up and down by 20 MB with what is in flight and not collected yet, which hides any slope.
+ * Memory at rest: nothing is fed or in progress, and garbage was collected. Under load the memory of a process
+ * varies by 20 MB with work in flight and uncollected garbage, which hides any slope.
  */
 interface Sample {
   readonly second: number
@@ -61,7 +61,7 @@ const collect = async ({ child, output }: Process): Promise<number> => {
   return lines.reduce((sum, line) => sum + JSON.parse(line).heapMb, 0)
 }
 
-/** Least-squares slope of a value over the samples, an hour, and its standard error. */
+/** Least-squares slope of a value over the samples, per hour, and its standard error. */
 const slope = (samples: ReadonlyArray<Sample>, of: (sample: Sample) => number): { readonly hourly: number; readonly error: number } => {
   const mean = (values: ReadonlyArray<number>) => values.reduce((a, b) => a + b, 0) / values.length
   const x = mean(samples.map(({ second }) => second)),
@@ -104,7 +104,7 @@ if (minutes > 0) {
       const fault = async () => {
         faults++
         await worker.end("SIGKILL")
-        // A backend that is killed takes the whole server through a crash and its recovery.
+        // Killing a backend makes the whole server crash and recover.
         const [row] = await rig.app.sql(
           "SELECT pid FROM pg_stat_activity WHERE application_name = 'custody-worker' AND datname = current_database() LIMIT 1"
         )

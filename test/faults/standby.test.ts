@@ -1,6 +1,6 @@
 /**
- * Servers that answer and cannot do their work: a Postgres that became a standby while connections to it stood, and a
- * Temporal server without the namespace. What cannot be done is told, and done as soon as it can be. Reliability F6, F9.
+ * Servers that answer but cannot do their work: a Postgres that became a standby while connections to it were open, and a
+ * Temporal server without the namespace. Both are reported, and work continues as soon as possible. Reliability F6, F9.
  */
 import { describe, expect, test } from "bun:test"
 import { msToTs } from "@temporalio/common/lib/time"
@@ -33,7 +33,7 @@ describe("a Postgres that no longer accepts writes", () => {
     })
     expect(refused.json.code).toBe("service_unavailable")
     expect((await app.get("/v1/vaults", key)).status).toBe(200)
-    // New connections may write; the ones that stand go on as they are, as those to the old primary do.
+    // New connections may write; open ones stay read-only, like those to the old primary.
     await app.sql(`ALTER DATABASE ${name} RESET default_transaction_read_only`)
     await until("the feed", async () => (await app.records([balance("vault_a", "ethereum/native", "7")])).status === 200, 20)
     expect((await app.get("/v1/vaults/vault_a/balances", key)).json.data[0].amount).toBe("7")

@@ -1,6 +1,6 @@
 /**
- * Temporal away, and Temporal without its memory. Reads and management go on, events are recorded and wait; when it is
- * back everything is delivered, also what it has forgotten. Reliability F9, F10. Architecture, What must hold 1, 6.
+ * Temporal is unavailable, or has lost its state. Reads and management continue, events are recorded and wait; when it is
+ * back everything is delivered, including what it lost. Reliability F9, F10. Architecture, What must hold 1, 6.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { until } from "../support/receiver.ts"
@@ -64,7 +64,7 @@ describe("Architecture, What must hold 6: Temporal down", () => {
     open = true
     await server.start()
     const back = Date.now()
-    // A dispatcher that starts looks at once; one that runs looks every half minute at what has been due for a minute.
+    // A dispatcher checks when it starts; a running one checks every half minute what has been due for a minute.
     if (!long) {
       await rig.app.main?.end("SIGKILL")
       await rig.restart()

@@ -1,6 +1,6 @@
 /**
- * The public API under what clients do to it: a stop with requests in flight, thousands of connections that are slow
- * on purpose, a key that is revoked while many processes use it, and questions whose answers' times are compared.
+ * The public API under client behavior: a stop with requests in flight, thousands of connections that are slow
+ * on purpose, a key that is revoked while many processes use it, and requests whose response times are compared.
  * Reliability, numbers: API drain, slow clients, revocation, foreign against absent.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
@@ -20,7 +20,7 @@ beforeAll(async () => {
   webhookId = (await create(app, keys.stranger, { entityIds: ["entity_z"], status: "DISABLED" })).id
 }, 60_000)
 
-/** A connection that has sent `start`; resolves with what came back and how many ms after `from` it was closed. */
+/** A connection that has sent `start`; resolves with the response and how many ms after `from` it was closed. */
 const connection = (baseUrl: string, start: string) => {
   const { hostname, port } = new URL(baseUrl)
   const chunks: Array<Buffer> = []
@@ -38,7 +38,7 @@ const p99 = (values: ReadonlyArray<number>) => [...values].sort((a, b) => a - b)
 describe("stopping (finding 3: a request in flight is never cut off)", () => {
   test("200 requests in flight at SIGTERM are all answered, and the process exits with code 0 within 15 s", async () => {
     const process: Process = await app.start(["api"])
-    // Their handlers have begun and wait for the rest of the body, so they are in flight beyond doubt.
+    // Their handlers have begun and wait for the rest of the body, so they are certainly in flight.
     const made = JSON.stringify(fields({ status: "DISABLED" })),
       refused = JSON.stringify({ ...fields(), colour: "red" })
     const started: Array<ReturnType<typeof connection> & { readonly rest: string; readonly makes: boolean }> = []
@@ -56,7 +56,7 @@ describe("stopping (finding 3: a request in flight is never cut off)", () => {
     await Bun.sleep(300)
     for (const { rest, socket } of started) socket.write(rest)
     await Promise.all(started.map(({ closed }) => closed))
-    // An answer is whole when its body is as long as it says. A busy machine may refuse some with 503, and cuts none off.
+    // A response is complete if its body has its announced length. A busy machine may refuse some with 503, but cuts none off.
     const outcomes = started.map(({ makes, text }) => {
       const [head = "", body = ""] = text().split("\r\n\r\n")
       const whole = Buffer.byteLength(body) === Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? Number.NaN)
@@ -73,7 +73,7 @@ describe("stopping (finding 3: a request in flight is never cut off)", () => {
   }, 60_000)
 })
 
-// Takes as long as slow callers are waited for.
+// Takes as long as the timeouts of slow clients.
 describe.if(long)("T17: slow requests", () => {
   const COUNT = 2_000
 
@@ -113,13 +113,13 @@ describe.if(long)("T17: slow requests", () => {
     report(`${COUNT} slow connections`, { lastClosedSeconds, aloneP99: p99(alone), besideP99: p99(beside) })
     expect(lastClosedSeconds).toBeGreaterThan(5)
     expect(lastClosedSeconds).toBeLessThan(15)
-    // Twice is the goal, which the report shows; what is held here is what no busy machine makes false.
+    // The goal of twice is in the report; the limit here also holds on a busy machine.
     expect(median(beside)).toBeLessThan(10 * median(alone) + 100)
     await process.end()
   }, 120_000)
 
   test("a response that takes longer than a body may is not cut off", async () => {
-    // No worker is there, so that a ping waits until it is given up, with a body that it has no use for and without.
+    // Without a worker a ping waits until it times out, with an unneeded body and without.
     const own = (await create(app, keys.owner, { status: "DISABLED" })).id
     const answers = await Promise.all(
       [{}, { body: {} }].map((body) => app.request("POST", `/v1/webhooks/${own}/ping`, { key: keys.owner, ...body }))
@@ -144,7 +144,7 @@ describe("T11: hidden and nonexistent resources are indistinguishable", () => {
       }
       const seen = new Set<string>()
       const gaps: Array<number> = []
-      // A gap that the service makes is there every time; one that the machine makes is not.
+      // A gap made by the service appears every time; one made by the machine does not.
       for (let round = 0; round < 4 && !gaps.some((gap) => Math.abs(gap) <= 1); round++) {
         const [theirs, nobodys]: [Array<number>, Array<number>] = [[], []]
         for (let pair = 0; pair < PAIRS; pair++) {
@@ -170,7 +170,7 @@ describe("T11: hidden and nonexistent resources are indistinguishable", () => {
     }, 120_000)
 })
 
-// Authentication 7 is held with two processes among the usual tests.
+// Authentication 7 is tested with two processes among the usual tests.
 if (long)
   describe("Authentication 7: revocation takes effect immediately", () => {
     test("with eight processes: no request that begins after the revocation was acknowledged succeeds", async () => {

@@ -1,6 +1,6 @@
 /**
- * Several processes, and those that come and go: no delivery twice however many dispatchers there are, none interrupted
- * by a stop in good order, and a killed webhookClient's attempt made again within seconds by another. Reliability F2, F3, F11.
+ * Several processes that start and stop: no delivery is repeated however many dispatchers there are, none is interrupted
+ * by a graceful stop, and another worker repeats a killed worker's attempt within seconds. Reliability F2, F3, F11.
  */
 import { describe, expect, test } from "bun:test"
 import type { Process } from "../support/app.ts"
@@ -52,7 +52,7 @@ describe("Architecture, What must hold 1: several processes", () => {
 
   test("an attempt whose sender is killed is repeated by another worker within seconds, with the next number (F3)", async () => {
     for (const path of rig.paths) rig.answer(path, () => 200)
-    // Only one of them is there when the request goes out.
+    // Only one of them runs when the request is sent.
     const first = await rig.app.start(SENDING)
     let held = true
     rig.answer(
