@@ -1,4 +1,4 @@
-/** The event feed: every event once, in the order of recording, after a cursor that says nothing of what others may see. C-1. */
+/** The event feed: every event once, in the order of recording, after a cursor that reveals nothing of what others see. C-1. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import type { Answer } from "../support/app.ts"
 import { useApp } from "../support/app.ts"
@@ -56,7 +56,7 @@ describe("C-1: the feed", () => {
     expect(page.json.pagination).toEqual({ limit: 100, nextCursor: null })
     const rest = await app.get(`${FEED}?after=${page.json.resumeCursor}`, keys.owner)
     expect([hashesOf(rest), rest.json.pagination.nextCursor]).toEqual([[], null])
-    // Page by page it is the same.
+    // Page by page the result is the same.
     let after = cursor
     const walked: Array<string> = []
     for (let left = 5; left > 0; left--) {
@@ -195,7 +195,7 @@ describe("C-1: wait", () => {
       answered = true
       return answer
     })
-    // What the key does not see does not end it: it waits until what it sees is there.
+    // An event that the key cannot see does not end the wait: it continues until a visible one is recorded.
     await record("vault_b", "vault_c")
     await record("vault_b")
     expect(await Promise.race([held, Bun.sleep(600).then(() => "held")])).toBe("held")

@@ -1,4 +1,4 @@
-/** What following the feed costs and survives: one poll for all that wait, none for nobody, and connections that break. C-1. */
+/** The cost and robustness of following the feed: one poll for all readers, none without readers, and broken connections. C-1. */
 import { beforeAll, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -16,7 +16,7 @@ beforeAll(async () => {
   key = (await app.key("user_a")).secret
 })
 
-/** Statements so far that ask what waiting readers may have missed, or what became of their keys. */
+/** Statements so far that read what waiting readers may have missed, or the state of their keys. */
 const asked = (): number =>
   fs.existsSync(statements)
     ? fs
@@ -31,7 +31,7 @@ const askedIn = async (millis: number): Promise<number> => {
   return asked() - before
 }
 
-/** A stream whose text is kept. */
+/** A stream whose text is recorded. */
 const open = async () => {
   const abort = new AbortController()
   const stream = { text: "", close: () => abort.abort() }

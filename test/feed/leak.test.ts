@@ -1,4 +1,4 @@
-/** What the feed says of events that a key may not see: that there were some, and never how many. C-1. */
+/** What the feed reveals of events that a key may not see: that there were some, but never how many. C-1. */
 import { beforeAll, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
 import { asset, entity, network, organization, transaction, user, vault } from "../support/records.ts"
@@ -6,7 +6,7 @@ import { asset, entity, network, organization, transaction, user, vault } from "
 const app = useApp()
 const FEED = "/v1/event-feed"
 
-/** Two organizations that differ in what happens in a vault that the key does not see, and in nothing else. */
+/** Two organizations that differ only in what happens in a vault that the key cannot see. */
 const worlds = { quiet: 0, busy: 40 }
 const keys = { quiet: "", busy: "" }
 type World = keyof typeof worlds
@@ -38,7 +38,7 @@ beforeAll(async () => {
   }
 })
 
-/** What a reader that follows the feed sees of answers beside their contents: statuses, lengths, and whether there is more. */
+/** What a reader of the feed sees of responses besides their content: statuses, lengths, and whether there is more. */
 const outside = async (world: World, query: string) => {
   const seen: Array<unknown> = []
   const read = async (more: string) => {

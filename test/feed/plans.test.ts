@@ -1,7 +1,7 @@
 /**
- * What a page of the feed costs: the rows that its statements look at are bounded by the page and by what is searched on
- * purpose, and are as many with ten times as many events that the key cannot see. So neither the length of the log nor
- * time tells what happens elsewhere. C-1.
+ * The cost of a page of the feed: the rows that its statements read are bounded by the page and by what is searched on
+ * purpose, and do not increase with ten times as many events that the key cannot see. So neither the length of the log nor
+ * response times reveal what happens elsewhere. C-1.
  */
 import { beforeAll, test } from "bun:test"
 import { event, insertEvents } from "../events/rows.ts"
@@ -10,13 +10,13 @@ import { smallest, user, vault } from "../support/records.ts"
 
 const { app, pageOf } = explained()
 const FEED = "/v1/event-feed"
-/** Events of which the member sees one vault's, one in a thousand. */
+/** Events, of which the member sees one vault's: one in a thousand. */
 const HIDDEN = 6_000,
   MORE_HIDDEN = 54_000,
   RARE = 1_000
 const callers = { member: "", allowlist: "", owner: "" }
 
-/** Events after those that there are, in the order of recording. */
+/** Events after the existing ones, in the order of recording. */
 const insert = async (count: number) => {
   for (let from = 0; from < count; from += 6_000) {
     const rows = Array.from({ length: Math.min(6_000, count - from) }, (_, index) =>
@@ -39,11 +39,11 @@ beforeAll(async () => {
   callers.owner = (await app.key("user_owner")).secret
   callers.allowlist = (await app.key("user_owner", { vaultIds: ["vault_rare"] })).secret
   await insert(HIDDEN)
-  // What was asked while the service started is no part of a page.
+  // Statements from the start of the service are not part of a page.
   await pageOf(FEED, {}, callers.owner)
 }, 60_000)
 
-/** Searching for a filter's events looks through 4,004 on purpose, each with what shows whether it is visible. */
+/** A search with a filter reads 4,004 events on purpose, each with a visibility check. */
 const BOUNDS = { rows: 20_000, buffers: 15_000 }
 
 test("C-1: the number of rows that a page reads is bounded, even with ten times as many events that the key cannot see", async () => {

@@ -1,4 +1,4 @@
-/** Readers of a stream that do not take what they are given, and streams that have nothing to give. C-1. */
+/** Readers of a stream that do not read what is sent, and streams without events. C-1. */
 import { beforeAll, expect, test } from "bun:test"
 import * as net from "node:net"
 import { useApp } from "../support/app.ts"
@@ -13,13 +13,13 @@ beforeAll(async () => {
   key = (await app.key("user_a")).secret
 })
 
-/** Streams that are open, as the process counts them. */
+/** Open streams, as counted by the process. */
 const open = async (): Promise<number> => {
   const metrics = await (await fetch(`${app.main?.platformUrl}/metrics`)).text()
   return Number(/^custody_feed_streams(?:\{[^}]*\})? (\d+)$/m.exec(metrics)?.[1] ?? 0)
 }
 
-/** A reader on a socket, which takes nothing while it is paused. */
+/** A reader on a socket, which reads nothing while it is paused. */
 class SocketReader {
   text = ""
   ended = false
@@ -55,7 +55,7 @@ class SocketReader {
     return until("the stream", () => this.text.includes(": at "), 10)
   }
 
-  /** Ids of the events, and the place after the last one that arrived whole. */
+  /** Ids of the events, and the cursor after the last one that arrived completely. */
   get taken() {
     const whole = [
       ...this.text.replaceAll(/\r\n[0-9a-f]+\r\n/g, "").matchAll(/id: (\S+)\nevent: webhook-event\ndata: \{"id":"(evt_\w+)".*\n\n/g)
@@ -72,7 +72,7 @@ test("C-1: a reader is disconnected at once with more than 1 MiB waiting, and af
   const beganAt = performance.now()
   const silent = idle.text.match(/: at /g)?.length ?? 0
 
-  // More is recorded than sockets hold and 1 MiB beyond it, while the reader takes nothing.
+  // More is recorded than sockets hold plus 1 MiB, while the reader reads nothing.
   const cursor = (await app.get("/v1/event-feed?from=now", key)).json.resumeCursor
   const overrun = new SocketReader(`?after=${cursor}`)
   await overrun.begun()
@@ -81,7 +81,7 @@ test("C-1: a reader is disconnected at once with more than 1 MiB waiting, and af
   await app.feed(Array.from({ length: EVENTS }, (_, index) => transaction("vault_a", index + 1)))
   await until("its end", async () => (await open()) === 1, 60)
 
-  // Of what is recorded already no more is read than the reader takes: it has its time.
+  // Recorded events are read no faster than the reader reads them, so it is not disconnected early.
   const stalled = new SocketReader(`?after=${cursor}`)
   await stalled.begun()
   stalled.pause()
@@ -95,7 +95,7 @@ test("C-1: a reader is disconnected at once with more than 1 MiB waiting, and af
   expect(performance.now() - beganAt).toBeGreaterThan(29_000)
   idle.close()
 
-  // What it was given before and what comes after its last place is everything, once.
+  // What it received before and what follows its last cursor is everything, once.
   const all: Array<string> = []
   for (let after = cursor; ; ) {
     const { data, pagination, resumeCursor } = (await app.get(`/v1/event-feed?limit=500&after=${after}`, key)).json

@@ -72,7 +72,7 @@ class Reader {
         for (const block of blocks) this.#take(block)
       }
     } catch {
-      // It was closed by one side or the other.
+      // One side or the other closed it.
     }
     this.ended = true
   }
@@ -117,7 +117,7 @@ test("C-1: a stream sends events recorded after its cursor and then new ones, as
   expect(one.hashes).toEqual([before[1] ?? "", after[0] ?? "", after[2] ?? ""])
   expect(filtered.hashes).toEqual([before[0] ?? "", after[1] ?? ""])
   expect(new Set(all.messages.map(({ event }) => event))).toEqual(new Set(["webhook-event"]))
-  // Last-Event-ID goes before after, which goes before from.
+  // Last-Event-ID takes precedence over after, and after over from.
   const resumed = new Reader(`?from=now&after=${cursor}`, keys.owner, { "last-event-id": all.messages[1]?.id ?? "" })
   await until("the rest", () => resumed.messages.length === 3, 10)
   expect(resumed.hashes).toEqual(after)
@@ -160,7 +160,7 @@ test("C-1: at most 20 waiting requests of a key are held, and the end of one mak
   const tooMany = async () => Promise.race([wait(AbortSignal.timeout(1_000)), Bun.sleep(1_500).then(() => undefined)])
   await until("the twenty-first to be refused", async () => (await tooMany())?.status === 429, 15)
   expect(await tooMany()).toEqual({ status: 429, retryAfter: "5" })
-  // What does not wait is answered all the same, and so is another key's request.
+  // Requests that do not wait are still answered, and so are another key's.
   expect((await app.get(`${FEED}?from=now`, secret)).status).toBe(200)
   expect((await app.get(`${FEED}?from=now&wait=1&kind=nothing`, keys.owner)).status).toBe(200)
   ends.abort()
@@ -190,7 +190,7 @@ test("Authentication 6: a stream and a waiting request end within 5 seconds afte
   const reader = new Reader("?from=now", secret)
   await reader.open()
   const allow = (ranges: string) => app.sql("UPDATE api_keys SET ip_allowlist = $2::text[] WHERE id = $1", [key.id, ranges])
-  // One that holds the client ends nothing.
+  // An allowlist that contains the client ends nothing.
   await allow("{127.0.0.0/8,::1/128}")
   const held = app.get(`${FEED}?from=now&wait=30&vaultId=vault_b`, secret)
   const [first] = await record("vault_a")
@@ -201,7 +201,7 @@ test("Authentication 6: a stream and a waiting request end within 5 seconds afte
   const startedAt = performance.now()
   await reader.done
   expect(performance.now() - startedAt).toBeLessThan(6_000)
-  // The held answer is not given what is recorded now.
+  // The waiting request does not receive what is recorded now.
   await record("vault_b")
   expect(codeOf(await held)).toBe("revoked_api_key")
   expect(reader.messages).toHaveLength(1)
