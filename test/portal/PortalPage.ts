@@ -5,7 +5,7 @@ import { collapsed, executable, overflows, sizes, useBrowser, violations, widths
 import { Authenticator, invite, PASSWORD } from "./client.ts"
 import { usePortalService } from "./portalFixture.ts"
 
-/** Whether there is a browser to test in. */
+/** Whether there is a browser for tests. */
 export const found = executable !== undefined
 
 export class PortalPage {
@@ -29,7 +29,7 @@ export class PortalPage {
   }
 
   /**
-   * Expects that at no width anything is wider than the window or broken into letters, and that axe finds
+   * Expects that at no width anything is wider than the window or broken into letters, and that axe reports
    * nothing, both narrow and light and wide and dark.
    */
   async expectAccessible(what: string): Promise<void> {
@@ -52,7 +52,7 @@ export class PortalPage {
     return this.#authenticator
   }
 
-  /** Each works like a code of the authenticator, without waiting for the next one. */
+  /** Each works like a code of the authenticator, without waiting for the next code. */
   readonly backupCodes: Array<string> = []
 
   /** Chooses a password on the page of an invitation. */
@@ -85,7 +85,7 @@ export class PortalPage {
     await this.page.getByRole("button", { name: "Continue" }).click()
   }
 
-  /** Shows the rows that arrived in a live list since it was read. */
+  /** Shows the rows that a live list received since it was loaded. */
   async showNewRows(): Promise<void> {
     await this.page.locator(".news .pill").click()
   }
@@ -96,7 +96,7 @@ export class PortalPage {
     await this.page.locator(".menu").getByRole("button", { name }).click()
   }
 
-  /** Fills in a code, a fresh one unless it is given, and confirms. */
+  /** Enters a code, a fresh one by default, and confirms. */
   async confirm(button: string, code?: string): Promise<void> {
     const dialog = this.page.getByRole("dialog")
     await dialog.getByLabel("Authenticator code").fill(code ?? (await this.authenticator.code()))

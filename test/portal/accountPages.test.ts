@@ -55,7 +55,7 @@ describe.skipIf(!found)("accounts and keys in a browser", () => {
     await page.getByLabel("Allowed IP addresses").fill("not an address")
     await portal.expectAccessible("new key")
     await page.getByRole("button", { name: "Create key" }).click()
-    // The form is checked before a code is asked for.
+    // The form is checked before a code is required.
     await page.locator(".wrong").first().waitFor()
     expect(await page.getByRole("dialog").count()).toBe(0)
     await page.getByText("Check the marked fields.").waitFor()

@@ -1,9 +1,9 @@
-/** A real browser at the portal: the Chromium of this machine, driven over its own protocol. */
+/** A real browser for the portal: this machine's Chromium, driven over its own protocol. */
 import { afterAll, beforeAll } from "bun:test"
 import axe from "axe-core"
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
 
-/** Where Chromium is; undefined where there is none. */
+/** The path of Chromium; undefined if it is not installed. */
 export const executable = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"].flatMap(
   (name) => Bun.which(name) ?? []
 )[0]
@@ -11,10 +11,10 @@ export const executable = ["chromium", "chromium-browser", "google-chrome", "goo
 if (executable === undefined)
   console.log("The browser tests are skipped: no Chromium was found on the PATH. Debian's package is “chromium”.")
 
-/** Sizes that pages are looked at in. */
+/** Window sizes in which pages are checked. */
 export const sizes = { narrow: { width: 360, height: 760 }, wide: { width: 1280, height: 860 } } as const
 
-/** A browser for the test file that calls this, with contexts that tell of every script error and every refused request. */
+/** A browser for the test file that calls this, with contexts that record every script error and every refused request. */
 export const useBrowser = () => {
   let browser: Browser | undefined
   const faults: Array<string> = []
@@ -29,7 +29,7 @@ export const useBrowser = () => {
   const watch = (page: Page, origin: string) => {
     page.on("pageerror", (error) => faults.push(`${page.url()}: ${error.message}`))
     page.on("console", (message) => {
-      // Refusals that a page asked for and shows are no faults of it.
+      // Refused requests that a page expects and shows are not errors.
       if (message.type() === "error" && !/status of (400|401|403|404|409|410|422|429)|ERR_INTERNET_DISCONNECTED/.test(message.text()))
         faults.push(`${page.url()}: ${message.text()}`)
     })
@@ -38,7 +38,7 @@ export const useBrowser = () => {
     })
   }
   return {
-    /** What went wrong in any page, empty when nothing did. */
+    /** The errors of all pages; empty without any. */
     faults,
     open: async (
       origin: string,
@@ -54,9 +54,9 @@ export const useBrowser = () => {
   }
 }
 
-/** What axe-core finds wrong with a page as it is now: the rule, and where. */
+/** The violations that axe-core finds in a page as it is now: the rule, and where. */
 export const violations = async (page: Page): Promise<ReadonlyArray<string>> => {
-  // The page's policy takes no foreign script, so the checker is evaluated by the debugger instead of being put in.
+  // The page's policy allows no foreign script, so the checker is evaluated by the debugger instead of being inserted.
   await page.evaluate(axe.source)
   const found = await page.evaluate<
     ReadonlyArray<{ id: string; nodes: ReadonlyArray<{ target: ReadonlyArray<string>; failureSummary?: string }> }>
@@ -67,7 +67,7 @@ export const violations = async (page: Page): Promise<ReadonlyArray<string>> => 
 /** Widths at which pages are measured, from a small phone to a large screen. */
 export const widths = [320, 390, 600, 820, 900, 1024, 1280, 1920]
 
-/** Texts that stand in so narrow a column that they break into single letters: the text, where there is one. */
+/** Texts in a column so narrow that they break into single letters: the text, if there is one. */
 export const collapsed = (page: Page): Promise<ReadonlyArray<string>> =>
   page.evaluate<ReadonlyArray<string>>(`(() => {
     const found = []

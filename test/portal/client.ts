@@ -8,7 +8,7 @@ import { patiently } from "../support/webhookFixtures.ts"
 
 export const PASSWORD = "correct horse battery staple"
 
-/** Invites a user by the same code as the CLI's, and returns the token of the link. */
+/** Invites a user with the CLI's code, and returns the token of the link. */
 export const invite = async (
   app: App,
   userId: string,
@@ -23,7 +23,7 @@ export const invite = async (
   return Redacted.value(token)
 }
 
-/** An authenticator app. The steps before and after now are taken too, so that a test has three codes without waiting. */
+/** An authenticator app. The time steps before and after the current one are accepted, too: a test has three codes without waiting. */
 export class Authenticator {
   readonly #totp: OTPAuth.TOTP
   #last = 0
@@ -34,12 +34,12 @@ export class Authenticator {
     this.#totp = parsed
     this.secret = parsed.secret.base32
   }
-  /** A code that was not given out before; waits for the next step when those that are valid now are used up. */
+  /** A code that was not used before; waits for the next time step if all valid ones were used. */
   async code(): Promise<string> {
     for (;;) {
       const step = Math.floor(Date.now() / 30_000)
       for (const candidate of [step - 1, step, step + 1]) {
-        // A code of the step before is taken until this step ends, which must not be while the request is on its way.
+        // A code of the previous step is valid until this step ends, which must not happen while the request is in flight.
         if (candidate <= this.#last || (candidate < step && Date.now() % 30_000 > 15_000)) continue
         this.#last = candidate
         return this.#totp.generate({ timestamp: candidate * 30_000 })
@@ -51,10 +51,10 @@ export class Authenticator {
 
 export class Visitor {
   readonly cookies = new Map<string, string>()
-  /** Of the latest answer. */
+  /** Of the latest response. */
   setCookies: ReadonlyArray<string> = []
   authenticator: Authenticator | undefined
-  /** Taken like codes of the authenticator, without waiting for the next one. */
+  /** Accepted like codes of the authenticator, without waiting for the next one. */
   readonly backupCodes: Array<string> = []
   readonly app: App
   readonly origin: string
@@ -63,7 +63,7 @@ export class Visitor {
     this.origin = app.env["PORTAL_BASE_URL"] ?? app.main?.baseUrl ?? ""
   }
 
-  /** A request as a page of the portal makes it; `headers` replace, and an empty one removes. */
+  /** A request as a page of the portal sends it; `headers` replace defaults, and an empty one removes it. */
   async request(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     const own: Record<string, string> = {
       origin: this.origin,
@@ -109,7 +109,7 @@ export class Visitor {
     if (confirmed.status !== 200) throw new Error(`the enrolment was refused: ${confirmed.text}`)
   }
 
-  /** Signs in to an account whose authenticator is at hand. */
+  /** Signs in to an account with its authenticator. */
   async signIn(email: string, authenticator: Authenticator): Promise<void> {
     this.authenticator = authenticator
     const first = await this.request("POST", "/api/sign-in", { email, password: PASSWORD })
@@ -123,7 +123,7 @@ export class Visitor {
     return this.authenticator.code()
   }
 
-  /** A backup code that was not given out before; there are ten. */
+  /** A backup code that was not used before; there are ten. */
   backupCode(): string {
     const [code] = this.backupCodes.splice(0, 1)
     if (code === undefined) throw new Error("no backup code is left")

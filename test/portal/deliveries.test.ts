@@ -109,10 +109,10 @@ describe("a sample", () => {
 })
 
 describe("the verification code that the portal shows", () => {
-  /** Runs a sample with the webhook's secret on what an endpoint was sent, and returns what it made of it. */
+  /** Runs a sample with the webhook's secret on a request that an endpoint received, and returns its result. */
   const run = async (name: "Library" | "Node.js" | "Python", secret: string, body: string, headers: Readonly<Record<string, string>>) => {
     const text = samples.find((one) => one.name === name)?.text ?? ""
-    // Inside node_modules, so that the library that the sample imports is found.
+    // Inside node_modules, so that the sample's library is found.
     const folder = path.resolve(import.meta.dir, "../../node_modules/.cache")
     fs.mkdirSync(folder, { recursive: true })
     const file = path.join(folder, `sample-${process.pid}.${name === "Python" ? "py" : "mjs"}`)

@@ -22,7 +22,7 @@ describe("from an invitation to a key", () => {
   const visitor = () => new Visitor(app)
   let somebody: Visitor
   let token = ""
-  /** Taken like the authenticator's codes, without waiting for the next one. */
+  /** Accepted like the authenticator's codes, without waiting for the next one. */
   let backupCodes: Array<string> = []
 
   test("the CLI invites a user of the feed and prints a link that works", async () => {
@@ -88,7 +88,7 @@ describe("from an invitation to a key", () => {
     expect([wrong.status, wrong.json.errors[0].field]).toEqual([400, "scopes"])
     const elsewhere = await somebody.request("POST", "/api/keys", { ...choice, vaultIds: ["vault_b"], confirmation: { code } })
     expect([elsewhere.status, elsewhere.json.errors[0].field]).toEqual([400, "vaultIds"])
-    // What cannot be used up no code: the same one still creates.
+    // An invalid request used up no code: the same code still creates a key.
     const made = await somebody.request("POST", "/api/keys", { ...choice, confirmation: { code } })
     expect(made.status).toBe(200)
     const { id, secret, ...key } = made.json
@@ -139,18 +139,18 @@ describe("from an invitation to a key", () => {
     expect(await now()).toEqual(before)
     const wrong = await somebody.request("PATCH", path, { vaultIds: null, confirmation: { code: "000000" } })
     expect([wrong.status, wrong.json.code]).toEqual([403, "second_factor_failed"])
-    // What cannot be is told before a code is used up for it.
+    // Invalid edits are refused before a code is used up.
     const code = confirmation()
     const impossible = await somebody.request("PATCH", path, { vaultIds: ["vault_b"], confirmation: code })
     expect([impossible.status, impossible.json.errors[0].field]).toEqual([400, "vaultIds"])
     const every = { scopes: ["vault:read", "webhook:read"], vaultIds: null, ipAllowlist: [], expiresAt: null }
     expect((await somebody.request("PATCH", path, { ...every, confirmation: code })).json).toMatchObject({ id, ...every })
-    // As it was, and less than it was, needs none; nor does another name.
+    // Unchanged or fewer rights need none, and neither does another label.
     for (const change of [every, limited, { label: "another name" }, { expiresAt: new Date(Date.now() + DAY / 2).toISOString() }]) {
       expect([change, (await somebody.request("PATCH", path, change)).status]).toEqual([change, 200])
     }
     expect(await now()).toMatchObject({ scopes: ["vault:read"], vaultIds: ["vault_a"], ipAllowlist: ["127.0.0.0/8"] })
-    // A change is judged by what the key is when it is made, not when the request began.
+    // An edit is judged by the key's state when it applies, not when the request began.
     const edit = (mayWiden: boolean) =>
       app.run(Effect.exit(Effect.flatMap(ApiKeys, ({ update }) => update(id, { vaultIds: ["vault_a", "vault_a3"] }, { mayWiden }))))
     expect(JSON.stringify(await edit(false))).toContain("WidensKey")

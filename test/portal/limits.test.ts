@@ -1,4 +1,4 @@
-/** What a browser may ask of the portal: as much as a key of the API, whichever path it asks. */
+/** The request limit of a browser in the portal: the same as for an API key, on every path. */
 import { beforeAll, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
 import { smallest, user } from "../support/records.ts"

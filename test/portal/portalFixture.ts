@@ -1,4 +1,4 @@
-/** A whole service with an organization, endpoints and history, for tests that look at the portal in a browser. */
+/** A complete service with an organization, endpoints and history, for tests of the portal in a browser. */
 import { afterAll, beforeAll } from "bun:test"
 import { App } from "../support/app.ts"
 import { Receiver, receiverEnv } from "../support/receiver.ts"
@@ -67,7 +67,7 @@ export const usePortalService = (ready: boolean) => {
   return {
     app,
     receiver,
-    /** The portal under a name, as a browser's passkeys need it. */
+    /** The portal under a host name, as passkeys require it. */
     origin: () => (app.main?.baseUrl ?? "").replace("127.0.0.1", "localhost")
   }
 }

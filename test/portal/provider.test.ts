@@ -14,7 +14,7 @@ const freePort = () =>
     })
   })
 
-/** Whom the identity provider signs in, without asking. */
+/** The person whom the identity provider signs in, without prompting. */
 let person = { sub: "p1", email: "user_b@example.com", email_verified: true }
 const app = new App()
 let server: http.Server
@@ -56,7 +56,7 @@ afterAll(async () => {
   server?.close()
 }, 60_000)
 
-/** Follows the browser's way to the provider and back, and returns where it ends. */
+/** Follows the browser's redirects to the provider and back, and returns the final address. */
 const throughProvider = async (visitor: Visitor): Promise<string> => {
   const begun = await visitor.request("POST", "/api/sign-in/provider", {})
   if (begun.status !== 200) throw new Error(`the sign-in was refused: ${begun.text}`)
@@ -129,7 +129,7 @@ describe("the identity provider", () => {
     await app.feed(people)
     for (const { id } of people)
       await new Visitor(app).request("POST", "/api/invitation/accept", { token: await invite(app, String(id)), password: null })
-    // They change addresses with one another.
+    // They exchange their addresses.
     await app.feed([
       user("user_e", "org_a", ["vault_a"], { email: "user_f@example.com" }),
       user("user_f", "org_a", ["vault_a"], { email: "user_e@example.com" })
@@ -181,10 +181,10 @@ describe("the identity provider", () => {
     const refused = [expect.stringMatching(/^\/portal\/sign-in/), "signed_out"]
     person = { sub: "p9", email: "user_l@example.com", email_verified: true }
     expect(await ending()).toEqual(["/portal/", "enrolment"])
-    // The provider does not vouch for the address any more.
+    // The provider no longer vouches for the address.
     person = { ...person, email_verified: false }
     expect(await ending()).toEqual(refused)
-    // The person at the provider has another address now, which may be nobody's, or somebody else's.
+    // The person at the provider has another address now, which may be unknown or another user's.
     person = { ...person, email: "elsewhere@example.com", email_verified: true }
     expect(await ending()).toEqual(refused)
     // The feed gives the user another address.

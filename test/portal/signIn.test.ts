@@ -3,7 +3,7 @@ import { useApp } from "../support/app.ts"
 import { smallest, user } from "../support/records.ts"
 import { PASSWORD, signedIn, Visitor } from "./client.ts"
 
-// With the limits of production, and a proxy that tells where each visitor comes from.
+// With the limits of production, and a proxy that reports each visitor's address.
 const app = useApp(["api"], { RATE_LIMIT: "1000/1s burst 1000", TRUSTED_PROXIES: "127.0.0.0/8", PORTAL_BASE_URL: "http://localhost:8080" })
 const from = (address: string) => ({ "x-forwarded-for": address })
 
@@ -50,7 +50,7 @@ describe("signing in", () => {
     const refused = await signIn("user_a@example.com", "a wrong guess", "203.0.113.1")
     expect([refused.status, refused.json.code]).toEqual([429, "rate_limited"])
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
-    // One address does not keep the account's owner out, and many do not guess for ever.
+    // One address does not lock out the account's owner, and many addresses cannot guess forever.
     for (let number = 1; number <= 40; number++) expect([number, await guess(`198.51.100.${100 + number}`)]).toEqual([number, 401])
     expect(await guess("198.51.100.99")).toBe(429)
     const token = { token: "none" }

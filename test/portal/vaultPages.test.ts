@@ -78,7 +78,7 @@ describe.skipIf(!found)("vaults in a browser", () => {
     }
     await page.keyboard.press("Escape")
     await page.getByRole("alertdialog").waitFor({ state: "detached" })
-    // The focus follows in a task of its own, once the dialog is gone.
+    // The focus moves in a separate task, once the dialog is closed.
     await until("the focus on the button that opened it", () => page.evaluate<boolean>("document.activeElement.matches('.menu > summary')"))
     await page.getByRole("tab", { name: "Overview" }).focus()
     await page.keyboard.press("ArrowRight")

@@ -1,4 +1,4 @@
-/** Acts on webhooks by which data could leave ask a session for its second factor, and a key for nothing. Decision D-49. */
+/** Changes of webhooks that could leak data need a session's second factor, but nothing more from a key. Decision D-49. */
 import { beforeAll, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
 import { smallest } from "../support/records.ts"
@@ -30,7 +30,7 @@ test("a new URL is accepted with a code in the same request, once, and refused w
   const code = owner.backupCode()
   expect(short(await change({ url }, confirmed({ code })))).toBe("200")
   expect(short(await change({ url: "https://hooks.example.com/again" }, confirmed({ code })))).toBe("403 second_factor_failed")
-  // The same URL, and everything else, needs none.
+  // Neither the same URL nor any other change needs one.
   expect(short(await change({ url, description: "ledger" }))).toBe("200")
 }, 120_000)
 
@@ -58,7 +58,7 @@ test("a webhook is created with a code in the same request and refused without; 
   const once = { ...confirmed({ code }), "idempotency-key": "creation" }
   const made = await post({}, once)
   expect([short(made), made.json.secret.startsWith("whsec_")]).toEqual(["201", true])
-  // The answer that was kept has the secret in it: it takes a code as well, and another one.
+  // The stored response contains the secret: it needs a code as well, and a new one.
   for (const headers of [once, { "idempotency-key": "creation" }]) expect((await post({}, headers)).status).toBe(403)
   const again = await post({}, { ...confirmed({ code: owner.backupCode() }), "idempotency-key": "creation" })
   expect([again.json.id, again.json.secret]).toEqual([made.json.id, made.json.secret])
