@@ -1,5 +1,5 @@
 /**
- * Attempts as rows: what a kept connection that was closed, a cached name and an outcome that comes late do to a delivery,
+ * Attempts as rows: how a closed kept connection, a cached name and a late outcome affect a delivery,
  * and where they are counted. Decisions D-21, D-30.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
@@ -47,13 +47,13 @@ test("a kept connection that fails under a request is a separate attempt, and th
   expect(endpoint.to("/dies").map(({ attempt }) => attempt)).toEqual(["1", "1", "2"])
   expect(second?.connection).toBe(first?.connection ?? 0)
   expect(third?.connection).not.toBe(first?.connection ?? 0)
-  // It says nothing of the endpoint.
+  // It does not count against the endpoint.
   const { health } = (await app.get(`/v1/webhooks/${webhook.id}`, key)).json
   expect(health).toMatchObject({ state: "HEALTHY", consecutiveFailures: 0, lastFailureAt: null })
 })
 
 test("a failed kept connection does not use up the schedule: every attempt of the schedule is still made", async () => {
-  // Of each connection the first request is answered 500 once that is wanted, and each later one is met by its end.
+  // On each connection the first request gets 500 once that is requested, and each later one finds it closed.
   let answers = 200
   endpoint.on("/fails", ({ nth, socket }) => {
     if (nth === 1) socket.write(answers === 200 ? ok() : "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n")
@@ -115,7 +115,7 @@ test("a late outcome, after the next attempt began, changes its own row and not 
   await happen(app, [4])
   await until("the request", () => endpoint.to("/late")[0])
   const { id } = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "PENDING")
-  // Another worker took the sender for dead, and its own attempt has failed meanwhile.
+  // Another worker considered the sender dead, and its own attempt has failed meanwhile.
   const dueAt = new Date(Date.now() + 7_200_000).toISOString()
   await app.sql("UPDATE delivery_attempts SET result = 'interrupted' WHERE delivery_id = $1", [id])
   await app.sql("INSERT INTO delivery_attempts (delivery_id, number, at, result) VALUES ($1, 2, now(), 'timeout')", [id])

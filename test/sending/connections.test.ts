@@ -1,6 +1,6 @@
 /**
- * Connections to endpoints are kept between attempts, and a kept connection that turned out to be closed costs a delivery
- * nothing of its schedule. Decision D-21; reliability, pitfalls of Bun.
+ * Connections to endpoints are kept between attempts, and a kept connection that turns out to be closed uses up nothing of a
+ * delivery's schedule. Decision D-21; reliability, pitfalls of Bun.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { Effect } from "effect"
@@ -28,7 +28,7 @@ interface More {
   readonly wanted?: Effect.Effect<boolean>
 }
 
-/** A client with connections of its own. */
+/** A client with its own connections. */
 const client = (most?: number) => {
   const pool = new ConnectionPool(most === undefined ? {} : { most })
   pools.push(pool)
@@ -152,7 +152,7 @@ describe("Reliability, pitfalls of Bun: no kept connection passes off old data a
       const { send } = client()
       await send(path)
       const mine = last()
-      // What is asked before the request is written takes long enough for it.
+      // The check before the request is written takes long enough for it.
       const wanted = Effect.as(
         Effect.zipRight(
           Effect.sync(() => mine !== undefined && spoil(mine)),

@@ -1,4 +1,4 @@
-/** A slow endpoint that answers is never left idle, and takes what is due longest first, however often deliveries are woken. Reliability F26. */
+/** A slow but working endpoint is never idle and gets the longest due first, however often deliveries are woken. Reliability F26. */
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { EndpointLimiter, PER_WEBHOOK } from "../../src/sending/EndpointLimiter.ts"
@@ -7,7 +7,7 @@ import * as Id from "../../src/values/Id.ts"
 const DELIVERIES = 120
 const TAKES = 700
 
-/** Sends every delivery to an endpoint that takes so long, as workflows do; `wakeMs`: how often a delivery that waits is woken. */
+/** Sends every delivery to an endpoint with this response time, as workflows do; `wakeMs`: how often a waiting delivery is woken. */
 const drain = async (wakeMs: number) => {
   const limiter = new EndpointLimiter()
   const ids = Array.from({ length: DELIVERIES }, (_, number) => Id.derived("del", 1_700_000_000_000 + number, String(number)))
@@ -32,7 +32,7 @@ const drain = async (wakeMs: number) => {
       if (admission.go === "later") await Bun.sleep(Math.min(wakeMs * (0.5 + Math.random()), admission.waitMs))
     }
   }
-  // They are started in about the order in which they were recorded.
+  // They start in about the order of recording.
   await Promise.all(ids.map((id, number) => one(id, number)))
   const gaps = ended.map((at, index) => at - (ended[index - 1] ?? 0))
   /** How far from its place in the order a delivery was sent, on average. */
@@ -60,7 +60,7 @@ describe("Decision D-20: a slow endpoint", () => {
     const limiter = new EndpointLimiter()
     for (let number = 0; number < PER_WEBHOOK; number++)
       await Effect.runPromise(limiter.admit({ webhookId: "whs_a", deliveryId: `del_${number}`, first: false, local: false }))
-    // Nothing is known of it yet but that 8 hang.
+    // Nothing is known of it except that 8 attempts hang.
     await Bun.sleep(2_000)
     const waits: Array<number> = []
     let inLine = 0
@@ -71,7 +71,7 @@ describe("Decision D-20: a slow endpoint", () => {
       else inLine++
     }
     expect(inLine).toBeLessThan(20)
-    // Two seconds for each of 8 rooms: 2,000 take 500 s, and each asks again on the way.
+    // Two seconds for each of 8 slots: 2,000 take 500 s, and each checks again on the way.
     expect(Math.max(...waits)).toBeGreaterThan(300_000)
     expect(waits.filter((wait) => wait < 10_000).length).toBeLessThan(120)
   }, 20_000)

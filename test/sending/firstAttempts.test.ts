@@ -1,5 +1,5 @@
 /**
- * First attempts that share a workflow: what is done is done, everything else goes on as a workflow of its own, and each
+ * First attempts that share a workflow: completed ones stay there, everything else continues in its own workflow, and each
  * request has its attempt. Architecture, What must hold 1 and 7.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
@@ -67,7 +67,7 @@ describe("a group of first attempts", () => {
       expect(results[id]).toBe(carriers.includes(id) ? "goes on" : "2xx")
       if (results[id] === "2xx") inGroups++
     }
-    // A machine that is busy may take over a second for some of them.
+    // A busy machine may take over a second for some of them.
     expect(inGroups).toBeGreaterThan(0)
     expect((await groups()).length).toBeLessThanOrEqual(inGroups)
   }, 90_000)
@@ -139,7 +139,7 @@ describe("a group whose worker is unavailable", () => {
     await first.end()
     await app.sql("UPDATE deliveries SET next_attempt_at = now() - interval '2 minutes' WHERE webhook_id = $1", [webhook.id])
     const second = await app.start(["dispatcher"])
-    // Its first sweep looks at what is overdue for more than two seconds, and again after four.
+    // Its first sweep checks deliveries overdue for more than two seconds, and again after four.
     await Bun.sleep(8_000)
     const ids = (await app.sql("SELECT id FROM deliveries WHERE webhook_id = $1", [webhook.id])).map(({ id }) => String(id))
     const states = await Promise.all(

@@ -1,6 +1,6 @@
 /**
- * Endpoints that are down and webhooks that are paused: what is held, what a probe is, what is used up, how what waited is
- * sent, and who is told. Minutes and days are passed by setting times back in the database. C-5.
+ * Endpoints that are down and webhooks that are paused: what is held, what a probe is, what is used up, how held deliveries
+ * are sent, and who is notified. Minutes and days are simulated by moving times back in the database. C-5.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { type Answer, App } from "../support/app.ts"
@@ -87,14 +87,14 @@ describe("C-5 pause", () => {
     const [delivered] = (await deliveriesOf(app, key, id)).filter(({ status }) => status === "DELIVERED")
     const again = await app.request("POST", `/v1/webhook-deliveries/${delivered.id}/redeliver`, { key })
     expect([again.status, again.json.status]).toEqual([202, "HELD"])
-    // Nothing that is held has a workflow.
+    // No held delivery has a workflow.
     expect(await app.sql("SELECT 1 FROM deliveries WHERE webhook_id = $1 AND status = 'HELD' AND started", [id])).toEqual([])
     expect(receiver.to("/0").length).toBe(before + 1)
     expect((await patch(id, { status: "ACTIVE" })).json.status).toBe("ACTIVE")
     await all(id, "DELIVERED", 26)
     const sent = numbers("/0", before + 1)
     expect(sent).toHaveLength(25)
-    // With a few in flight, requests of one round may change places.
+    // With a few in flight, requests of one round may be reordered.
     expect(sent.slice(0, 1)).toEqual([2])
     for (const [index, number] of sent.entries()) expect(Math.abs(number - (index + 2))).toBeLessThanOrEqual(8)
     await until("the end of the hold", async () => (await app.sql("SELECT 1 FROM webhook_holds WHERE webhook_id = $1", [id])).length === 0)
@@ -168,7 +168,7 @@ describe("C-5 hold", () => {
     const [first = 0, second = 0] = await attempts()
     await feed(4, 40)
     await until("42 are held", async () => (await get(id)).health.heldDeliveries === 42)
-    // No request but probes, each one of the oldest delivery, and each with a row.
+    // No requests but probes, each of the oldest delivery, and each with a row.
     for (let probe = 1; probe <= 3; probe++) {
       const probes = await probesOf(id)
       await probeNow(id)

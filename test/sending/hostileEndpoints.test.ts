@@ -1,5 +1,5 @@
 /**
- * The receiver hostile: endpoints that are slow, endless, broken or hostile, and what an attempt at each is recorded as.
+ * The hostile receiver: endpoints that are slow, endless, broken or hostile, and how an attempt at each is recorded.
  * Reliability F12 to F20; Decisions D-20, D-21.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
@@ -33,18 +33,18 @@ interface Expected {
   readonly snippet?: unknown
   /** Bounds of the attempt's latency in ms. */
   readonly latency?: readonly [number, number]
-  /** Bounds of the wait until the next attempt, in minutes; an hour ±20 % when absent. */
+  /** Bounds of the wait until the next attempt, in minutes; by default an hour ±20 %. */
   readonly wait?: readonly [number, number]
-  /** Requests that reached the endpoint; one when absent. */
+  /** Requests that reached the endpoint; by default one. */
   readonly requests?: number
 }
 
-/** What an scenario sends, made before any of them is waited for. */
+/** The requests of a scenario, all sent before any of them is awaited. */
 const bomb = gzipSync(Buffer.alloc(64 * 1_048_576))
 
 const HOUR: readonly [number, number] = [47.9, 72.1]
 
-/** What the server does once it has the request, and what the attempt is recorded as. */
+/** How the server handles a request, and how the attempt is recorded. */
 const scenarios: { readonly [name: string]: readonly [Behaviour, Expected] } = {
   "204 without a body": [says("HTTP/1.1 204 No Content\r\n\r\n"), { result: "2xx", status: 204 }],
   "299": [says(answer("299 Odd", [], "ok")), { result: "2xx", status: 299, snippet: "ok" }],
@@ -190,7 +190,7 @@ for (const status of [301, 302, 303, 307, 308])
 
 const pathOf = (name: string) => `/${encodeURIComponent(name)}`
 
-/** Endpoints that fail before any request, by name: where they are, filled in when they are open, and what is recorded. */
+/** Endpoints that fail before any request, by name: their addresses, set when they are open, and the recorded results. */
 const walls: { readonly [name: string]: Expected & { url?: string } } = {
   "nothing listens": { result: "connection_refused" },
   "a reset at connect": { result: "connection_reset" },
@@ -210,10 +210,10 @@ const walls: { readonly [name: string]: Expected & { url?: string } } = {
 
 const webhooks = new Map<string, Answer["json"]>()
 
-/** Whether what arrives can be watched: by what Linux says of a connection, which Python can read and Bun cannot. */
+/** Whether arriving bytes can be observed: through Linux's socket options, which Python can read and Bun cannot. */
 const watches = process.platform === "linux" && Bun.which("python3") !== null
 
-/** The endpoint in Python, and what it printed: a line with its port, then one for each body with the bytes that arrived. */
+/** The endpoint in Python and its output: a line with its port, then one for each body with the bytes that arrived. */
 let endless: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined
 let printed = ""
 const line = (number: number): Promise<number> =>
@@ -279,7 +279,7 @@ beforeAll(async () => {
   key = await settle(app, urls.size)
   let number = 0
   for (const [name, url] of urls) webhooks.set(name, await webhookOf(app, key, number++, url))
-  // Its second to spare is not to be spent by what the others do to this process.
+  // The others must not use up the spare second of this one.
   const patient = [...urls.keys()].findIndex((name) => name.includes("a 2xx after 9 s"))
   await happen(app, [patient])
   await deliveryWhen(app, key, [...webhooks.values()][patient].id, ({ attempts }) => attempts.length > 0, 30)
@@ -311,7 +311,7 @@ const attemptAt = async (name: string, expected: Expected) => {
   const wait = (Date.parse(delivery.nextAttemptAt) - Date.parse(attempt.at) - attempt.latencyMs) / 60_000
   const [shortest, longest] = expected.wait ?? HOUR
   expect(wait).toBeGreaterThanOrEqual(shortest)
-  // A body is read for a second after the latency was taken, and the machine may be busy.
+  // A body is read for a second after the latency was measured, and the machine may be busy.
   expect(wait).toBeLessThanOrEqual(longest + 0.1)
 }
 

@@ -1,4 +1,4 @@
-/** What this process cannot send because it reaches no network is nobody's failure but its own. C-5. */
+/** Attempts that fail because this process reaches no network do not count against any endpoint. C-5. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { OwnOutage } from "../../src/limits/OwnOutage.ts"
 import { App } from "../support/app.ts"
@@ -41,7 +41,7 @@ test("C-5: while no resolver answers, nothing is used up and only the operator i
   expect((await ready()).dependencies.network).toContain("reach no network")
   expect((await ready()).ready).toBe(true)
   await Bun.sleep(6_000)
-  // The first two may have failed before it was known; their failures wait for those of others, so none did.
+  // The first two may have failed before the outage was detected; their failures wait for others, so none counted.
   expect(await app.sql("SELECT 1 FROM delivery_attempts WHERE result IS NOT NULL")).toEqual([])
   for (const { id } of webhooks) {
     expect((await deliveriesOf(app, key, id)).map(({ attempts, status }) => [status, attempts])).toEqual([["PENDING", []]])

@@ -1,6 +1,6 @@
 /**
- * When attempts happen and how deliveries end: the schedule with its jitter and `Retry-After`, the end of what waits
- * when its webhook is disabled or deleted, and waits that outlive the process. Decisions D-20, D-22.
+ * When attempts happen and how deliveries end: the schedule with its jitter and `Retry-After`, the end of waiting deliveries
+ * when their webhook is disabled or deleted, and waits that outlive the process. Decisions D-20, D-22.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { Duration, Either } from "effect"
@@ -73,7 +73,7 @@ describe("Decision D-20: the schedule", () => {
 })
 
 const receiver = useReceiver()
-// With a rate limit there is a limit of pings, too.
+// With a rate limit, pings are limited, too.
 const app = useApp(["api"], () => ({
   ...receiverEnv(receiver),
   WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,6s,1h",
@@ -91,7 +91,7 @@ const fails = (path: string, times = Number.POSITIVE_INFINITY) => {
   return receiver.url(path)
 }
 
-/** A webhook whose delivery has failed this many times, or more often on a machine that is busy, and waits. */
+/** A webhook whose delivery has failed this many times, or more often on a busy machine, and waits. */
 const waiting = async (
   entity: number,
   path: string,
@@ -112,7 +112,7 @@ describe("Decision D-22: how a delivery ends", () => {
     const delivery = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
     expect(delivery.attempts.map(({ result }: Answer["json"]) => result)).toEqual(["5xx", "5xx", "2xx"])
     const [first, second, third] = delivery.attempts.map(({ at }: Answer["json"]) => at)
-    // 1 s less 20 %, and less what a timer may be early on a busy machine.
+    // 1 s minus 20 %, minus the amount by which a timer may be early on a busy machine.
     for (const gap of [secondsBetween(first, second), secondsBetween(second, third)]) expect(gap).toBeGreaterThan(0.7)
     expect(delivery).toMatchObject({ nextAttemptAt: null, failureReason: null, deliveredAt: expect.any(String) })
     expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health).toMatchObject({
@@ -151,7 +151,7 @@ describe("Decision D-22: how a delivery ends", () => {
       const [row] = (await app.get(`/v1/webhook-events/${delivery.eventId}/deliveries`, key)).json.data
       expect(row).toMatchObject({ id: delivery.id, status: "CANCELED", failureReason: reason, nextAttemptAt: null })
       await Bun.sleep(Math.min(10_000, Math.max(3_000, Date.parse(delivery.nextAttemptAt) + 2_000 - Date.now())))
-      // An attempt that was under way when it was disabled is finished; none begins afterwards.
+      // An attempt in flight when the webhook was disabled is finished; none begins afterwards.
       expect(receiver.to(`/${verb}`).length).toBe(sent)
     }, 60_000)
   }
@@ -174,7 +174,7 @@ describe("Decision D-22: how a delivery ends", () => {
     })
     const webhook = await webhookOf(app, key, 11, receiver.url("/slow"))
     await happen(app, [11])
-    // From 2 s after its time on, a dispatcher that starts takes a delivery for overdue, and looks for its workflow.
+    // From 2 s after its due time, a dispatcher that starts considers a delivery overdue and looks up its workflow.
     await Bun.sleep(2_200)
     const dispatcher = await app.start(["dispatcher"])
     const { attempts } = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts.length === 2, 30)
@@ -212,7 +212,7 @@ describe("Spec: redeliver creates a new delivery of the same event (Decision D-2
       "x-service-attempt": "1",
       "x-service-delivery-id": answer.json.id
     })
-    // The old secret is in its grace, so both sign.
+    // The old secret is in its grace window, so both sign.
     expect(request.headers["webhook-signature"]?.split(" ").filter((one) => one.startsWith("v1,"))).toHaveLength(2)
     await deliveryWhen(app, key, webhook.id, ({ id, status }) => id === answer.json.id && status === "DELIVERED")
     expect((await app.get(`/v1/webhook-events/${first.eventId}`, key)).json).toMatchObject({

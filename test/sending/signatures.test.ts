@@ -26,7 +26,7 @@ beforeAll(async () => {
 const stripe = new Stripe("sk_test_unused")
 type Request = Pick<Received, "headers" | "body">
 
-/** Each library with whether it takes the request as signed by the secret. */
+/** Each library, and whether it accepts the request as signed by the secret. */
 const libraries: { readonly [name: string]: (request: Request, secret: string) => unknown } = {
   stripe: ({ body, headers }, secret) => stripe.webhooks.constructEventAsync(body, headers["x-service-signature"] ?? "", secret),
   standardwebhooks: ({ body, headers }, secret) => new Standard(secret).verify(body, headers),
@@ -108,7 +108,7 @@ describe("Spec: rotate-secret: a grace window applies", () => {
     expect(Math.abs(Date.parse(previousSecretExpiresAt) - rotatedAt - GRACE_MS)).toBeLessThan(3_000)
     await happen(app, [4])
     const within = await requestTo("/rotated")
-    // Says only something when it was sent in the window, which is generous for the slowest machine.
+    // Significant only if it was sent within the window, which is generous for the slowest machine.
     expect(Number(within.headers["webhook-timestamp"]) * 1_000).toBeLessThan(Date.parse(previousSecretExpiresAt))
     expect(await verified(within, first)).toEqual(all)
     expect(await verified(within, second)).toEqual(all)

@@ -1,6 +1,6 @@
 /**
- * The address guard, over the whole corpus of addresses inside: nobody inside is ever connected to, whether by
- * creation, update, ping or delivery, and whatever a name server answers from one question to the next.
+ * The SSRF guard over the whole corpus of internal addresses: none of them is ever connected to, by
+ * creation, update, ping or delivery, whatever a name server answers from one query to the next.
  * Decision D-30; reliability T1, T2, T5, F21.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
@@ -14,14 +14,14 @@ import { names, vectors } from "../support/ssrf.ts"
 
 const app = new App()
 const dns = new Dns()
-/** The only place that may be reached, and a listener at every other address of the machine on the same port. */
+/** The only allowed address, and a listener at every other address of the machine on the same port. */
 const outside = new Receiver()
 const OUTSIDE = "127.0.9.1"
 const traps: Array<net.Server> = []
 let connections = 0
 let key = ""
 
-/** Does it for each item, some at once. */
+/** Runs it for each item, a few at a time. */
 const each = async <A>(items: ReadonlyArray<A>, run: (item: A, index: number) => Promise<void>, concurrency = 8) => {
   const queue = items.map((item, index) => [item, index] as const)
   await Promise.all(
@@ -72,7 +72,7 @@ afterAll(async () => {
 
 const url = (name: string) => `https://${name}.guard.test:${outside.port}/inside`
 
-/** Webhooks of an entity whose URLs were set past the rules, as those that are older than a rule are. */
+/** Webhooks of an entity whose URLs were set without the rules, like webhooks older than a rule. */
 const plant = async (entity: number, urls: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
   const ids: Array<string> = []
   await each(urls, async (target, index) => {
@@ -85,7 +85,7 @@ const plant = async (entity: number, urls: ReadonlyArray<string>): Promise<Reado
   return ids
 }
 
-/** Pings a webhook; one that a full machine answers with 503 is asked for again, as its client would. */
+/** Pings a webhook, and repeats a ping that a busy machine answers with 503, as its client would. */
 const ping = (id: string | undefined) =>
   until("the answer of a ping", async () => {
     const answer = await app.request("POST", `/v1/webhooks/${id}/ping`, { key })
@@ -98,7 +98,7 @@ const some = <A>(items: ReadonlyArray<A>, oneIn: number): ReadonlyArray<A> =>
 
 const blocked = { result: "blocked_address", httpStatus: 0, bodySnippet: null, latencyMs: 0 }
 
-/** Pings each, sends each an event, and expects all of it to be refused in the same words. */
+/** Pings each webhook and sends each an event, and expects all of it to be refused with the same message. */
 const expectBlocked = async (entity: number, urls: ReadonlyArray<string>) => {
   const ids = await plant(entity, urls)
   await each(some(ids, 5), async (id) => {
@@ -157,7 +157,7 @@ describe("Decision D-30: no internal address is reached by ping or delivery", ()
         results.set(result, (results.get(result) ?? 0) + 1)
       }
     )
-    // Both happen, and nothing else: what was judged is what was connected to.
+    // Both outcomes occur, and no other: the checked address is the one that was connected to.
     expect([...results.keys()].sort()).toEqual(["2xx", "blocked_address"])
     for (const count of results.values()) expect(count).toBeGreaterThan(8)
   }, 300_000)

@@ -1,5 +1,5 @@
 /**
- * How deliveries leave: with a client certificate, through a proxy, signed for receivers that share no secret. C-8.
+ * The transport of deliveries: with a client certificate, through a proxy, signed for receivers without a shared secret. C-8.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
@@ -18,7 +18,7 @@ import { names, vectors } from "../support/ssrf.ts"
 const files = temporaryFiles()
 afterAll(() => files.remove())
 const ROLES = ["api", "worker", "dispatcher"]
-/** Pings a webhook; one that a full machine answers with 503 is asked for again, as its client would. */
+/** Pings a webhook, and repeats a ping that a busy machine answers with 503, as its client would. */
 const pingOf = (app: App, key: string, id: string): Promise<Answer["json"]> =>
   until("the answer of a ping", async () => {
     const { json, status } = await app.request("POST", `/v1/webhooks/${id}/ping`, { key })
@@ -115,7 +115,7 @@ describe("C-8: a client certificate that endpoints may require", () => {
 
 const report = (millis: number) => expect(millis).toBeLessThan(15_000)
 
-/** An app whose deliveries leave through a proxy. */
+/** An app whose deliveries use a proxy. */
 const proxied = async (app: App, receiver: Receiver, url: string, more: { readonly [name: string]: string } = {}) => {
   await app.open(ROLES, { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s", WEBHOOK_PROXY_URL: url, ...more })
   return settle(app, 3)
@@ -126,7 +126,7 @@ describe.skipIf(!hasTinyproxy)("C-8: through a real proxy, tinyproxy", () => {
   const receiver = new Receiver()
   const tinyproxy = new Tinyproxy()
   const dns = new Dns()
-  /** The only address that may be reached. */
+  /** The only allowed address. */
   const OUTSIDE = "127.0.9.1"
   const at = (target: string, name = "in") => `https://${name}.proxied.test:${receiver.port}${target}`
   let key = ""
@@ -157,7 +157,7 @@ describe.skipIf(!hasTinyproxy)("C-8: through a real proxy, tinyproxy", () => {
     })
     expect(await pingOf(app, key, webhook.id)).toMatchObject({ result: "2xx" })
     expect(new Set(tinyproxy.targets)).toEqual(new Set([`${OUTSIDE}:${receiver.port}`]))
-    // The password is in no log.
+    // No log contains the password.
     expect(app.main?.output()).not.toContain("s3cret")
   }, 40_000)
 
@@ -169,7 +169,7 @@ describe.skipIf(!hasTinyproxy)("C-8: through a real proxy, tinyproxy", () => {
 
   test("the guard's corpus is refused before the proxy is contacted", async () => {
     const before = tinyproxy.targets.length
-    // Of the corpus every sixth, all in a long run.
+    // Every sixth of the corpus, all of it in a long run.
     const urls = [
       ...vectors.map(({ url }) => url).filter((url) => !url.includes("\u0000")),
       ...names.map(({ host }) => `https://${host}:${receiver.port}/inside`)
