@@ -1,4 +1,4 @@
-/** What docs/statements.md shows, taken from it as it stands and run against a real statement: it verifies, and a changed one does not. */
+/** The examples of docs/statements.md, extracted unchanged and run against a real statement: it verifies, and a changed one does not. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -29,14 +29,14 @@ const withoutGo = lacks("go") ? unless("go") : await unlessFetched("the module p
 
 let proxy: ReturnType<typeof Bun.serve>,
   id = "",
-  /** What is done to each answer on its way. */
+  /** How each response is changed in transit. */
   change: (text: string) => string = (text) => text
 
 beforeAll(async () => {
   id = await fresh()
   await app.feed([
     { type: "balance", vaultId: id, asset: ETH, amount: "1204.35", occurredAt: timeOf(-3, "12:00:00.000") },
-    // A symbol with characters that libraries write in different ways.
+    // A symbol with characters that libraries escape differently.
     { type: "asset", id: BIG, symbol: '€<&>"\\\u2028é', name: "Big", decimals: 0, network: "ethereum" },
     { type: "balance", vaultId: id, asset: BIG, amount: "9".repeat(78), occurredAt: timeOf(-2, "12:00:00.000") },
     transaction(id, 1, { amount: "12.000000000000000001", timestamp: timeOf(-1, "12:00:00.000") })

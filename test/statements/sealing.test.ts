@@ -1,6 +1,6 @@
 /**
- * Sealing as operators run it: by the schedule on a real Temporal server, with workers that are killed in the middle, a
- * part at a time, and by several sealers at once. C-6.
+ * Sealing in operation: by the schedule on a real Temporal server, with workers that are killed halfway, in
+ * parts, and by several sealers at once. C-6.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { Effect, Layer, Redacted } from "effect"
@@ -47,7 +47,7 @@ const whole = async () => {
   }
 }
 
-/** The sealer of this test's database, as a worker has it. */
+/** The sealer on this test's database, as in a worker. */
 const sealer = <A>(use: (sealer: StatementSealer) => Effect.Effect<A>): Promise<A> =>
   Effect.runPromise(
     Effect.flatMap(StatementSealer, use).pipe(
@@ -71,7 +71,7 @@ describe("C-6: sealing", () => {
     const killedAt = await sealedCount()
     expect(killedAt).toBeLessThan(VAULTS * DAYS)
     const second = await app.start(["worker"])
-    // The schedule's own time comes within a minute, and the part that the killed worker had within the heartbeat's time.
+    // The schedule runs within a minute, and the killed worker's part is repeated within the heartbeat timeout.
     await until("every statement", async () => (await sealedCount()) >= (VAULTS + 1) * DAYS, 120)
     await whole()
     const { info, policies, spec } = (await handle.describe()) as Awaited<ReturnType<typeof handle.describe>> & {
@@ -120,7 +120,7 @@ describe("C-6: sealing", () => {
     const id = await fresh()
     await seal()
     const DAY = dayOf(-1)
-    // A sealer that has read the day's lines and has not committed yet.
+    // A sealer that has read the day's lines but not committed yet.
     await app.sql("DELETE FROM statements WHERE vault_id = $1 AND date = $2", [id, DAY])
     await app.sql("UPDATE statement_chains SET next_date = $2, last_hash = NULL WHERE vault_id = $1", [id, DAY])
     const one = new pg.Client({ connectionString: app.databaseUrl })

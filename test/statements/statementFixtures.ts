@@ -1,4 +1,4 @@
-/** Vaults with statements: what tests of them do again and again. */
+/** Vaults with statements: shared steps of their tests. */
 import { beforeAll, expect } from "bun:test"
 import { type App, cli } from "../support/app.ts"
 import { asset, smallest, user, vault } from "../support/records.ts"
@@ -9,12 +9,12 @@ export const ETH = "ethereum/native",
   /** An asset without decimals, for amounts of 78 digits. */
   BIG = "ethereum/erc20:0x0000000000000000000000000000000000000078"
 
-/** The day before so many days as `YYYY-MM-DD`, -1 for yesterday; and a time of it. */
+/** The day this many days from today as `YYYY-MM-DD`, -1 for yesterday; and a time of it. */
 export const today = Math.floor(Date.now() / DAY) * DAY
 export const dayOf = (day: number): string => new Date(today + day * DAY).toISOString().slice(0, 10)
 export const timeOf = (day: number, time: string): string => `${dayOf(day)}T${time}Z`
 
-/** The last 29 February that is over, as a number of days before today. */
+/** The last past 29 February, as a number of days before today. */
 export const leapDay = (): number => {
   for (let day = -1; ; day--) if (dayOf(day).endsWith("-02-29")) return day
 }
@@ -40,7 +40,7 @@ export const useStatements = (app: App) => {
     get,
     list,
 
-    /** One more vault. */
+    /** Adds a vault. */
     fresh: async (): Promise<string> => {
       const id = `vault_s${++count}`
       const all = ["vault_a", ...Array.from({ length: count }, (_, index) => `vault_s${index + 1}`)]
@@ -48,7 +48,7 @@ export const useStatements = (app: App) => {
       return id
     },
 
-    /** Seals what is due; what it did. */
+    /** Seals due statements and returns the result. */
     seal: async (env: { readonly [name: string]: string } = {}) => {
       const { code, stderr, stdout } = await cli(["statements", "seal"], { ...app.env, ...env })
       expect([code, code === 0 ? "" : stderr]).toEqual([0, ""])

@@ -1,4 +1,4 @@
-/** Statements: what they say, against an oracle in decimal.js; their chain and signatures; revisions. C-6. */
+/** Statements: their figures, against a model in decimal.js; their chain and signatures; revisions. C-6. */
 import { expect, test } from "bun:test"
 import { createHash, createPublicKey, verify } from "node:crypto"
 import canonicalize from "canonicalize"
@@ -60,7 +60,7 @@ test("C-6: a chain begins STATEMENT_HISTORY before the vault was recorded, every
   for (const path of [`${dayOf(-1)}?revision=0`, `${dayOf(-1)}?revision=x`, `${dayOf(-1)}?nonsense=1`])
     expect([path, await status(path)]).toEqual([path, 400])
   expect(await seal()).toEqual({ sealed: 0, revised: 0, failed: 0 })
-  // A longer history later: the days before are sealed, too, at the chain's end.
+  // The history is made longer later: the earlier days are sealed, too, at the chain's end.
   await seal({ STATEMENT_HISTORY: "8d" })
   expect((await chain(id)).map(({ date }) => date)).toEqual([-5, -4, -3, -2, -1, -6, -7, -8].map(dayOf))
 })

@@ -1,4 +1,4 @@
-/** Whether a statement is what was sealed: by the client's functions, in Node and in a browser, and in the face of every change. C-6. */
+/** Verifies that a statement is what was sealed, by the client in Node.js and in a browser, and detects every change. C-6. */
 import { beforeAll, expect, test } from "bun:test"
 import { generateKeyPairSync } from "node:crypto"
 import * as path from "node:path"
@@ -34,7 +34,7 @@ beforeAll(async () => {
     transaction(id, 1, { amount: "0.000000000000000001", timestamp: timeOf(-2, "12:00:00.000") })
   ])
   await seal()
-  // Late: the days from then on have a second revision.
+  // Late: the days from then on get a second revision.
   await app.feed([{ type: "balance", vaultId: id, asset: ETH, amount: "11", occurredAt: timeOf(-2, "13:00:00.000") }])
   await seal()
   all = await revisions(id)
@@ -71,7 +71,7 @@ test("C-6: the client verifies a statement with the published keys and detects e
   ]
   for (const change of changes)
     expect([change, await difference({ ...one, ...change })]).toEqual([change, expect.stringMatching(/has another hash than it says$/)])
-  // A field that was added is part of what is hashed; the order of fields is not.
+  // An added field is part of the hash; the order of fields is not.
   expect(await difference(Object.assign({ added: 1 }, one))).toMatch(/has another hash/)
   expect(await difference(JSON.parse(JSON.stringify(Object.fromEntries(Object.entries(one).reverse()))))).toBe("valid")
 })
@@ -101,7 +101,7 @@ test("C-6: a signature of another statement, by another key or by none is detect
     fc.asyncProperty(fc.nat({ max: one.jws.length - 1 }), fc.nat({ max: 61 }), async (at, digit) => {
       const letter = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"[digit] ?? ""
       const jws = `${one.jws.slice(0, at)}${letter}${one.jws.slice(at + 1)}`
-      // The last letter of 64 bytes in base64url has four bits that stand for nothing.
+      // The last letter of 64 bytes in base64url has four bits without meaning.
       if (
         Buffer.from(jws.split(".")[2] ?? "", "base64url").equals(Buffer.from(signature, "base64url")) &&
         at > head.length + body.length + 1
@@ -130,7 +130,7 @@ test("C-6: the client verifies a vault's chain with every revision, and detects 
   const inOrder = following(null)
   for (let [next] = following(inOrder[0]?.hash ?? ""); next !== undefined; [next] = following(next.hash)) inOrder.push(next)
   expect(await chain(inOrder.toReversed())).toEqual([7, null])
-  // One that begins later says after which hash.
+  // One that begins later returns the hash before it.
   expect(await chain(inOrder.slice(2))).toEqual([5, inOrder[1]?.hash ?? ""])
   for (let left = 1; left < inOrder.length - 1; left++)
     expect(await chain(inOrder.toSpliced(left, 1))).toMatch(/^the statement that the one of .* follows is missing$/)
@@ -157,7 +157,7 @@ test.skipIf(Bun.which("node") === null || executable === undefined)(
       { valid: true, statements: 7, previousHash: null, hash: expect.any(String) }
     ]
     const { page } = await browser.open(app.main?.baseUrl ?? "")
-    // Web Crypto is there on pages of a secure origin, as the loopback is.
+    // Web Crypto is available on pages of a secure origin, such as loopback.
     await page.route("**/*", (route) => route.fulfill({ contentType: "text/html", body: "<title>x</title>" }))
     await page.goto(app.main?.baseUrl ?? "")
     expect(JSON.parse(String(await page.evaluate(`(async () => { ${script}\nreturn JSON.stringify(found) })()`)))).toEqual(expected)

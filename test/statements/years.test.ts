@@ -1,4 +1,4 @@
-/** Statements over long and odd times, against an oracle in decimal.js: a year with a leap day, re-orgs across midnight, assets that come and go. C-6. */
+/** Statements over unusual periods, against a model in decimal.js: a leap year, re-orgs across midnight, assets that vanish. C-6. */
 import { expect, test } from "bun:test"
 import { Decimal } from "decimal.js"
 import fc from "fast-check"
@@ -8,7 +8,7 @@ import { transaction } from "../support/records.ts"
 import { BIG, dayOf, ETH, leapDay, timeOf, useStatements } from "./statementFixtures.ts"
 
 Decimal.set({ precision: 400 })
-/** A year around the last 29 February: sealing goes no further than its end. */
+/** A year around the last 29 February: sealing stops at its end. */
 const LEAP = leapDay(),
   FIRST = LEAP - 200,
   LAST = LEAP + 165
@@ -45,7 +45,7 @@ test("C-6: a chain of a year with a leap day verifies, closing and opening balan
       transaction(id, number, { amount, asset, direction, timestamp: timeOf(day, time) })
     ),
     ...held.map(({ amount, asset, day }) => ({ type: "balance", vaultId: id, asset, amount, occurredAt: timeOf(day, "00:00:00.000") })),
-    // An asset that vanishes: it is held, and then nothing of it is.
+    // An asset that vanishes: the vault has some of it, and then none.
     { type: "balance", vaultId: id, asset: BIG, amount: "0", occurredAt: timeOf(LAST - 10, "00:00:00.000") }
   ])
   await seal()
@@ -67,7 +67,7 @@ test("C-6: a chain of a year with a leap day verifies, closing and opening balan
           .toFixed()
       expect([inbound, outbound, transactionCount]).toEqual([sum("inbound"), sum("outbound"), ofDay.length])
       expect(new Decimal(opening).plus(inbound).minus(outbound).plus(other).toFixed()).toBe(end)
-      // Of records of one time the last recorded counts.
+      // Of records with the same time, the last recorded counts.
       const last = held
         .filter((one) => one.asset === asset && one.day <= FIRST + index)
         .reduce<(typeof held)[number] | undefined>((best, one) => (best === undefined || one.day >= best.day ? one : best), undefined)
@@ -84,7 +84,7 @@ test("C-6: a re-org that moves a transaction across midnight revises both days, 
   await seal()
   const before = (await get(id, `/${dayOf(LEAP)}`)).text
   expect([(await line(id, LEAP))?.inbound, await line(id, LEAP + 1)]).toEqual(["5", undefined])
-  // Not in a block any more: the day says so in a revision.
+  // No longer in a block: the day gets a revision.
   await move({ status: "pending", timestamp: timeOf(LEAP, "23:59:59.999") })
   expect((await seal()).revised).toBe(1)
   expect(await line(id, LEAP)).toBeUndefined()
@@ -98,12 +98,12 @@ test("C-6: a re-org that moves a transaction across midnight revises both days, 
     [dayOf(LEAP), 2]
   ])
   expect((await get(id, `/${dayOf(LEAP)}?revision=1`)).text).toBe(before)
-  // Both ways at once: one pass, two days.
+  // Both directions at once: one pass, two days.
   await move({ status: "pending", timestamp: timeOf(LEAP + 1, "00:00:00.000") })
   await move({ timestamp: timeOf(LEAP, "23:59:59.999") })
   expect((await seal()).revised).toBe(2)
   expect([(await line(id, LEAP))?.inbound, await line(id, LEAP + 1)]).toEqual(["5", undefined])
-  // A record that says the same again changes nothing, and seals nothing.
+  // A record that repeats the same content changes nothing, and seals nothing.
   await move({ timestamp: timeOf(LEAP, "23:59:59.999") })
   expect(await seal()).toEqual({ sealed: 0, revised: 0, failed: 0 })
   expect(await verifyStatements(custody(), id)).toMatchObject({ valid: true, previousHash: null })
