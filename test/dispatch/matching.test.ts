@@ -1,5 +1,5 @@
 /**
- * Which webhooks get an event, what the log says of it, and what a delivery shows: with the real dispatcher, over every
+ * Which webhooks get an event, what the log shows of it, and what a delivery shows: with the real dispatcher, over every
  * combination of entity, kind, vault filter and status. Spec: Webhook; Delivery; Emission and log; List event
  * deliveries. Decisions D-19, D-22, D-28.
  */
@@ -46,7 +46,7 @@ const hooks: ReadonlyArray<Hook> = [
   hook("/deleted", [0], { end: "deleted" })
 ]
 
-/** What a webhook is to receive, in the words of the specification and of D-28. */
+/** The events that a webhook should receive, by the specification and D-28. */
 const matches = (one: Hook, event: Answer["json"]): boolean =>
   one.end === undefined &&
   one.entityIds.includes(event.entityId) &&
@@ -106,7 +106,7 @@ describe("Webhook: entities, event types and the vault filter", () => {
       const wanted = events.filter((event) => matches(one, event)).map(({ id }) => id)
       expect([one.path, received(one.path).sort()]).toEqual([one.path, wanted.sort()])
     }
-    // Events without a vault pass any filter, and each of the others is shut out by one.
+    // Events without a vault pass every filter, and each of the others is excluded by one.
     expect(receiver.to("/other-vault").map(({ headers }) => headers["x-service-event-kind"])).toContain("webhook.secret_rotated")
     expect(hooks.filter(({ path }) => received(path).length === 0).map(({ path }) => path)).toEqual(["/disabled", "/deleted"])
   })
@@ -142,7 +142,7 @@ describe("Emission and log", () => {
       expect([event.kind, json.matchedCount, json.deliveryCounts.DELIVERED]).toEqual([event.kind, wanted.length, wanted.length])
       const deliveries = await deliveriesOf(event.id)
       expect(deliveries.map(({ webhookId }) => webhookId).sort()).toEqual(wanted.sort())
-      // Decision D-33: whoever dispatches the event again makes the same ids, which the primary key refuses.
+      // Decision D-33: dispatching the event again derives the same ids, which the primary key rejects.
       for (const { id, webhookId } of deliveries) expect(id).toBe(Id.derivedFrom("del", event.id, webhookId))
     }
     const [event] = events.filter((one) => one.kind === "transaction.confirmed" && one.vaultIds[0] === "vault_1")
@@ -230,7 +230,7 @@ describe("Delivery", () => {
 
 describe("GET /v1/webhook-events/{eventId}/deliveries", () => {
   test("returned in full with no pagination, however many webhooks matched", async () => {
-    // An event of an organization with thirty entities' worth of webhooks, written as the dispatcher writes it.
+    // An event of an organization whose webhooks cover thirty entities, written as the dispatcher would.
     await app.feed([organization("org_many", ["ethereum"]), entity("entity_many", "org_many"), vault("vault_many", "entity_many")])
     await app.feed([user("user_many", "org_many", ["vault_many"], { organizationRole: "owner" })])
     const own = (await app.key("user_many")).secret

@@ -1,6 +1,6 @@
 /**
- * What operators see of deliveries in Temporal, and what they can do: search attributes, summary, details, ends, the
- * filters that docs/temporal.md promises, and the signals. Architecture, What must hold 4.
+ * What operators see of deliveries in Temporal, and what they can do: search attributes, summary, details, final states, the
+ * filters documented in docs/temporal.md, and the signals. Architecture, What must hold 4.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as path from "node:path"
@@ -35,7 +35,7 @@ const after = async (entity: number, name: string, status: number, attempts: num
   await happen(app, [entity])
   const delivery = await deliveryWhen(app, key, webhook.id, (one) => one.attempts.length === attempts, 30)
   const handle = client.workflow.getHandle(delivery.id)
-  // The row is there a moment before the workflow waits, and a signal is for one that waits.
+  // The row exists a moment before the workflow waits, and a signal is meant for a waiting one.
   if (status >= 300)
     await until("its wait", async () => {
       const { currentDetails } = await handle.query<{ currentDetails: string }>("__temporal_workflow_metadata")
@@ -54,7 +54,7 @@ const ends = (id: string, status: string) =>
     30
   )
 
-/** Ids of the workflows that a filter finds; the list is written a moment after the workflow. */
+/** Ids of the workflows that a filter finds; the list is updated a moment after the workflow. */
 const found = async (query: string, wanted: ReadonlyArray<string>) => {
   const ids = async () => {
     const list: Array<string> = []
@@ -174,7 +174,7 @@ describe("docs/temporal.md: what operators can do", () => {
     ] as const) {
       expect([question, wanted.length]).not.toEqual([question, 0])
       const list = await found(filterOf(question), wanted)
-      // Other tests' workflows may be there; of this one's, none that is in another state.
+      // Workflows of other tests may be listed; of this test's, none in another state.
       for (const { id } of rows) expect([question, id, list.includes(String(id))]).toEqual([question, id, wanted.includes(String(id))])
     }
     const mine = { webhook: String(failed?.["webhook_id"]), event: String(failed?.["event_id"]) }

@@ -1,4 +1,4 @@
-/** What a claim of the dispatcher costs, and that it finds what any other process left. */
+/** The cost of a claim of the dispatcher, and that it finds what other processes left. */
 import { beforeAll, expect, test } from "bun:test"
 import pg from "pg"
 import { useApp } from "../support/app.ts"
@@ -17,7 +17,7 @@ beforeAll(async () => {
   webhookId = (await webhookOf(app, key, 0, "https://hooks.example.com/")).id
 })
 
-/** Entries of the outbox's indexes that were read so far, once every session has reported. */
+/** Index entries of the outbox that were read so far, once every session has reported. */
 const entriesRead = async () => {
   await Bun.sleep(1_500)
   const [row] = await app.sql("SELECT sum(idx_tup_read)::int AS read FROM pg_stat_user_indexes WHERE relname = 'event_outbox'")
@@ -43,7 +43,7 @@ test("a claim costs the same after thousands of events were dispatched while a b
       await happen(app, [0])
       await dispatched(count)
     }
-    // Once a minute a look may pass all of them.
+    // Once a minute a look may read all of them.
     expect((await entriesRead()) - before).toBeLessThan(3 * MANY)
   } finally {
     await backup.query("ROLLBACK")

@@ -1,6 +1,6 @@
 /**
- * What Temporal stores where TEMPORAL_PAYLOAD_CODEC and TEMPORAL_SHOW_HOSTS ask for less, on the real server: nothing that
- * can be read, deliveries that work, histories from before that go on, and a master key that is replaced meanwhile.
+ * What Temporal stores with TEMPORAL_PAYLOAD_CODEC and TEMPORAL_SHOW_HOSTS, on the real server: nothing readable, deliveries
+ * that work, older histories that continue, and a master key that is replaced meanwhile.
  * Decision D-35.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
@@ -42,7 +42,7 @@ const urlOf = (name: string) => {
   return receiver.url(`/${name}`)
 }
 
-/** A delivery whose first attempt failed and whose second waits for an hour, and what delivers it now. */
+/** A delivery whose first attempt failed and whose second waits for an hour, and a function that delivers it now. */
 const waiting = async (entity: number, name: string) => {
   statuses.set(name, 503)
   const webhook = await webhookOf(app, key, entity, urlOf(name))
@@ -51,7 +51,7 @@ const waiting = async (entity: number, name: string) => {
   const handle = client.workflow.getHandle(id)
   const retry = async () => {
     statuses.set(name, 200)
-    // A signal that comes before the workflow waits does nothing; one that comes again does no harm.
+    // A signal before the workflow waits has no effect, and a repeated one does no harm.
     await until(
       "its next attempt",
       async () => {
@@ -84,7 +84,7 @@ const historyOf = async (id: string) => {
   const { events } = await client.workflow.getHandle(id).fetchHistory()
   return payloadsIn(temporal.api.history.v1.History.toObject(temporal.api.history.v1.History.fromObject({ events }), { enums: String }))
 }
-/** What Temporal itself works with and nobody seals: search attributes, and what the SDK notes about a step that it ran. */
+/** Data that Temporal itself uses and that stays readable: search attributes, and the SDK's notes about a step. */
 const isTemporals = ({ at }: Found) => /searchAttributes|\/markerRecordedEventAttributes\/details\/(data|patch-data|version)/.test(at)
 
 describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
@@ -108,7 +108,7 @@ describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
       expect([known, text.includes(known)]).toEqual([known, false])
     expect(metadata).not.toContain("5xx")
 
-    // It is what it says, for whoever has the key.
+    // Its content is as expected for a holder of the key.
     const codec = payloadCodec(sealing(Buffer.from(app.env["MASTER_KEY"] ?? "", "base64"), undefined), true)
     const summary = (await handle.describe()).raw.executionConfig?.userMetadata?.summary
     const [opened] = await codec.decode(summary == null ? [] : [summary])

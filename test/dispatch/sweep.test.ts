@@ -1,6 +1,6 @@
 /**
- * What a sweep asks of Temporal: as little with a hundred thousand waiting deliveries as with a few, and what has no
- * workflow is found all the same. Postgres is real; Temporal is one that counts. Architecture, What must hold 1.
+ * The cost of a sweep in Temporal: the same with a hundred thousand waiting deliveries as with a few, while deliveries without
+ * a workflow are still found. Postgres is real; Temporal is a counting stand-in. Architecture, What must hold 1.
  */
 import { beforeAll, beforeEach, expect, test } from "bun:test"
 import { Effect, Layer, Redacted } from "effect"
@@ -14,12 +14,12 @@ import { useApp } from "../support/app.ts"
 import { settle, webhookOf } from "../support/deliveryFixtures.ts"
 
 const WAITING = 25_000
-/** Deliveries that one sweep may look at, twice; each question is about 500. */
+/** Most list queries of a sweep: it checks a bounded number of deliveries, up to twice, 500 per query. */
 const LISTS = 40
 
 const app = useApp(["api"], { WEBHOOK_ALLOW_CIDRS: "127.0.0.0/8", WEBHOOK_ALLOW_PORTS: "9" })
 
-/** Workflows that run, and what Temporal lists of them; what was asked of it. */
+/** Running workflows, those that Temporal lists, and the queries made. */
 const running = new Set<string>()
 let listed: (id: string) => boolean = (id) => running.has(id)
 const asked = { lists: 0, starts: 0, wakes: 0 }
@@ -30,7 +30,7 @@ let ids: ReadonlyArray<string> = []
 beforeAll(async () => {
   const key = await settle(app, 1)
   const webhook = await webhookOf(app, key, 0, "https://localhost:9/")
-  // Of a redelivery whose event has left the log: it is found, too.
+  // A redelivery whose event has left the log is found, too.
   const rows = await app.sql(
     `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at)
      SELECT left($1, 18) || lpad(n::text, 12, '0'), 'evt_gone', $2, 'transaction.confirmed', 'RETRYING', now() - interval '2 hours' + n * interval '100 milliseconds'
@@ -54,7 +54,7 @@ const client = {
   }
 }
 const fakes = Layer.mergeAll(
-  // Only what a sweep uses of it is there.
+  // Only the parts that a sweep uses.
   Layer.succeed(TemporalConnection, {
     now: Effect.succeed({ client }),
     ready: Effect.void,
@@ -75,7 +75,7 @@ const fakes = Layer.mergeAll(
   Layer.succeed(Notices, {} as never)
 )
 
-/** Runs so many sweeps of one dispatcher. */
+/** Runs this many sweeps of one dispatcher. */
 const sweeps = (count: number) =>
   Effect.runPromise(
     Effect.flatMap(Sweeper, ({ sweep }) => Effect.repeatN(sweep, count - 1)).pipe(

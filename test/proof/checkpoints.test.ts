@@ -1,4 +1,4 @@
-/** Chains of entities, their checkpoints, and who may see them. C-3. */
+/** Chains of entities, their checkpoints, and who may read them. C-3. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import { createHash } from "node:crypto"
 import { compactVerify, createLocalJWKSet } from "jose"
@@ -77,7 +77,7 @@ describe("C-3: checkpoints", () => {
   })
 
   test("are sealed at midnight over the events recorded before it, by the first writer afterwards or without one", async () => {
-    // The chain stands as it stood two days ago: what comes now passes two midnights.
+    // The chain is in its state of two days ago: the next event passes two midnights.
     const before = (await latest("entity_a")).json
     const days = await app.sql(
       "UPDATE entity_chains SET sealed_until = date_trunc('day', now(), 'UTC') - interval '2 days' RETURNING date_trunc('day', now(), 'UTC') AS today"
@@ -97,7 +97,7 @@ describe("C-3: checkpoints", () => {
       before.count + 2,
       chainHash(payloadsOf(between, "entity_a"), Buffer.from(before.hash, "hex"))
     ])
-    // An idle entity has its checkpoint without a writer.
+    // An idle entity gets its checkpoint without a writer.
     await app.sql("UPDATE event_streams SET sealed_until = '-infinity'")
     await until("the checkpoints", async () => (await app.get(`${PATH}?entityId=entity_b`, keys.owner)).json.data.length === 2, 45)
     expect((await app.get(`${PATH}?entityId=entity_empty`, keys.owner)).json.data[0]).toMatchObject({ count: 0, hash: "0".repeat(64) })
@@ -139,7 +139,7 @@ test("C-1, C-3: events from before an upgrade are numbered and chained while the
   )
   const key = (await app.key("user_old")).secret
   await app.feed(Array.from({ length: 30 }, (_, index) => transaction("vault_old", 200 + index)))
-  // As the migration leaves a database whose events were recorded before there were positions.
+  // A database after the migration, with events from before positions existed.
   await app.sql("BEGIN")
   await app.sql("UPDATE events SET position = NULL WHERE organization_id = 'org_old'")
   await app.sql("DELETE FROM entity_chains WHERE organization_id = 'org_old'")

@@ -1,4 +1,4 @@
-/** The public keys that the service publishes, and what a rotation of the master key leaves of them. C-3. */
+/** The public keys that the service publishes, and the effect of a rotation of the master key. C-3. */
 import { expect, test } from "bun:test"
 import { randomBytes, verify } from "node:crypto"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
@@ -66,7 +66,7 @@ test("C-3: /v1/jwks.json returns the current signing key without authentication,
   ])
   const key = await crypto.subtle.exportKey("spki", (await importJWK(keys[0], "EdDSA")) as CryptoKey)
   expect(verify(null, Buffer.from("x"), { key: Buffer.from(key), format: "der", type: "spki" }, bytes)).toBe(true)
-  // One that is malformed in any way answers as other paths do.
+  // A malformed request gets the same errors as on other paths.
   expect(codeOf(await app.get("/v1/jwks.json?nonsense=1"))).toBe("unknown_parameter")
   expect(codeOf(await app.request("POST", "/v1/jwks.json", { body: {} }))).toBe("method_not_allowed")
 })

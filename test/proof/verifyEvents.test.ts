@@ -1,4 +1,4 @@
-/** Whether a copy of an entity's events is complete: by the client's function, by `custody verify`, and in the face of every change. C-3. */
+/** Verifies that a copy of an entity's events is complete, by the client and by `custody verify`, and detects every change. C-3. */
 import { beforeAll, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 type Change = (text: string) => string
 
-/** A client whose answers of a path are changed on their way. */
+/** A client whose responses on a path are changed in transit. */
 const clientOf = (of: string, change: Change) =>
   createClient({
     baseUrl: app.main?.baseUrl ?? "",

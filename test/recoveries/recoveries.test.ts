@@ -1,6 +1,6 @@
 /**
- * Recoveries: which events a webhook gets back after it was disabled, before it existed, with other kinds or another URL, and
- * who may ask for it and sees what of it. C-4.
+ * Recoveries: which events a webhook gets after it was disabled, from before it existed, with other kinds or another URL, and
+ * who may create them and see their progress. C-4.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { type Answer, App } from "../support/app.ts"
@@ -119,13 +119,13 @@ describe("C-4 what is recovered", () => {
     const all = await deliveries(id)
     const mine = all.filter((one: Answer["json"]) => one.recoveryId === recovery.id)
     expect(mine.map(({ status }: Answer["json"]) => status)).toEqual(Array.from({ length: 5 }, () => "DELIVERED"))
-    // Two of them send a canceled delivery again, three have none before.
+    // Two of them repeat a canceled delivery, and three had none before.
     const canceled = all.filter((one: Answer["json"]) => one.status === "CANCELED").map((one: Answer["json"]) => one.id)
     expect(mine.flatMap((one: Answer["json"]) => one.replayedFromDeliveryId ?? []).sort()).toEqual(canceled.sort())
-    // Oldest first, numbered on, and the bytes are the event's.
+    // Oldest first, with consecutive numbers, and the bytes are the event's.
     const sent = receiver.to("/0").slice(3)
     expect(sent.map(({ headers }) => Number(headers["webhook-sequence"])).sort((a, b) => a - b)).toEqual([4, 5, 6, 7, 8])
-    // There is nothing left for another one.
+    // Nothing is left for another recovery.
     expect((await completed(await recover(id))).progress).toEqual(progress(6, 0))
     expect(
       (await app.get(`/v1/webhooks/${id}/recoveries`, keys.owner)).json.data.map((one: Answer["json"]) => one.progress.created)
@@ -288,10 +288,10 @@ describe("C-4 access", () => {
     const narrow = await webhook(8, { vaultIds: ["vault_8a", "vault_8b"] })
     const recovery = await completed(await recover(whole))
     expect(recovery.progress).toEqual(progress(4, 4))
-    // The member has a role on one vault, and sees the webhook because they reach its entity.
+    // The member has a role on one vault, and sees the webhook because it covers that vault's entity.
     expect((await get(recovery.id, keys.member)).progress).toEqual(progress(2, 2))
     expect((await get(recovery.id, keys.reader)).progress).toEqual(progress(4, 4))
-    // A key that is limited to two vaults sees the webhook that is limited to them, and no other.
+    // A key that is limited to two vaults sees the webhook limited to them, and no other.
     expect(codeOf(await app.get(`/v1/webhook-recoveries/${recovery.id}`, keys.twoVaults))).toBe("not_found")
     expect(codeOf(await recover(whole, {}, keys.twoVaults))).toBe("not_found")
     const limited = await recover(narrow, {}, keys.twoVaults)
