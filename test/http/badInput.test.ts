@@ -33,7 +33,7 @@ const and = (path: string, parameter: string) => `${path}${path.includes("?") ? 
 const below = (path: string, more: string) => `${path.split("?", 1)[0]}/${more}`
 
 const base = () => app.main?.baseUrl ?? ""
-test("D-4: what a caller is answered stays in no cache, and no browser takes it for another type", async () => {
+test("D-4: responses to a caller are not cacheable, and browsers may not guess another content type", async () => {
   const more = ["/v1/webhooks", "/v1/webhook-events", "/v1/audit-log", "/v1/vaults/vault_a/transactions/export?format=csv", "/v1/nothing"]
   for (const path of [...paths, ...more]) {
     for (const { headers, status } of [await app.get(path, key), await app.get(path)]) {

@@ -315,7 +315,7 @@ const attemptAt = async (name: string, expected: Expected) => {
   expect(wait).toBeLessThanOrEqual(longest + 0.1)
 }
 
-describe("Decision D-21: what one attempt is recorded as", () => {
+describe("Decision D-21: how an attempt is recorded", () => {
   for (const [name, [, expected]] of Object.entries(scenarios)) {
     test(name, async () => {
       await attemptAt(name, expected)

@@ -1,6 +1,6 @@
 /**
- * A webhook's URL is changed by an owner who does not see every vault: nothing that waits for such a vault goes there, not
- * even what is locked or being written at that moment. Decision D-8.
+ * An owner who does not see every vault changes a webhook's URL: no waiting delivery of another vault is sent to the new
+ * URL, even if it is locked or being written at that moment. Decision D-8.
  */
 import { beforeAll, expect, test } from "bun:test"
 import pg from "pg"
@@ -68,7 +68,7 @@ test("D-8: a delivery that is locked while the URL changes is canceled when it i
   expect(vaultsAt("/mine")).toEqual(["vault_a"])
 }, 90_000)
 
-test("D-8: a delivery that a dispatcher writes after the URL changed, by the filters of before, is not sent there", async () => {
+test("D-8: a delivery that a dispatcher writes after a change of the URL, by the old filters, is not sent to the new URL", async () => {
   const { id } = await create(app, whole, { url: receiver.url("/before"), eventKinds: ["transaction.confirmed"] })
   await app.feed([transaction("vault_a", 11)])
   await until("the first delivery", () => receiver.to("/before").length === 1, 20)
