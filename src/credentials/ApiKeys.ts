@@ -8,6 +8,7 @@ import { Data, Duration, Effect, Either, Redacted } from "effect"
 import { type Action, type Actor, changed, OPERATOR, record } from "../audit/AuditTrail.ts"
 import { dieOnSql, transaction } from "../database/sql.ts"
 import * as Format from "../settings/Format.ts"
+import { isStorable } from "../values/givenId.ts"
 import * as Id from "../values/Id.ts"
 import * as Timestamp from "../values/Timestamp.ts"
 import * as Secret from "./keySecret.ts"
@@ -15,6 +16,10 @@ import { type Scope, scopes } from "./Principal.ts"
 
 /** Default validity of a key. Spec: Limits. */
 export const DEFAULT_EXPIRY = Duration.days(365)
+
+/** Most vaults and address ranges that a key can name. */
+const MAX_VAULTS = 1_000,
+  MAX_RANGES = 100
 
 /** A listed key; it does not contain the secret. */
 export interface ApiKey {
@@ -94,14 +99,17 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
       if (choice.label !== undefined && (choice.label.length > 200 || /\p{Cc}/u.test(choice.label))) {
         return yield* refuse("label", "A label must have at most 200 characters and no control characters.")
       }
+      if ((choice.ipAllowlist ?? []).length > MAX_RANGES) return yield* refuse("ipAllowlist", `A key has at most ${MAX_RANGES} ranges.`)
       const ranges = (choice.ipAllowlist ?? []).map((text) =>
         Either.mapLeft(Format.cidr(text), (expected) => `“${text}” is not ${expected}.`)
       )
       for (const range of ranges) if (Either.isLeft(range)) return yield* refuse("ipAllowlist", range.left)
       if (choice.vaultIds !== undefined && choice.vaultIds !== null) {
         if (choice.vaultIds.length === 0) return yield* refuse("vaultIds", "Name at least one vault, or allow all of them.")
+        if (choice.vaultIds.length > MAX_VAULTS)
+          return yield* refuse("vaultIds", `Name at most ${MAX_VAULTS} vaults, or allow all of them.`)
         const rows = yield* Effect.orDie(sql<{ id: string }>`
-          SELECT r.vault_id AS id FROM vault_roles r WHERE r.user_id = ${userId} AND r.vault_id = ANY(${choice.vaultIds})`)
+          SELECT r.vault_id AS id FROM vault_roles r WHERE r.user_id = ${userId} AND r.vault_id = ANY(${choice.vaultIds.filter(isStorable)})`)
         const reached = new Set(rows.map(({ id }) => id))
         const foreign = choice.vaultIds.find((id) => !reached.has(id))
         if (foreign !== undefined) return yield* refuse("vaultIds", `The user has no Developer role on ${foreign}.`)

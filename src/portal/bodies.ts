@@ -30,12 +30,13 @@ export const Confirmed = Schema.Struct({ confirmation: Confirmation })
 export const NamedPasskey = Schema.Struct({ name: text(100), answer: Schema.Unknown })
 export const PasswordChange = Schema.Struct({ current: text(1_000), next: NewPassword, confirmation: Confirmation })
 
+/** `ApiKeys` has the rules of what is in them. */
 const keyFields = {
-  label: text(200),
-  scopes: Schema.Array(text(40)).pipe(Schema.maxItems(10)),
+  label: Schema.String,
+  scopes: Schema.Array(Schema.String),
   /** null allows every vault that the user's role reaches. */
-  vaultIds: Schema.NullOr(Schema.Array(text(100)).pipe(Schema.maxItems(1_000))),
-  ipAllowlist: Schema.Array(text(60)).pipe(Schema.maxItems(100)),
+  vaultIds: Schema.NullOr(Schema.Array(Schema.String)),
+  ipAllowlist: Schema.Array(Schema.String),
   /** null means no expiry. */
   expiresAt: Schema.NullOr(TimestampParam)
 }

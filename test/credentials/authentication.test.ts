@@ -394,7 +394,10 @@ describe("Authentication 9: scopes, vault allowlist and IP allowlist can be edit
       [{ scopes: [] }, "at least one scope"],
       [{ ipAllowlist: ["203.0.113.0/33"] }, "CIDR"],
       [{ label: "x".repeat(201) }, "200 characters"],
-      [{ label: "a\u0000b" }, "control characters"]
+      [{ label: "a\u0000b" }, "control characters"],
+      [{ vaultIds: ["vault_a\u0000"] }, "no Developer role"],
+      [{ vaultIds: Array.from({ length: 1_001 }, () => "vault_a") }, "at most 1000 vaults"],
+      [{ ipAllowlist: Array.from({ length: 101 }, () => "127.0.0.1") }, "at most 100 ranges"]
     ] as const) {
       await expect(edit(key.id, change)).rejects.toThrow(sentence)
     }
