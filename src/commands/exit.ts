@@ -6,7 +6,7 @@ import type { DemoFailed } from "../demo/demoData.ts"
 import type { EmbeddedServerError } from "../embedded/Process.ts"
 import type { ListenError } from "../http/listener.ts"
 import type { InvalidRecords } from "../ledger/applyTogether.ts"
-import type { InvalidInvitation } from "../portal/Invitations.ts"
+import type { InvalidInvitation } from "../portal/signIn/Invitations.ts"
 import type { InvalidSettings } from "../settings/Settings.ts"
 
 /** What the exit codes mean. */

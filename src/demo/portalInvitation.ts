@@ -1,6 +1,6 @@
 /** Access to the web portal for the demo's owner. */
 import { Effect, Redacted } from "effect"
-import { Invitations, VALIDITY } from "../portal/Invitations.ts"
+import { Invitations, VALIDITY } from "../portal/signIn/Invitations.ts"
 
 /** The link, and whether it is an invitation; in a later run the account may exist already. */
 export interface Way {

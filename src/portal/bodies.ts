@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { isStorable } from "../values/givenId.ts"
 import { TimestampParam } from "../values/Timestamp.ts"
-import { PASSWORD_MAX, PASSWORD_MIN } from "./passwordRules.ts"
+import { PASSWORD_MAX, PASSWORD_MIN } from "./signIn/passwordRules.ts"
 
 /** Text of at most `max` characters. Postgres cannot store NUL. */
 export const text = (max: number) =>

@@ -12,10 +12,10 @@ import type { Explorer } from "../settings/portalLook.ts"
 import type { Health } from "../webhooks/Webhook.ts"
 import type * as bodies from "./bodies.ts"
 import type { AssetName, EventCounts, Reach, Traffic } from "./Overview.ts"
-import type { Passkey } from "./Passkeys.ts"
 import type { Found } from "./Search.ts"
-import type { Enrolment } from "./SecondFactor.ts"
-import type { ListedSession } from "./Sessions.ts"
+import type { Passkey } from "./signIn/Passkeys.ts"
+import type { Enrolment } from "./signIn/SecondFactor.ts"
+import type { ListedSession } from "./signIn/Sessions.ts"
 
 type Sent<S extends { readonly Encoded: unknown }> = S["Encoded"]
 type Listed<A> = { readonly data: ReadonlyArray<A> }

@@ -11,9 +11,9 @@ import * as Body from "../http/Body.ts"
 import { notFound } from "../http/Problem.ts"
 import { currentRequest } from "../http/RequestContext.ts"
 import * as bodies from "./bodies.ts"
-import { confirm } from "./confirmSecondFactor.ts"
 import { parameter, pathId, route, routeWithBody } from "./respond.ts"
-import { principalOf, Sessions } from "./Sessions.ts"
+import { confirm } from "./signIn/confirmSecondFactor.ts"
+import { principalOf, Sessions } from "./signIn/Sessions.ts"
 
 /** An invalid property as a field of the error envelope. */
 const told = Effect.catchTags({

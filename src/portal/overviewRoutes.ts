@@ -22,7 +22,7 @@ import { explorersOf } from "./explorers.ts"
 import { CONCURRENCY, Overview, type Span } from "./Overview.ts"
 import { done, parameter, pathId, route } from "./respond.ts"
 import { Search } from "./Search.ts"
-import { principalOf, Sessions } from "./Sessions.ts"
+import { principalOf, Sessions } from "./signIn/Sessions.ts"
 
 /** Does what the signed-in user asks for when the organization gets its turn. */
 const asking = <A, E, R>(ask: (caller: PrincipalState) => Effect.Effect<A, E, R>) =>

@@ -18,7 +18,7 @@ import { EndpointLimiter } from "./EndpointLimiter.ts"
 import { FailureRecorder } from "./FailureRecorder.ts"
 import { isOurs, mayTry, outageMs } from "./ownFailures.ts"
 import { persistently, whenBack } from "./persistently.ts"
-import { WebhookClient } from "./WebhookClient.ts"
+import { WebhookClient } from "./request/WebhookClient.ts"
 
 const attemptCount = Metric.counter("custody_delivery_attempts_total", { description: "Attempts by result" })
 const attemptSeconds = Metric.histogram(

@@ -14,7 +14,7 @@ import type { Result } from "../deliveries/Delivery.ts"
 import { cancelReason } from "../webhooks/cancelWaiting.ts"
 import { holdsOf, isHeld } from "../webhooks/holds.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
-import type { Answer } from "./Answer.ts"
+import type { Answer } from "./request/Answer.ts"
 
 /** A delivery at the beginning of an attempt. */
 export interface Begun {

@@ -9,7 +9,7 @@ import { whileUnavailable } from "../database/unavailable.ts"
 import { GONE } from "../deliveries/Pings.ts"
 import { PING } from "../events/Kind.ts"
 import * as signingSecret from "../webhooks/signingSecret.ts"
-import { WebhookClient } from "./WebhookClient.ts"
+import { WebhookClient } from "./request/WebhookClient.ts"
 
 /** Retries while Postgres is unavailable, for part of a ping's time. */
 const soon = whileUnavailable("250 millis", "4 seconds")

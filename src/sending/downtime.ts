@@ -5,8 +5,8 @@
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect } from "effect"
 import { FIRST_PROBE_SECONDS, PROBE_SECONDS } from "../webhooks/holds.ts"
-import type { Answer } from "./Answer.ts"
 import type { Recorded } from "./AttemptsRepo.ts"
+import type { Answer } from "./request/Answer.ts"
 
 /** Longest `Retry-After` of a probe, in seconds. */
 const RETRY_AFTER_SECONDS = 3_600

@@ -1,7 +1,7 @@
 /** Attempts that fail because this process cannot reach any network. They do not count, and are repeated when it can. C-5. */
 import { Effect } from "effect"
 import { ownOutage } from "../limits/OwnOutage.ts"
-import type { Answer } from "./Answer.ts"
+import type { Answer } from "./request/Answer.ts"
 
 /**
  * How soon a delivery checks again while this process cannot reach any network, in ms, and how long the first failures

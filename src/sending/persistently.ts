@@ -1,7 +1,7 @@
 /** Writes that must not be lost, retried until Postgres is back. */
 import { Effect } from "effect"
 import { whileUnavailable } from "../database/unavailable.ts"
-import type { Answer } from "./Answer.ts"
+import type { Answer } from "./request/Answer.ts"
 
 /** Retries while Postgres is unavailable. */
 export const whenBack = whileUnavailable("500 millis")

@@ -1,7 +1,7 @@
 /**
  * Which URLs a webhook may have. The parsed host is checked, so that no spelling of an address gets through: the parser
  * turns `2130706433`, `0x7f.1` and `①②⑦.0.0.1` into 127.0.0.1 first. This is only the first check: every attempt checks
- * what the name resolves to (sending/ssrfGuard.ts). Spec: Webhook, URL. Decision D-30.
+ * what the name resolves to (sending/request/ssrfGuard.ts). Spec: Webhook, URL. Decision D-30.
  */
 import { Either } from "effect"
 import ipaddr from "ipaddr.js"

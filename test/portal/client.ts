@@ -2,7 +2,7 @@
 import { Duration, Effect, Layer, Redacted } from "effect"
 import * as OTPAuth from "otpauth"
 import * as Database from "../../src/database/Database.ts"
-import { Invitations } from "../../src/portal/Invitations.ts"
+import { Invitations } from "../../src/portal/signIn/Invitations.ts"
 import type { Answer, App } from "../support/app.ts"
 import { patiently } from "../support/webhookFixtures.ts"
 

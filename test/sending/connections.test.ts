@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import type { Answer } from "../../src/sending/Answer.ts"
-import { trustIn } from "../../src/sending/ClientIdentity.ts"
-import { ConnectionPool } from "../../src/sending/ConnectionPool.ts"
-import { post } from "../../src/sending/webhookRequest.ts"
+import type { Answer } from "../../src/sending/request/Answer.ts"
+import { trustIn } from "../../src/sending/request/ClientIdentity.ts"
+import { ConnectionPool } from "../../src/sending/request/ConnectionPool.ts"
+import { post } from "../../src/sending/request/webhookRequest.ts"
 import { KeepAliveEndpoint, ok } from "../support/KeepAliveEndpoint.ts"
 import { until } from "../support/receiver.ts"
 

@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test"
 import * as fs from "node:fs"
 import { Effect, Exit } from "effect"
-import { trustIn } from "../../src/sending/ClientIdentity.ts"
-import { ConnectionPool } from "../../src/sending/ConnectionPool.ts"
-import { post } from "../../src/sending/webhookRequest.ts"
+import { trustIn } from "../../src/sending/request/ClientIdentity.ts"
+import { ConnectionPool } from "../../src/sending/request/ConnectionPool.ts"
+import { post } from "../../src/sending/request/webhookRequest.ts"
 import { useReceiver } from "../support/receiver.ts"
 
 const receiver = useReceiver()

@@ -1,8 +1,8 @@
 /** Implementation of `custody users`. */
 import { Console, Duration, Effect, Either, Option, Redacted } from "effect"
 import { commandDatabase } from "../../Base.ts"
-import { Invitations, VALIDITY } from "../../portal/Invitations.ts"
 import { addressOf } from "../../portal/origin.ts"
+import { Invitations, VALIDITY } from "../../portal/signIn/Invitations.ts"
 import * as Format from "../../settings/Format.ts"
 import { Settings } from "../../settings/Settings.ts"
 import { Usage } from "../exit.ts"

@@ -1,8 +1,8 @@
 /** Requires the second factor in the same request as the action. Spec: Authentication 2. */
 import { Effect } from "effect"
-import { fieldIssue } from "../http/Body.ts"
-import { problem } from "../http/Problem.ts"
-import type { Confirmation } from "./bodies.ts"
+import { fieldIssue } from "../../http/Body.ts"
+import { problem } from "../../http/Problem.ts"
+import type { Confirmation } from "../bodies.ts"
 import { Passkeys } from "./Passkeys.ts"
 import { SecondFactor } from "./SecondFactor.ts"
 

@@ -8,12 +8,12 @@ import { createHash, randomInt } from "node:crypto"
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import * as OTPAuth from "otpauth"
-import { type Action, recordOfUser } from "../audit/AuditTrail.ts"
-import { MasterKey } from "../crypto/MasterKey.ts"
-import type { SealedColumn } from "../crypto/reencryptSecrets.ts"
-import { fieldIssue } from "../http/Body.ts"
-import { type Problem, problem } from "../http/Problem.ts"
-import { tooMany } from "./respond.ts"
+import { type Action, recordOfUser } from "../../audit/AuditTrail.ts"
+import { MasterKey } from "../../crypto/MasterKey.ts"
+import type { SealedColumn } from "../../crypto/reencryptSecrets.ts"
+import { fieldIssue } from "../../http/Body.ts"
+import { type Problem, problem } from "../../http/Problem.ts"
+import { tooMany } from "../respond.ts"
 
 /** Where authenticator secrets are stored encrypted. */
 export const sealedSecondFactors: SealedColumn = {

@@ -7,8 +7,8 @@ import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import { createSecureContext, rootCertificates, type SecureContext } from "node:tls"
 import { Effect, Schedule } from "effect"
-import { InvalidSettings } from "../settings/Settings.ts"
-import type { Values } from "../settings/table.ts"
+import { InvalidSettings } from "../../settings/Settings.ts"
+import type { Values } from "../../settings/table.ts"
 
 /** How often the certificate's files are checked: a change applies within 5 s. */
 const LOOK = "2 seconds"

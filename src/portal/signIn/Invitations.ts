@@ -6,10 +6,10 @@
 import { createHash, randomBytes } from "node:crypto"
 import { SqlClient } from "@effect/sql"
 import { Data, Duration, Effect, Redacted } from "effect"
-import { OPERATOR, recordOfUser } from "../audit/AuditTrail.ts"
-import { dieOnSql } from "../database/sql.ts"
-import { problem } from "../http/Problem.ts"
-import * as Id from "../values/Id.ts"
+import { OPERATOR, recordOfUser } from "../../audit/AuditTrail.ts"
+import { dieOnSql } from "../../database/sql.ts"
+import { problem } from "../../http/Problem.ts"
+import * as Id from "../../values/Id.ts"
 
 /** Default validity of an invitation. */
 export const VALIDITY = Duration.hours(72)

@@ -1,5 +1,5 @@
 /** The outcome of one request, and the names of results. Decision D-21. */
-import type { Result } from "../deliveries/Delivery.ts"
+import type { Result } from "../../deliveries/Delivery.ts"
 
 /** The response of an endpoint, or how the request failed. */
 export interface Answer {

@@ -6,11 +6,11 @@
 import { randomBytes } from "node:crypto"
 import { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
-import { recordOfUser } from "../audit/AuditTrail.ts"
-import { notFound, problem } from "../http/Problem.ts"
-import * as Id from "../values/Id.ts"
-import { text } from "./bodies.ts"
-import { requireOrigin } from "./origin.ts"
+import { recordOfUser } from "../../audit/AuditTrail.ts"
+import { notFound, problem } from "../../http/Problem.ts"
+import * as Id from "../../values/Id.ts"
+import { text } from "../bodies.ts"
+import { requireOrigin } from "../origin.ts"
 
 /** A passkey as its owner sees it. */
 export interface Passkey {

@@ -6,10 +6,10 @@
 import { HttpServerRequest } from "@effect/platform"
 import { SqlClient, type SqlError } from "@effect/sql"
 import { Duration, Effect } from "effect"
-import { type Actor, recordOfUser } from "../audit/AuditTrail.ts"
-import { Authentication } from "../credentials/Authentication.ts"
-import { type PrincipalState, scopes } from "../credentials/Principal.ts"
-import { notFound, problem } from "../http/Problem.ts"
+import { type Actor, recordOfUser } from "../../audit/AuditTrail.ts"
+import { Authentication } from "../../credentials/Authentication.ts"
+import { type PrincipalState, scopes } from "../../credentials/Principal.ts"
+import { notFound, problem } from "../../http/Problem.ts"
 import { Identity } from "./Identity.ts"
 
 /** Idle timeout of a session. */

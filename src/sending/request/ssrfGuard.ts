@@ -7,7 +7,7 @@
 import { Resolver } from "node:dns/promises"
 import { Data, Effect } from "effect"
 import ipaddr from "ipaddr.js"
-import * as Format from "../settings/Format.ts"
+import * as Format from "../../settings/Format.ts"
 import { cached, type Resolved } from "./NameCache.ts"
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
