@@ -1,10 +1,10 @@
-# The service as an image: dependencies and the workflow bundle are made in a stage of their own; what runs has
-# neither compilers nor the embedded servers, and no root.
+# The image of the service. A separate stage installs dependencies and builds the workflow bundle; the final stage has
+# neither compilers nor the embedded servers, and does not run as root.
 
 FROM oven/bun:1.4.5-slim AS build
 WORKDIR /build
 COPY package.json bun.lock bunfig.toml ./
-# Development dependencies are needed for the bundle only.
+# Only the bundle needs development dependencies.
 RUN bun install --frozen-lockfile --ignore-scripts
 COPY tsconfig.json ./
 COPY workflows ./workflows

@@ -25,9 +25,9 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
     const temporal = yield* TemporalConnection
 
     /**
-     * Where looks at signals start. Rows that were removed stay in the index for as long as a backup holds a snapshot, so a
-     * look starts after what was gone a minute ago and still is: by then every transaction that had an earlier id has
-     * ended. If one has not, a look from the beginning finds its signal.
+     * Where looks at signals start. Removed rows stay in the index for as long as a backup holds a snapshot, so a look starts
+     * after the ids that were gone a minute ago and still are: by then every transaction with an earlier id has ended. If
+     * one has not, a look from the beginning finds its signal.
      */
     const start = () => ({ from: 0, gone: 0, at: performance.now(), since: performance.now() })
     const starts = { single: start(), bulk: start() }

@@ -1,8 +1,8 @@
 /**
- * Which organizations have events in the outbox, as one dispatcher knows it. Entries of events that were dispatched stay in
- * the indexes of the outbox for as long as a backup holds a snapshot, so nothing is searched twice: each look reads what
- * transactions recorded that were not finished at the look before, and a claim starts behind the last event that is known
- * to be gone. Once a minute a look starts from the beginning, because a crash of Postgres can bring back earlier events.
+ * Which organizations have events in the outbox, as known to one dispatcher. Index entries of dispatched events stay in the
+ * outbox for as long as a backup holds a snapshot, so nothing is searched twice: each look reads only the events of
+ * transactions that were not finished at the previous look, and a claim starts after the last event that is known to be
+ * gone. Once a minute a look starts from the beginning, because a crash of Postgres can bring back earlier events.
  * Decision D-34.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
@@ -30,10 +30,10 @@ interface Found {
 export class WaitingOrganizations {
   readonly #sql: SqlClient.SqlClient
   readonly #floors = new Map<string, number>()
-  /** Those of which the last claim left events: what they record from now on waits behind these. */
+  /** Organizations whose last claim left events: their later events wait behind these. */
   readonly #backlogged = new Set<string>()
   #wholeAt = Number.NEGATIVE_INFINITY
-  /** The first transaction that was not seen, and earlier ones that were running when the last look was made. */
+  /** The first transaction that was not seen, and earlier ones that were running at the last look. */
   #unseen = 0n
   #running: ReadonlyArray<string> = []
   /** The organization after which the next claim starts. */
@@ -43,7 +43,7 @@ export class WaitingOrganizations {
     this.#sql = sql
   }
 
-  /** Reads what was recorded since the last look. Returns whether anything waits. */
+  /** Reads the events recorded since the last look. Returns whether any event waits. */
   get look(): Effect.Effect<boolean, SqlError.SqlError> {
     return Effect.suspend(() => {
       const begun = performance.now()
@@ -79,8 +79,8 @@ export class WaitingOrganizations {
   }
 
   /**
-   * Tells what a claim left of an organization: the position of its first event, null for none; and whether the claim took
-   * as much of it as it was allowed to. What it could have taken and did not is locked by another dispatcher.
+   * Records what a claim left of an organization: the position of its first event, null without one; and whether the claim
+   * took its full share. Events that it could have taken but did not are locked by another dispatcher.
    */
   left(organizationId: string, first: number | null, full: boolean): void {
     if (first === null) this.#floors.delete(organizationId)
@@ -89,7 +89,7 @@ export class WaitingOrganizations {
     else this.#backlogged.delete(organizationId)
   }
 
-  /** What was recorded by transactions that the last look did not see. */
+  /** The events of transactions that the last look did not see. */
   #recorded() {
     const sql = this.#sql
     return sql<Found>`

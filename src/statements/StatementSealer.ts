@@ -65,7 +65,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
         ([chain]) => chain
       )
 
-    /** The vault's chain, begun where it is new, with what was changed late noted in it; and the day that it begins at. */
+    /** The vault's chain, created if it is new, with late changes noted in it; and the day at which it begins. */
     const prepare = (vaultId: string) =>
       sql.withTransaction(
         Effect.gen(function* () {
@@ -75,7 +75,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
           const start = vault?.start ?? dayOf(Date.now())
           yield* sql`
             INSERT INTO statement_chains (vault_id, first_date, next_date) VALUES (${vaultId}, ${start}::date, ${start}::date) ON CONFLICT (vault_id) DO NOTHING`
-          // Before the note is taken: whoever seals the day meanwhile may not have seen what the note is about.
+          // Before the note is taken: a concurrent sealer of the day may not have seen the noted change.
           yield* lock(vaultId)
           const [change] = yield* sql<{
             from: string

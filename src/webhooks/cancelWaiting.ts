@@ -24,11 +24,11 @@ export interface PendingCancellation {
 export const SIGNALS_CHANNEL = "custody_signals",
   CANCELLATIONS_CHANNEL = "custody_cancellations"
 
-/** Whether a delivery `d` is to be canceled with its webhook, though its row does not say so yet. */
+/** Whether a delivery `d` is to be canceled with its webhook, although its row does not show it yet. */
 const isOfCanceled = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`EXISTS (SELECT 1 FROM pending_cancellations pc WHERE pc.webhook_id = d.webhook_id AND pc.until >= d.created_at)`
 
-/** Longest time between a dispatcher's read of the filters and the commit of what it creates by them; its transactions end sooner. */
+/** Longest time between a dispatcher's read of the filters and the commit of its deliveries; its transactions end sooner. */
 const DISPATCHING = "1 minute"
 
 /** Whether a webhook `w` does not cover a delivery `d`: its vault or kind is not in the filters. */
@@ -36,14 +36,14 @@ export const isUncovered = (sql: SqlClient.SqlClient): Statement.Fragment => sql
   NOT (d.kind = ANY(w.event_kinds) AND (d.vault_id IS NULL OR w.vault_ids IS NULL OR d.vault_id = ANY(w.vault_ids)))`
 
 /**
- * Whether a delivery `d` to a webhook `w` was waiting, or being created by the filters of before, when somebody who does not
- * see everything set its URL, and is not covered any more: it must not be sent there.
+ * Whether a delivery `d` to a webhook `w` was waiting, or being created by the old filters, when an owner who does not see
+ * every vault set the webhook's URL, and is no longer covered: it must not be sent to the new URL.
  */
 const isOfEarlierUrl = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
   (w.moved_at IS NOT NULL AND ${isUncovered(sql)}
     AND d.created_at < w.moved_at + CASE WHEN d.replayed_from IS NULL THEN interval '${sql.literal(DISPATCHING)}' ELSE interval '0' END)`
 
-/** Why a delivery `d` to a webhook `w` is not to be sent, though its row does not say so yet; null where it is. */
+/** Why a delivery `d` to a webhook `w` must not be sent, although its row does not show it yet; null if it may be sent. */
 export const cancelReason = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
   CASE WHEN w.deleted_at IS NOT NULL THEN 'WEBHOOK_DELETED' WHEN w.status = 'DISABLED' OR ${isOfCanceled(sql)} THEN 'WEBHOOK_DISABLED'
     WHEN ${isOfEarlierUrl(sql)} OR EXISTS (SELECT 1 FROM recoveries r WHERE r.id = d.recovery_id AND r.status = 'CANCELED') THEN 'MANUAL' END`
@@ -52,7 +52,7 @@ export const cancelReason = (sql: SqlClient.SqlClient): Statement.Fragment => sq
 export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string, reason: PendingCancellation["reason"]) =>
   sql`INSERT INTO pending_cancellations (webhook_id, reason, until) VALUES (${webhookId}, ${reason}, clock_timestamp())`
 
-/** Lets a dispatcher carry out what was requested without waiting for its next poll. */
+/** Makes a dispatcher carry out requested cancellations without waiting for its next poll. */
 export const announceCancellation = (sql: SqlClient.SqlClient) => sql`SELECT pg_notify(${CANCELLATIONS_CHANNEL}, '')`
 
 /** Cancels one part of the waiting deliveries, after the previous part: its entries are still in the index. */
