@@ -129,7 +129,7 @@ export const conformance = (): string =>
   `${[
     "# Conformance",
     "<!-- Made from the tests' titles, tools/conformance and docs/decisions.md by `bun run golden`. -->",
-    `Every rule of the API's specification, every decision that fills in what the specification leaves open, and every figure
+    `Every rule of the API's specification, every decision that fills in what the specification leaves open, and every goal
 that the service sets itself, each with the tests that fail when the rule is broken. Where the specification numbers its
 rules, the number is the specification's.`,
     `- \`bun run test\` runs the tests against the real program, a real Postgres, a real Temporal server and a recording HTTPS
