@@ -1,7 +1,7 @@
 /** A user of the portal in a real browser, with the steps that tests share. */
 import { beforeAll, expect } from "bun:test"
 import type { BrowserContext, Page } from "playwright-core"
-import { collapsed, executable, overflows, sizes, useBrowser, violations, widths } from "./browser.ts"
+import { collapsed, executable, navigation, overflows, sizes, useBrowser, violations, widths } from "./browser.ts"
 import { Authenticator, invite, PASSWORD } from "./client.ts"
 import { usePortalService } from "./portalFixture.ts"
 
@@ -29,13 +29,16 @@ export class PortalPage {
   }
 
   /**
-   * Expects that at no width anything is wider than the window or broken into letters, and that axe reports
-   * nothing, both narrow and light and wide and dark.
+   * Expects that at no width anything is wider than the window or broken into letters, that the navigation of narrow
+   * windows is one row, and that axe reports nothing, both narrow and light and wide and dark.
    */
   async expectAccessible(what: string): Promise<void> {
     for (const width of widths) {
       await this.page.setViewportSize({ width, height: sizes.wide.height })
       expect([what, width, await overflows(this.page), ...(await collapsed(this.page))]).toEqual([what, width, false])
+      const { cut, rows } = await navigation(this.page)
+      // A bar of one row where the window is narrow, a column elsewhere.
+      if (width < 800) expect([what, width, rows <= 1, cut]).toEqual([what, width, true, false])
     }
     for (const [size, colorScheme] of [
       ["narrow", "light"],

@@ -86,6 +86,16 @@ export const collapsed = (page: Page): Promise<ReadonlyArray<string>> =>
     return found
   })()`)
 
+/** How many rows the entries of the navigation stand in, and whether one of them is wider than its place. */
+export const navigation = (page: Page): Promise<{ readonly rows: number; readonly cut: boolean }> =>
+  page.evaluate<{ rows: number; cut: boolean }>(`(() => {
+    const links = [...document.querySelectorAll("nav[aria-label=Portal] a")]
+    return {
+      rows: new Set(links.map((one) => Math.round(one.getBoundingClientRect().top))).size,
+      cut: links.some((one) => one.scrollWidth > one.clientWidth + 1)
+    }
+  })()`)
+
 /** Whether something is wider than the window, or than the frame around it. */
 export const overflows = (page: Page): Promise<boolean> =>
   page.evaluate<boolean>(
