@@ -23,7 +23,9 @@ import { WorkflowStarter } from "./deliveries/WorkflowStarter.ts"
 import { routes as documentation, isPublic as isDocumentation } from "./documentation/routes.ts"
 import { EventsRepo } from "./events/EventsRepo.ts"
 import * as events from "./events/handlers.ts"
+import { CatchUpQuery } from "./feed/FeedApi.ts"
 import { FeedFollower } from "./feed/FeedFollower.ts"
+import { FeedPages } from "./feed/FeedPages.ts"
 import { FeedRepo } from "./feed/FeedRepo.ts"
 import { FeedStreams } from "./feed/FeedStreams.ts"
 import * as feed from "./feed/handlers.ts"
@@ -105,7 +107,7 @@ const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
 const reads = Layer.provideMerge(Transactions.layer, Layer.mergeAll(Pages.layer, VaultsRepo.layer, BalancesRepo.layer, Admission.layer))
 
 /** The services of the event feed. */
-const following = FeedStreams.layer.pipe(
+const following = Layer.merge(FeedStreams.layer, FeedPages.layer).pipe(
   Layer.provideMerge(FeedFollower.layer),
   Layer.provideMerge(Layer.mergeAll(FeedRepo.layer, KeyChecks.layer, OpenReaders.layer))
 )
@@ -171,12 +173,22 @@ const listening = Effect.gen(function* () {
   })
   const transactions = yield* Transactions
   const { admit } = yield* Admission
-  const hot = fastPath({
-    path: "/v1/vaults/:vaultId/transactions",
-    query: TransactionQuery,
-    authorize: Access.authorizations(authentication).vaultReadable,
-    handle: (principal, vaultId, asked) => admit(principal, transactions.list(principal, vaultId, asked))
-  })
+  const feedPages = yield* FeedPages
+  const { vaultReadable, webhooksReadable } = Access.authorizations(authentication)
+  const hot = [
+    fastPath({
+      path: "/v1/vaults/:vaultId/transactions",
+      query: TransactionQuery,
+      authorize: vaultReadable,
+      handle: (principal, vaultId, asked) => admit(principal, transactions.list(principal, vaultId, asked))
+    }),
+    fastPath({
+      path: "/v1/event-feed",
+      query: CatchUpQuery,
+      authorize: webhooksReadable,
+      handle: (principal, _, asked) => feedPages.answer(principal, asked)
+    })
+  ]
   // Inside the framework's app, so that the error boundary sees failures before the framework turns them into responses.
   const { add } = yield* HttpApiBuilder.Middleware
   yield* add(through)
@@ -197,7 +209,7 @@ const listening = Effect.gen(function* () {
       onDrain: (yield* FeedStreams).stop,
       onAnswer: observer(settings.logLevel === "debug", yield* Effect.runtime<never>())
     },
-    Portal.withPortal(hot(through)(app))
+    Portal.withPortal(hot.reduce((served, path) => path(through)(served), app))
   )
 })
 

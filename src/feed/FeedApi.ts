@@ -38,6 +38,9 @@ const place = {
   )
 }
 
+/** The parameters of readers that catch up: the hot ones. */
+export const CatchUpQuery = query({ after: place.after, limit: PageParams.limit })
+
 const filters = {
   kind: anyOf("Only events of this kind"),
   vaultId: anyOf("Only vault-scoped events of this vault"),

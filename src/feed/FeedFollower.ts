@@ -10,9 +10,10 @@ import { KeyChecks } from "../credentials/KeyChecks.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { Notifications } from "../database/Notifications.ts"
 import { CHANNEL } from "../events/EventLog.ts"
-import { eventColumns, withDispatch } from "../events/EventsRepo.ts"
+import { eventColumns } from "../events/EventsRepo.ts"
+import * as Id from "../values/Id.ts"
 import type { Place } from "./cursor.ts"
-import { type FeedFilter, type FeedRow, LONGEST_WRITE } from "./FeedRepo.ts"
+import { type FeedFilter, type FeedRow, LONGEST_WRITE, placeOf } from "./FeedRepo.ts"
 
 /** Longest and shortest poll interval while somebody waits, in ms. */
 const POLL = 1_000,
@@ -41,7 +42,18 @@ export interface Waiting {
 
 interface Followed {
   position: number
+  /** A time in ms: every event after the position was recorded at it or later. */
+  at: number
   readonly waiting: Set<Waiting>
+}
+
+/** What is recorded of an organization. */
+interface Recorded {
+  readonly end: number
+  /** A time in ms: no event up to the end was recorded later. */
+  readonly latest: number
+  /** A time in ms: every event after the end was recorded at it or later. */
+  readonly at: number
 }
 
 interface Row extends FeedRow {
@@ -112,7 +124,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       (isOwner || [row.entityId, ...(row.audience ?? [])].every((id) => has(userId, id)))
 
     /** Delivers the next events of an organization. Returns whether there are more. */
-    const hand = Effect.fnUntraced(function* (organizationId: string, followed: Followed, end: number, at: number) {
+    const hand = Effect.fnUntraced(function* (organizationId: string, followed: Followed, { at, end, latest }: Recorded) {
       if (end - followed.position > BEHIND) {
         for (const one of [...followed.waiting]) {
           leave(one)
@@ -121,11 +133,18 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
         return false
       }
       const until = Math.min(end, followed.position + BATCH)
+      // By their days, too: Postgres opens no other.
+      const [from, before] = [Id.floor("evt", followed.at), Id.floor("evt", latest + 1)]
       const rows = yield* sql<Row>`
-        SELECT ${sql.literal(eventColumns)}, e.position, e.audience FROM events e ${sql.literal(withDispatch)}
-        WHERE e.organization_id = ${organizationId} AND e.position > ${followed.position} AND e.position <= ${until} ORDER BY e.position`
+        SELECT ${sql.literal(eventColumns)}, e.position, e.audience
+        FROM events e LEFT JOIN event_dispatches x ON x.event_id = e.id AND x.event_id >= ${from} AND x.event_id < ${before}
+        WHERE e.organization_id = ${organizationId} AND e.position > ${followed.position} AND e.position <= ${until}
+          AND e.id >= ${from} AND e.id < ${before} ORDER BY e.position`
       const all = new Set(followed.waiting)
       yield* recheck([...all])
+      // Positions are dense, so the last row has the position up to which this reads.
+      const [last] = rows.slice(-1)
+      const place = until === end || last === undefined ? { position: until, at } : placeOf(last)
       const has = yield* accessOf([...new Set([...all].map(({ principal }) => principal.userId))], rows)
       let reached = until
       for (const one of followed.waiting) {
@@ -136,24 +155,27 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
           continue
         }
         const seen = rows.filter((row) => row.position > one.place.position && wants(one.filter, row) && sees(one.principal, row, has))
-        one.place = { position: until, at }
+        one.place = place
         if (seen.length > 0) one.onEvents(seen)
       }
       followed.position = reached
+      if (reached === end) followed.at = at
       return reached < end
     })
 
     let failing = false
     const poll = Effect.gen(function* () {
       const ids = [...streams.keys()]
-      const ends = yield* sql<{ id: string; position: number; now: number }>`
-        SELECT organization_id AS id, position, floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
+      const ends = yield* sql<{ id: string; end: number; clock: number; now: number }>`
+        SELECT organization_id AS id, position AS end, CASE WHEN isfinite(clock) THEN ceil(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
+          floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
         FROM event_streams WHERE organization_id = ANY(${ids}::text[])`
-      for (const { id, now, position } of ends) {
+      for (const { clock, end, id, now } of ends) {
         const followed = streams.get(id)
         if (followed === undefined) continue
-        while (followed.waiting.size > 0 && followed.position < position) {
-          if (!(yield* hand(id, followed, position, now - LONGEST_WRITE))) break
+        const recorded = { end, latest: clock, at: now - LONGEST_WRITE }
+        while (followed.waiting.size > 0 && followed.position < end) {
+          if (!(yield* hand(id, followed, recorded))) break
         }
       }
       failing = false
@@ -193,7 +215,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       join: (one: Waiting): boolean => {
         const { organizationId } = one.principal
         const known = streams.get(organizationId)
-        const followed = known ?? { position: one.place.position, waiting: new Set<Waiting>() }
+        const followed = known ?? { ...one.place, waiting: new Set<Waiting>() }
         if (followed.position > one.place.position) return false
         followed.waiting.add(one)
         if (known === undefined) {

@@ -8,9 +8,11 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
 import { reachesEntity, seesEvent } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { DirectRows } from "../database/pgWorkarounds.ts"
 import { and, limit as limitOf } from "../database/sql.ts"
+import { midnight } from "../events/chain.ts"
 import { RETENTION_DAYS } from "../events/Event.ts"
-import { type EventRow, eventColumns, withDispatch } from "../events/EventsRepo.ts"
+import { type EventRow, eventColumns } from "../events/EventsRepo.ts"
 import * as Id from "../values/Id.ts"
 import { BEGINNING, type Place } from "./cursor.ts"
 
@@ -39,7 +41,7 @@ export interface FeedPage {
 export interface End extends Place {
   /** The position of the first event in the feed. */
   readonly first: number
-  /** A time in ms: every event after this position was recorded at it or later. */
+  /** A time in ms: no event up to this position was recorded later. */
   readonly latest: number
 }
 
@@ -49,6 +51,9 @@ const FEW_VAULTS = 32
 const LOOK = 3_000
 /** The same for readers who see few vaults, per requested event. */
 const LOOK_FEW = 4
+/** How much more of the log's time is searched at first than the next events take on average. */
+const WIDE = 8
+const DAY = 86_400_000
 /** Visible events that are searched for those that match a filter. */
 const FILTERED = 1_000
 /** Longest time that a writer can hold a stream, in ms, generously: no event gets an earlier time. */
@@ -69,9 +74,34 @@ interface KeyRow {
   readonly entityId: string
 }
 
+interface Reading {
+  /** Whether the reader sees many vaults. */
+  readonly many: boolean
+  /** Whether more than keys are read. */
+  readonly whole: boolean
+}
+
+interface StreamRow {
+  readonly position: number
+  readonly filled: boolean
+  readonly clock: number
+  readonly now: number
+}
+
+/** The end of a stream; an organization without one has no events. */
+const endOf = ({ clock, filled, now, position }: StreamRow = { position: 0, filled: true, clock: 0, now: Date.now() }): End => ({
+  position,
+  at: Math.max(clock, now - LONGEST_WRITE),
+  first: filled ? BEGINNING : 1,
+  latest: Math.max(clock, now)
+})
+
+const isWhole = (row: KeyRow): row is FeedRow => "payload" in row
+
 export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const direct = yield* DirectRows
 
     const rowColumns = sql.literal(`${eventColumns}, e.position`)
     const keyColumns = sql.literal(`e.id, e.position, e.kind, e.entity_id AS "entityId"`)
@@ -79,37 +109,73 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
     /** `LIMIT`, as a literal for common sizes. */
     const upTo = (take: number, times = 1) => (take === FILTERED + 1 ? sql.literal(`LIMIT ${take * times}`) : limitOf(sql, take, times))
 
+    const streamColumns =
+      sql.literal(`position, filled, CASE WHEN isfinite(clock) THEN floor(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
+      floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`)
+
     /** The current end of the stream. */
     const end = (organizationId: string): Effect.Effect<End> =>
       Effect.map(
-        sql<{ position: number; clock: number; now: number; filled: boolean }>`
-          SELECT position, CASE WHEN isfinite(clock) THEN floor(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
-            floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now, filled
-          FROM event_streams WHERE organization_id = ${organizationId}`,
-        ([found]) => {
-          const { clock = 0, filled = true, now = Date.now(), position = 0 } = found ?? {}
-          return { position, at: Math.max(clock, now - LONGEST_WRITE), first: filled ? BEGINNING : 1, latest: Math.max(clock, now) }
-        }
+        direct.query(sql<StreamRow>`SELECT ${streamColumns} FROM event_streams WHERE organization_id = ${organizationId}`),
+        ([found]) => endOf(found)
       ).pipe(Effect.orDie)
 
-    /** Events between two positions, the first excluded and the last included. */
-    const between = (after: Place, until: End) => sql`e.position > ${after.position} AND e.position <= ${until.position}
-      AND e.id >= ${Id.floor("evt", after.at)} AND e.id < ${Id.floor("evt", until.latest + 1)}`
+    /** Rows of `events e` or of another table by day, with ids of a range of times: Postgres opens no other day. */
+    const within = (column: string, from: number, before: number) =>
+      sql`${sql.literal(column)} >= ${Id.floor("evt", from)} AND ${sql.literal(column)} < ${Id.floor("evt", before)}`
 
-    const seesMany = Effect.fnUntraced(function* ({ userId, vaultAllowlist }: PrincipalState) {
-      if (vaultAllowlist !== null && vaultAllowlist.length <= FEW_VAULTS) return false
-      const rows = yield* sql`SELECT 1 FROM vault_roles WHERE user_id = ${userId} LIMIT ${FEW_VAULTS + 1}`
-      return rows.length > FEW_VAULTS
-    })
+    /** Events between two positions, the first excluded and the last included, recorded before a time. */
+    const between = (after: Place, until: End, before = until.latest + 1) =>
+      sql`e.position > ${after.position} AND e.position <= ${until.position} AND ${within("e.id", after.at, before)}`
 
-    /** The organization's next events that the reader can see; undefined if there are more events than were searched. */
-    const alongOrganization = Effect.fnUntraced(function* (principal: PrincipalState, after: Place, until: End, take: number) {
-      const many = yield* seesMany(principal)
+    const dispatches = (from: number, before: number) =>
+      sql`LEFT JOIN event_dispatches x ON x.event_id = e.id AND ${within("x.event_id", from, before)}`
+
+    /** The current end of the stream, and whether the reader sees many vaults. */
+    const endFor = ({ organizationId, userId, vaultAllowlist }: PrincipalState) =>
+      Effect.map(
+        direct.query(sql<StreamRow & { readonly vaults: number }>`
+          SELECT ${streamColumns}, (SELECT count(*) FROM (SELECT 1 FROM vault_roles WHERE user_id = ${userId} LIMIT ${FEW_VAULTS + 1}) r) AS vaults
+          FROM event_streams WHERE organization_id = ${organizationId}`),
+        ([found]) => ({
+          until: endOf(found),
+          many: (found?.vaults ?? 0) > FEW_VAULTS && (vaultAllowlist === null || vaultAllowlist.length > FEW_VAULTS)
+        })
+      )
+
+    /** The midnight before which so many more events were probably recorded. */
+    const probably = (after: Place, until: End, events: number): number => {
+      const share = Math.min(1, (WIDE * events) / (until.position - after.position))
+      return Math.min(until.latest + 1, midnight(after.at + share * (until.latest - after.at)) + DAY)
+    }
+
+    /**
+     * The organization's next events that the reader can see; undefined if there are more events than were searched. The days
+     * in which they probably are are searched first.
+     */
+    const alongOrganization = Effect.fnUntraced(function* (
+      principal: PrincipalState,
+      after: Place,
+      until: End,
+      take: number,
+      { many, whole }: Reading
+    ) {
       const look = many ? LOOK : LOOK_FEW * take
-      const next = sql`SELECT * FROM events e WHERE e.organization_id = ${principal.organizationId} AND ${between(after, until)}
-        ORDER BY e.position ${many ? sql.literal(`LIMIT ${LOOK}`) : upTo(take, LOOK_FEW)}`
-      const found = yield* sql<KeyRow>`
-        SELECT ${keyColumns} FROM (${next}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.position ${upTo(take)}`
+      const read = (before: number) => {
+        const next = sql`SELECT * FROM events e WHERE e.organization_id = ${principal.organizationId} AND ${between(after, until, before)}
+          ORDER BY e.position ${many ? sql.literal(`LIMIT ${LOOK}`) : upTo(take, LOOK_FEW)}`
+        const seen = sql`SELECT ${whole ? sql.literal("e.*") : keyColumns} FROM (${next}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.position ${upTo(take)}`
+        return direct.query<KeyRow>(
+          whole ? sql`SELECT ${rowColumns} FROM (${seen}) e ${dispatches(after.at, before)} ORDER BY e.position` : sql`${seen}`
+        )
+      }
+      const last = until.latest + 1
+      const first = probably(after, until, take)
+      let found = yield* read(first)
+      if (found.length === take) return found
+      // For a reader of few vaults each of them is searched next, which costs no more.
+      if (first < last && many) found = yield* read(last)
+      else if (first < last) return undefined
       return found.length === take || until.position - after.position <= look ? found : undefined
     })
 
@@ -124,7 +190,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       const keys = (where: Statement.Fragment) => sql`
         SELECT ${keyColumns} FROM events e WHERE ${where} AND ${between(after, until)} ORDER BY e.position ${upTo(take)}`
       const entityScoped = sql`UNION ALL (${keys(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)}`)})`
-      return sql<KeyRow>`
+      return direct.query(sql<KeyRow>`
         SELECT id, position, kind, "entityId" FROM (
           SELECT seen.* FROM vault_roles r CROSS JOIN LATERAL (
             ${keys(
@@ -137,7 +203,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
             AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
             ${and(sql, vaultIds !== undefined && sql`r.vault_id = ANY(${vaultIds}::text[])`)}
           ${vaultIds === undefined ? entityScoped : sql.literal("")}
-        ) seen ORDER BY position ${upTo(take)}`
+        ) seen ORDER BY position ${upTo(take)}`)
     }
 
     /** The first `take` events between two positions that the reader can see, or all if there are fewer. */
@@ -146,19 +212,28 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       vaultIds: ReadonlyArray<string> | undefined,
       after: Place,
       until: End,
-      take: number
+      take: number,
+      reading: Reading
     ) {
       if (until.position <= after.position) return []
       if (vaultIds !== undefined) return yield* alongVaults(principal, vaultIds, after, until, take)
-      return (yield* alongOrganization(principal, after, until, take)) ?? (yield* alongVaults(principal, undefined, after, until, take))
+      return (
+        (yield* alongOrganization(principal, after, until, take, reading)) ?? (yield* alongVaults(principal, undefined, after, until, take))
+      )
     })
 
-    const rowsOf = (keys: ReadonlyArray<KeyRow>): Effect.Effect<ReadonlyArray<FeedRow>, unknown> =>
-      keys.length === 0
-        ? Effect.succeed([])
-        : sql<FeedRow>`
-            SELECT ${rowColumns} FROM unnest(${keys.map(({ id }) => id)}::text[]) AS wanted (id) JOIN events e ON e.id = wanted.id ${sql.literal(withDispatch)}
-            ORDER BY e.position`
+    const rowsOf = (keys: ReadonlyArray<KeyRow>): Effect.Effect<ReadonlyArray<FeedRow>, unknown> => {
+      const [first, last] = [keys[0], keys.at(-1)]
+      if (first === undefined || last === undefined) return Effect.succeed([])
+      if (keys.every(isWhole)) return Effect.succeed(keys)
+      const [from, before] = [Id.time(first.id) ?? 0, (Id.time(last.id) ?? 0) + 1]
+      return Effect.map(
+        direct.query(sql<FeedRow>`
+          SELECT ${rowColumns} FROM events e ${dispatches(from, before)}
+          WHERE e.id = ANY(${keys.map(({ id }) => id)}::text[]) AND ${within("e.id", from, before)}`),
+        (rows) => [...rows].sort((one, other) => one.position - other.position)
+      )
+    }
 
     return {
       /** Where the stream ends now. Every event after it is recorded later. */
@@ -168,22 +243,22 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       oldest: Effect.fn("FeedRepo.oldest")(function* (organizationId: string) {
         const until = yield* end(organizationId)
         const at = oldestTime() + USABLE
-        const [first] = yield* sql<{ id: string; position: number }>`
+        const [first] = yield* direct.query(sql<{ id: string; position: number }>`
           SELECT e.id, e.position FROM events e WHERE e.organization_id = ${organizationId}
-            AND ${between({ position: until.first - 1, at }, until)} ORDER BY e.position LIMIT 1`
+            AND ${between({ position: until.first - 1, at }, until)} ORDER BY e.position LIMIT 1`)
         return first === undefined ? { position: until.position, at: until.at } : { ...placeOf(first), position: first.position - 1 }
       }, Effect.orDie),
 
       /** A page of the events that the reader can see after a position, or from the beginning of the log. */
       page: Effect.fn("FeedRepo.page")(function* (principal: PrincipalState, filter: FeedFilter, given: Place | undefined, limit: number) {
-        const until = yield* end(principal.organizationId)
+        const { many, until } = yield* endFor(principal)
         const after = {
           position: Math.max(given?.position ?? BEGINNING, until.first - 1),
           at: Math.max(given?.at ?? 0, oldestTime())
         }
         const filtered = filter.kind !== undefined || filter.entityId !== undefined
         const take = filtered ? Math.max(FILTERED, limit) + 1 : limit + 1
-        const found = yield* visible(principal, filter.vaultId, after, until, take)
+        const found = yield* visible(principal, filter.vaultId, after, until, take, { many, whole: !filtered })
         const wanted = found.filter(
           ({ entityId, kind }) => (filter.kind?.includes(kind) ?? true) && (filter.entityId?.includes(entityId) ?? true)
         )

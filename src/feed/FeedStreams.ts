@@ -17,7 +17,7 @@ import { OpenReaders } from "./OpenReaders.ts"
 
 /** Events per page while a stream reads recorded events. */
 const PAGE = 100
-/** How often an idle stream sends its cursor, in ms. */
+/** An idle stream sends its cursor at least this often, in ms. */
 const KEEP_ALIVE = 15_000
 /** A reader is disconnected if it receives nothing for so long, in ms, while so many bytes wait, or if so many bytes wait. */
 const STALLED = 30_000,
@@ -97,7 +97,7 @@ class Stream {
   }
 
   isSilent(now: number): boolean {
-    return now - this.#saidAt >= KEEP_ALIVE
+    return now - this.#saidAt > KEEP_ALIVE - LOOK_AFTER
   }
 }
 

@@ -3,164 +3,25 @@ import { HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/p
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { Admission } from "../access/Admission.ts"
-import { KeyChecks } from "../credentials/KeyChecks.ts"
-import { Principal, type PrincipalState } from "../credentials/Principal.ts"
-import { MasterKey } from "../crypto/MasterKey.ts"
-import { eventJson } from "../events/EventsRepo.ts"
+import { Principal } from "../credentials/Principal.ts"
 import { handler } from "../http/handler.ts"
-import { problem } from "../http/Problem.ts"
-import { currentRequest } from "../http/RequestContext.ts"
-import { open, type Place, seal } from "./cursor.ts"
-import { FeedFollower, type Waiting } from "./FeedFollower.ts"
-import { type FeedFilter, type FeedPage, FeedRepo, oldestTime } from "./FeedRepo.ts"
+import { FeedPages, filterOf } from "./FeedPages.ts"
+import { FeedRepo } from "./FeedRepo.ts"
 import { FeedStreams } from "./FeedStreams.ts"
-import { OpenReaders } from "./OpenReaders.ts"
-
-const rejected = { headers: { "www-authenticate": 'Bearer realm="custody", error="invalid_token"' } }
-
-/** Seconds that a connection may be idle beyond the requested wait. */
-const BEYOND_WAIT = 15
-
-interface Start {
-  readonly after?: string | undefined
-  readonly from?: "now" | undefined
-}
-
-const invalidCursor = (field: string) =>
-  problem("invalid_cursor", "The feed did not issue this cursor for this organization.", {
-    fields: [{ in: field === "last-event-id" ? "header" : "query", field, code: "invalid_cursor", detail: "must be a resumeCursor" }]
-  })
-
-const filterOf = ({ entityId, kind, vaultId }: FeedFilter): FeedFilter => ({ kind, entityId, vaultId })
 
 export const layer = HttpApiBuilder.group(
   Api,
   "feed",
   Effect.fnUntraced(function* (handlers) {
     const { admit } = yield* Admission
-    const master = yield* MasterKey
     const feed = yield* FeedRepo
-    const follower = yield* FeedFollower
+    const pages = yield* FeedPages
     const streams = yield* FeedStreams
-    const readers = yield* OpenReaders
-    const keys = yield* KeyChecks
-
-    /** The position at which the reader wants to start; undefined for the beginning of the log. */
-    const begin = Effect.fnUntraced(function* ({ organizationId }: PrincipalState, { after, from }: Start, lastEventId?: string) {
-      const cursor = lastEventId ?? after
-      if (cursor === undefined) {
-        if (from === undefined) return undefined
-        const { at, position } = yield* feed.end(organizationId)
-        return { at, position } satisfies Place
-      }
-      const place = open(master, organizationId, cursor)
-      if (place === undefined) return yield* invalidCursor(lastEventId === undefined ? "after" : "last-event-id")
-      if (place.at < oldestTime()) {
-        const oldest = seal(master, organizationId, yield* feed.oldest(organizationId))
-        return yield* problem(
-          "cursor_expired",
-          "This cursor is older than the log. Continue from oldestCursor; earlier events are no longer available.",
-          {
-            members: { oldestCursor: oldest }
-          }
-        )
-      }
-      return place
-    })
-
-    const notBoth = ({ after, from }: Start) =>
-      after !== undefined && from !== undefined
-        ? problem("invalid_parameter", "Use either after or from, not both.", {
-            fields: [{ in: "query", field: "from", code: "invalid_parameter", detail: "cannot be combined with after" }]
-          })
-        : Effect.void
-
-    /**
-     * Waits for the next event that the reader can see and that matches. Returns the reader's access and position after
-     * the wait.
-     */
-    const waitFor = (principal: PrincipalState, filter: FeedFilter, place: Place, millis: number) =>
-      Effect.async<Waiting>((resume) => {
-        const done = () => {
-          follower.leave(waiting)
-          resume(Effect.succeed(waiting))
-        }
-        const waiting: Waiting = { principal, filter, place, onEvents: done, onBehind: done, onRefused: done }
-        if (!follower.join(waiting)) done()
-        const timer = setTimeout(done, millis)
-        const unregister = follower.onStop(done)
-        return Effect.sync(() => {
-          clearTimeout(timer)
-          unregister()
-          follower.leave(waiting)
-        })
-      })
-
-    /** Holds the answer to an empty page until there is an event or the time is over. */
-    const hold = Effect.fnUntraced(function* (
-      principal: PrincipalState,
-      filter: FeedFilter,
-      empty: FeedPage,
-      limit: number,
-      until: number
-    ) {
-      let page = empty,
-        reader = principal
-      while (page.rows.length === 0 && performance.now() < until && !follower.isStopping()) {
-        // If there is more to search, there is nothing to wait for; the filter skipped what there was.
-        if (!page.more) yield* waitFor(reader, filter, page.place, until - performance.now())
-        if (reader.keyId !== null) {
-          const current = (yield* keys.current([reader])).get(reader)
-          if (current === undefined)
-            return yield* problem(
-              "revoked_api_key",
-              "The API key was revoked, has expired, or is no longer allowed from this address.",
-              rejected
-            )
-          if (!current.scopes.has("webhook:read")) return yield* problem("insufficient_scope", "The API key lacks the scope webhook:read.")
-          reader = current
-        }
-        page = yield* admit(reader, feed.page(reader, filter, page.place, limit))
-      }
-      return page
-    })
-
-    const read = Effect.fnUntraced(function* (
-      principal: PrincipalState,
-      filter: FeedFilter,
-      start: Place | undefined,
-      limit: number,
-      wait: number
-    ) {
-      const until = performance.now() + wait * 1_000
-      const page: FeedPage = yield* admit(principal, feed.page(principal, filter, start, limit))
-      if (wait === 0 || page.rows.length > 0) return page
-      return yield* Effect.acquireUseRelease(
-        readers.enter("answer", principal),
-        () => hold(principal, filter, page, limit, until),
-        (leave) => Effect.sync(leave)
-      )
-    })
 
     return handlers
       .handleRaw(
         "readEventFeed",
-        handler("readEventFeed", ({ urlParams: { after, from, limit, wait, ...filters } }) =>
-          Effect.gen(function* () {
-            const principal = yield* Principal
-            yield* notBoth({ after, from })
-            const start = yield* admit(principal, begin(principal, { after, from }))
-            if (wait > 0) (yield* currentRequest).allowIdle(wait + BEYOND_WAIT)
-            const { more, place, rows } = yield* read(principal, filterOf(filters), start, limit, wait)
-            const cursor = seal(master, principal.organizationId, place)
-            let data = ""
-            for (const row of rows) data += data === "" ? eventJson(row) : `,${eventJson(row)}`
-            return HttpServerResponse.raw(
-              `{"data":[${data}],"pagination":{"limit":${limit},"nextCursor":${more ? `"${cursor}"` : "null"}},"resumeCursor":"${cursor}"}`,
-              { contentType: "application/json" }
-            )
-          })
-        )
+        handler("readEventFeed", ({ urlParams }) => Effect.flatMap(Principal, (principal) => pages.answer(principal, urlParams)))
       )
       .handleRaw(
         "streamEventFeed",
@@ -168,8 +29,8 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             const lastEventId = headers["last-event-id"]
-            if (lastEventId === undefined) yield* notBoth({ after, from })
-            const start = yield* admit(principal, begin(principal, { after, from }, lastEventId === "" ? undefined : lastEventId))
+            if (lastEventId === undefined) yield* pages.notBoth({ after, from })
+            const start = yield* admit(principal, pages.begin(principal, { after, from }, lastEventId === "" ? undefined : lastEventId))
             const { method } = yield* HttpServerRequest.HttpServerRequest
             const place = start ?? (yield* admit(principal, feed.oldest(principal.organizationId)))
             const body = method === "HEAD" ? "" : yield* streams.open(principal, filterOf(filters), place)

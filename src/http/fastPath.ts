@@ -10,11 +10,12 @@ import type { Problem } from "./Problem.ts"
 
 /** A hot read. */
 export interface FastPath<Caller, Query, QueryText> {
-  /** The path in the contract, with one id: `/v1/vaults/:vaultId/transactions`. */
+  /** The path in the contract, with one id or none: `/v1/vaults/:vaultId/transactions`. */
   readonly path: string
   readonly query: Schema.Schema<Query, QueryText>
   /** The authorization that the route's middleware does. */
   readonly authorize: Effect.Effect<Caller, Problem, HttpServerRequest.HttpServerRequest>
+  /** `id` is empty if the path has none. */
   readonly handle: (caller: Caller, id: string, query: Query) => Effect.Effect<HttpServerResponse.HttpServerResponse, Problem>
 }
 
@@ -22,8 +23,8 @@ export interface FastPath<Caller, Query, QueryText> {
 const MAX_PARAMETERS = 16
 
 /** Ids and query texts that every parser reads the same way. */
-const ID = "([A-Za-z0-9_-]{1,100})",
-  QUERY = "(?:\\?([A-Za-z0-9_=&.:-]*))?"
+const ID = "(?<id>[A-Za-z0-9_-]{1,100})",
+  QUERY = "(?:\\?(?<text>[A-Za-z0-9_=&.:-]*))?"
 
 /** An app that handles plain requests of a hot read and passes every other one on. */
 export const fastPath = <Caller, Query, QueryText>({ authorize, handle, path, query }: FastPath<Caller, Query, QueryText>) => {
@@ -49,7 +50,7 @@ export const fastPath = <Caller, Query, QueryText>({ authorize, handle, path, qu
       Effect.withFiberRuntime<HttpServerResponse.HttpServerResponse, E | E2, R | R2 | HttpServerRequest.HttpServerRequest>((fiber) => {
         const request = Context.unsafeGet(fiber.currentContext, HttpServerRequest.HttpServerRequest)
         const match = request.method === "GET" ? pattern.exec(request.url) : null
-        const [, id = "", text = ""] = match ?? []
+        const { id = "", text = "" } = match?.groups ?? {}
         const given = match === null ? undefined : parameters(text)
         const read = given === undefined ? undefined : decode(given)
         return read === undefined || Either.isLeft(read)
