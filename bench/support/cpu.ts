@@ -46,11 +46,12 @@ export const machineCpuMs = (): number => {
   return (user + nice + system + irq + softirq) * (1_000 / TICKS)
 }
 
+/** Resident memory of one process, in KB. */
+export const residentKb = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0)
+
 /** Resident memory of one process, in MB. */
-export const residentMb = (pid: number): number => {
-  const line = /VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))
-  return Math.round(Number(line?.[1] ?? 0) / 1_024)
-}
+export const residentMb = (pid: number): number => Math.round(residentKb(pid) / 1_024)
 
 /** CPU milliseconds of a running service by part so far; its embedded servers are children of its process. */
 export const cpuOfService = (pid: number) => {

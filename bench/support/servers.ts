@@ -1,4 +1,4 @@
-/** The servers and processes of a benchmark, in a separate data folder; they end with it. */
+/** The servers and processes that a benchmark runs against, in a data folder of its own, ended when it ends. */
 import { type ChildProcess, spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -9,10 +9,10 @@ import { baseEnv } from "../../test/support/app.ts"
 const root = path.resolve(import.meta.dir, "../..")
 const children: Array<ChildProcess> = []
 
-/** A folder for this run, removed afterwards. */
+/** A folder for this run, gone afterwards. */
 export const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-bench-"))
 
-/** Environment of a process of the service: free ports, no rate limit, quiet logs, and none of the shell's database settings. */
+/** Environment of a process of the service: free ports, no rate limit, quiet logs, and nothing that the shell says of databases. */
 export const environment = (extra: Record<string, string> = {}): Record<string, string> => ({
   ...baseEnv(),
   DATA_DIR: path.join(folder, "data"),
@@ -35,7 +35,7 @@ export const custody = async (args: ReadonlyArray<string>, env: Record<string, s
 }
 
 /**
- * Starts a process and waits for the first line of its output that `ready` accepts. Returns the result of `ready`.
+ * Starts a process and waits for the first line of its output that `ready` takes. Returns what `ready` made of it.
  * `bunArgs` are options of the runtime itself.
  */
 export const start = <A>(
@@ -76,19 +76,19 @@ export const announced = (line: string): { readonly port: number; readonly platf
   }
 }
 
-/** The addresses of the embedded servers of `DATA_DIR`. */
-export const embedded = (): { readonly databaseUrl: string; readonly temporalAddress: string } =>
-  JSON.parse(fs.readFileSync(path.join(folder, "data", "run", "servers.json"), "utf8"))
+/** Where the embedded servers of a data directory in this run's folder are; `data` is that of `environment()`. */
+export const embedded = (directory = "data"): { readonly databaseUrl: string; readonly temporalAddress: string } =>
+  JSON.parse(fs.readFileSync(path.join(folder, directory, "run", "servers.json"), "utf8"))
 
-/** A client of the database of `DATA_DIR`. */
-export const database = async (): Promise<pg.Client> => {
-  const { databaseUrl } = embedded()
+/** A client of the database of a data directory. */
+export const database = async (directory = "data"): Promise<pg.Client> => {
+  const { databaseUrl } = embedded(directory)
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   return client
 }
 
-/** Runs the load generator in a separate process. */
+/** Runs the load generator in a process of its own. */
 export const load = async (ask: Record<string, unknown>) => {
   const child = Bun.spawn([process.execPath, path.join(import.meta.dir, "load.ts"), JSON.stringify(ask)], { stderr: "inherit" })
   const result: { requests: number; failed: number; perSecond: number; p50Ms: number; p99Ms: number } = JSON.parse(
@@ -98,27 +98,26 @@ export const load = async (ask: Record<string, unknown>) => {
   return result
 }
 
+/** Ends a process that was started here. */
+export const stop = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve()
+    // The service ends by itself within its grace; a floor knows nothing of the kind.
+    const hard = setTimeout(() => child.kill("SIGKILL"), 20_000)
+    child.once("exit", () => {
+      clearTimeout(hard)
+      resolve()
+    })
+    child.kill("SIGTERM")
+  })
+
 const endAll = async (): Promise<void> => {
-  await Promise.all(
-    children.map(
-      (child) =>
-        new Promise<void>((resolve) => {
-          if (child.exitCode !== null || child.signalCode !== null) return resolve()
-          // The service stops by itself within its grace period; a floor has none.
-          const hard = setTimeout(() => child.kill("SIGKILL"), 20_000)
-          child.once("exit", () => {
-            clearTimeout(hard)
-            resolve()
-          })
-          child.kill("SIGTERM")
-        })
-    )
-  )
+  await Promise.all(children.map(stop))
   fs.rmSync(folder, { recursive: true, force: true })
 }
 
 let ending: Promise<void> | undefined
-/** Ends every process that was started here and removes the folder. */
+/** Ends every process that was started here, and removes the folder. */
 export const end = (): Promise<void> => {
   ending ??= endAll()
   return ending
@@ -129,7 +128,7 @@ for (const [signal, code] of [
 ] as const)
   process.once(signal, () => void end().finally(() => process.exit(code)))
 
-/** The median; for an even number of values, the mean of the middle two. */
+/** The middle value; of an even number of values the mean of the two in the middle. */
 export const median = (values: ReadonlyArray<number>): number => {
   const sorted = [...values].sort((a, b) => a - b)
   const [low = 0, high = 0] = [sorted[Math.ceil(sorted.length / 2) - 1], sorted[Math.floor(sorted.length / 2)]]

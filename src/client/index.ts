@@ -37,8 +37,11 @@ export {
   emptyChain,
   type KeptCheckpoint,
   NotVerifiable,
+  type PublishedKeys,
+  type SignedCheckpoint,
   type Verification,
   type Verifier,
+  verifyCheckpoint,
   verifyEvents
 } from "./verifyEvents.ts"
 export type * from "./webhooks.ts"

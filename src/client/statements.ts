@@ -53,8 +53,11 @@ export const statementHash = async ({ hash: _, jws: __, ...sealed }: Statement):
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")
 }
 
-/** The content of a compact JWS and the key that signed it; undefined if none of the keys did. */
-const stated = async (jws: string, keys: ReadonlyArray<SigningKey>) => {
+/**
+ * The content of a compact JWS and the key that signed it; undefined if none of the keys did. Rejects where Web Crypto has
+ * no Ed25519.
+ */
+export const signedClaims = async (jws: string, keys: ReadonlyArray<SigningKey>) => {
   const [head = "", body = "", signature = "", ...rest] = jws.split(".")
   try {
     const header = jsonOf(head)
@@ -85,7 +88,7 @@ export const verifyStatement = async (
   const { date, hash, jws, revision, vaultId } = statement
   const which = `the statement of ${date}, revision ${revision}`
   if ((await statementHash(statement)) !== hash) return differs(`${which} has another hash than it says`)
-  const found = await stated(jws, keys)
+  const found = await signedClaims(jws, keys)
   if (found === undefined) return differs(`${which} is signed by no published key`)
   const expected = { vaultId, date, revision, hash, ...(issuer === undefined ? {} : { iss: issuer }) }
   const { claims, kid } = found

@@ -34,8 +34,13 @@ export const chainHash = (hash: Uint8Array, payload: string | Uint8Array): Buffe
 /** The hash of a chain without events. */
 export const emptyChain = (): Buffer => Buffer.alloc(32)
 
-/** A published public key. */
-type PublishedKey = Awaited<ReturnType<Verifier["getSigningKeys"]>>["keys"][number]
+/** A published public key, as far as it verifies. */
+interface PublishedKey {
+  readonly kty: string
+  readonly crv: string
+  readonly kid: string
+  readonly x: string
+}
 
 const json = (part: string): unknown => JSON.parse(Buffer.from(part, "base64url").toString())
 
@@ -46,14 +51,22 @@ const stated = (jws: string, keys: ReadonlyArray<PublishedKey>): unknown => {
   const is = (name: string, value: unknown) => typeof header === "object" && header !== null && Reflect.get(header, name) === value
   const key = keys.find(({ crv, kid, kty }) => kty === "OKP" && crv === "Ed25519" && kid !== undefined && is("kid", kid))
   if (key === undefined || rest.length > 0 || !is("alg", "EdDSA")) throw new NotVerifiable("The signature is not from a published key.")
-  const publicKey = createPublicKey({ key, format: "jwk" })
+  const publicKey = createPublicKey({ key: { kty: key.kty, crv: key.crv, x: key.x }, format: "jwk" })
   if (!verify(null, Buffer.from(`${head}.${body}`), publicKey, Buffer.from(signature, "base64url")))
     throw new NotVerifiable("The signature does not verify.")
   return json(body)
 }
 
-/** Why a checkpoint is invalid; undefined if its signature matches its content. */
-const faultOf = (one: KeptCheckpoint, entityId: string, keys: ReadonlyArray<PublishedKey>): string | undefined => {
+/** A checkpoint without its place in the feed: a statement and its signature. */
+export type SignedCheckpoint = Omit<KeptCheckpoint, "resumeCursor">
+
+/** The published keys, as `getSigningKeys` returns them. */
+export interface PublishedKeys {
+  readonly keys: ReadonlyArray<PublishedKey>
+}
+
+/** Why a checkpoint is not to be believed; undefined if its signature is from a published key and states what it says, of this entity. */
+export const verifyCheckpoint = (one: SignedCheckpoint, entityId: string, { keys }: PublishedKeys): string | undefined => {
   if (one.entityId !== entityId) return `the checkpoint of ${one.at} is of ${one.entityId} and not of ${entityId}`
   try {
     const says = stated(one.jws, keys)
@@ -65,22 +78,30 @@ const faultOf = (one: KeptCheckpoint, entityId: string, keys: ReadonlyArray<Publ
   }
 }
 
+const isKept = (one: KeptCheckpoint): boolean =>
+  typeof one === "object" &&
+  one !== null &&
+  [one.entityId, one.hash, one.at, one.jws].every((value) => typeof value === "string") &&
+  typeof one.count === "number"
+
 /**
  * Verifies the events of an entity between two checkpoints: `since`, or else the oldest one still in the log, and the
  * current one. Rejects with {@link NotVerifiable} if that is not possible.
  */
 export const verifyEvents = async (custody: Verifier, entityId: string, since?: KeptCheckpoint): Promise<Verification> => {
-  const { keys } = await custody.getSigningKeys()
+  if (since !== undefined && !isKept(since)) throw new NotVerifiable("What was kept is not a checkpoint.")
+  const keys = await custody.getSigningKeys()
   const to = await custody.getLatestEventCheckpoint({ entityId })
   const kept: Array<EventCheckpoint> = []
   for await (const one of custody.listEventCheckpoints({ entityId })) {
     if (one.resumeCursor === null || (since !== undefined && one.at <= since.at)) break
-    kept.unshift(one)
+    // One may be sealed between the two requests, of events that the current one does not count yet.
+    if (one.count <= to.count) kept.unshift(one)
   }
   const from = since ?? kept.shift() ?? null
   if (from !== null && from.resumeCursor === null) throw new NotVerifiable("The starting checkpoint is no longer in the log.")
   for (const one of [...(from === null ? [] : [from]), ...kept, to]) {
-    const fault = faultOf(one, entityId, keys)
+    const fault = verifyCheckpoint(one, entityId, keys)
     if (fault !== undefined) return { complete: false, difference: fault }
   }
 

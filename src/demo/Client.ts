@@ -1,6 +1,7 @@
 /** The demo's client of the service: over HTTP like any other, with the owner's key and the platform token. */
 import { Effect, Redacted, Schema } from "effect"
 import type { Addresses } from "../App.ts"
+import { createClient, verifyEvents } from "../client/index.ts"
 import { DemoFailed } from "./demoData.ts"
 
 const Webhook = Schema.Struct({ id: Schema.String, description: Schema.String })
@@ -79,6 +80,15 @@ export const make = (where: Addresses, platformToken: Redacted.Redacted, key: st
     )
 
   return {
+    /** Verifies an entity's events against its signed checkpoints, as an auditor would. Returns how many they are. */
+    verified: (entityId: string) =>
+      Effect.flatMap(
+        Effect.tryPromise({
+          try: () => verifyEvents(createClient({ baseUrl: where.api ?? "", apiKey: key }), entityId),
+          catch: (error) => new DemoFailed({ message: `The events of ${entityId} could not be verified: ${String(error)}` })
+        }),
+        (found) => (found.complete ? Effect.succeed(found.events) : new DemoFailed({ message: found.difference }))
+      ),
     /** Feeds history, without events. Returns how many records were new. */
     history: (lines: ReadonlyArray<string>) =>
       Effect.reduce(

@@ -110,7 +110,7 @@ const settled = ({ client, webhooks }: Telling, start: string) =>
 /** Runs the script. With `once`: ends when every delivery was delivered. Otherwise: continues forever. */
 export const tell = (telling: Telling, once: boolean, footer: (status: string) => ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const { client, receiver, screen, webhooks } = telling
+    const { client, data, receiver, screen, webhooks } = telling
     const { style } = screen
     const start = new Date(Date.now() - 1_000).toISOString()
     const { other, transaction } = platform(telling)
@@ -152,6 +152,10 @@ export const tell = (telling: Telling, once: boolean, footer: (status: string) =
     for (let count = 0; count < 3; count++) yield* Effect.zipRight(transaction, pause("500 millis"))
 
     const { attempts, deliveries } = yield* settled(telling, start)
+    yield* say("Proof", "every event of the feed, against the hashes that the service signed")
+    const events = yield* Effect.forEach(data.entityIds, client.verified)
+    const all = events.reduce((sum, count) => sum + count, 0)
+    screen.line(` ${style.good("✓")} complete: ${all.toLocaleString("en")} events of ${events.length} entities, none missing or changed`)
     if (once) {
       // The last rows may not be on the screen yet.
       yield* pause("300 millis")

@@ -20,6 +20,7 @@ const shelves: ReadonlyArray<readonly [string, ReadonlyArray<readonly [name: str
       ["quick-start", "guides/quick-start.md", "Quick start"],
       ["verifying", "guides/verifying.md", "Verify signatures"],
       ["retries", "guides/retries.md", "Retries and success"],
+      ["miss-nothing", "guides/miss-nothing.md", "Miss nothing"],
       ["missed-events", "guides/missed-events.md", "Missed events"],
       ["paging", "guides/paging.md", "Paging and a complete copy"],
       ["statements", "statements.md", "Statements and exports"],

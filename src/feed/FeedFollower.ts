@@ -10,10 +10,9 @@ import { KeyChecks } from "../credentials/KeyChecks.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { Notifications } from "../database/Notifications.ts"
 import { CHANNEL } from "../events/EventLog.ts"
-import { eventColumns } from "../events/EventsRepo.ts"
 import * as Id from "../values/Id.ts"
 import type { Place } from "./cursor.ts"
-import { type FeedFilter, type FeedRow, LONGEST_WRITE, placeOf } from "./FeedRepo.ts"
+import { type FeedFilter, type FeedRow, feedColumns, LONGEST_WRITE, placeOf } from "./FeedRepo.ts"
 
 /** Longest and shortest poll interval while somebody waits, in ms. */
 const POLL = 1_000,
@@ -136,7 +135,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       // By their days, too: Postgres opens no other.
       const [from, before] = [Id.floor("evt", followed.at), Id.floor("evt", latest + 1)]
       const rows = yield* sql<Row>`
-        SELECT ${sql.literal(eventColumns)}, e.position, e.audience
+        SELECT ${sql.literal(feedColumns)}, e.audience
         FROM events e LEFT JOIN event_dispatches x ON x.event_id = e.id AND x.event_id >= ${from} AND x.event_id < ${before}
         WHERE e.organization_id = ${organizationId} AND e.position > ${followed.position} AND e.position <= ${until}
           AND e.id >= ${from} AND e.id < ${before} ORDER BY e.position`

@@ -8,7 +8,6 @@ import { Admission } from "../access/Admission.ts"
 import { KeyChecks } from "../credentials/KeyChecks.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
-import { eventJson } from "../events/EventsRepo.ts"
 import { problem } from "../http/Problem.ts"
 import { currentRequest } from "../http/RequestContext.ts"
 import { open, type Place, seal } from "./cursor.ts"
@@ -159,10 +158,8 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
         if (wait > 0) (yield* currentRequest).allowIdle(wait + BEYOND_WAIT)
         const { more, place, rows } = yield* read(principal, filterOf(filters), start, limit, wait)
         const cursor = seal(master, principal.organizationId, place)
-        let data = ""
-        for (const row of rows) data += data === "" ? eventJson(row) : `,${eventJson(row)}`
         return HttpServerResponse.raw(
-          `{"data":[${data}],"pagination":{"limit":${limit},"nextCursor":${more ? `"${cursor}"` : "null"}},"resumeCursor":"${cursor}"}`,
+          `{"data":[${rows.map(({ json }) => json).join(",")}],"pagination":{"limit":${limit},"nextCursor":${more ? `"${cursor}"` : "null"}},"resumeCursor":"${cursor}"}`,
           { contentType: "application/json" }
         )
       })

@@ -12,7 +12,6 @@ import { DirectRows } from "../database/pgWorkarounds.ts"
 import { and, limit as limitOf } from "../database/sql.ts"
 import { midnight } from "../events/chain.ts"
 import { RETENTION_DAYS } from "../events/Event.ts"
-import { type EventRow, eventColumns } from "../events/EventsRepo.ts"
 import * as Id from "../values/Id.ts"
 import { BEGINNING, type Place } from "./cursor.ts"
 
@@ -23,9 +22,11 @@ export interface FeedFilter {
   readonly entityId?: ReadonlyArray<string> | undefined
 }
 
-/** An event with its position. */
-export interface FeedRow extends EventRow {
-  readonly position: number
+/** An event of the feed. */
+export interface FeedRow extends KeyRow {
+  readonly vaultId: string | null
+  /** The event as in responses: JSON text, written by Postgres, which is not the busy one while readers catch up. */
+  readonly json: string
 }
 
 /** Events after a position. */
@@ -96,14 +97,24 @@ const endOf = ({ clock, filled, now, position }: StreamRow = { position: 0, fill
   latest: Math.max(clock, now)
 })
 
-const isWhole = (row: KeyRow): row is FeedRow => "payload" in row
+const isWhole = (row: KeyRow): row is FeedRow => "json" in row
+
+const jsonTime = (column: string) => `'"' || to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'`
+
+/** The columns of a {@link FeedRow}, of `events e` and the dispatch `x` of each, if it has one. */
+export const feedColumns = `e.id, e.position, e.kind, e.entity_id AS "entityId", e.vault_id AS "vaultId",
+  '{"id":' || to_json(e.id)::text || ',"entityId":' || to_json(e.entity_id)::text
+  || ',"vaultIds":' || coalesce('[' || to_json(e.vault_id)::text || ']', 'null') || ',"kind":' || to_json(e.kind)::text
+  || ',"schemaVersion":' || e.schema_version || ',"payload":' || e.payload || ',"occurredAt":' || ${jsonTime("e.occurred_at")}
+  || ',"dispatchedAt":' || coalesce(${jsonTime("coalesce(e.dispatched_at, x.dispatched_at)")}, 'null')
+  || ',"createdAt":' || ${jsonTime("e.created_at")} || '}' AS json`
 
 export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const direct = yield* DirectRows
 
-    const rowColumns = sql.literal(`${eventColumns}, e.position`)
+    const rowColumns = sql.literal(feedColumns)
     const keyColumns = sql.literal(`e.id, e.position, e.kind, e.entity_id AS "entityId"`)
 
     /** `LIMIT`, as a literal for common sizes. */
@@ -192,12 +203,12 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       const entityScoped = sql`UNION ALL (${keys(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)}`)})`
       return direct.query(sql<KeyRow>`
         SELECT id, position, kind, "entityId" FROM (
-          SELECT seen.* FROM vault_roles r CROSS JOIN LATERAL (
+          SELECT seen.* FROM vault_roles r JOIN vaults v ON v.id = r.vault_id CROSS JOIN LATERAL (
             ${keys(
               // Every vault belongs to one organization; expressed so that the planner does not use the index of the
-              // organization's events.
+              // organization's events. A role on a vault is access to its entity; it may have been of another one before.
               sql`e.vault_id = r.vault_id AND (e.organization_id || '') = ${principal.organizationId}
-                AND ${reachesEntity(sql, principal, sql.literal("e.entity_id"))}`
+                AND (e.entity_id = v.entity_id OR ${reachesEntity(sql, principal, sql.literal("e.entity_id"))})`
             )}) seen
           WHERE r.user_id = ${principal.userId}
             AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))

@@ -8,7 +8,6 @@ import { Admission } from "../access/Admission.ts"
 import { KeyChecks } from "../credentials/KeyChecks.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
-import { eventJson } from "../events/EventsRepo.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
 import { type Place, seal } from "./cursor.ts"
 import { FeedFollower, type Waiting } from "./FeedFollower.ts"
@@ -75,7 +74,7 @@ class Stream {
 
   events(rows: ReadonlyArray<FeedRow>): void {
     let text = ""
-    for (const row of rows) text += `id: ${this.#cursor(placeOf(row))}\nevent: webhook-event\ndata: ${eventJson(row)}\n\n`
+    for (const row of rows) text += `id: ${this.#cursor(placeOf(row))}\nevent: webhook-event\ndata: ${row.json}\n\n`
     if (text !== "") this.write(text)
   }
 

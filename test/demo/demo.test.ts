@@ -97,6 +97,8 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(first).toMatch(/ #1 +\d+ ms {2}✗ 503 → retry$/)
     expect(second).toMatch(/ #2 +\d+ ms {2}✓ verified$/)
     expect(rows(live, "webhook.secret_rotated")[0]).toMatch(/✓ new ✓ old$/)
+    // The feed holds the deliveries' events, and the signed checkpoints cover all of them.
+    expect(live.shown()).toMatch(/✓ complete: \d\d+ events of 3 entities, none missing or changed/)
     expect(tooLong(live, 80)).toEqual([])
   }, 150_000)
 

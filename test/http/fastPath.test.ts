@@ -1,6 +1,6 @@
 /**
- * The fast path of a vault's transactions is faster and behaves the same: each request is sent once in the plain form that
- * it accepts, and once in an equivalent form that the framework handles.
+ * The fast paths of a vault's transactions and of the event feed are faster and behave the same: each request is sent once
+ * in the plain form that they accept, and once in an equivalent form that the framework handles.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import fc from "fast-check"
@@ -26,6 +26,7 @@ beforeAll(async () => {
   keys["owner"] = (await app.key("user_a")).secret
   keys["stranger"] = (await app.key("user_z")).secret
   keys["without the scope"] = (await app.key("user_a", { scopes: ["webhook:read"] })).secret
+  keys["only vaults"] = (await app.key("user_a", { scopes: ["vault:read"] })).secret
   keys["unknown"] = `${keys["owner"]?.slice(0, -4)}aaaa`
 })
 
@@ -91,5 +92,48 @@ describe("the fast path of a vault's transactions", () => {
     expect(rows).toHaveLength(60)
     expect(await walk([escaped("vault_a")])).toEqual(rows)
     expect(await walk(["vault_a", escaped("vault_a")])).toEqual(rows)
+  })
+})
+
+describe("the fast path of the event feed", () => {
+  /** The same query with a letter of a name escaped. */
+  const slow = (query: string) => query.replace("limit", "l%69mit").replace("after", "%61fter")
+  const shown = ({ headers, status, text }: Answer) => ({
+    ...comparable({ headers, status, text } as Answer),
+    text: text
+      .replace(/"(nextCursor|resumeCursor)":"[^"]*"/g, (_, name) => `"${name}":"…"`)
+      .replace(/"requestId":"[^"]*"/, '"requestId":"…"')
+  })
+
+  test("answers like the framework's way, whoever asks and whatever is asked", async () => {
+    const { resumeCursor } = (await app.get("/v1/event-feed?limit=7", keys["owner"])).json
+    const queries = [
+      "limit=7",
+      "limit=500",
+      `after=${resumeCursor}`,
+      `after=${resumeCursor}&limit=2`,
+      `limit=2&after=${resumeCursor.slice(0, -1)}`,
+      "after=abc",
+      "limit=0",
+      "limit=501",
+      "limit=x",
+      "limit=1&limit=2",
+      "limit=5&unknown=1",
+      "limit=5&kind=transaction.confirmed",
+      "limit=5&wait=0",
+      `from=now&after=${resumeCursor}`
+    ]
+    const seen = new Set<number>()
+    for (const who of ["owner", "stranger", "without the scope", "only vaults", "unknown", "nobody"]) {
+      for (const query of queries) {
+        const [plain, other] = [
+          await app.get(`/v1/event-feed?${query}`, keys[who]),
+          await app.get(`/v1/event-feed?${slow(query)}`, keys[who])
+        ]
+        expect([who, query, shown(plain)]).toEqual([who, query, shown(other)])
+        seen.add(plain.status)
+      }
+    }
+    expect([...seen].sort()).toEqual([200, 400, 401, 403])
   })
 })

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import type { Download, Page } from "playwright-core"
-import { verifyStatement } from "../../src/client/index.ts"
+import { verifyCheckpoint, verifyStatement } from "../../src/client/index.ts"
 import { dayOf, timeOf } from "../statements/statementFixtures.ts"
 import { cli } from "../support/app.ts"
 import { transaction } from "../support/records.ts"
@@ -74,6 +74,35 @@ describe.skipIf(!found)("statements and past balances in a browser", () => {
     await portal.goto(`/vaults/vault_b/statements/${dayOf(0)}`)
     await page.getByText("It does not exist, or you cannot see it.").waitFor()
   }, 240_000)
+
+  test("C-3: checkpoints of an entity are shown and verified, and their files verify elsewhere", async () => {
+    const today = new Date().toISOString().slice(0, 10)
+    await app.sql(
+      `INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
+       SELECT id, $1::timestamptz, 0, decode(repeat('00', 32), 'hex'), 0 FROM entities ON CONFLICT DO NOTHING`,
+      [`${today}T00:00:00Z`]
+    )
+    await portal.goto("/events")
+    await page.getByRole("link", { name: "Checkpoints" }).click()
+    await portal.heading("Checkpoints").waitFor()
+    const now = page.getByRole("heading", { name: "Now" }).locator("xpath=ancestor::section")
+    await now.getByText("Verified", { exact: true }).waitFor()
+    const row = page.getByRole("row", { name: new RegExp(today) })
+    await row.getByText("Verified", { exact: true }).waitFor()
+    await portal.expectAccessible("checkpoints")
+    const keys = (await app.get("/v1/jwks.json")).json
+    for (const place of [now, row]) {
+      const kept = JSON.parse(await saved(() => place.getByRole("button", { name: "Download" }).click()))
+      expect(verifyCheckpoint(kept, kept.entityId, keys)).toBeUndefined()
+    }
+    await page.route("**/portal/api/v1/event-checkpoints/latest*", async (route) => {
+      const answer = await route.fetch()
+      await route.fulfill({ response: answer, body: (await answer.text()).replace(/"count":\d+/, '"count":123456') })
+    })
+    await page.reload()
+    await now.getByText("Does not verify", { exact: true }).waitFor()
+    await page.unroute("**/portal/api/v1/event-checkpoints/latest*")
+  }, 120_000)
 
   test("C-6: a statement that was changed in transit is shown as not verified", async () => {
     await page.route("**/portal/api/v1/vaults/vault_b/statements/*", async (route) => {

@@ -16,6 +16,7 @@ const files = {
   Account: () => import("./pages/Account.tsx"),
   AuditLog: () => import("./pages/AuditLog.tsx"),
   BalanceHistory: () => import("./pages/BalanceHistory.tsx"),
+  Checkpoints: () => import("./pages/Checkpoints.tsx"),
   Enrolment: () => import("./pages/Enrolment.tsx"),
   Event: () => import("./pages/Event.tsx"),
   Events: () => import("./pages/Events.tsx"),
@@ -33,6 +34,7 @@ const files = {
 const AccountPage = lazy(() => files.Account().then(({ AccountPage }) => ({ default: AccountPage })))
 const AuditLogPage = lazy(() => files.AuditLog().then(({ AuditLogPage }) => ({ default: AuditLogPage })))
 const BalanceHistoryPage = lazy(() => files.BalanceHistory().then(({ BalanceHistoryPage }) => ({ default: BalanceHistoryPage })))
+const CheckpointsPage = lazy(() => files.Checkpoints().then(({ CheckpointsPage }) => ({ default: CheckpointsPage })))
 const EnrolmentPage = lazy(() => files.Enrolment().then(({ EnrolmentPage }) => ({ default: EnrolmentPage })))
 const EventPage = lazy(() => files.Event().then(({ EventPage }) => ({ default: EventPage })))
 const EventsPage = lazy(() => files.Events().then(({ EventsPage }) => ({ default: EventsPage })))
@@ -68,6 +70,7 @@ const Inside = ({ user }: { readonly user: User }) => (
             <Route path="vaults/:id/balance-history" element={<BalanceHistoryPage />} />
             <Route path="vaults/:id/statements/:date" element={<StatementPage />} />
             <Route path="events" element={<EventsPage />} />
+            <Route path="checkpoints" element={<CheckpointsPage />} />
             <Route path="events/:id" element={<EventPage />} />
             <Route path="webhooks" element={<WebhooksPage />} />
             <Route path="webhooks/new" element={<NewWebhookPage />} />

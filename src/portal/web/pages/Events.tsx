@@ -5,6 +5,7 @@ import type { EventCounts } from "../../Overview.ts"
 import { useBeside, useSurroundings, useSymbols } from "../data.ts"
 import { useList } from "../list.ts"
 import { About, assetsOf } from "../parts/About.tsx"
+import { LinkButton } from "../parts/Button.tsx"
 import { Export } from "../parts/Export.tsx"
 import { Select, TextField } from "../parts/Field.tsx"
 import { Filters, useFilters, utc } from "../parts/Filters.tsx"
@@ -27,7 +28,12 @@ export const EventsPage = () => {
     <Page
       title="Events"
       lead={`Everything that happened in the last ${around?.retentionDays ?? 31} days, whether or not a webhook matched.`}
-      actions={<Export name="events" source={list.source} />}
+      actions={
+        <>
+          <LinkButton to="/checkpoints">Checkpoints</LinkButton>
+          <Export name="events" source={list.source} />
+        </>
+      }
     >
       <Filters filters={filters}>
         <Select label="Kind" value={kind} onValue={(value) => filters.set({ kind: value })}>
