@@ -1,6 +1,7 @@
 /** Checkpoints of an entity's events: what the service signs, verified in the browser, to keep and to verify elsewhere. */
 import { useQuery } from "@tanstack/react-query"
 import { FileCheck2 } from "lucide-react"
+import type { EventCheckpoint as Checkpoint } from "../../../client/index.ts"
 import { signedClaims } from "../../../client/statements.ts"
 import { getText } from "../api.ts"
 import { useOne, useSurroundings } from "../data.ts"
@@ -15,16 +16,6 @@ import { Status } from "../parts/Status.tsx"
 import { Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { readKeys } from "../parts/Verified.tsx"
-
-/** A checkpoint, as in API responses. */
-interface Checkpoint {
-  readonly entityId: string
-  readonly count: number
-  readonly hash: string
-  readonly at: string
-  readonly resumeCursor: string | null
-  readonly jws: string
-}
 
 const fields = ["entityId", "count", "hash", "at"] as const
 
@@ -59,8 +50,8 @@ const fileName = ({ at, entityId }: Pick<Checkpoint, "at" | "entityId">) =>
 
 /** The checkpoint as of now. */
 const Latest = ({ entityId }: { readonly entityId: string }) => {
-  const path = `/v1/event-checkpoints/latest?entityId=${encodeURIComponent(entityId)}`
-  const { data, error, refetch } = useOne<Checkpoint>(path)
+  const path = `/v1/event-checkpoints/latest?entityId=${encodeURIComponent(entityId)}` as const
+  const { data, error, refetch } = useOne(path)
   if (data === undefined) return error === null ? <Loading /> : <Failure error={error} retry={() => void refetch()} />
   return (
     <Section title="Now" lead="Keep a copy: whoever has it can verify later that no event before it was changed or removed.">
@@ -88,7 +79,7 @@ const Latest = ({ entityId }: { readonly entityId: string }) => {
 
 /** The checkpoints of past midnights. */
 const Daily = ({ entityId }: { readonly entityId: string }) => {
-  const list = useList<Checkpoint>("/v1/event-checkpoints", { entityId }, { every: 60_000, keyOf: ({ at }) => at })
+  const list = useList("/v1/event-checkpoints", { entityId }, { every: 60_000, keyOf: ({ at }) => at })
   return (
     <Section title="Every midnight (UTC)" lead="Kept for good.">
       <Table
