@@ -77,6 +77,36 @@ test("C-3: a changed byte, a missing, a repeated and a swapped event, a wrong si
   expect(await differs(latest, (text) => text.replace('"entity_a"', '"entity_z"'))).toMatch(/is of entity_z and not of entity_a$/)
 })
 
+test("C-3: a checkpoint that is sealed while events are verified does not hide that they differ from the current one", async () => {
+  const latest = "/v1/event-checkpoints/latest"
+  const before = (await app.get(`${latest}?entityId=entity_a`, key)).text
+  await app.feed([transaction("vault_a", 201)])
+  // The midnight's checkpoint counts an event that the current one, read before it, does not.
+  await app.sql(`INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
+    SELECT c.entity_id, date_trunc('day', now(), 'UTC'), c.count, c.hash, s.position FROM entity_chains c JOIN event_streams s USING (organization_id)
+    WHERE c.entity_id = 'entity_a' ON CONFLICT (entity_id, at) DO UPDATE SET count = excluded.count, hash = excluded.hash, position = excluded.position`)
+  const client = (change: Change) =>
+    createClient({
+      baseUrl: app.main?.baseUrl ?? "",
+      apiKey: key,
+      fetch: async (request) => {
+        const response = await fetch(request)
+        const { pathname } = new URL(request.url)
+        if (pathname === latest) return new Response(before, response)
+        return pathname === "/v1/event-feed" ? new Response(change(await response.text()), response) : response
+      }
+    })
+  const { count } = JSON.parse(before)
+  expect(await verifyEvents(client(String), "entity_a")).toMatchObject({ complete: true, events: count })
+  expect(
+    await verifyEvents(
+      client((text) => text.replace('"amount":"1"', '"amount":"2"')),
+      "entity_a"
+    )
+  ).toMatchObject({ complete: false })
+  await app.sql("DELETE FROM event_checkpoints")
+})
+
 test("C-3: custody verify reports it with exit code 0, 1 or 2", async () => {
   const args = ["verify", "--api", app.main?.baseUrl ?? "", "--key", key, "--entity", "entity_a"]
   expect(await cli(args, {})).toMatchObject({ code: 0, stdout: expect.stringMatching(/^complete: \d+ events\n$/) })
@@ -84,6 +114,10 @@ test("C-3: custody verify reports it with exit code 0, 1 or 2", async () => {
   const kept = (await app.get("/v1/event-checkpoints/latest?entityId=entity_a", key)).json
   fs.writeFileSync(file, JSON.stringify({ ...kept, hash: "0".repeat(64) }))
   expect(await cli([...args, "--since", file], {})).toMatchObject({ code: 1, stderr: expect.stringContaining("differs: the signature") })
+  fs.writeFileSync(file, JSON.stringify((await app.get("/v1/event-checkpoints/latest?entityId=entity_z", key)).json))
+  expect(await cli([...args, "--since", file], {})).toMatchObject({ code: 1, stderr: expect.stringContaining("is of entity_z and not of") })
+  fs.writeFileSync(file, JSON.stringify({ count: 1 }))
+  expect(await cli([...args, "--since", file], {})).toMatchObject({ code: 2, stderr: expect.stringContaining("not a checkpoint") })
   expect(await cli([...args.slice(0, -1), "entity_absent"], {})).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("could not be checked")
