@@ -156,10 +156,10 @@ test("C-1: at most 20 waiting requests of a key are held, and the end of one mak
       ({ headers, status }) => ({ status, retryAfter: headers.get("retry-after") }),
       () => undefined
     )
-  const held = Array.from({ length: 20 }, () => wait(ends.signal))
-  const tooMany = async () => Promise.race([wait(AbortSignal.timeout(1_000)), Bun.sleep(1_500).then(() => undefined)])
-  await until("the twenty-first to be refused", async () => (await tooMany())?.status === 429, 15)
-  expect(await tooMany()).toEqual({ status: 429, retryAfter: "5" })
+  // Of twenty-one at once it is any of them that is refused.
+  const held = Array.from({ length: 21 }, () => wait(ends.signal))
+  expect(await Promise.race(held)).toEqual({ status: 429, retryAfter: "5" })
+  expect(await wait()).toEqual({ status: 429, retryAfter: "5" })
   // Requests that do not wait are still answered, and so are another key's.
   expect((await app.get(`${FEED}?from=now`, secret)).status).toBe(200)
   expect((await app.get(`${FEED}?from=now&wait=1&kind=nothing`, keys.owner)).status).toBe(200)
