@@ -105,7 +105,7 @@ describe("the fast path of the event feed", () => {
       .replace(/"requestId":"[^"]*"/, '"requestId":"…"')
   })
 
-  test("answers like the framework's way, whoever asks and whatever is asked", async () => {
+  test("responds as the framework does, for every key and every query", async () => {
     const { resumeCursor } = (await app.get("/v1/event-feed?limit=7", keys["owner"])).json
     const queries = [
       "limit=7",

@@ -102,7 +102,7 @@ const proves = async (command: ReadonlyArray<string>) => {
   expect(await consume()).toBe(8)
 }
 
-test("C-3: the vectors hold for the client: hashes, checkpoints that verify, and those that do not", async () => {
+test("C-3: the client agrees with the vectors: hashes, valid checkpoints and invalid ones", async () => {
   let hash: Buffer = emptyChain()
   for (const [index, payload] of vectors.payloads.entries()) {
     hash = chainHash(hash, payload)
