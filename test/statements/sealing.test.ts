@@ -18,7 +18,7 @@ import { operator } from "../support/temporal.ts"
 import { dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
 
 const VAULTS = 30,
-  DAYS = 25
+  DAYS = 120
 const settings = { STATEMENT_DELAY: "0s", STATEMENT_HISTORY: `${DAYS}d` }
 const app = useApp(["api"], settings)
 const { fresh, get, list, revisions, seal } = useStatements(app)
@@ -92,7 +92,7 @@ describe("C-6: sealing", () => {
       revised = 0
     for (let after: string | null = ""; after !== null; parts++) {
       const from: string = after
-      const part = await sealer((one) => one.seal(from, 40))
+      const part = await sealer((one) => one.seal(from, 20 * 1.5 ** parts))
       expect(part.failed).toBe(0)
       revised += part.revised
       after = part.after
