@@ -1,7 +1,7 @@
 /**
- * Exports a vault's transactions as one file from one consistent snapshot: a cursor in its own transaction, read in parts
- * as the client receives them, so memory use does not depend on the size. If the client disconnects, or reads nothing for
- * a minute, everything is released; the response then ends with a broken connection, so it never looks complete. C-6.
+ * Exports a vault's transactions as one file from one consistent snapshot: a transaction of its own, read in parts as the
+ * client receives them, so memory use does not depend on the size. If the client disconnects, or reads nothing for a
+ * minute, everything is released; the response then ends with a broken connection, so it never looks complete. C-6.
  */
 import { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { SqlClient, type Statement } from "@effect/sql"
@@ -13,7 +13,7 @@ import { and } from "../database/sql.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { currentRequest } from "../http/RequestContext.ts"
 import { Settings } from "../settings/Settings.ts"
-import { csvHeader, csvLine } from "./transactionCsv.ts"
+import { type ExportFormat, fileOf } from "./exportFile.ts"
 import type { TransactionFilter } from "./transactionPage.ts"
 
 /** Conditions of the filters on rows of `transactions v`, each with its AND. */
@@ -32,23 +32,20 @@ const transactionFilters = (sql: SqlClient.SqlClient, filter: TransactionFilter)
 /** Concurrent exports of a key, and of an organization with all its keys: half of what a process has connections for. */
 const AT_ONCE = 2,
   ORGANIZATION_AT_ONCE = 3
-/** Rows per part. */
-const PART = 1_000
-/** Seconds without progress after which a client is disconnected. The listener checks every 4 seconds. */
+/** Rows per part: about as much as a connection takes at once. */
+const PART = 150
+/** Seconds without progress after which a client is disconnected: a minute. The listener checks every 4 seconds. */
 const STALLED = 64
 
-/** Longest time an export may take, in ms: until it ends, Postgres keeps every row that was replaced meanwhile. */
-const LONGEST = 1_800_000
-
-/** The formats of an export. */
-export type ExportFormat = "csv" | "ndjson"
-
-interface JsonRow {
-  readonly json: string
+interface PartRow {
+  readonly lines: string | null
+  readonly count: number
+  readonly timestamp: string
+  readonly id: number
 }
 
 export class TransactionExport extends Effect.Service<TransactionExport>()("custody/TransactionExport", {
-  effect: Effect.gen(function* () {
+  effect: Effect.fnUntraced(function* (stalledSeconds: number) {
     const sql = yield* SqlClient.SqlClient
     const snapshots = yield* Snapshots
     const { exportMaxRows } = yield* Settings
@@ -94,10 +91,17 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
           `More than ${exportMaxRows} transactions match, and an export has at most ${exportMaxRows}. Narrow the filters.`
         )
       }
-      yield* snapshot.query(sql`
-        DECLARE transactions_export NO SCROLL CURSOR FOR
-        SELECT v.json FROM transactions v WHERE ${where} ORDER BY v.timestamp DESC, v.id DESC`)
-      return snapshot.query(sql<JsonRow>`${sql.literal(`FETCH FORWARD ${PART} FROM transactions_export`)}`)
+      let last: PartRow | undefined
+      // One text for a whole part: as rows, each would cost the driver several objects.
+      return Effect.gen(function* () {
+        const behind = and(sql, last !== undefined && sql`(v.timestamp, v.id) < (${last.timestamp}::timestamptz, ${last.id}::bigint)`)
+        const [part] = yield* snapshot.query(sql<PartRow>`
+          SELECT string_agg(r.json || E'\\n', '') AS lines, count(*) AS count, min(r.timestamp) AS timestamp, (array_agg(r.id))[count(*)] AS id
+          FROM (SELECT v.json, v.timestamp, v.id FROM transactions v WHERE ${where} ${behind}
+            ORDER BY v.timestamp DESC, v.id DESC LIMIT ${PART}) r`)
+        last = part
+        return { lines: part?.lines ?? "", isLast: (part?.count ?? 0) < PART }
+      })
     })
 
     return {
@@ -123,60 +127,11 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
           yield* Scope.close(scope, Exit.void)
           return HttpServerResponse.raw("", { contentType, headers })
         }
-        context.allowIdle(STALLED)
-        return HttpServerResponse.raw(
-          fileOf(format, () => runPromise(next), close),
-          { contentType, headers }
-        )
+        context.allowIdle(stalledSeconds)
+        return HttpServerResponse.raw(fileOf({ format, next: () => runPromise(next), close, stalledSeconds }), { contentType, headers })
       })
     }
   })
 }) {
-  static readonly layer = this.Default
-}
-
-/** The file as bytes: a part each time the connection accepts more. Breaks off after `longest` ms. */
-export const fileOf = (
-  format: ExportFormat,
-  next: () => Promise<ReadonlyArray<JsonRow>>,
-  close: () => Promise<void>,
-  longest = LONGEST
-) => {
-  const encoder = new TextEncoder()
-  const startedAt = performance.now()
-  let watch: Timer | undefined
-  const end = () => {
-    clearTimeout(watch)
-    return close()
-  }
-  let first = true
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        clearTimeout(watch)
-        try {
-          if (performance.now() - startedAt > longest) throw new Error("the export took too long")
-          const rows = await next()
-          let text = first && format === "csv" ? csvHeader : ""
-          first = false
-          if (format === "csv") for (const { json } of rows) text += csvLine(json)
-          else for (const { json } of rows) text += `${json}\n`
-          if (text !== "") controller.enqueue(encoder.encode(text))
-          if (rows.length < PART) {
-            // The place is free before the client knows that the file is complete: its next export is not refused.
-            await end()
-            controller.close()
-            return
-          }
-          // The listener closes the connection of a client that stops reading; this is for a client that never started.
-          watch = setTimeout(() => void close(), (STALLED + 10) * 1_000)
-        } catch (error) {
-          controller.error(error)
-          await end()
-        }
-      },
-      cancel: end
-    },
-    { highWaterMark: 0 }
-  )
+  static readonly layer = this.Default(STALLED)
 }

@@ -22,9 +22,13 @@ export const csvRow = (cells: ReadonlyArray<string>): string => `${cells.join(",
 /** The header line. */
 export const csvHeader = csvRow(columns)
 
-/** The line of a transaction, from its stored JSON text. */
-export const csvLine = (json: string): string => {
-  // The ledger serialized the text from a transaction.
-  const row = JSON.parse(json) as Transaction
-  return csvRow(columns.map((column) => csvCell(row[column], column === "amount")))
+/** The lines of transactions, from their stored JSON texts, each of which ends with a line break. */
+export const csvLines = (texts: string): string => {
+  let lines = ""
+  for (let from = 0, to = texts.indexOf("\n"); to >= 0; from = to + 1, to = texts.indexOf("\n", from)) {
+    // The ledger serialized each text from a transaction.
+    const row = JSON.parse(texts.slice(from, to)) as Transaction
+    lines += csvRow(columns.map((column) => csvCell(row[column], column === "amount")))
+  }
+  return lines
 }

@@ -1,0 +1,75 @@
+/** The file of an export as a stream of bytes, in memory that does not depend on its size. C-6. */
+import { edenGC } from "bun:jsc"
+import { csvHeader, csvLines } from "./transactionCsv.ts"
+
+/** The formats of an export. */
+export type ExportFormat = "csv" | "ndjson"
+
+/** Rows of an export: stored JSON texts, each with a line break; none if `lines` is empty. */
+interface Part {
+  readonly lines: string
+  readonly isLast: boolean
+}
+
+/** How a file is made. */
+interface FileSource {
+  readonly format: ExportFormat
+  readonly next: () => Promise<Part>
+  /** Releases what the parts come from. */
+  readonly close: () => Promise<void>
+  /** Seconds without progress after which a client is disconnected. */
+  readonly stalledSeconds: number
+  /** Longest time that the file may take, in ms; default: half an hour. */
+  readonly longest?: number
+}
+
+/** Until an export ends, Postgres keeps every row that was replaced meanwhile. In ms. */
+const LONGEST = 1_800_000
+/** Extra seconds for a client that never started to read, which the listener does not see. */
+const BEYOND_STALLED = 10
+/** Characters after which the garbage of the parts is collected. The runtime alone would wait until memory has doubled. */
+const COLLECT_EVERY = 1_000_000
+
+/** The file as bytes: a part each time the connection accepts more. Breaks off after `longest`. */
+export const fileOf = ({ close, format, longest = LONGEST, next, stalledSeconds }: FileSource) => {
+  const encoder = new TextEncoder()
+  const startedAt = performance.now()
+  let watch: Timer | undefined
+  let first = true,
+    uncollected = 0
+  const end = () => {
+    clearTimeout(watch)
+    return close()
+  }
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        clearTimeout(watch)
+        try {
+          if (performance.now() - startedAt > longest) throw new Error("the export took too long")
+          const { isLast, lines } = await next()
+          const text = format === "ndjson" ? lines : `${first ? csvHeader : ""}${csvLines(lines)}`
+          first = false
+          if (text !== "") controller.enqueue(encoder.encode(text))
+          if (isLast) {
+            // The place is free before the client knows that the file is complete: its next export is not refused.
+            await end()
+            controller.close()
+            return
+          }
+          uncollected += text.length
+          if (uncollected > COLLECT_EVERY) {
+            uncollected = 0
+            edenGC()
+          }
+          watch = setTimeout(() => void close(), (stalledSeconds + BEYOND_STALLED) * 1_000)
+        } catch (error) {
+          controller.error(error)
+          await end()
+        }
+      },
+      cancel: end
+    },
+    { highWaterMark: 0 }
+  )
+}
