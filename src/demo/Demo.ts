@@ -5,10 +5,12 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { Config, Deferred, Duration, Effect, Fiber, Option, Redacted, Schema } from "effect"
+import { Config, Deferred, Duration, Effect, Fiber, Layer, Option, Redacted, Schema } from "effect"
 import { type Addresses, start, temporal } from "../App.ts"
 import { commandDatabase, databaseUrl } from "../Base.ts"
 import { ApiKeys } from "../credentials/ApiKeys.ts"
+import { masterKeyLayer } from "../crypto/MasterKey.ts"
+import { SigningKeys } from "../crypto/SigningKeys.ts"
 import { DataDir } from "../embedded/DataDir.ts"
 import { platformToken } from "../platform/platformToken.ts"
 import { Invitations } from "../portal/signIn/Invitations.ts"
@@ -16,11 +18,12 @@ import * as Format from "../settings/Format.ts"
 import { roles } from "../settings/roles.ts"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
+import { StatementSealer } from "../statements/StatementSealer.ts"
 import * as Log from "../telemetry/Log.ts"
 import { bundle } from "../temporal/bundle.ts"
 import { span } from "../terminal/text.ts"
 import * as Client from "./Client.ts"
-import { read } from "./demoData.ts"
+import { type DemoData, read } from "./demoData.ts"
 import { ensure, Keys } from "./demoKeys.ts"
 import * as panel from "./panel.ts"
 import { way } from "./portalInvitation.ts"
@@ -40,7 +43,9 @@ export const DemoFile = Schema.Struct({
   entityIds: Schema.Array(Schema.String),
   vaultIds: Schema.Array(Schema.String),
   keys: Keys,
-  webhookId: Schema.String
+  webhookId: Schema.String,
+  /** When the data was first loaded here. */
+  loadedAt: Schema.optional(Schema.String)
 })
 
 /** Short waits between attempts, to watch them; a configured schedule takes precedence. */
@@ -48,33 +53,43 @@ const quickly = [0, 2, 5, 30, 300, 3_600].map((seconds) => Duration.seconds(seco
 
 const loopback = Format.cidr("127.0.0.0/8")
 
-/** The settings of this run: the configured ones, plus what the receiver on this machine needs. */
-const demoSettings = (settings: Values, receiver: Receiver) =>
+/**
+ * The settings of this run: the configured ones, plus what the receiver on this machine needs, and statements from the
+ * beginning of the data's last week on.
+ */
+const demoSettings = (settings: Values, receiver: Receiver, { lastWeek }: DemoData, loadedAt: string) =>
   Effect.gen(function* () {
-    const ownSchedule = Option.isSome(yield* Config.option(Config.nonEmptyString("WEBHOOK_RETRY_SCHEDULE")))
+    const configured = (name: string) => Effect.map(Config.option(Config.nonEmptyString(name)), Option.isSome)
+    const [ownSchedule, ownHistory] = [yield* configured("WEBHOOK_RETRY_SCHEDULE"), yield* configured("STATEMENT_HISTORY")]
     if (settings.webhookExtraCa !== undefined) fs.appendFileSync(receiver.caFile, `\n${fs.readFileSync(settings.webhookExtraCa, "utf8")}`)
     const demo: Values = {
       ...settings,
       webhookAllowCidrs: [...settings.webhookAllowCidrs, ...(loopback._tag === "Right" ? [loopback.right] : [])],
       webhookAllowPorts: [...settings.webhookAllowPorts, receiver.port],
       webhookExtraCa: receiver.caFile,
-      ...(ownSchedule ? {} : { webhookRetrySchedule: quickly })
+      ...(ownSchedule ? {} : { webhookRetrySchedule: quickly }),
+      ...(ownHistory ? {} : { statementHistory: Duration.millis(Date.parse(loadedAt) - Date.parse(lastWeek.from)) })
     }
     return demo
   })
 
 /** The content of an earlier run's `demo.json`; empty if it cannot be read. */
-const earlierKeys = (file: string) =>
+const earlierRun = (file: string): Effect.Effect<Partial<typeof DemoFile.Type>> =>
   Effect.orElseSucceed(
-    Effect.map(
-      Effect.flatMap(
-        Effect.try(() => fs.readFileSync(file, "utf8")),
-        Schema.decodeUnknown(Schema.parseJson(DemoFile))
-      ),
-      ({ keys }): Partial<Keys> => keys
+    Effect.flatMap(
+      Effect.try(() => fs.readFileSync(file, "utf8")),
+      Schema.decodeUnknown(Schema.parseJson(DemoFile))
     ),
     () => ({})
   )
+
+/** Seals the statements that are due. The service does so, too, but a minute later. */
+const sealStatements = Effect.flatMap(StatementSealer, (sealer) => sealer.seal("", Number.POSITIVE_INFINITY)).pipe(
+  Effect.provide(Layer.provide(StatementSealer.layer, SigningKeys.layer)),
+  Effect.provide(commandDatabase),
+  Effect.provide(masterKeyLayer),
+  Effect.scoped
+)
 
 const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).host : url)
 
@@ -85,7 +100,7 @@ const telling = <A, E, R>(effect: Effect.Effect<A, E, R>, tell: (text: string) =
   )
 
 /** Everything that must run before the first delivery, step by step on the screen. */
-const prepare = Effect.gen(function* () {
+const prepare = Effect.fnUntraced(function* (data: DemoData, loadedAt: string) {
   const screen = yield* Screen
   const dataDir = yield* DataDir
   const settings = yield* Settings
@@ -108,15 +123,16 @@ const prepare = Effect.gen(function* () {
   yield* screen.step("Workflows", Fiber.join(bundling), { took, told: () => "bundled" })
   const receiver = yield* screen.step("Receiver", open, { told: ({ url }) => `${url("")}, new certificate` })
 
+  const demo = yield* demoSettings(settings, receiver, data, loadedAt)
   const ready = yield* Deferred.make<Addresses>()
   const service = yield* start(roles, { migrate: true, onReady: (where) => Deferred.succeed(ready, where) }).pipe(
-    Effect.provideService(Settings, yield* demoSettings(settings, receiver)),
+    Effect.provideService(Settings, demo),
     Effect.forkScoped
   )
   const where = yield* screen.step("Service", Effect.raceFirst(Deferred.await(ready), Fiber.join(service)), {
     told: ({ api, platform }) => `${api}, platform on ${hostOf(platform ?? "")}`
   })
-  return { receiver, servers, service, where }
+  return { demo, receiver, servers, service, where }
 })
 
 /** The shorter form of a path: relative or absolute. */
@@ -146,14 +162,25 @@ export const run = (once: boolean) =>
       Effect.sync(() => screen.line(` Stopped in ${span(performance.now() - stoppingSince)}. Data is kept in ${shortest(dataDir.root)}.`))
     )
 
-    const { receiver, servers, service, where } = yield* prepare
     const file = dataDir.at("demo.json")
+    const earlier = yield* earlierRun(file)
+    const loadedAt = earlier.loadedAt ?? new Date().toISOString()
+    const { demo, receiver, servers, service, where } = yield* prepare(data, loadedAt)
     const token = yield* platformToken
     const feed = Client.make(where, token, "")
     yield* screen.step("Demo data", feed.history(data.history), {
       told: (changed) => (changed === 0 ? "loaded before" : `${changed.toLocaleString("en")} records, ${data.organizations} organizations`)
     })
-    const secrets = yield* ensure(data, yield* earlierKeys(file)).pipe(
+    const { from, to, vaultId } = data.lastWeek
+    yield* screen.step("Balances", feed.history(data.balances), {
+      told: (changed) =>
+        changed === 0 ? "loaded before" : `${changed.toLocaleString("en")} in history, from ${data.since} to ${to.slice(0, 4)}`
+    })
+    yield* screen.step("Statements", Effect.provideService(sealStatements, Settings, demo), {
+      told: ({ revised, sealed }) =>
+        sealed + revised === 0 ? "sealed before" : `${(sealed + revised).toLocaleString("en")} sealed, one per vault and day since ${from}`
+    })
+    const secrets = yield* ensure(data, earlier.keys ?? {}).pipe(
       Effect.provide(ApiKeys.layer),
       Effect.provide(commandDatabase),
       Effect.scoped
@@ -172,7 +199,8 @@ export const run = (once: boolean) =>
       entityIds: data.entityIds,
       vaultIds: data.vaultIds,
       keys: secrets,
-      webhookId: webhooks.ledger.id
+      webhookId: webhooks.ledger.id,
+      loadedAt
     }
     yield* write(file, content)
     const portal = yield* way(data.ownerId, where.portal ?? "").pipe(
@@ -180,7 +208,7 @@ export const run = (once: boolean) =>
       Effect.provide(commandDatabase),
       Effect.scoped
     )
-    panel.show(screen, content, { file, portal })
+    panel.show(screen, content, { file, portal, statement: { vaultId, day: to } })
 
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {

@@ -1,12 +1,13 @@
 /**
  * The demo's data: real transactions of public chains in the vaults of two fictional organizations (data/README.md). Most
- * of it is loaded as history. Each vault's newest transactions, some addresses and some balances are held back and fed
- * while the demo runs. A second run continues where the first stopped, because known records do nothing.
+ * of it is loaded as history, with balances that follow from the transactions. Each vault's newest transactions, some addresses
+ * and the last balances of some tokens are held back and fed while the demo runs. A second run continues where the first stopped, because known records do nothing.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { Data, Effect, Either } from "effect"
 import { type Record, type RecordOf, type RecordType, readLine } from "../ledger/Record.ts"
+import { balancesOf } from "./demoBalances.ts"
 
 const FILE = path.resolve(import.meta.dir, "../../data/real-custody.ndjson")
 
@@ -66,16 +67,43 @@ const prepare = (text: string) => {
 
   const ours = <R extends Record & { readonly vaultId: string }>(list: ReadonlyArray<Line<R>>) =>
     list.filter(({ record }) => vaultIds.includes(record.vaultId))
-  const tokens = of(lines, "balance").filter(({ record }) => !record.asset.endsWith("/native"))
-  const transactions: ReadonlyArray<Line> = inTurns(lastOfEach(ours(of(lines, "transaction")), 60))
+  const createdAt = new Map(of(lines, "vault").map(({ record }) => [record.id, record.createdAt]))
+  const all = of(lines, "transaction").map(({ record }) => record)
+  const assets = balancesOf(all, (vaultId) => createdAt.get(vaultId) ?? "")
+  const tokens = assets
+    .filter((records) => records.length > 1 && !records[0]?.asset.endsWith("/native"))
+    .flatMap((records) => records.slice(-1))
+    .map((record): Line<RecordOf<"balance">> => {
+      // Without a time it is the balance of the moment at which it is fed.
+      const { occurredAt: _, ...present } = record
+      return { record, source: JSON.stringify(present) }
+    })
+  const times = all.map(({ timestamp }) => timestamp).toSorted()
+  const lastDay = (times.at(-1) ?? "").slice(0, 10)
+  const week = new Date(Date.parse(lastDay) - 6 * 86_400_000).toISOString().slice(0, 10)
+  const ofLastDay = ours(of(lines, "transaction")).filter(({ record }) => record.timestamp.startsWith(lastDay))
+  const [[busiest] = [""]] = [...Map.groupBy(ofLastDay, ({ record }) => record.vaultId)].toSorted(([, a], [, b]) => b.length - a.length)
+  const transactions: ReadonlyArray<Line> = inTurns(
+    lastOfEach(ours(of(lines, "transaction").filter(({ record }) => record.timestamp < week)), 60)
+  )
   const others: ReadonlyArray<Line> = inTurns<Line>([
     inTurns(lastOfEach(ours(of(lines, "address")), 10)),
     inTurns(lastOfEach(ours(tokens), 10))
   ])
-  const kept = new Set([...transactions, ...others])
+  const kept = new Set<Line>([...transactions, ...others])
+  const keptRecords = new Set([...kept].map(({ record }) => record))
   return {
     /** The history, in an order in which each record comes after those that it refers to. */
-    history: lines.filter((line) => !kept.has(line)).map(({ source }) => source),
+    history: lines.filter((line) => !kept.has(line) && line.record.type !== "balance").map(({ source }) => source),
+    /** The balances after each transaction, oldest first of each asset. */
+    balances: assets
+      .flat()
+      .filter((record) => !keptRecords.has(record))
+      .map((record) => JSON.stringify(record)),
+    /** The year of the first transaction. */
+    since: (times[0] ?? "").slice(0, 4),
+    /** The first and last day of the last week with transactions, as `YYYY-MM-DD`, and the vault with most on that day. */
+    lastWeek: { from: week, to: lastDay, vaultId: busiest },
     /** The records fed while the demo runs. */
     transactions: transactions.map(({ source }) => source),
     others: others.map(({ source }) => source),

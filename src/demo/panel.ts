@@ -12,9 +12,14 @@ const workflows = ({ temporalUi }: Content) => `${temporalUi}/namespaces/default
 export const show = (
   { line, style }: Screen,
   content: Content,
-  { file, portal }: { readonly file: string; readonly portal: Way }
+  {
+    file,
+    portal,
+    statement
+  }: { readonly file: string; readonly portal: Way; readonly statement: { readonly vaultId: string; readonly day: string } }
 ): void => {
   const { baseUrl, keys, webhookId } = content
+  const { day, vaultId } = statement
   const row = (name: string, text: string) => line(`   ${style.dim(name.padEnd(13))}${text}`)
   line()
   row("API", baseUrl)
@@ -31,6 +36,9 @@ export const show = (
   line(` export KEY=${keys.owner}`)
   line(` curl -s -H "Authorization: Bearer $KEY" "${baseUrl}/v1/webhook-events?limit=2"`)
   line(` curl -s -H "Authorization: Bearer $KEY" ${baseUrl}/v1/webhooks/${webhookId}`)
+  line(style.dim(" balances of years ago, and the signed statement of a day:"))
+  line(` curl -s -H "Authorization: Bearer $KEY" "${baseUrl}/v1/vaults/${vaultId}/balances?at=2021-12-31T23:59:59Z"`)
+  line(` curl -s -H "Authorization: Bearer $KEY" ${baseUrl}/v1/vaults/${vaultId}/statements/${day}`)
   line(style.dim(" follow events, and with --forward-to have them posted to a server of yours:"))
   line(` npx --yes bun@1.4.5 run custody listen --api ${baseUrl} --key $KEY`)
 }

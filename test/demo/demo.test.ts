@@ -4,6 +4,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { stripVTControlCharacters } from "node:util"
+import { type SigningKeySet, type Statement, verifyStatement } from "../../src/client/index.ts"
 import { baseEnv } from "../support/app.ts"
 import { codeBlocks, documentText } from "../support/document.ts"
 import { processesOf } from "../support/processes.ts"
@@ -87,7 +88,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
   test("goes from an empty folder to verified deliveries, a retry and a rotation, in rows that fit 80 columns", async () => {
     live = demo([], 80)
     await until("the live part", () => live.shown().includes("Live  a new transaction every few seconds"), 120)
-    for (const step of ["Postgres", "Temporal", "Workflows", "Receiver", "Service", "Demo data", "Webhooks"]) {
+    for (const step of ["Postgres", "Temporal", "Workflows", "Receiver", "Service", "Demo data", "Balances", "Statements", "Webhooks"]) {
       expect(live.shown()).toMatch(new RegExp(`✓ ${step} .*\\d m?s`))
     }
     for (const line of rows(live, "transaction.confirmed"))
@@ -142,6 +143,21 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     const [line = ""] = /curl -s \S+\/v1\/vaults -H 'Authorization: Bearer cds_\w+'/.exec(printed) ?? []
     const answer = JSON.parse(await new Response(Bun.spawn(["sh", "-c", line]).stdout).text())
     expect(answer.data).toHaveLength(file().vaultIds.length)
+  })
+
+  test("C-6: prints commands that return balances of years ago and a signed statement", async () => {
+    const { baseUrl, keys } = file()
+    const printed = live.shown().replaceAll("\n", "")
+    const [at = ""] = /http:\S+\/balances\?at=[^"]+/.exec(printed) ?? []
+    const [statement = ""] = /http:\S+\/statements\/\d{4}-\d\d-\d\d/.exec(printed) ?? []
+    const get = async (url: string) => (await fetch(url, { headers: { authorization: `Bearer ${keys.owner}` } })).json()
+    const balances = (await get(at)) as { readonly data: ReadonlyArray<{ readonly amount: string; readonly asOf: string }> }
+    expect(balances.data.some(({ amount, asOf }) => amount !== "0" && asOf < "2022")).toBe(true)
+    const day = (await get(statement)) as Statement
+    expect(day.assets.some(({ inbound, outbound }) => inbound !== "0" || outbound !== "0")).toBe(true)
+    expect(await verifyStatement(day, (await get(`${baseUrl}/v1/jwks.json`)) as SigningKeySet)).toMatchObject({ valid: true })
+    const list = (await get(`${statement.slice(0, statement.lastIndexOf("/"))}?limit=500`)) as { readonly data: ReadonlyArray<unknown> }
+    expect(list.data.length).toBeGreaterThan(365)
   })
 
   test("writes every address to demo.json, with one key for each access rule", async () => {
