@@ -4,39 +4,17 @@
  */
 import { delivering, now, percentile, receiver, service, transactions } from "./support/deliveries.ts"
 import { optionEnv, options } from "./support/options.ts"
+import { reader } from "./support/reader.ts"
 import { end, start } from "./support/servers.ts"
 
 const BACKLOG = options.quick ? 2_000 : 20_000,
   STEADY = 1_000,
   ROUNDS = options.quick ? 1 : 3
-/** Time between two reads of the API client whose latencies are compared. */
-const PACE_MS = 20
-
 try {
   const target = await receiver()
   const env = { ...delivering(target), ...optionEnv }
   const api = await service(env, "api", target.url)
-  const reader = () => {
-    const latencies: Array<number> = []
-    let over = false
-    const reading = (async () => {
-      while (!over) {
-        const startedAt = performance.now()
-        const answer = await fetch(`http://127.0.0.1:${api.port}/v1/vaults/vault_bench/transactions?limit=20`, {
-          headers: { authorization: `Bearer ${api.key}` }
-        })
-        await answer.text()
-        if (answer.status !== 200) throw new Error(`a read was answered ${answer.status}`)
-        latencies.push(performance.now() - startedAt)
-        await Bun.sleep(PACE_MS)
-      }
-    })()
-    return async () => {
-      over = true
-      await reading
-      return latencies
-    }
-  }
+  const reading = () => reader(api.port, api.key, "/v1/vaults/vault_bench/transactions?limit=20")
   const feedAll = async (count: number) => {
     for (let left = count; left > 0; left -= 1_000) await api.feed(transactions(Math.min(1_000, left)).map(({ line }) => line))
     return now()
@@ -45,7 +23,7 @@ try {
     Math.round(seen.length / ((Math.max(...seen.map(([, at]) => at)) - from) / 1_000))
 
   await feedAll(BACKLOG)
-  const warm = reader()
+  const warm = reading()
   await Bun.sleep(5_000)
   await warm()
 
@@ -53,7 +31,7 @@ try {
     line.includes('"message":"ready"') ? {} : undefined
   )
   const begun = now()
-  const during = reader()
+  const during = reading()
   await target.reaches(BACKLOG, 900)
   const busy = await during()
   const drained = await target.seen()
@@ -61,7 +39,7 @@ try {
 
   // The steady rate and its effect on a client, under a load of the same kind that never piles up.
   const steady: Array<number> = []
-  const beside = reader()
+  const beside = reading()
   for (let round = 0; round < ROUNDS; round++) {
     const from = await feedAll(STEADY)
     await target.reaches(STEADY)
@@ -69,7 +47,7 @@ try {
   }
   const steadyLatencies = await beside()
   await Bun.sleep(3_000)
-  const alone = reader()
+  const alone = reading()
   await Bun.sleep(15_000)
   const idle = await alone()
 

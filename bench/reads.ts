@@ -3,73 +3,21 @@
  * thousand and 1 million rows (10 million with --large), and the first page against the 1,000th.
  */
 
-import * as fs from "node:fs"
-import * as path from "node:path"
 import { options } from "./support/options.ts"
-import { announced, custody, database, embedded, end, environment, folder, load, median, start } from "./support/servers.ts"
+import { announced, database, embedded, end, environment, load, median, start } from "./support/servers.ts"
+import { loadVault, seedTransactions, VAULT } from "./support/vaultRows.ts"
 
 const ROUNDS = 5,
   SECONDS = 4,
   CONNECTIONS = 32
-const VAULT = "vault_bench"
 const sizes = [10_000, 1_000_000, ...(options.large ? [10_000_000] : [])]
-
-const records = [
-  { type: "network", name: "ethereum", kind: "mainnet" },
-  { type: "asset", id: "ethereum/native", symbol: "ETH", name: "Ether", decimals: 18, network: "ethereum" },
-  { type: "organization", id: "org_bench", name: "Bench", networks: ["ethereum"] },
-  { type: "entity", id: "entity_bench", organizationId: "org_bench", name: "Bench" },
-  ...[VAULT, "vault_other"].map((id) => ({
-    type: "vault",
-    id,
-    entityId: "entity_bench",
-    label: "Bench",
-    networks: ["ethereum"],
-    createdAt: "2020-01-01T00:00:00Z"
-  })),
-  {
-    type: "user",
-    id: "user_bench",
-    organizationId: "org_bench",
-    email: "bench@example.com",
-    name: "Bench",
-    status: "active",
-    organizationRole: "owner",
-    vaultRoles: [{ vaultId: VAULT, role: "developer" }]
-  }
-]
-
-/** Rows as the ledger would write them; SQL makes millions of them in minutes. */
-const seed = async (client: Awaited<ReturnType<typeof database>>, from: number, to: number) => {
-  for (let start = from; start < to; start += 500_000) {
-    await client.query(
-      `
-      INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-      SELECT '${VAULT}', 'ethereum', hash, 0, 'inbound', 'confirmed', 'ethereum/native', amount, source, target, at, format(
-        '{"hash":"%s","network":"ethereum","status":"confirmed","direction":"inbound","asset":"ethereum/native","amount":"%s","from":"%s","to":"%s","timestamp":"%s"}',
-        hash, amount, source, target, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
-      FROM (
-        SELECT '0x' || md5(n::text) || md5('b' || n) AS hash, (n % 1000 + 1)::numeric / 1000 AS amount,
-          '0x' || substr(md5('f' || n % 5000) || md5('g' || n % 5000), 1, 40) AS source,
-          '0x' || substr(md5('t' || n % 300) || md5('u' || n % 300), 1, 40) AS target,
-          timestamptz '2020-01-01T00:00:00Z' + (n / 20) * interval '12 seconds' AS at
-        FROM generate_series($1::bigint, $2::bigint) AS n) rows`,
-      [start, Math.min(to, start + 500_000) - 1]
-    )
-  }
-  await client.query("VACUUM ANALYZE transactions")
-}
 
 const table: Array<Record<string, unknown>> = []
 
 try {
   const env = environment()
-  fs.writeFileSync(path.join(folder, "records.ndjson"), records.map((record) => JSON.stringify(record)).join("\n"))
   const ours = await start("src/main.ts", ["start", "--roles", "api"], env, announced)
-  await custody(["load", path.join(folder, "records.ndjson"), "--no-events"], env)
-  const { secret: key } = JSON.parse(
-    await custody(["keys", "create", "--user", "user_bench", "--scopes", "vault:read", "--all-vaults"], env)
-  )
+  const key = await loadVault(env)
   const client = await database()
   await client.query("SET timezone = 'UTC'")
   const { databaseUrl } = embedded()
@@ -97,7 +45,7 @@ try {
   let seeded = 0
   const firstPages: Record<string, number> = {}
   for (const size of sizes) {
-    await seed(client, seeded, size)
+    await seedTransactions(client, seeded, size)
     seeded = size
     for (const limit of [20, 100]) {
       const ask = { paths: [`/v1/vaults/${VAULT}/transactions?limit=${limit}`], key, connections: CONNECTIONS, seconds: SECONDS }

@@ -1,0 +1,78 @@
+/** An organization with one vault, and rows of it as the ledger would write them; SQL makes millions of them in minutes. */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import type pg from "pg"
+import { custody, folder } from "./servers.ts"
+
+/** The vault that everything is measured on. */
+export const VAULT = "vault_bench"
+
+const vaultOf = (id: string) => ({
+  type: "vault",
+  id,
+  entityId: "entity_bench",
+  label: "Bench",
+  networks: ["ethereum"],
+  createdAt: "2020-01-01T00:00:00Z"
+})
+
+/** Loads {@link VAULT} and another one, with so many tokens beside Ether. Returns the secret of a key of their owner. */
+export const loadVault = async (env: Record<string, string>, tokens = 0): Promise<string> => {
+  const asset = { type: "asset", name: "Bench", decimals: 18, network: "ethereum" }
+  const records = [
+    { type: "network", name: "ethereum", kind: "mainnet" },
+    { ...asset, id: "ethereum/native", symbol: "ETH" },
+    ...Array.from({ length: tokens }, (_, token) => ({
+      ...asset,
+      id: `ethereum/erc20:0x${token.toString(16).padStart(40, "0")}`,
+      symbol: `T${token}`
+    })),
+    { type: "organization", id: "org_bench", name: "Bench", networks: ["ethereum"] },
+    { type: "entity", id: "entity_bench", organizationId: "org_bench", name: "Bench" },
+    vaultOf(VAULT),
+    vaultOf("vault_other"),
+    {
+      type: "user",
+      id: "user_bench",
+      organizationId: "org_bench",
+      email: "bench@example.com",
+      name: "Bench",
+      status: "active",
+      organizationRole: "owner",
+      vaultRoles: [{ vaultId: VAULT, role: "developer" }]
+    }
+  ]
+  const file = path.join(folder, "records.ndjson")
+  fs.writeFileSync(file, records.map((record) => JSON.stringify(record)).join("\n"))
+  await custody(["load", file, "--no-events"], env)
+  const answer: { readonly secret: string } = JSON.parse(
+    await custody(["keys", "create", "--user", "user_bench", "--scopes", "vault:read", "--all-vaults"], env)
+  )
+  return answer.secret
+}
+
+/** Confirmed transactions of {@link VAULT} with these numbers: twenty of each time, `secondsApart` from `since` on. */
+export const seedTransactions = async (
+  client: pg.Client,
+  from: number,
+  to: number,
+  { secondsApart = 12, since = "2020-01-01T00:00:00Z" }: { readonly secondsApart?: number; readonly since?: string } = {}
+) => {
+  for (let start = from; start < to; start += 500_000) {
+    await client.query(
+      `
+      INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+      SELECT '${VAULT}', 'ethereum', hash, 0, 'inbound', 'confirmed', 'ethereum/native', amount, source, target, at, format(
+        '{"hash":"%s","network":"ethereum","status":"confirmed","direction":"inbound","asset":"ethereum/native","amount":"%s","from":"%s","to":"%s","timestamp":"%s"}',
+        hash, amount, source, target, to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+      FROM (
+        SELECT '0x' || md5(n::text) || md5('b' || n) AS hash, (n % 1000 + 1)::numeric / 1000 AS amount,
+          '0x' || substr(md5('f' || n % 5000) || md5('g' || n % 5000), 1, 40) AS source,
+          '0x' || substr(md5('t' || n % 300) || md5('u' || n % 300), 1, 40) AS target,
+          $3::timestamptz + (n / 20) * $4::float8 * interval '1 second' AS at
+        FROM generate_series($1::bigint, $2::bigint) AS n) rows`,
+      [start, Math.min(to, start + 500_000) - 1, since, secondsApart]
+    )
+  }
+  await client.query("VACUUM ANALYZE transactions")
+}
