@@ -10,6 +10,7 @@ import { livePid } from "../embedded/Process.ts"
 import { Settings } from "../settings/Settings.ts"
 import { open } from "../webhooks/signingSecret.ts"
 import { type Finding, fault, notice, well, why } from "./Finding.ts"
+import { holdChecks } from "./holdChecks.ts"
 import { statementChecks } from "./statementChecks.ts"
 
 /** Oldest supported version of Postgres. */
@@ -104,7 +105,7 @@ const answering = Effect.gen(function* () {
   const { complete, finding } = yield* schema
   if (!complete) return [...found, finding]
   const master = yield* masterKey
-  return [...found, finding, yield* sealed(master), ...(yield* statementChecks(master))]
+  return [...found, finding, yield* sealed(master), ...(yield* statementChecks(master)), yield* holdChecks]
 })
 
 /** The URL of Postgres; undefined if the embedded one is not running. */

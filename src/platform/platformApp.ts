@@ -30,6 +30,8 @@ export interface Readiness {
   readonly oldestUnsentNoticeSeconds: number | null
   /** For how long the oldest unsealed statement has been due in seconds, 0 if none is due. */
   readonly oldestOverdueStatementSeconds: number | null
+  /** Webhooks whose endpoint is down. */
+  readonly endpointsDown: number | null
 }
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
@@ -160,9 +162,14 @@ const oldestOverdueStatement = Metric.gauge("custody_oldest_overdue_statement_se
   description: "How long the oldest unsealed statement has been due; NaN while Postgres is unavailable"
 })
 
+const endpointsDownGauge = Metric.gauge("custody_endpoints_down", {
+  description: "Webhooks whose endpoint is down, so that their deliveries are held and it is probed; NaN while Postgres is unavailable"
+})
+
 /** Exports readiness as metrics. */
 const measure = ({
   dependencies,
+  endpointsDown,
   oldestOverdueSeconds,
   oldestOverdueStatementSeconds,
   oldestUndispatchedSeconds,
@@ -173,7 +180,8 @@ const measure = ({
     Metric.set(oldestUndispatched, oldestUndispatchedSeconds ?? Number.NaN),
     Metric.set(oldestOverdue, oldestOverdueSeconds ?? Number.NaN),
     Metric.set(oldestUnsentNotice, oldestUnsentNoticeSeconds ?? Number.NaN),
-    Metric.set(oldestOverdueStatement, oldestOverdueStatementSeconds ?? Number.NaN)
+    Metric.set(oldestOverdueStatement, oldestOverdueStatementSeconds ?? Number.NaN),
+    Metric.set(endpointsDownGauge, endpointsDown ?? Number.NaN)
   ])
 
 /** The listener's routes: health, metrics and the given ones. `readiness` checks the process. */

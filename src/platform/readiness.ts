@@ -64,12 +64,19 @@ export const readiness = (api: boolean) =>
     const [oldest, overdue] = [oldestWaiting(sql), overdueLook(sql)]
     const look = Effect.gen(function* () {
       const undispatched = yield* oldest
-      const [row] = yield* sql<{ unsent: number | null; readOnly: boolean }>`
+      const [row] = yield* sql<{ unsent: number | null; down: number; readOnly: boolean }>`
         SELECT (SELECT extract(epoch FROM clock_timestamp() - n.created_at)::float8 FROM notices n
             WHERE n.sent_at IS NULL AND n.created_at > now() - make_interval(days => ${NOTICE_DAYS}) ORDER BY n.created_at LIMIT 1) AS unsent,
+          (SELECT count(*)::integer FROM webhook_holds h WHERE h.down) AS down,
           current_setting('transaction_read_only') = 'on' AS "readOnly"`
       const { overdueSeconds } = yield* sealedUntil(sql, statementDelay)
-      return { undispatched: undispatched ?? 0, unsent: row?.unsent ?? 0, unsealed: overdueSeconds, readOnly: row?.readOnly === true }
+      return {
+        undispatched: undispatched ?? 0,
+        unsent: row?.unsent ?? 0,
+        unsealed: overdueSeconds,
+        down: row?.down ?? 0,
+        readOnly: row?.readOnly === true
+      }
     })
     return Effect.gen(function* () {
       const seen = Option.getOrUndefined(yield* look.pipe(Effect.timeout("2 seconds"), Effect.option))
@@ -87,7 +94,8 @@ export const readiness = (api: boolean) =>
         oldestUndispatchedSeconds: seen === undefined ? null : rounded(seen.undispatched),
         oldestOverdueSeconds: Option.match(late, { onNone: () => null, onSome: rounded }),
         oldestUnsentNoticeSeconds: seen === undefined ? null : rounded(seen.unsent),
-        oldestOverdueStatementSeconds: seen === undefined ? null : rounded(seen.unsealed)
+        oldestOverdueStatementSeconds: seen === undefined ? null : rounded(seen.unsealed),
+        endpointsDown: seen === undefined ? null : seen.down
       }
       return state
     }).pipe(Effect.provideService(SqlClient.SqlClient, sql))

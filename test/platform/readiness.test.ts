@@ -29,7 +29,8 @@ const buffersOf = async (look: () => Promise<unknown>) => {
     fs
       .readFileSync(file, "utf8")
       .split("\n")
-      .filter((line) => line !== "")
+      // What follows the last line break is still being written.
+      .slice(0, -1)
       .map((line): { asked: number; answered: number; buffers: number; text: string } => JSON.parse(line))
   const before = fs.existsSync(file) ? linesNow().length : 0
   await look()

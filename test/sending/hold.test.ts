@@ -3,7 +3,7 @@
  * are sent, and who is notified. Minutes and days are simulated by moving times back in the database. C-5.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { type Answer, App } from "../support/app.ts"
+import { type Answer, App, cli } from "../support/app.ts"
 import { deliveriesOf, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
 import { codeOf } from "../support/problem.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
@@ -37,6 +37,18 @@ const all = (id: string, status: string, count: number, seconds = 30) =>
     },
     seconds
   )
+/** How many endpoints are down, by readiness and by the metric. */
+const endpointsDown = async (): Promise<ReadonlyArray<number>> => {
+  const at = app.main?.platformUrl
+  const ready = (await (await fetch(`${at}/health/ready`)).json()) as { readonly endpointsDown: number }
+  return [ready.endpointsDown, Number(/^custody_endpoints_down (.*)$/m.exec(await (await fetch(`${at}/metrics`)).text())?.[1])]
+}
+/** What the doctor says of endpoints. */
+const doctorOnEndpoints = async (): Promise<string> => {
+  const { stdout } = await cli(["doctor", "--json"], app.env)
+  const findings: ReadonlyArray<{ readonly subject: string; readonly state: string; readonly says: string }> = JSON.parse(stdout).findings
+  return findings.flatMap(({ says, state, subject }) => (subject === "Endpoints" ? [`${state}: ${says}`] : [])).join()
+}
 const numbers = (path: string, from = 0) =>
   receiver
     .to(path)
@@ -162,6 +174,10 @@ describe("C-5 hold", () => {
     await goDown(4, id)
     await until("both are held", async () => (await get(id)).health.heldDeliveries === 2)
     expect((await get(id)).health.nextProbeAt).not.toBeNull()
+    expect(await endpointsDown()).toEqual([1, 1])
+    expect(await doctorOnEndpoints()).toMatch(
+      /^notice: One is down, the first since \d{4}-.+\. Their deliveries are held, and nothing is lost\.$/
+    )
     const before = receiver.to("/4").length
     const attempts = async () =>
       (await deliveriesOf(app, key, id)).toSorted((a, b) => a.sequence - b.sequence).map((one) => one.attempts.length)
@@ -198,6 +214,8 @@ describe("C-5 hold", () => {
     expect(sent.slice(0, 2)).toEqual([1, 2])
     for (const [index, number] of sent.entries()) expect(Math.abs(number - (index + 1))).toBeLessThanOrEqual(8)
     await until("the end of the hold", async () => (await get(id)).health.state === "HEALTHY")
+    expect(await endpointsDown()).toEqual([0, 0])
+    expect(await doctorOnEndpoints()).toBe("well: none is down")
     await until("the notices", async () => (await subjects(id)).length === 2)
     const [held, recovered] = await subjects(id)
     expect(held).toContain("is on hold: its endpoint is down")

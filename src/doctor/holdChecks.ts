@@ -1,0 +1,19 @@
+/** The doctor's check of endpoints: how many are down, and since when. */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { type Finding, notice, well } from "./Finding.ts"
+
+/** Endpoints that are down. That is their owners' matter, unless there are many. C-5. */
+export const holdChecks: Effect.Effect<Finding, unknown, SqlClient.SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ down: number; since: string | null }>`
+    SELECT count(*)::integer AS down, min(h.since) AS since FROM webhook_holds h WHERE h.down`
+  const { down = 0, since = null } = row ?? {}
+  return since === null
+    ? well("Endpoints", "none is down")
+    : notice(
+        "Endpoints",
+        `${down === 1 ? "One is" : `${down} are`} down, the first since ${since}. Their deliveries are held, and nothing is lost.`,
+        "Their owners were told by e-mail. If many are down at once, look at your own network."
+      )
+})
