@@ -28,7 +28,7 @@ const BACKLOG = options.quick ? 2_000 : 20_000,
   GRACE = options.quick ? 15 : 120
 const BATCH = 1_000
 /** A's events per second beside its slow webhook, which accepts at most 4 a second with 8 attempts in flight. */
-const PACED = options.quick ? 10 : 20,
+const PACED = 10,
   PACED_SECONDS = options.quick ? 10 : 60
 const LOAD = options.quick ? 5_000 : 50_000,
   LOAD_POSTS = 5,

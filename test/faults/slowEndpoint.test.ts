@@ -62,5 +62,5 @@ test(`${EVENTS} events to an endpoint that answers after ${TAKES} s: no 10 s wit
   expect(gap).toBeLessThan(10)
   expect(seconds).toBeLessThan(1.3 * LEAST + GRACE)
   // The first few are sent as they are dispatched; on average a delivery is close to its place.
-  expect(off).toBeLessThan(2 * PER_WEBHOOK)
+  expect(off).toBeLessThan(Math.max(2 * PER_WEBHOOK, EVENTS / 20))
 }, 1_200_000)
