@@ -21,7 +21,9 @@ const STARTED_SECONDS = 600
 
 try {
   const target = await receiver()
-  const ours = await service(delivering(target), "api,worker,dispatcher", target.url.replace("/hook", "/hang"))
+  // A hold would take the deliveries away from the sweeper.
+  const env = { ...delivering(target), WEBHOOK_HOLD: "off" }
+  const ours = await service(env, "api,worker,dispatcher", target.url.replace("/hook", "/hang"))
   const client = await database()
   client.on("error", () => {})
   const temporal = new Client({ connection: await Connection.connect({ address: embedded().temporalAddress }) })

@@ -17,6 +17,7 @@ import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { oldestId } from "../events/EventsRepo.ts"
 import { Notices, PAGE as PAGE_OF_NOTICES } from "../notifications/Notices.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
+import { isOfCanceled } from "../webhooks/cancelWaiting.ts"
 import { WakeLimit } from "./WakeLimit.ts"
 
 /** How overdue a delivery must be before its workflow is looked up, in seconds: usually, and when a dispatcher starts. */
@@ -37,8 +38,9 @@ const RECENT_NOTICE = 600_000
 
 interface Overdue extends ToStart {
   readonly dueAt: string
-  /** Whether its endpoint accepted the last delivery. */
+  /** Whether its endpoint accepted the last delivery, and whether it is about to be canceled with its webhook. */
   readonly healthy: boolean
+  readonly canceled: boolean
 }
 
 /** A range of overdue rows: due after `after`, or after a time, with a limit of pages. */
@@ -69,7 +71,8 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
      */
     const overdue = (seconds: number, after: Stretch["after"]) => sql<Overdue>`
       SELECT d.id, d.kind, d.webhook_id AS "webhookId", d.event_id AS "eventId", coalesce(e.entity_id, '') AS "entityId", w.url,
-        d.next_attempt_at AS "dueAt", coalesce(h.consecutive_failures, 0) = 0 AS healthy
+        d.next_attempt_at AS "dueAt", coalesce(h.consecutive_failures, 0) = 0 AS healthy,
+        ${isOfCanceled(sql)} AS canceled
       FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN events e ON e.id = d.event_id
         LEFT JOIN webhook_health h ON h.webhook_id = w.id
       WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at < now() - make_interval(secs => ${seconds})
@@ -127,7 +130,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
         if (page.length === 0) return { lost, sample, last: undefined }
         if (!(yield* temporal.answers)) return { lost, sample: [], last }
         const runs = yield* listed(page)
-        const single = page.filter(({ id }) => !held.has(id))
+        const single = page.filter(({ canceled, id }) => !canceled && !held.has(id))
         const unknown =
           runs === undefined ? single.slice(0, Math.max(0, ASKED - asked)) : single.filter(({ id }) => !believed || !runs.has(id))
         asked += runs === undefined ? unknown.length : 0
@@ -138,7 +141,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
           if (index < SAMPLE) sample[index] = one
           seen++
         }
-        const woken = page.filter(({ healthy, id, webhookId }) => healthy && wakeLimit.wakes(webhookId, id))
+        const woken = page.filter(({ canceled, healthy, id, webhookId }) => healthy && !canceled && wakeLimit.wakes(webhookId, id))
         yield* Effect.forEach(woken, ({ id }) => starter.wake(id), { concurrency: STARTS, discard: true })
         if (page.length < PAGE) return { lost, sample, last: undefined }
         last = page.at(-1)

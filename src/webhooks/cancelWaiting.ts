@@ -11,6 +11,8 @@ import { Duration, Effect } from "effect"
 const PART = 200
 /** Deliveries of one cancellation whose workflows are canceled immediately; the others are canceled at a limited rate. */
 const AT_ONCE = 500
+/** The pause after a part, as a multiple of the time that the part took. */
+const PAUSE = 5
 
 /** The waiting deliveries of a webhook that were created until then are to be canceled. */
 export interface PendingCancellation {
@@ -25,7 +27,7 @@ export const SIGNALS_CHANNEL = "custody_signals",
   CANCELLATIONS_CHANNEL = "custody_cancellations"
 
 /** Whether a delivery `d` is to be canceled with its webhook, although its row does not show it yet. */
-const isOfCanceled = (sql: SqlClient.SqlClient): Statement.Fragment =>
+export const isOfCanceled = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`EXISTS (SELECT 1 FROM pending_cancellations pc WHERE pc.webhook_id = d.webhook_id AND pc.until >= d.created_at)`
 
 /** Longest time between a dispatcher's read of the filters and the commit of its deliveries; its transactions end sooner. */
@@ -89,7 +91,8 @@ const cancelPart = (
 
 /**
  * Cancels waiting deliveries in at most so many parts, and deletes the cancellation when none is left. Returns whether it
- * is done. After each part it pauses for twice the time that the part took, so that other work gets most of the database.
+ * is done. After each part it pauses for {@link PAUSE} times as long as the part took, so that other work gets most of the
+ * database.
  */
 export const carryOut = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -104,7 +107,7 @@ export const carryOut = Effect.fnUntraced(function* (
     // failpoint: canceled-part
     if (found < PART) break
     last = end
-    if (part * PART >= AT_ONCE) yield* Effect.sleep(Duration.times(took, 2))
+    if (part * PART >= AT_ONCE) yield* Effect.sleep(Duration.times(took, PAUSE))
   }
   const left = yield* sql`
     SELECT 1 WHERE EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${pending.webhookId} AND d.status IN ('PENDING', 'RETRYING')

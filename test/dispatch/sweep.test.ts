@@ -124,3 +124,12 @@ test("if workflows cannot be listed, a sweep looks up a bounded number of them b
   expect(asked.starts).toBeGreaterThan(0)
   listed = (id) => running.has(id)
 })
+
+test("deliveries that are to be canceled with their webhook get no workflow any more", async () => {
+  running.clear()
+  await app.sql(
+    "INSERT INTO pending_cancellations (webhook_id, reason, until) SELECT DISTINCT webhook_id, 'WEBHOOK_DISABLED', clock_timestamp() FROM deliveries"
+  )
+  await sweeps(1)
+  expect(asked).toEqual({ lists: expect.any(Number), starts: 0, wakes: 0 })
+})
