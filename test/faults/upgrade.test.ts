@@ -153,7 +153,7 @@ test(
       expect([name, seen]).toEqual([name, fed / ORGANIZATIONS])
     }
     const sorted = latencies.sort((one, other) => one - other)
-    const at = (share: number) => Math.round(sorted[Math.floor(sorted.length * share)] ?? 0)
+    const at = (share: number) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0)
     const mb = (bytes: number) => Math.round(bytes / 1_048_576)
     report("upgrade", {
       events: olds,
