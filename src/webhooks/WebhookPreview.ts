@@ -1,6 +1,7 @@
 /**
  * Previews what a webhook would have received, before it is created. It first searches a bounded number of the
- * organization's newest events of the kinds; if that does not settle the count, it uses each vault's own index. C-7.
+ * organization's newest events. If that does not settle the count, it uses the indexes of each vault and kind, some at a
+ * time. So a statement reads a bounded number of rows, however long the log is and however rare the kinds are. C-7.
  */
 import { SqlClient, type Statement } from "@effect/sql"
 import { Effect } from "effect"
@@ -15,11 +16,18 @@ import { requireReadableKinds, requireWebhookScope } from "./webhookScope.ts"
 const SHOWN = 5
 /** Events of the organization that are searched. */
 const LOOK = 20_000
+/** Vaults and kinds per statement. */
+const LANES = 1_000
 
 interface Found {
   readonly id: string
   readonly kind: string
+  readonly occurredAt: string
 }
+
+/** The newest of some events. */
+const newestOf = (found: ReadonlyArray<Found>): ReadonlyArray<Found> =>
+  found.toSorted((a, b) => (a.occurredAt === b.occurredAt ? (a.id < b.id ? 1 : -1) : a.occurredAt < b.occurredAt ? 1 : -1)).slice(0, SHOWN)
 
 export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/WebhookPreview", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
@@ -28,7 +36,7 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
       e.entity_id = ANY(${entityIds}::text[]) AND e.kind = ANY(${eventKinds}::text[]) AND ${seesEvent(sql, principal)}
       ${and(sql, vaultIds !== null && sql`(e.vault_id IS NULL OR e.vault_id = ANY(${vaultIds}::text[]))`)}`
 
-    /** The newest matches among the organization's newest events; undefined if there may be more than were searched. */
+    /** The newest matches among the organization's newest events, and whether these are all that count. */
     const alongOrganization = Effect.fnUntraced(function* (principal: PrincipalState, body: PreviewWebhook) {
       const rows = yield* sql<Found & { readonly looked: number; readonly matches: boolean }>`
         WITH newest AS MATERIALIZED (
@@ -36,43 +44,81 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
           WHERE e.organization_id = ${principal.organizationId} AND e.id >= ${oldestId("evt")}
           ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${LOOK}
         )
-        SELECT e.id, e.kind, true AS matches, 0 AS looked FROM (
-          SELECT e.id, e.kind FROM newest e WHERE ${covered(principal, body)} ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${PREVIEW_LIMIT}) e
-        UNION ALL SELECT '', '', false, count(*) FROM newest`
+        SELECT e.id, e.kind, e.occurred_at AS "occurredAt", true AS matches, 0 AS looked FROM (
+          SELECT e.id, e.kind, e.occurred_at FROM newest e WHERE ${covered(principal, body)}
+          ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${PREVIEW_LIMIT}) e
+        UNION ALL SELECT '', '', NULL, false, count(*) FROM newest`
       const found = rows.filter(({ matches }) => matches)
       const looked = rows.find(({ matches }) => !matches)?.looked ?? 0
-      return looked < LOOK || found.length === PREVIEW_LIMIT ? found : undefined
+      return { found, isAll: looked < LOOK || found.length === PREVIEW_LIMIT }
     })
 
-    /** The newest matches by the index of each vault and kind. */
-    const alongVaults = (principal: PrincipalState, body: PreviewWebhook) => {
-      const lane = sql`ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${PREVIEW_LIMIT}`
-      return sql<Found>`
-        SELECT id, kind FROM (
-          SELECT seen.* FROM (
-            SELECT v.id FROM vaults v WHERE ${body.vaultIds === null ? sql`v.entity_id = ANY(${body.entityIds}::text[])` : sql`v.id = ANY(${body.vaultIds}::text[])`}
-          ) v CROSS JOIN unnest(${body.eventKinds}::text[]) AS k (kind) CROSS JOIN LATERAL (
-            SELECT e.id, e.kind, e.occurred_at FROM events e
-            WHERE e.vault_id = v.id AND e.kind = k.kind AND e.id >= ${oldestId("evt")} AND ${covered(principal, body)} ${lane}
-          ) seen
-          UNION ALL
-          (SELECT e.id, e.kind, e.occurred_at FROM events e WHERE e.organization_id = ${principal.organizationId} AND e.vault_id IS NULL
-            AND e.id >= ${oldestId("evt")} AND ${covered(principal, body)} ${lane})
-        ) seen ORDER BY occurred_at DESC, id DESC LIMIT ${PREVIEW_LIMIT}`
-    }
+    /**
+     * The texts by which the indexes find the events of each vault and kind, and those without a vault, and what else is true
+     * of these events. The caller sees the vaults; no other index is of use for the rest.
+     */
+    const lanesOf = Effect.fnUntraced(function* (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: PreviewWebhook) {
+      const pairs = yield* sql<{ readonly text: string }>`
+        SELECT DISTINCT p.vault_id || '/' || p.entity_id AS text FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id
+        WHERE r.user_id = ${principal.userId} AND p.entity_id = ANY(${entityIds}::text[])
+        ${and(sql, vaultIds !== null && sql`p.vault_id = ANY(${vaultIds}::text[])`)}`
+      const parts = (texts: ReadonlyArray<string>, rest: Statement.Fragment) => {
+        const lanes = texts.flatMap((text) => eventKinds.map((kind) => `${text}/${kind}`))
+        return Array.from({ length: Math.ceil(lanes.length / LANES) }, (_, part) => ({
+          lanes: lanes.slice(part * LANES, (part + 1) * LANES),
+          rest
+        }))
+      }
+      return [
+        ...parts(
+          pairs.map(({ text }) => text),
+          sql`(e.vault_id || '/' || e.entity_id || '/' || e.kind) = l.text AND e.vault_id IS NOT NULL AND (e.organization_id || '') = ${principal.organizationId}`
+        ),
+        ...parts(
+          entityIds.map((id) => `/${id}`),
+          sql`('/' || e.entity_id || '/' || e.kind) = l.text AND e.vault_id IS NULL AND ${seesEvent(sql, principal)}`
+        )
+      ]
+    })
+
+    /** Matches of each vault and kind: all until so many are found together, or the newest so many of each. */
+    const alongLanes = Effect.fnUntraced(function* (principal: PrincipalState, body: PreviewWebhook, most: number, newestOfEach: boolean) {
+      const found: Array<Found> = []
+      for (const { lanes, rest } of yield* lanesOf(principal, body)) {
+        const wanted = newestOfEach ? lanes.length * most : most - found.length
+        if (wanted === 0) break
+        const rows = yield* sql<Found>`
+          SELECT seen.* FROM unnest(${lanes}::text[]) AS l (text) CROSS JOIN LATERAL (
+            SELECT e.id, e.kind, e.occurred_at AS "occurredAt" FROM events e WHERE ${rest} AND e.id >= ${oldestId("evt")}
+            ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${most}
+          ) seen LIMIT ${wanted}`
+        found.push(...rows)
+      }
+      return found
+    })
+
+    /** The matches that are counted, and the newest of all. */
+    const search = Effect.fnUntraced(function* (principal: PrincipalState, body: PreviewWebhook) {
+      const { found, isAll } = yield* alongOrganization(principal, body)
+      if (isAll) return { counted: found, newest: found.slice(0, SHOWN) }
+      const counted = yield* alongLanes(principal, body, PREVIEW_LIMIT, false)
+      if (found.length >= SHOWN) return { counted, newest: found.slice(0, SHOWN) }
+      if (counted.length < PREVIEW_LIMIT) return { counted, newest: newestOf(counted) }
+      return { counted, newest: newestOf(yield* alongLanes(principal, body, SHOWN, true)) }
+    })
 
     return {
       /** The response as text. Fails like a creation for entities, vaults and kinds that the caller may not use. */
       of: Effect.fn("WebhookPreview.of")(function* (principal: PrincipalState, body: PreviewWebhook) {
         yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
         yield* requireReadableKinds(principal, body.eventKinds)
-        const found = (yield* alongOrganization(principal, body)) ?? (yield* alongVaults(principal, body))
+        const { counted, newest: shown } = yield* search(principal, body)
         const byKind: Record<string, number> = Object.fromEntries(body.eventKinds.map((kind) => [kind, 0]))
-        for (const { kind } of found) byKind[kind] = (byKind[kind] ?? 0) + 1
+        for (const { kind } of counted) byKind[kind] = (byKind[kind] ?? 0) + 1
         const newest = yield* sql<EventRow>`
-          SELECT ${sql.literal(eventColumns)} FROM events e ${sql.literal(withDispatch)} WHERE e.id = ANY(${found.slice(0, SHOWN).map(({ id }) => id)}::text[])
+          SELECT ${sql.literal(eventColumns)} FROM events e ${sql.literal(withDispatch)} WHERE e.id = ANY(${shown.map(({ id }) => id)}::text[])
           ORDER BY e.occurred_at DESC, e.id DESC`
-        return `{"count":${found.length},"countedUpTo":${PREVIEW_LIMIT},"byKind":${JSON.stringify(byKind)},"newest":[${newest.map((row) => eventJson(row)).join(",")}]}`
+        return `{"count":${counted.length},"countedUpTo":${PREVIEW_LIMIT},"byKind":${JSON.stringify(byKind)},"newest":[${newest.map((row) => eventJson(row)).join(",")}]}`
       })
     }
   })

@@ -54,6 +54,8 @@ export const expectWithin = (costs: ReadonlyArray<Cost>, bounds: Bounds, page: s
 /** The service for a test of plans, and how to ask for pages of it. */
 export const explained = (): {
   readonly app: App
+  /** The cost of each statement since the last call. */
+  readonly costs: () => Promise<ReadonlyArray<Cost>>
   /** A page, and the cost of each of its statements. */
   readonly pageOf: (
     list: string,
@@ -98,5 +100,5 @@ export const explained = (): {
       expectWithin([...first.costs, ...second], bounds, JSON.stringify(query))
     }
   }
-  return { app, pageOf, expectBounded }
+  return { app, costs, pageOf, expectBounded }
 }
