@@ -337,7 +337,7 @@ export interface Operations {
   previewWebhook(body: PreviewWebhook, options?: RequestOptions): Promise<WebhookPreview>
   /** Get a webhook. One webhook with its health counters. `GET /v1/webhooks/{webhookId}` */
   getWebhook(webhookId: string, options?: RequestOptions): Promise<WebhookWithHealth>
-  /** Update a webhook. A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are rejected. Changing the URL, kinds or filter, and enabling, require the Developer role on every vault that the webhook then covers. Disabling cancels waiting deliveries; enabling resets the failure streak. Pausing holds deliveries; they are sent oldest first when the webhook is ACTIVE again. `PATCH /v1/webhooks/{webhookId}` */
+  /** Update a webhook. A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are rejected. Changing the URL, kinds or filter, enabling and resuming require the Developer role on every vault that the webhook then covers. Disabling cancels waiting deliveries; enabling resets the failure streak. Pausing holds deliveries; they are sent oldest first when the webhook is ACTIVE again. `PATCH /v1/webhooks/{webhookId}` */
   updateWebhook(webhookId: string, body: UpdateWebhook, options?: RequestOptions): Promise<Webhook>
   /** Delete a webhook. Its deliveries stay readable through their events; pending deliveries are canceled. `DELETE /v1/webhooks/{webhookId}` */
   deleteWebhook(webhookId: string, options?: RequestOptions): Promise<void>

@@ -86,15 +86,16 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       const href = patch.url === undefined ? known.url : yield* checkUrl(patch.url)
       const status = patch.status ?? known.status
       const enabling = status !== "DISABLED" && known.status === "DISABLED"
+      const resuming = status === "ACTIVE" && known.status === "PAUSED"
       const disabling = status === "DISABLED" && known.status !== "DISABLED"
       const moving = href !== known.url
       // The URL and the status need the same checks as the filters.
-      if (patch.vaultIds !== undefined || patch.eventKinds !== undefined || moving || enabling) {
+      if (patch.vaultIds !== undefined || patch.eventKinds !== undefined || moving || enabling || resuming) {
         yield* requireWebhookScope(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
         yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
       }
       if (enabling) yield* requireRoom(sql, known.entityIds)
-      return { known, href, status, enabling, disabling, moving }
+      return { known, href, status, enabling, resuming, disabling, moving }
     })
 
     /** Runs a change in a transaction, and then some of the cancellations that it requested; a dispatcher does the rest. */
@@ -137,7 +138,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
 
       /** Applies a patch. Enabling counts against the limit and starts a new streak; disabling cancels waiting deliveries; pausing holds them. */
       update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
-        const { disabling, enabling, href, known, moving, status } = yield* requireUpdatable(principal, webhookId, patch)
+        const { disabling, enabling, href, known, moving, resuming, status } = yield* requireUpdatable(principal, webhookId, patch)
         // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
         // who cannot read them. Those that are locked, or not committed yet, are canceled when they are due.
         const hiding = moving && !(yield* seesEveryVault(sql, principal, known.entityIds))
@@ -154,7 +155,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
           yield* endRecoveries(sql, webhookId)
         }
         if (status === "PAUSED" && known.status !== "PAUSED") yield* holds.pause(sql, webhookId)
-        if (status === "ACTIVE" && known.status === "PAUSED") yield* holds.resume(sql, webhookId)
+        if (resuming) yield* holds.resume(sql, webhookId)
         yield* sql`
           UPDATE webhooks SET url = ${href}, event_kinds = ${patch.eventKinds ?? known.eventKinds}::text[],
             vault_ids = ${patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds}::text[],

@@ -88,3 +88,22 @@ test("an owner who does not see everything that a webhook covers cannot change i
   )
   expect(short(await app.request("DELETE", `/v1/webhooks/${id}`, { key: partial }))).toBe("204")
 })
+
+test("an owner who does not see everything that a webhook covers cannot set it from PAUSED or DISABLED to ACTIVE, nor from DISABLED to PAUSED", async () => {
+  const { id } = await create(app, whole)
+  const resumed = async () => refusal(await patch(app, partial, id, { status: "ACTIVE" }))
+  const atVaults = [expect.objectContaining({ in: "body", field: "vaultIds" })]
+  // Holding back needs no more than ownership; sending again does.
+  expect(short(await patch(app, partial, id, { status: "PAUSED" }))).toBe("200")
+  expect(await resumed()).toEqual(atVaults)
+  expect(short(await patch(app, partial, id, { status: "PAUSED", description: "still" }))).toBe("200")
+  expect(short(await patch(app, partial, id, { status: "DISABLED" }))).toBe("200")
+  expect(await resumed()).toEqual(atVaults)
+  expect(refusal(await patch(app, partial, id, { status: "PAUSED" }))).toEqual(atVaults)
+  expect(short(await patch(app, whole, id, { status: "PAUSED" }))).toBe("200")
+  expect(await resumed()).toEqual(atVaults)
+  // With the filter narrowed in the same request, it is allowed.
+  expect(short(await patch(app, partial, id, { vaultIds: ["vault_a"], status: "ACTIVE" }))).toBe("200")
+  expect(short(await patch(app, partial, id, { status: "PAUSED" }))).toBe("200")
+  expect(short(await patch(app, partial, id, { status: "ACTIVE" }))).toBe("200")
+})
