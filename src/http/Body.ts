@@ -37,6 +37,12 @@ const countOf = (value: unknown): number => {
   return count
 }
 
+/**
+ * How input is decoded: strictly, and with every error. Of a large value the first is enough: to describe tens of
+ * thousands would take the whole process for seconds.
+ */
+export const strict = (value: unknown) => ({ onExcessProperty: "error", errors: countOf(value) > REPORTED ? "first" : "all" }) as const
+
 /** Deepest nesting of a body. Valid bodies are far flatter. */
 const MAX_DEPTH = 32
 
@@ -91,9 +97,7 @@ export const json = <A, I>(
       catch: () => problem("malformed_json", "The body is not JSON.")
     })
     if (isTooDeep(value)) return yield* invalidFields([fieldIssue("", "is nested too deeply")])
-    // To describe tens of thousands of errors would take the whole process for seconds.
-    const errors = countOf(value) > REPORTED ? "first" : "all"
-    return yield* Effect.mapError(decode(value, { onExcessProperty: "error", errors }), invalidBody)
+    return yield* Effect.mapError(decode(value, strict(value)), invalidBody)
   })
 }
 

@@ -2,8 +2,8 @@
  * Custody records: the JSON objects that the custody platform sends. Records are decoded strictly: everything invalid is
  * reported by field and reason, and unknown fields are rejected. Source: custody records. Decisions D-15, D-16.
  */
-import { Either, ParseResult, Schema } from "effect"
-import { isTooDeep } from "../http/Body.ts"
+import { Either, ParseResult, Schema, type SchemaAST } from "effect"
+import { isTooDeep, strict } from "../http/Body.ts"
 import { AmountInput } from "../values/Amount.ts"
 import { AddressInput, AssetIdInput, HashInput, NetworkName, TokenType } from "../values/ChainNames.ts"
 import { given } from "../values/Id.ts"
@@ -87,23 +87,23 @@ export interface Fault {
   readonly reason: string
 }
 
-const strict = { onExcessProperty: "error", errors: "all" } as const
-
-const decoders: { readonly [T in RecordType]: (input: unknown) => Either.Either<Record, ParseResult.ParseError> } = {
-  network: Schema.decodeUnknownEither(types.network, strict),
-  asset: Schema.decodeUnknownEither(types.asset, strict),
-  organization: Schema.decodeUnknownEither(types.organization, strict),
-  entity: Schema.decodeUnknownEither(types.entity, strict),
-  vault: Schema.decodeUnknownEither(types.vault, strict),
-  user: Schema.decodeUnknownEither(types.user, strict),
-  address: Schema.decodeUnknownEither(types.address, strict),
-  transaction: Schema.decodeUnknownEither(types.transaction, strict),
-  balance: Schema.decodeUnknownEither(types.balance, strict)
+const decoders: {
+  readonly [T in RecordType]: (input: unknown, options: SchemaAST.ParseOptions) => Either.Either<Record, ParseResult.ParseError>
+} = {
+  network: Schema.decodeUnknownEither(types.network),
+  asset: Schema.decodeUnknownEither(types.asset),
+  organization: Schema.decodeUnknownEither(types.organization),
+  entity: Schema.decodeUnknownEither(types.entity),
+  vault: Schema.decodeUnknownEither(types.vault),
+  user: Schema.decodeUnknownEither(types.user),
+  address: Schema.decodeUnknownEither(types.address),
+  transaction: Schema.decodeUnknownEither(types.transaction),
+  balance: Schema.decodeUnknownEither(types.balance)
 }
 
 const isType = (value: unknown): value is RecordType => typeof value === "string" && Object.hasOwn(types, value)
 
-/** Decodes one record; on failure, every invalid field. */
+/** Decodes one record; on failure, every invalid field, of a very large record the first. */
 export const read = (input: unknown, line: number): Either.Either<Record, ReadonlyArray<Fault>> => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     return Either.left([{ line, field: "", reason: "must be a JSON object" }])
@@ -113,7 +113,7 @@ export const read = (input: unknown, line: number): Either.Either<Record, Readon
     return Either.left([{ line, field: "type", reason: `must be one of ${Object.keys(types).join(", ")}` }])
   }
   if (isTooDeep(input)) return Either.left([{ line, field: "", reason: "is nested too deeply" }])
-  return Either.mapLeft(decoders[type](input), (error) => faultsOf(error, line))
+  return Either.mapLeft(decoders[type](input, strict(input)), (error) => faultsOf(error, line))
 }
 
 /** Decodes one line of NDJSON. */

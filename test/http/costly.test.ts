@@ -6,7 +6,7 @@
 import { beforeAll, expect, test } from "bun:test"
 import { type Answer, useApp } from "../support/app.ts"
 import { codeOf } from "../support/problem.ts"
-import { smallest } from "../support/records.ts"
+import { entity, smallest } from "../support/records.ts"
 import { fields } from "../support/webhookFixtures.ts"
 
 const app = useApp(["api"], { RATE_LIMIT: "off" })
@@ -50,6 +50,14 @@ test("D-4: the portal's sign-in, which anyone can call, rejects such a body as q
   )
   expect([codeOf(answer), answer.json.errors.length]).toEqual(["invalid_body", 1])
   expect(took).toBeLessThan(2_000)
+})
+
+test("D-4: a custody record with very many invalid values is rejected with its first error, and an ordinary one with every error", async () => {
+  const post = (values: number) => timed(() => app.records(JSON.stringify({ ...entity("entity_b", "org_a"), ...unknown(values) })))
+  const large = await post(300_000)
+  expect([large.answer.status, large.answer.json.errors.length, large.took < 3_000]).toEqual([400, 1, true])
+  const { answer } = await post(50)
+  expect([answer.status, answer.json.errors.length]).toEqual([400, 50])
 })
 
 test("D-4: a query with too many parameters is rejected as a whole", async () => {

@@ -101,6 +101,7 @@ test("C-6: a signature of another statement, by another key or by none is detect
     fc.asyncProperty(fc.nat({ max: one.jws.length - 1 }), fc.nat({ max: 61 }), async (at, digit) => {
       const letter = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"[digit] ?? ""
       const jws = `${one.jws.slice(0, at)}${letter}${one.jws.slice(at + 1)}`
+      if (jws === one.jws) return
       // The last letter of 64 bytes in base64url has four bits without meaning.
       if (
         Buffer.from(jws.split(".")[2] ?? "", "base64url").equals(Buffer.from(signature, "base64url")) &&
