@@ -273,6 +273,10 @@ export interface ListAuditLogQuery {
     | "webhook.secret_rotated"
     | "webhook.pinged"
     | "webhook.disabled"
+    | "webhook.held"
+    | "webhook.released"
+    | "webhook.deliveries_retried"
+    | "webhook.deliveries_canceled"
     | "recovery.created"
     | "recovery.paused"
     | "recovery.resumed"
@@ -365,7 +369,7 @@ export interface Operations {
   getRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Pause a recovery. No further deliveries are created until it is resumed. Deliveries that already exist are still sent. `POST /v1/webhook-recoveries/{recoveryId}/pause` */
   pauseRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
-  /** Resume a recovery. Goes on where it was paused. `POST /v1/webhook-recoveries/{recoveryId}/resume` */
+  /** Resume a recovery. Continues where it was paused. Requires the Developer role on every vault that the webhook covers. `POST /v1/webhook-recoveries/{recoveryId}/resume` */
   resumeRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Cancel a recovery. Ends the recovery and cancels its waiting deliveries. `POST /v1/webhook-recoveries/{recoveryId}/cancel` */
   cancelRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
@@ -387,7 +391,7 @@ export interface Operations {
     /** When the action took place */
     readonly at: string
     readonly actor: AuditActor
-    /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, recovery.created, recovery.paused, recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted. Values may be added. */
+    /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, webhook.held, webhook.released, webhook.deliveries_retried, webhook.deliveries_canceled, recovery.created, recovery.paused, recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted. Values may be added. */
     readonly action: string
     readonly target: AuditTarget
     /** Address of the client; null without a request */
@@ -507,7 +511,14 @@ export interface OperationErrors {
   readonly listRecoveries: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly getRecovery: CommonErrorCode | "not_found"
   readonly pauseRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
-  readonly resumeRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
+  readonly resumeRecovery:
+    | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
+    | "insufficient_scope"
+    | "owner_required"
+    | "not_found"
+    | "recovery_ended"
   readonly cancelRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
   readonly getCredential: CommonErrorCode | "not_found"
   readonly getSigningKeys: CommonErrorCode

@@ -21,6 +21,7 @@ import eventsOfEntity from "./migrations/0021_events_of_entity.ts"
 import lanesOfEntities from "./migrations/0022_lanes_of_entities.ts"
 import holds from "./migrations/0023_holds.ts"
 import moved from "./migrations/0024_moved.ts"
+import waiting from "./migrations/0025_waiting.ts"
 
 /** The migrations by number and name; add new ones at the end, never edit old ones. */
 export const steps = {
@@ -43,7 +44,8 @@ export const steps = {
   "0021_events_of_entity": eventsOfEntity,
   "0022_lanes_of_entities": lanesOfEntities,
   "0023_holds": holds,
-  "0024_moved": moved
+  "0024_moved": moved,
+  "0025_waiting": waiting
 }
 
 const LOCK = 7_249_011

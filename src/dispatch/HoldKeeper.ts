@@ -6,7 +6,7 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
-import { HOLD_DAYS } from "../webhooks/holds.ts"
+import { HOLD_DAYS, holdPart } from "../webhooks/holds.ts"
 
 /** Deliveries per part, and parts of one webhook at a time. */
 const PART = 200,
@@ -15,35 +15,17 @@ const PART = 200,
 const WEBHOOKS = 500
 /** A hold is started again if its workflow has been inactive for this long. */
 const LOST = "60 seconds"
-/** An attempt younger than this may be in flight: its delivery is held afterwards. */
-const UNDER_WAY = "15 seconds"
 
 export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const starter = yield* WorkflowStarter
 
-    /** Holds a part of a webhook's waiting deliveries. Returns how many were waiting, and how many of them it held. */
-    const part = (webhookId: string) => sql<{ waiting: number; held: number }>`
-      WITH kept AS MATERIALIZED (
-        SELECT h.webhook_id FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
-        WHERE h.webhook_id = ${webhookId} AND (h.down OR w.status = 'PAUSED') FOR KEY SHARE OF h
-      ), waiting AS MATERIALIZED (
-        SELECT d.id FROM kept JOIN deliveries d ON d.webhook_id = kept.webhook_id
-        WHERE d.status IN ('PENDING', 'RETRYING') ORDER BY d.next_attempt_at LIMIT ${PART} FOR UPDATE OF d SKIP LOCKED
-      ), held AS (
-        UPDATE deliveries d SET status = 'HELD', next_attempt_at = NULL FROM waiting w
-        WHERE d.id = w.id AND d.status IN ('PENDING', 'RETRYING') AND NOT EXISTS (
-          SELECT 1 FROM delivery_attempts t WHERE t.delivery_id = d.id AND t.result IS NULL AND t.at > clock_timestamp() - ${UNDER_WAY}::interval)
-        RETURNING d.id
-      )
-      SELECT (SELECT count(*) FROM waiting) AS waiting, (SELECT count(*) FROM held) AS held`
-
     /** Holds a webhook's waiting deliveries; those with an attempt in flight are left for the next time. */
     const collect = (webhookId: string) =>
       Effect.gen(function* () {
         for (let count = 0; count < PARTS; count++) {
-          const [{ held, waiting } = { held: 0, waiting: 0 }] = yield* part(webhookId)
+          const [{ held, waiting } = { held: 0, waiting: 0 }] = yield* holdPart(sql, webhookId, sql`(h.down OR w.status = 'PAUSED')`)
           // failpoint: held-part
           if (waiting === 0) {
             // Unless another delivery started to wait in the meantime, which marks the hold again.

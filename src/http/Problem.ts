@@ -15,6 +15,7 @@ export const portalCodes = {
   foreign_origin: [403, "The request comes from another origin"],
   invitation_invalid: [410, "The invitation is not valid"],
   delivery_ended: [409, "The delivery has ended"],
+  webhook_paused: [409, "The webhook is paused"],
   misdirected_request: [421, "The portal is not served at this address"]
 } as const satisfies Record<string, readonly [number, string]>
 

@@ -12,6 +12,7 @@ import { Confirmation as ConfirmAct, SignedIn } from "../credentials/Principal.t
 import { DeliveriesRepo } from "../deliveries/DeliveriesRepo.ts"
 import { DeliveryCommands } from "../deliveries/DeliveryCommands.ts"
 import { RequestPreview } from "../deliveries/RequestPreview.ts"
+import { WaitingDeliveries } from "../deliveries/WaitingDeliveries.ts"
 import { EventsRepo } from "../events/EventsRepo.ts"
 import { errorBoundary, methodsIn, pathOf } from "../http/errorBoundary.ts"
 import { currentRequest, type RequestContext } from "../http/RequestContext.ts"
@@ -124,6 +125,7 @@ export const layer = Layer.mergeAll(
   Overview.layer,
   Search.layer,
   DeliveryCommands.layer,
+  WaitingDeliveries.layer,
   RecoveriesRepo.layer,
   RequestPreview.layer,
   ApiKeys.layer,

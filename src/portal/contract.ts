@@ -131,6 +131,8 @@ export interface PortalRoutes {
   "GET /asset-names": { answer: ById<AssetName> }
   "GET /search": { answer: Listed<Found> }
   "GET /webhooks/:id/missed": { answer: Missed }
+  "POST /webhooks/:id/retry-waiting": { answer: Done }
+  "POST /webhooks/:id/cancel-waiting": { answer: Done }
   "POST /deliveries/:id/retry-now": { answer: Done }
   "POST /deliveries/:id/cancel": { answer: Done }
   "POST /deliveries/:id/sample": { answer: Sample }

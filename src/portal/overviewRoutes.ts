@@ -9,6 +9,7 @@ import { type PrincipalState, scopes } from "../credentials/Principal.ts"
 import { statuses } from "../deliveries/Delivery.ts"
 import { DeliveryCommands } from "../deliveries/DeliveryCommands.ts"
 import { RequestPreview } from "../deliveries/RequestPreview.ts"
+import { WaitingDeliveries } from "../deliveries/WaitingDeliveries.ts"
 import { RETENTION_DAYS } from "../events/Event.ts"
 import { kinds, names } from "../events/Kind.ts"
 import { notFound } from "../http/Problem.ts"
@@ -135,6 +136,24 @@ export const workRoutes = HttpRouter.empty.pipe(
           onNone: () => notFound(),
           onSome: (payload) => Effect.succeed(HttpServerResponse.text(payload, { contentType: "application/json" }))
         })
+      })
+    )
+  ),
+  route(
+    "POST /webhooks/:id/retry-waiting",
+    asking((caller) =>
+      Effect.gen(function* () {
+        yield* (yield* WaitingDeliveries).retryAll(caller, yield* pathId)
+        return done
+      })
+    )
+  ),
+  route(
+    "POST /webhooks/:id/cancel-waiting",
+    asking((caller) =>
+      Effect.gen(function* () {
+        yield* (yield* WaitingDeliveries).cancelAll(caller, yield* pathId)
+        return done
       })
     )
   ),

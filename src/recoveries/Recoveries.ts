@@ -24,6 +24,9 @@ const LENIENT = 60_000
 /** How much earlier than its recording an event's id may be, in ms. */
 const EARLIER = 60_000
 
+/** What a webhook covers. */
+type Covered = Pick<Webhook, "entityIds" | "eventKinds" | "vaultIds">
+
 export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -73,26 +76,37 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
         return new Date(to).toISOString()
       })
 
+    /** Rejects callers who could not read everything that the webhook covers: sending it requires what subscribing to it does. */
+    const requireCoverage = (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: Covered) =>
+      Effect.zipRight(requireWebhookScope(sql, principal, entityIds, vaultIds), requireReadableKinds(principal, eventKinds))
+
     /** Locks the recovery's webhook if the caller can see it and may manage webhooks. Fails if the recovery has ended. */
     const lock = Effect.fnUntraced(function* (principal: PrincipalState, recoveryId: string) {
-      const rows = yield* sql`
-        SELECT w.id FROM webhooks w WHERE w.id = (SELECT r.webhook_id FROM recoveries r WHERE r.id = ${recoveryId}) AND w.deleted_at IS NULL
+      const [webhook] = yield* sql<Webhook>`
+        SELECT ${sql.literal(columns)} FROM webhooks w
+        WHERE w.id = (SELECT r.webhook_id FROM recoveries r WHERE r.id = ${recoveryId}) AND w.deleted_at IS NULL
           AND ${seesWebhook(sql, principal)} FOR SHARE`
-      if (rows.length === 0) return yield* notFound()
+      if (webhook === undefined) return yield* notFound()
       yield* requireManage(principal)
       const [found] = yield* sql<{ status: string }>`SELECT status FROM recoveries WHERE id = ${recoveryId} FOR UPDATE`
       if (found === undefined) return yield* notFound()
       if (found.status === "COMPLETED" || found.status === "CANCELED")
         return yield* problem("recovery_ended", "The recovery has already ended.")
-      return found.status
+      return { status: found.status, webhook }
     })
 
-    const change = (principal: PrincipalState, recoveryId: string, action: "recovery.paused" | "recovery.resumed" | "recovery.canceled") =>
+    const change = <E>(
+      principal: PrincipalState,
+      recoveryId: string,
+      action: "recovery.paused" | "recovery.resumed" | "recovery.canceled",
+      requirement: (webhook: Webhook) => Effect.Effect<void, E>
+    ) =>
       transaction(sql)(
         Effect.gen(function* () {
-          const before = yield* lock(principal, recoveryId)
+          const { status: before, webhook } = yield* lock(principal, recoveryId)
           const status = action === "recovery.paused" ? "PAUSED" : action === "recovery.resumed" ? "RUNNING" : "CANCELED"
           if (status !== before) {
+            yield* requirement(webhook)
             const ends = status === "CANCELED"
             yield* sql`
               UPDATE recoveries SET status = ${status}, canceling = ${ends}, completed_at = CASE WHEN ${ends} THEN now() END,
@@ -128,9 +142,8 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
         const vaults = body.vaultIds ?? null
         if (vaults !== null && webhook.vaultIds !== null && vaults.some((id) => webhook.vaultIds?.includes(id) !== true))
           return yield* invalidFields([fieldIssue("vaultIds", "must list vaults that the webhook covers")])
-        yield* requireWebhookScope(sql, principal, webhook.entityIds, webhook.vaultIds)
+        yield* requireCoverage(principal, webhook)
         if (vaults !== null) yield* requireWebhookScope(sql, principal, webhook.entityIds, vaults)
-        yield* requireReadableKinds(principal, webhook.eventKinds)
         if (webhook.status === "DISABLED") return yield* problem("webhook_disabled", "The webhook is disabled. Enable it first.")
         const running = yield* sql`SELECT 1 FROM recoveries WHERE webhook_id = ${webhookId} AND status IN ('RUNNING', 'PAUSED')`
         if (running.length > 0)
@@ -151,11 +164,12 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
       }),
 
       /** No further deliveries are created until it is resumed. */
-      pause: (principal: PrincipalState, recoveryId: string) => change(principal, recoveryId, "recovery.paused"),
-      /** Continues where it was paused. */
-      resume: (principal: PrincipalState, recoveryId: string) => change(principal, recoveryId, "recovery.resumed"),
+      pause: (principal: PrincipalState, recoveryId: string) => change(principal, recoveryId, "recovery.paused", () => Effect.void),
+      /** Continues where it was paused. Requires access to everything that the webhook covers now, as its creation does. */
+      resume: (principal: PrincipalState, recoveryId: string) =>
+        change(principal, recoveryId, "recovery.resumed", (webhook) => requireCoverage(principal, webhook)),
       /** Ends it. Its waiting deliveries are canceled afterwards, and none of them is sent in between. */
-      cancel: (principal: PrincipalState, recoveryId: string) => change(principal, recoveryId, "recovery.canceled")
+      cancel: (principal: PrincipalState, recoveryId: string) => change(principal, recoveryId, "recovery.canceled", () => Effect.void)
     }
   })
 }) {

@@ -79,7 +79,14 @@ export class RecoveriesApi extends HttpApiGroup.make("recoveries")
       "No further deliveries are created until it is resumed. Deliveries that already exist are still sent."
     )
   )
-  .add(command("resumeRecovery", "resume", "Resume a recovery", "Goes on where it was paused."))
+  .add(
+    command(
+      "resumeRecovery",
+      "resume",
+      "Resume a recovery",
+      "Continues where it was paused. Requires the Developer role on every vault that the webhook covers."
+    ).addError(InvalidBody)
+  )
   .add(command("cancelRecovery", "cancel", "Cancel a recovery", "Ends the recovery and cancels its waiting deliveries."))
   .annotate(OpenApi.Title, "Recoveries")
   .annotate(

@@ -32,7 +32,8 @@ export interface Consequence {
 export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/FailureRecorder", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { webhookDisableAfter, webhookHold, webhookRetrySchedule } = yield* Settings
+    const { webhookDisableAfter, webhookHold, webhookHoldAfter, webhookProbeSchedule, webhookRetrySchedule } = yield* Settings
+    const probes = downtime.probeSeconds(webhookProbeSchedule)
     const texts = noticeTexts({ schedule: webhookRetrySchedule, disableAfter: webhookDisableAfter })
 
     const isLast = lastAttempt(sql)
@@ -180,10 +181,19 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
           return { disabled: true, notices: yield* notice(webhookId, `disabled/${webhookId}/${disabled.at}`, target.email, text) }
         }
       }
+      const begun = down ? yield* downtime.begin(sql, webhookId, probes) : undefined
+      if (begun !== undefined)
+        yield* record(sql, [
+          {
+            organizationId: target.organizationId,
+            actor: SERVICE,
+            action: "webhook.held",
+            target: { type: "webhook", id: webhookId },
+            changes: { lastResult: { old: null, new: facts.lastResult } }
+          }
+        ])
       const told = [
-        ...(down && (yield* downtime.begin(sql, webhookId))
-          ? yield* notice(webhookId, `held/${webhookId}/${streak.at}`, target.email, texts.held(facts))
-          : []),
+        ...(begun === true ? yield* notice(webhookId, `held/${webhookId}/${streak.at}`, target.email, texts.held(facts)) : []),
         ...(streak.noticeDue
           ? yield* notice(webhookId, `streak/${webhookId}/${streak.failingSince}`, target.email, texts.streak(facts))
           : []),
@@ -210,8 +220,8 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
             const exhausted = moved && status === "FAILED"
             if (exhausted) yield* countExhausted(recorded.webhookId)
             if (stale) yield* streaks.end(sql, recorded.webhookId)
-            const streak = yield* streaks.count(sql, recorded, webhookDisableAfter)
-            if (recorded.held?.probe === true) yield* downtime.postponeProbe(sql, recorded)
+            const streak = yield* streaks.count(sql, recorded, { webhookDisableAfter, webhookHoldAfter })
+            if (recorded.held?.probe === true) yield* downtime.postponeProbe(sql, recorded, probes)
             else yield* downtime.collectLate(sql, recorded.webhookId)
             const { disabled, notices } = streak === undefined ? nothing : yield* react(recorded, streak, exhausted)
             // Disabling cancels waiting deliveries, and this one immediately.

@@ -10,6 +10,7 @@
 import { SqlClient } from "@effect/sql"
 import { Duration, Effect, Option } from "effect"
 import type { AttemptOutcome, HoldInput, HoldOutcome } from "../../workflows/contract.ts"
+import { record, SERVICE } from "../audit/AuditTrail.ts"
 import { toStart } from "../deliveries/toStart.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { oldestId } from "../events/EventsRepo.ts"
@@ -38,6 +39,19 @@ interface Hold {
   readonly collected: boolean
   readonly probes: number
   readonly probeInMs: number
+}
+
+/** A hold that may end. */
+interface Ending {
+  readonly url: string
+  readonly email: string
+  readonly organizationId: string
+  readonly since: string
+  /** Since when the endpoint was down; null if the webhook was only paused. */
+  readonly downAt: string | null
+  readonly delivered: number
+  readonly noticed: boolean
+  readonly down: boolean
 }
 
 interface Held {
@@ -97,13 +111,24 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
     const end = (webhookId: string) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          const [hold] = yield* sql<{ url: string; email: string; since: string; delivered: number; noticed: boolean; down: boolean }>`
-            SELECT w.url, w.notification_email AS email, h.since, h.delivered, h.noticed, h.down FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
+          const [hold] = yield* sql<Ending>`
+            SELECT w.url, w.notification_email AS email, w.organization_id AS "organizationId", h.since, h.down_at AS "downAt", h.delivered,
+              h.noticed, h.down FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
             WHERE h.webhook_id = ${webhookId} AND w.status = 'ACTIVE' FOR UPDATE OF h`
           if (hold === undefined) return []
           const left = yield* oldest(webhookId, 0, 1)
           if (left.length > 0) return undefined
           yield* sql`DELETE FROM webhook_holds WHERE webhook_id = ${webhookId}`
+          if (hold.downAt !== null)
+            yield* record(sql, [
+              {
+                organizationId: hold.organizationId,
+                actor: SERVICE,
+                action: "webhook.released",
+                target: { type: "webhook", id: webhookId },
+                changes: { heldSince: { old: hold.downAt, new: null }, delivered: { old: null, new: hold.delivered } }
+              }
+            ])
           if (!hold.noticed || hold.down) return []
           const { body, subject } = texts.recovered({ webhookId, host: hostOf(hold.url), since: hold.since, count: hold.delivered })
           const notices = yield* sql<{ id: string }>`

@@ -4,7 +4,8 @@
  */
 import type { SqlClient } from "@effect/sql"
 import { Duration, Effect } from "effect"
-import { DOWN_ATTEMPTS, DOWN_SECONDS } from "../webhooks/holds.ts"
+import type { Values } from "../settings/table.ts"
+import { DOWN_ATTEMPTS } from "../webhooks/holds.ts"
 import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
 import type { Recorded } from "./AttemptsRepo.ts"
 import { says } from "./downtime.ts"
@@ -46,8 +47,15 @@ export const end = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   UPDATE webhook_health SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
     several_deliveries = false, gone_at = NULL, down_failures = 0 WHERE webhook_id = ${webhookId}`
 
+/** The settings that decide about a streak. */
+type Limits = Pick<Values, "webhookDisableAfter" | "webhookHoldAfter">
+
 /** Counts the failure and returns the updated streak. */
-export const count = (sql: SqlClient.SqlClient, { answer, deliveryId, webhookId }: Recorded, webhookDisableAfter: Duration.Duration) =>
+export const count = (
+  sql: SqlClient.SqlClient,
+  { answer, deliveryId, webhookId }: Recorded,
+  { webhookDisableAfter, webhookHoldAfter }: Limits
+) =>
   Effect.map(
     sql<Streak>`
       INSERT INTO webhook_health AS h (webhook_id, consecutive_failures, failing_since, first_failed_delivery, gone_at, last_failure_at,
@@ -69,7 +77,7 @@ export const count = (sql: SqlClient.SqlClient, { answer, deliveryId, webhookId 
           AND failing_since <= clock_timestamp() - ${Duration.toMillis(webhookDisableAfter)} * interval '1 millisecond' AS "disableDue",
         consecutive_failures >= ${STREAK_ATTEMPTS} AND failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}) AS "noticeDue",
         coalesce(gone_at <= clock_timestamp() - make_interval(mins => ${GONE_MINUTES}), false) AS "goneBefore",
-        down_failures >= ${DOWN_ATTEMPTS} AND down_several AND down_since <= clock_timestamp() - make_interval(secs => ${DOWN_SECONDS}) AS "isDown",
+        down_failures >= ${DOWN_ATTEMPTS} AND down_several AND down_since <= clock_timestamp() - ${Duration.toMillis(webhookHoldAfter)} * interval '1 millisecond' AS "isDown",
         last_failure_at AS at`,
     ([row]) => row
   )

@@ -176,6 +176,18 @@ export const table = {
     "`auto`: deliveries to an endpoint that is down are held and it is probed, instead of using up their schedules; `off`: they are not",
     oneOf("auto", "off")
   ),
+  webhookHoldAfter: setting(
+    "WEBHOOK_HOLD_AFTER",
+    "60s",
+    "how long ten or more consecutive attempts must have failed before an endpoint is considered down",
+    Format.duration
+  ),
+  webhookProbeSchedule: setting(
+    "WEBHOOK_PROBE_SCHEDULE",
+    "30s,1m,2m,4m,5m",
+    "wait before each probe of an endpoint that is down, comma-separated; the last one repeats",
+    schedule
+  ),
   webhookRotationGrace: setting(
     "WEBHOOK_ROTATION_GRACE",
     "24h",

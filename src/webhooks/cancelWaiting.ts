@@ -1,6 +1,6 @@
 /**
- * Cancels the waiting deliveries of a webhook that no longer receives them. An endpoint that was down for days leaves
- * more deliveries than one transaction can lock. So disabling or deleting a webhook only records that its waiting
+ * Cancels the waiting deliveries of a webhook that no longer receives them, or whose owner no longer wants them. An endpoint that was down for days leaves
+ * more deliveries than one transaction can lock. So such a change only records that its waiting
  * deliveries are to be canceled. That happens afterwards, a few hundred deliveries at a time, in separate transactions;
  * an attempt that starts earlier finds the record and sends nothing. Decision D-22.
  */
@@ -18,7 +18,7 @@ const PAUSE = 5
 export interface PendingCancellation {
   readonly id: number
   readonly webhookId: string
-  readonly reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED"
+  readonly reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL"
   readonly until: string
 }
 
@@ -47,7 +47,9 @@ const isOfEarlierUrl = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
 
 /** Why a delivery `d` to a webhook `w` must not be sent, although its row does not show it yet; null if it may be sent. */
 export const cancelReason = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
-  CASE WHEN w.deleted_at IS NOT NULL THEN 'WEBHOOK_DELETED' WHEN w.status = 'DISABLED' OR ${isOfCanceled(sql)} THEN 'WEBHOOK_DISABLED'
+  CASE WHEN w.deleted_at IS NOT NULL THEN 'WEBHOOK_DELETED' WHEN w.status = 'DISABLED' THEN 'WEBHOOK_DISABLED'
+    WHEN ${isOfCanceled(sql)}
+      THEN (SELECT pc.reason FROM pending_cancellations pc WHERE pc.webhook_id = d.webhook_id AND pc.until >= d.created_at ORDER BY pc.id LIMIT 1)
     WHEN ${isOfEarlierUrl(sql)} OR EXISTS (SELECT 1 FROM recoveries r WHERE r.id = d.recovery_id AND r.status = 'CANCELED') THEN 'MANUAL' END`
 
 /** Records in the transaction of the change that waiting deliveries are to be canceled. */

@@ -13,12 +13,13 @@ export const HOLDS_CHANNEL = "custody_holds"
 
 /** How long deliveries are held, in days; then they are canceled as `EXPIRED`. */
 export const HOLD_DAYS = 31
-/** The wait before the first probe, and after each one that failed, in seconds; the last one repeats. */
-export const FIRST_PROBE_SECONDS = 30
-export const PROBE_SECONDS = [60, 120, 240, 300] as const
-/** An endpoint is down after this many consecutive failures of at least two deliveries, over at least this many seconds. */
-export const DOWN_ATTEMPTS = 10,
-  DOWN_SECONDS = 60
+/** An endpoint is down after this many consecutive failures of at least two deliveries, over at least `WEBHOOK_HOLD_AFTER`. */
+export const DOWN_ATTEMPTS = 10
+
+/** Deliveries that one statement holds. */
+const HOLD_PART = 200
+/** An attempt younger than this may be in flight: its delivery is held afterwards. */
+const UNDER_WAY = "15 seconds"
 
 /** Statuses of waiting deliveries. */
 export const WAITING = "('PENDING', 'RETRYING', 'HELD')"
@@ -32,6 +33,25 @@ export const holdsOf = (sql: SqlClient.SqlClient, webhookIds: ReadonlyArray<stri
   holds AS MATERIALIZED (
     SELECT webhook_id FROM webhook_holds WHERE webhook_id = ANY(${webhookIds}::text[]) ORDER BY webhook_id FOR KEY SHARE)`
 
+/**
+ * Holds a part of a webhook's waiting deliveries, as long as it has a hold that `which` selects from `webhook_holds h` and
+ * `webhooks w`; those with an attempt in flight stay as they are. Returns how many were waiting, and how many of them it held.
+ */
+export const holdPart = (sql: SqlClient.SqlClient, webhookId: string, which: Statement.Fragment) => sql<{ waiting: number; held: number }>`
+  WITH kept AS MATERIALIZED (
+    SELECT h.webhook_id FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
+    WHERE h.webhook_id = ${webhookId} AND ${which} FOR KEY SHARE OF h
+  ), waiting AS MATERIALIZED (
+    SELECT d.id FROM kept JOIN deliveries d ON d.webhook_id = kept.webhook_id
+    WHERE d.status IN ('PENDING', 'RETRYING') ORDER BY d.next_attempt_at LIMIT ${HOLD_PART} FOR UPDATE OF d SKIP LOCKED
+  ), held AS (
+    UPDATE deliveries d SET status = 'HELD', next_attempt_at = NULL FROM waiting w
+    WHERE d.id = w.id AND d.status IN ('PENDING', 'RETRYING') AND NOT EXISTS (
+      SELECT 1 FROM delivery_attempts t WHERE t.delivery_id = d.id AND t.result IS NULL AND t.at > clock_timestamp() - ${UNDER_WAY}::interval)
+    RETURNING d.id
+  )
+  SELECT (SELECT count(*) FROM waiting) AS waiting, (SELECT count(*) FROM held) AS held`
+
 /** Starts to hold the deliveries of a paused webhook. */
 export const pause = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   INSERT INTO webhook_holds AS h (webhook_id, down) VALUES (${webhookId}, false)
@@ -41,6 +61,11 @@ export const pause = (sql: SqlClient.SqlClient, webhookId: string) => sql`
 export const resume = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   UPDATE webhook_holds SET probe_at = CASE WHEN down THEN clock_timestamp() END, wake = wake + 1, since = clock_timestamp()
   WHERE webhook_id = ${webhookId}`
+
+/** Begins to send what is about to be held, like the deliveries of a webhook that is resumed. */
+export const drain = (sql: SqlClient.SqlClient, webhookId: string) => sql`
+  INSERT INTO webhook_holds AS h (webhook_id, down, collected) VALUES (${webhookId}, false, true)
+  ON CONFLICT (webhook_id) DO UPDATE SET wake = h.wake + 1`
 
 /** Probes the endpoint now instead of at the next due time. */
 export const probeNow = (sql: SqlClient.SqlClient, webhookId: string) => sql`

@@ -94,6 +94,75 @@ describe("a waiting delivery", () => {
   }, 120_000)
 })
 
+describe("all that waits for a webhook", () => {
+  const all = async (webhookId: string) => (await owner.get(`/api/v1/webhooks/${webhookId}/deliveries`)).json.data
+  /** A webhook with three deliveries that have failed once. */
+  const three = async (path: string, number: number) => {
+    const { webhook } = await waiting(path, number)
+    receiver.on(path, () => new Response("no", { status: 500 }))
+    await app.feed([transaction("vault_a", number + 1), transaction("vault_a", number + 2)])
+    await until(
+      "three failures",
+      async () => (await all(webhook.id)).filter(({ attempts }: { attempts: ReadonlyArray<unknown> }) => attempts.length === 1).length === 3,
+      60
+    )
+    return webhook.id
+  }
+  const refusals = async (id: string, what: string) => {
+    const asMember = await member.request("POST", `/api/webhooks/${id}/${what}`, {})
+    const unknown = await owner.request("POST", `/api/webhooks/whs_absent/${what}`, {})
+    expect([asMember.json.code, unknown.json.code]).toEqual(["owner_required", "not_found"])
+  }
+  const lastEntry = async () => (await owner.get("/api/v1/audit-log?limit=1")).json.data[0]
+
+  test("is sent oldest first when an owner retries it, and uses up one attempt of each schedule", async () => {
+    const id = await three("/all", 30)
+    await refusals(id, "retry-waiting")
+    receiver.on("/all", () => new Response("yes"))
+    expect((await owner.request("POST", `/api/webhooks/${id}/retry-waiting`, {})).status).toBe(200)
+    expect(await lastEntry()).toMatchObject({
+      action: "webhook.deliveries_retried",
+      target: { type: "webhook", id },
+      actor: { type: "session" }
+    })
+    await until("all of them", async () => (await all(id)).every(({ status }: { status: string }) => status === "DELIVERED"), 60)
+    const retried = receiver.to("/all").slice(3)
+    expect(retried.map(({ headers }) => [headers["webhook-sequence"], headers["x-service-attempt"]])).toEqual([
+      ["1", "2"],
+      ["2", "2"],
+      ["3", "2"]
+    ])
+    await until(
+      "the end of the hold",
+      async () => (await app.sql("SELECT 1 FROM webhook_holds WHERE webhook_id = $1", [id])).length === 0,
+      60
+    )
+    // Their workflows have ended too, and a paused or disabled webhook has nothing to retry.
+    await until("signals", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0, 60)
+    for (const [status, code] of [
+      ["PAUSED", "webhook_paused"],
+      ["DISABLED", "webhook_disabled"]
+    ]) {
+      await app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { status } })
+      const refused = await owner.request("POST", `/api/webhooks/${id}/retry-waiting`, {})
+      expect([refused.status, refused.json.code]).toEqual([409, code])
+    }
+  }, 120_000)
+
+  test("is canceled when an owner cancels it, and later events are sent", async () => {
+    const id = await three("/none", 40)
+    await refusals(id, "cancel-waiting")
+    expect((await owner.request("POST", `/api/webhooks/${id}/cancel-waiting`, {})).status).toBe(200)
+    expect(await lastEntry()).toMatchObject({ action: "webhook.deliveries_canceled", target: { type: "webhook", id } })
+    await until("all of them", async () => (await all(id)).every(({ status }: { status: string }) => status === "CANCELED"), 60)
+    expect((await all(id)).map(({ failureReason }: { failureReason: string }) => failureReason)).toEqual(["MANUAL", "MANUAL", "MANUAL"])
+    await until("the end of it", async () => (await app.sql("SELECT 1 FROM pending_cancellations")).length === 0, 60)
+    receiver.on("/none", () => new Response("yes"))
+    await app.feed([transaction("vault_a", 44)])
+    await until("the next event", () => receiver.to("/none").length === 4, 60)
+  }, 120_000)
+})
+
 describe("a sample", () => {
   test("is the request as it would be sent now, and passes the libraries that verify deliveries", async () => {
     const { delivery, webhook } = await waiting("/sample", 3)

@@ -309,6 +309,26 @@ describe("C-4 access", () => {
     expect(codeOf(await app.get(`/v1/webhooks/${whole}/recoveries`, keys.stranger))).toBe("not_found")
   }, 60_000)
 
+  test("resuming requires access to everything that the webhook covers now, as creating does; pausing and canceling do not", async () => {
+    receiver.on("/11", () => new Response(""))
+    await happen(11, 20)
+    await dispatched()
+    const id = await webhook(11)
+    const { json: recovery } = await recover(id, { ratePerSecond: 1 })
+    const command = (verb: string) => app.request("POST", `/v1/webhook-recoveries/${recovery.id}/${verb}`, { key: keys.owner })
+    expect((await command("pause")).json.status).toBe("PAUSED")
+    // The owner has no role on the new vault.
+    await app.feed([vault("vault_11late", "entity_11")], { "x-record-events": "none" })
+    const refused = await command("resume")
+    expect([refused.status, codeOf(refused), issues(refused)]).toEqual([400, "invalid_body", ["vaultIds invalid"]])
+    expect((await get(recovery.id)).status).toBe("PAUSED")
+    expect((await command("pause")).status).toBe(200)
+    // With the webhook limited to the vaults that the owner sees, it continues.
+    await patch(id, { vaultIds: ["vault_11a"] })
+    expect((await command("resume")).json.status).toBe("RUNNING")
+    expect((await command("cancel")).json.status).toBe("CANCELED")
+  }, 60_000)
+
   test("invalid bodies are refused with the field at fault, and nothing is created", async () => {
     const id = await webhook(9, { vaultIds: ["vault_9a"] })
     const day = 86_400_000

@@ -220,6 +220,14 @@ describe("C-5 hold", () => {
     const [held, recovered] = await subjects(id)
     expect(held).toContain("is on hold: its endpoint is down")
     expect(recovered).toContain("recovered, nothing was lost: 42 delivered")
+    const log = (await app.get("/v1/audit-log?limit=500", key)).json.data.filter((entry: Answer["json"]) => entry.target.id === id)
+    expect(log.map(({ action, actor }: Answer["json"]) => [action, actor.type])).toEqual([
+      ["webhook.released", "service"],
+      ["webhook.held", "service"],
+      ["webhook.created", "key"]
+    ])
+    expect(log[0].changes).toMatchObject({ delivered: { old: null, new: 42 }, heldSince: { new: null } })
+    expect(log[1].changes).toEqual({ lastResult: { old: null, new: "5xx (503)" } })
   }, 120_000)
 
   test("at most one notice an hour reports a hold, whatever an endpoint does", async () => {

@@ -1,6 +1,7 @@
 /** The deliveries of a webhook, with filters kept in the URL. */
 import { Send } from "lucide-react"
 import { Link } from "react-router"
+import type { WebhookWithHealth } from "../../../client/index.ts"
 import { useBeside, useSurroundings, useSymbols } from "../data.ts"
 import { useList } from "../list.ts"
 import { AboutLinks, assetsOf } from "../parts/About.tsx"
@@ -11,15 +12,22 @@ import { Rows } from "../parts/Rows.tsx"
 import { Empty } from "../parts/States.tsx"
 import { wordOf } from "../parts/Status.tsx"
 import { DeliveryRow } from "./Delivery.tsx"
+import { Waiting } from "./Waiting.tsx"
 
 const names = ["status", "kind", "after", "before"] as const
 
-export const WebhookDeliveries = ({ webhookId }: { readonly webhookId: string }) => {
+export const WebhookDeliveries = ({
+  refresh,
+  webhook
+}: {
+  readonly webhook: WebhookWithHealth
+  readonly refresh: () => Promise<unknown>
+}) => {
   const { data: around } = useSurroundings()
   const filters = useFilters(names)
   const { after, before, kind, status } = filters.values
   const list = useList(
-    `/v1/webhooks/${webhookId}/deliveries`,
+    `/v1/webhooks/${webhook.id}/deliveries`,
     { status, kind, createdAfter: utc(after), createdBefore: utc(before) },
     { every: 3_000 }
   )
@@ -46,6 +54,7 @@ export const WebhookDeliveries = ({ webhookId }: { readonly webhookId: string })
         <TextField label="Until" type="datetime-local" value={before} onValue={(value) => filters.set({ before: value })} />
       </Filters>
       <div className="toolbar">
+        <Waiting webhook={webhook} refresh={() => Promise.all([refresh(), list.refetch()])} />
         <span className="spring" />
         <Export name="deliveries" source={list.source} />
       </div>

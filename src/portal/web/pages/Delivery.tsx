@@ -63,7 +63,7 @@ export const DeliveryRow = ({ data, delivery, links, refresh, symbolOf, title }:
   )
 }
 
-const Attempts = ({ delivery: { attempts, nextAttemptAt } }: { readonly delivery: Delivery }) => {
+const Attempts = ({ delivery: { attempts, nextAttemptAt, status } }: { readonly delivery: Delivery }) => {
   const now = useNow(1_000)
   return (
     <ol className="timeline" aria-label="Attempts">
@@ -80,6 +80,12 @@ const Attempts = ({ delivery: { attempts, nextAttemptAt } }: { readonly delivery
           </div>
         </li>
       ))}
+      {status === "HELD" ? (
+        <li className="next">
+          <span className="number">{attempts.length + 1}</span>
+          <p>Held. It is sent when the webhook is resumed or its endpoint returns 2xx again.</p>
+        </li>
+      ) : null}
       {nextAttemptAt === null ? null : (
         <li className="next">
           <span className="number">{attempts.length + 1}</span>
@@ -111,8 +117,11 @@ const End = ({ delivery: { deliveredAt, failureReason, replayedFromDeliveryId } 
     </p>
   )
 
+/** Statuses of deliveries that wait. */
+const waits: ReadonlySet<string> = new Set(["PENDING", "RETRYING", "HELD"])
+
 const DeliveryActions = ({
-  delivery: { id, nextAttemptAt },
+  delivery: { id, status },
   refresh
 }: {
   readonly delivery: Delivery
@@ -128,17 +137,11 @@ const DeliveryActions = ({
   }
   return (
     <div className="actions">
-      {nextAttemptAt === null ? (
-        <Ask
-          label="Redeliver"
-          title="Redeliver this event?"
-          text="This creates a new delivery of the same event, with the webhook's current URL and secrets. Your endpoint recognizes the event by its id."
-          yes="Redeliver"
-          act={act(() => postOnce(`/v1/webhook-deliveries/${id}/redeliver`, crypto.randomUUID()), "Redelivery started")}
-        />
-      ) : (
+      {waits.has(status) ? (
         <>
-          <Button onClick={attempt(act(() => post(`/deliveries/${id}/retry-now`), "Retrying now"))}>Retry now</Button>
+          {status === "HELD" ? null : (
+            <Button onClick={attempt(act(() => post(`/deliveries/${id}/retry-now`), "Retrying now"))}>Retry now</Button>
+          )}
           <Ask
             label="Cancel"
             kind="danger"
@@ -149,6 +152,14 @@ const DeliveryActions = ({
             act={act(() => post(`/deliveries/${id}/cancel`), "Delivery canceled")}
           />
         </>
+      ) : (
+        <Ask
+          label="Redeliver"
+          title="Redeliver this event?"
+          text="This creates a new delivery of the same event, with the webhook's current URL and secrets. Your endpoint recognizes the event by its id."
+          yes="Redeliver"
+          act={act(() => postOnce(`/v1/webhook-deliveries/${id}/redeliver`, crypto.randomUUID()), "Redelivery started")}
+        />
       )}
       <Button kind="quiet" onClick={() => setShown(true)}>
         Request and verification

@@ -13,6 +13,7 @@ import { useTab } from "../parts/tabs.ts"
 import { useUser } from "../session.ts"
 import { WebhookDeliveries } from "./Deliveries.tsx"
 import { RunningRecovery } from "./Recovery.tsx"
+import { waiting } from "./Waiting.tsx"
 import { WebhookActions } from "./WebhookActions.tsx"
 import { WebhookState, webhookName, withoutScheme } from "./Webhooks.tsx"
 
@@ -64,7 +65,7 @@ export const WebhookPage = () => {
           <Overview webhook={webhook} />
         </Tabs.Content>
         <Tabs.Content value="deliveries">
-          <WebhookDeliveries webhookId={id} />
+          <WebhookDeliveries webhook={webhook} refresh={() => found.refetch()} />
         </Tabs.Content>
         <Tabs.Content value="settings">
           <SettingsTab webhook={webhook} />
@@ -90,11 +91,11 @@ const Note = ({
   return (
     <>
       {status === "PAUSED" ? (
-        <p className="note">This webhook is paused. {health.heldDeliveries} deliveries wait until it is resumed, for 31 days at most.</p>
+        <p className="note">This webhook is paused. {waiting(health.heldDeliveries)} until it is resumed, for 31 days at most.</p>
       ) : null}
       {health.state === "HOLDING" && health.nextProbeAt !== null ? (
         <p className="note">
-          The endpoint is down. {health.heldDeliveries} deliveries are held, and nothing is lost. Next probe{" "}
+          The endpoint is down. {waiting(health.heldDeliveries)}, and nothing is lost. Next probe{" "}
           {Date.parse(health.nextProbeAt) <= now ? "now" : `in ${left(health.nextProbeAt, now)}`}.
         </p>
       ) : null}

@@ -11,6 +11,8 @@ const tones: Readonly<Record<string, Tone>> = {
   HEALTHY: "good",
   confirmed: "good",
   "2xx": "good",
+  COMPLETED: "good",
+  RUNNING: "wait",
   PENDING: "wait",
   RETRYING: "wait",
   DEGRADED: "wait",

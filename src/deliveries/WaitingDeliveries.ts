@@ -1,0 +1,77 @@
+/**
+ * Commands on all deliveries that wait for a webhook: retry them now, or cancel them. Both concern the webhook as a whole, so
+ * they require what disabling it does: the owner role and sight of the webhook. Decision D-22, C-5.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { requireManage } from "../access/scopeMiddleware.ts"
+import { seesWebhook } from "../access/visibility.ts"
+import { type Action, actorOf, record } from "../audit/AuditTrail.ts"
+import type { PrincipalState } from "../credentials/Principal.ts"
+import { dieOnSql, transaction } from "../database/sql.ts"
+import { notFound, problem } from "../http/Problem.ts"
+import { announceCancellation, requestCancellation } from "../webhooks/cancelWaiting.ts"
+import { drain, holdPart, probeNow } from "../webhooks/holds.ts"
+
+/** Statements that hold deliveries in one transaction, 200 each; deliveries beyond that keep their due time. */
+const PARTS = 100
+
+export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("custody/WaitingDeliveries", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Locks the webhook, as a change of it does, and returns whether its endpoint is down. */
+    const lock = Effect.fnUntraced(function* (principal: PrincipalState, webhookId: string) {
+      const [webhook] = yield* sql<{ status: string }>`
+        SELECT w.status FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)} FOR NO KEY UPDATE`
+      if (webhook === undefined) return yield* notFound()
+      yield* requireManage(principal)
+      const down = yield* sql`SELECT 1 FROM webhook_holds WHERE webhook_id = ${webhookId} AND down`
+      return { status: webhook.status, down: down.length > 0 }
+    })
+
+    const audit = (principal: PrincipalState, action: Action, webhookId: string) =>
+      record(sql, [
+        { organizationId: principal.organizationId, actor: actorOf(principal), action, target: { type: "webhook", id: webhookId } }
+      ])
+
+    return {
+      /**
+       * Sends everything that waits, oldest first and a few at a time; each attempt counts as one of the schedule. If the
+       * endpoint is down, it is probed now instead, and a 2xx sends the rest.
+       */
+      retryAll: Effect.fn("WaitingDeliveries.retryAll")(
+        function* (principal: PrincipalState, webhookId: string) {
+          const { down, status } = yield* lock(principal, webhookId)
+          if (status === "DISABLED") return yield* problem("webhook_disabled", "The webhook is disabled, so nothing waits for it.")
+          if (status === "PAUSED") return yield* problem("webhook_paused", "The webhook is paused. Resume it to send what waits.")
+          if (down) yield* probeNow(sql, webhookId)
+          else {
+            yield* drain(sql, webhookId)
+            for (let part = 0; part < PARTS; part++) {
+              const [{ held } = { held: 0 }] = yield* holdPart(sql, webhookId, sql.literal("true"))
+              if (held === 0) break
+            }
+          }
+          yield* audit(principal, "webhook.deliveries_retried", webhookId)
+        },
+        transaction(sql),
+        dieOnSql
+      ),
+
+      /** Cancels everything that waits, afterwards and a few hundred at a time; none of it is sent in between. */
+      cancelAll: Effect.fn("WaitingDeliveries.cancelAll")(
+        function* (principal: PrincipalState, webhookId: string) {
+          yield* lock(principal, webhookId)
+          yield* requestCancellation(sql, webhookId, "MANUAL")
+          yield* announceCancellation(sql)
+          yield* audit(principal, "webhook.deliveries_canceled", webhookId)
+        },
+        transaction(sql),
+        dieOnSql
+      )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}
