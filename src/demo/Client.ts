@@ -17,6 +17,7 @@ const Delivery = Schema.Struct({
   nextAttemptAt: Schema.NullOr(Schema.String)
 })
 const Deliveries = Schema.Struct({ data: Schema.Array(Delivery) })
+const WithHealth = Schema.Struct({ health: Schema.Struct({ state: Schema.String, heldDeliveries: Schema.Int }) })
 const Events = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String, dispatchedAt: Schema.NullOr(Schema.String) })) })
 const Applied = Schema.Struct({ received: Schema.Int, changed: Schema.Int, events: Schema.Int })
 export type Delivery = typeof Delivery.Type
@@ -101,6 +102,8 @@ export const make = (where: Addresses, platformToken: Redacted.Redacted, key: st
     webhooks: Effect.map(get("/v1/webhooks?limit=500", WebhookPage), ({ data }) => data),
     createWebhook: (body: unknown) => post("/v1/webhooks", body, Created),
     deleteWebhook: (id: string) => send(`${where.api}/v1/webhooks/${id}`, key, { method: "DELETE" }),
+    /** Whether a webhook's endpoint is down, and how many deliveries are held. */
+    health: (id: string) => Effect.map(get(`/v1/webhooks/${id}`, WithHealth), ({ health }) => health),
     rotateSecret: (id: string) => post(`/v1/webhooks/${id}/rotate-secret`, undefined, Rotated),
     deliveriesOf: (eventId: string) => Effect.map(get(`/v1/webhook-events/${eventId}/deliveries`, Deliveries), ({ data }) => data),
     deliveriesTo: (webhookId: string) => Effect.map(get(`/v1/webhooks/${webhookId}/deliveries?limit=500`, Deliveries), ({ data }) => data),

@@ -50,6 +50,9 @@ export const DemoFile = Schema.Struct({
 
 /** Short waits between attempts, to watch them; a configured schedule takes precedence. */
 const quickly = [0, 2, 5, 30, 300, 3_600].map((seconds) => Duration.seconds(seconds))
+/** An endpoint counts as down sooner, and is probed more often. */
+const soon = Duration.seconds(1)
+const often = [2, 2, 4, 8, 30].map((seconds) => Duration.seconds(seconds))
 
 const loopback = Format.cidr("127.0.0.0/8")
 
@@ -67,7 +70,7 @@ const demoSettings = (settings: Values, receiver: Receiver, { lastWeek }: DemoDa
       webhookAllowCidrs: [...settings.webhookAllowCidrs, ...(loopback._tag === "Right" ? [loopback.right] : [])],
       webhookAllowPorts: [...settings.webhookAllowPorts, receiver.port],
       webhookExtraCa: receiver.caFile,
-      ...(ownSchedule ? {} : { webhookRetrySchedule: quickly }),
+      ...(ownSchedule ? {} : { webhookRetrySchedule: quickly, webhookHoldAfter: soon, webhookProbeSchedule: often }),
       ...(ownHistory ? {} : { statementHistory: Duration.millis(Date.parse(loadedAt) - Date.parse(lastWeek.from)) })
     }
     return demo

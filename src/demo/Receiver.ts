@@ -1,7 +1,7 @@
 /**
  * The demo's consumer: an HTTPS endpoint on loopback that does what a consumer should. It verifies the signature on the
  * raw body with its secrets, rejects invalid ones, and answers. One of its paths fails the first attempt of each
- * delivery, to show retries.
+ * delivery, to show retries; each can be taken down, to show holds.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -32,8 +32,9 @@ export interface Received {
 /** The port that webhooks may use without a setting, if it is free. */
 const PREFERRED_PORT = 8443
 
-const statusOf = (pathname: string, attempt: number, signed: ReadonlyArray<boolean>): number => {
+const statusOf = (pathname: string, attempt: number, signed: ReadonlyArray<boolean>, down: boolean): number => {
   if (!signed.includes(true)) return 401
+  if (down) return 503
   return pathname === BACK_OFFICE && attempt === 1 ? 503 : 200
 }
 
@@ -47,6 +48,7 @@ export const open = Effect.gen(function* () {
 
   const received = yield* Queue.unbounded<Received>()
   const secrets = new Map<string, ReadonlyArray<string>>()
+  const away = new Set<string>()
   const preferredTaken = yield* portInUse(PREFERRED_PORT)
 
   const server = yield* Effect.acquireRelease(
@@ -61,7 +63,7 @@ export const open = Effect.gen(function* () {
           const headers = Object.fromEntries(request.headers.entries())
           const signed = (secrets.get(pathname) ?? []).map((secret) => signedBy(secret, headers, body))
           const attempt = Number(headers["x-service-attempt"] ?? 0)
-          const status = statusOf(pathname, attempt, signed)
+          const status = statusOf(pathname, attempt, signed, away.has(pathname))
           received.unsafeOffer({
             path: pathname,
             eventId: headers["webhook-id"] ?? "",
@@ -84,6 +86,8 @@ export const open = Effect.gen(function* () {
     url: (pathname: string) => `https://localhost:${server.port}${pathname}`,
     /** The secrets that verify requests to a path, newest first. */
     trust: (pathname: string, live: ReadonlyArray<string>) => void secrets.set(pathname, live),
+    /** Takes a path down, where every request is then answered 503, or brings it back. */
+    down: (pathname: string, down: boolean) => void (down ? away.add(pathname) : away.delete(pathname)),
     /** The next request, in the order of arrival. */
     next: Queue.take(received)
   }

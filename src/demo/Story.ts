@@ -1,11 +1,12 @@
 /**
- * The demo's script: it feeds transactions as a custody platform would, one endpoint fails and is retried, a secret is
- * rotated. Every request to the receiver is shown with what the service recorded about it.
+ * The demo's script: it feeds transactions as a custody platform would, one endpoint fails and is retried, one goes down and
+ * is held until it is back, a secret is rotated. Every request to the receiver is shown with what the service recorded about it.
  */
 import { Duration, Effect, Ref, Schedule } from "effect"
 import type { Client } from "./Client.ts"
 import { head, row } from "./deliveryLine.ts"
 import { type DemoData, DemoFailed } from "./demoData.ts"
+import { outage } from "./Outage.ts"
 import { BACK_OFFICE, LEDGER, type Receiver } from "./Receiver.ts"
 import type { Screen } from "./Screen.ts"
 
@@ -81,15 +82,15 @@ const show = ({ client, data, receiver, screen }: Telling, onShown: (latencyMs: 
     Effect.gen(function* () {
       const received = yield* receiver.next
       // The attempt is recorded when its response has arrived, a moment after the receiver sent it.
-      const attempt = yield* client.deliveriesOf(received.eventId).pipe(
-        Effect.map((found) => found.find(({ id }) => id === received.deliveryId)?.attempts[received.attempt - 1]),
-        Effect.filterOrFail((found) => found !== undefined),
+      const delivery = yield* client.deliveriesOf(received.eventId).pipe(
+        Effect.map((found) => found.find(({ id }) => id === received.deliveryId)),
+        Effect.filterOrFail((found) => found?.attempts[received.attempt - 1] !== undefined),
         Effect.retry(Schedule.intersect(Schedule.spaced("50 millis"), Schedule.recurs(200))),
         Effect.option
       )
-      const recorded = attempt._tag === "Some" ? attempt.value : undefined
+      const recorded = delivery._tag === "Some" ? delivery.value : undefined
       screen.line(row(screen, data, received, recorded))
-      yield* onShown(recorded?.latencyMs ?? 0, received.status === 200)
+      yield* onShown(recorded?.attempts[received.attempt - 1]?.latencyMs ?? 0, received.status === 200)
     })
   )
 
@@ -144,6 +145,9 @@ export const tell = (telling: Telling, once: boolean, footer: (status: string) =
     yield* Effect.zipRight(other, pause("800 millis"))
     for (let count = 0; count < 2; count++) yield* Effect.zipRight(transaction, pause("900 millis"))
     yield* pause("1 second")
+
+    yield* say("Outage", "the endpoint answers 503; after ten failures its deliveries are held")
+    yield* outage({ client, receiver, screen, webhookId: webhooks.ledger.id, event: transaction })
 
     yield* say("Rotation", "a new signing secret; the previous one stays valid for 24 hours")
     const { secret } = yield* client.rotateSecret(webhooks.ledger.id)

@@ -19,9 +19,9 @@ const columnsOf = (width: number) => {
   return { amount: Math.min(36, rest - signature - vault), vault, signature }
 }
 
-const verdict = ({ signed, status }: Received, { good, bad }: Screen["style"]): string => {
+const verdict = ({ signed, status }: Received, held: boolean, { good, bad }: Screen["style"]): string => {
   if (!signed.includes(true)) return bad("✗ signature")
-  if (status !== 200) return bad(`✗ ${status} → retry`)
+  if (status !== 200) return bad(`✗ ${status} → ${held ? "held" : "retry"}`)
   if (signed.length === 1) return good("✓ verified")
   return good(signed.map((by, index) => `${by ? "✓" : "✗"} ${index === 0 ? "new" : "old"}`).join(" "))
 }
@@ -34,8 +34,9 @@ export const head = (screen: Screen): string => {
   )
 }
 
-/** The row of a request and its recorded attempt. */
-export const row = (screen: Screen, data: DemoData, received: Received, attempt: Delivery["attempts"][number] | undefined): string => {
+/** The row of a request, with its attempt as its delivery recorded it. */
+export const row = (screen: Screen, data: DemoData, received: Received, delivery: Delivery | undefined): string => {
+  const attempt = delivery?.attempts[received.attempt - 1]
   const { amount, vault } = columnsOf(screen.columns())
   const envelope = envelopeOf(received.body)
   const content = envelope === undefined ? "" : contentOf(envelope, data.symbols, amount)
@@ -44,6 +45,6 @@ export const row = (screen: Screen, data: DemoData, received: Received, attempt:
   return (
     ` ${screen.style.dim(time)} ${left(envelope?.kind ?? "?", KIND)} ${left(content, amount)} ` +
     `${vault === 0 ? "" : screen.style.dim(left(label, vault))}${left(`#${received.attempt}`, TRY)}` +
-    `${right(attempt === undefined ? "?" : `${attempt.latencyMs} ms`, LATENCY)}  ${verdict(received, screen.style)}`
+    `${right(attempt === undefined ? "?" : `${attempt.latencyMs} ms`, LATENCY)}  ${verdict(received, delivery?.status === "HELD", screen.style)}`
   )
 }

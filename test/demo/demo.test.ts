@@ -85,18 +85,24 @@ afterAll(async () => {
 describe.skipIf(process.platform !== "linux")("the demo", () => {
   let live: Run
 
-  test("goes from an empty folder to verified deliveries, a retry and a rotation, in rows that fit 80 columns", async () => {
+  test("goes from an empty folder to verified deliveries, a retry, an endpoint that is held and drained, and a rotation, in rows that fit 80 columns", async () => {
     live = demo([], 80)
     await until("the live part", () => live.shown().includes("Live  a new transaction every few seconds"), 120)
     for (const step of ["Postgres", "Temporal", "Workflows", "Receiver", "Service", "Demo data", "Balances", "Statements", "Webhooks"]) {
       expect(live.shown()).toMatch(new RegExp(`✓ ${step} .*\\d m?s`))
     }
     for (const line of rows(live, "transaction.confirmed"))
-      expect(line).toMatch(/ [+−] [\d,.…]+ \S+ +#1 +\d+ ms {2}✓ (verified|new ✓ old)$/)
+      expect(line).toMatch(/ [+−] [\d,.…]+ \S+ +(#1 +\d+ ms {2}✓ (verified|new ✓ old)|#\d+ +\d+ ms {2}(✓ verified|✗ 503 → (retry|held)))$/)
     expect(rows(live, "transaction.confirmed").length).toBeGreaterThan(8)
     const [first, second] = rows(live, "deposit_address.created")
     expect(first).toMatch(/ #1 +\d+ ms {2}✗ 503 → retry$/)
     expect(second).toMatch(/ #2 +\d+ ms {2}✓ verified$/)
+    // C-5: ten failures, probes, and everything that was held.
+    const [before = "", after = ""] = live.shown().split(" On hold ")
+    expect(before.match(/✗ 503 → (retry|held)/g)?.length).toBeGreaterThanOrEqual(11)
+    expect(after).toMatch(/ Held {2}8 deliveries wait, 3 of them without a single request\n[\s\S]* Back .*\n[\s\S]* Rotation /)
+    const drained = after.split(" Back ")[1]?.split(" Rotation ")[0] ?? ""
+    expect(drained.match(/✓ verified/g)).toHaveLength(8)
     expect(rows(live, "webhook.secret_rotated")[0]).toMatch(/✓ new ✓ old$/)
     // The feed holds the deliveries' events, and the signed checkpoints cover all of them.
     expect(live.shown()).toMatch(/✓ complete: \d\d+ events of 3 entities, none missing or changed/)

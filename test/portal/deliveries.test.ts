@@ -103,7 +103,8 @@ describe("all that waits for a webhook", () => {
     await app.feed([transaction("vault_a", number + 1), transaction("vault_a", number + 2)])
     await until(
       "three failures",
-      async () => (await all(webhook.id)).filter(({ attempts }: { attempts: ReadonlyArray<unknown> }) => attempts.length === 1).length === 3,
+      async () =>
+        (await all(webhook.id)).filter(({ attempts }: { attempts: ReadonlyArray<unknown> }) => attempts.length === 1).length === 3,
       60
     )
     return webhook.id

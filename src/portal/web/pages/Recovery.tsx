@@ -34,7 +34,8 @@ export const StartRecovery = ({
   const [hours, setHours] = useState(24)
   const [error, setError] = useState<unknown>(null)
   const [busy, setBusy] = useState(false)
-  const { data } = useOne(`/webhooks/${webhookId}/missed?hours=${hours}`, { enabled: open })
+  const missed = `/webhooks/${webhookId}/missed?hours=${hours}` as const
+  const { data } = useOne(missed, { enabled: open, every: 5_000 })
   const start = async () => {
     if (data === undefined) return
     setBusy(true)
@@ -42,6 +43,8 @@ export const StartRecovery = ({
     try {
       await postOnce(listOf(webhookId), crypto.randomUUID(), { since: data.since })
       await client.invalidateQueries({ queryKey: [listOf(webhookId)] })
+      // What was counted is being sent.
+      client.removeQueries({ predicate: ({ queryKey: [path] }) => String(path).startsWith(`/webhooks/${webhookId}/missed`) })
       notify("Recovery started")
       onClose()
     } catch (failure) {

@@ -1,0 +1,57 @@
+/**
+ * The demo's outage: an endpoint goes down, its webhook is put on hold after ten failures, new events wait without a
+ * request, and when the endpoint is back a probe finds out and everything is sent, oldest first. C-5.
+ */
+import { Duration, Effect, Schedule } from "effect"
+import type { Client } from "./Client.ts"
+import type { DemoFailed } from "./demoData.ts"
+import { LEDGER, type Receiver } from "./Receiver.ts"
+import type { Screen } from "./Screen.ts"
+
+/** Deliveries that fail, each twice until the endpoint counts as down, and events during the hold. */
+const FAILING = 5,
+  DURING = 3
+/** How long to wait for the hold and for its end; both come within seconds unless the settings are other than the demo's. */
+const PATIENCE = Duration.seconds(20)
+
+interface Health {
+  readonly state: string
+  readonly heldDeliveries: number
+}
+
+interface Telling {
+  readonly client: Client
+  readonly receiver: Receiver
+  readonly screen: Screen
+  readonly webhookId: string
+  /** The next event of the webhook. */
+  readonly event: Effect.Effect<void, DemoFailed>
+}
+
+/** Takes the ledger's endpoint away and brings it back. */
+export const outage = ({ client, event, receiver, screen, webhookId }: Telling) =>
+  Effect.gen(function* () {
+    const { style } = screen
+    const when = (wanted: (health: Health) => boolean) =>
+      client
+        .health(webhookId)
+        .pipe(Effect.filterOrFail(wanted), Effect.retry(Schedule.spaced("100 millis")), Effect.timeoutOption(PATIENCE))
+    const events = (count: number) => Effect.repeatN(Effect.zipRight(event, Effect.sleep("150 millis")), count - 1)
+    const say = (text: string) => Effect.sync(() => screen.line(` ${text}`))
+
+    receiver.down(LEDGER, true)
+    yield* events(FAILING)
+    const held = yield* when(({ heldDeliveries, state }) => state === "HOLDING" && heldDeliveries >= FAILING)
+    if (held._tag === "Some") {
+      yield* say(`${style.bold("On hold")}  ${style.dim("no retries are used up; single probes check whether it is back")}`)
+      yield* events(DURING)
+      const now = yield* when(({ heldDeliveries }) => heldDeliveries >= FAILING + DURING)
+      const count = now._tag === "Some" ? now.value.heldDeliveries : FAILING + DURING
+      yield* say(`${style.bold("Held")}  ${style.dim(`${count} deliveries wait, ${DURING} of them without a single request`)}`)
+    }
+    receiver.down(LEDGER, false)
+    yield* say(`${style.bold("Back")}  ${style.dim("the next probe gets a 200, and the rest follows, oldest first")}`)
+    yield* when(({ heldDeliveries, state }) => state === "HEALTHY" && heldDeliveries === 0)
+    // The last rows may not be on the screen yet.
+    yield* Effect.sleep("300 millis")
+  })
