@@ -4,8 +4,8 @@
  * hangs, so that their workflows wait for a slot. Rows are written by SQL as copies of one real event and delivery.
  */
 import { Client, Connection } from "@temporalio/client"
-import * as Id from "../src/values/Id.ts"
 import { callsOfService } from "./support/calls.ts"
+import { copies } from "./support/copies.ts"
 import { cpuOfService } from "./support/cpu.ts"
 import { delivering, receiver, service, transactions } from "./support/deliveries.ts"
 import { options } from "./support/options.ts"
@@ -56,29 +56,11 @@ try {
     if (rows.length > 0) break
     await Bun.sleep(100)
   }
-  /**
-   * Copies of the event and of the delivery, number `first` to `first + count - 1`, due after this many seconds. Columns that
-   * number rows get the number too; a name that is not a column is left out.
-   */
-  const copies = async (first: number, count: number, dueSeconds: number) => {
-    const numbered = (prefix: "evt" | "del") => `'${Id.make(prefix).slice(0, -8)}' || lpad(n::text, 8, '0')`
-    const event = numbered("evt")
-    await client.query(
-      `WITH made AS MATERIALIZED (SELECT n, ${event} AS event_id, ${numbered("del")} AS id FROM generate_series($1::int, $2::int) AS n),
-       logged AS (
-         INSERT INTO events SELECT copy.* FROM (SELECT e FROM events e LIMIT 1) AS one (base), made,
-           jsonb_populate_record(base, jsonb_build_object('id', event_id, 'position', n)) AS copy)
-       INSERT INTO deliveries SELECT copy.* FROM (SELECT d FROM deliveries d LIMIT 1) AS one (base), made, jsonb_populate_record(base, jsonb_build_object(
-         'id', made.id, 'event_id', event_id, 'sequence', n, 'status', 'PENDING',
-         'next_attempt_at', now() + make_interval(secs => $3))) AS copy`,
-      [first, first + count - 1, dueSeconds]
-    )
-    await client.query("VACUUM (ANALYZE, PARALLEL 0) events, deliveries")
-  }
-  await copies(1_000, WAITING, 43_200)
+  const due = (seconds: number) => ({ status: "'PENDING'", next_attempt_at: `now() + make_interval(secs => ${seconds})` })
+  await copies(client, 1_000, WAITING, due(43_200))
   results.push(await atRest(`${WAITING} far`))
 
-  await copies(1_000 + WAITING, OVERDUE, -120)
+  await copies(client, 1_000 + WAITING, OVERDUE, due(-120))
   const startedAt = performance.now()
   for (const until = Date.now() + STARTED_SECONDS * 1_000; ; await Bun.sleep(1_000)) {
     const { count } = await temporal.workflow.count("ExecutionStatus = 'Running'")

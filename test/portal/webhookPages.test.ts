@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import type { Page } from "playwright-core"
 import { until } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
-import { create } from "../support/webhookFixtures.ts"
+import { create, patch } from "../support/webhookFixtures.ts"
 import { found, type PortalPage, useOwner } from "./PortalPage.ts"
 
 const { app, browser, owner, receiver } = useOwner()
@@ -134,9 +134,12 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
     expect(await page.getByRole("dialog").getByRole("button", { name: "Recover" }).isDisabled()).toBe(true)
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).first().click()
     // One that lasts, because its rate is low.
-    await app.sql("DELETE FROM deliveries WHERE webhook_id = $1", [id])
+    await patch(app, secret, id, { status: "DISABLED" })
+    await app.feed(Array.from({ length: 90 }, (_, number) => transaction("vault_c", 500 + number)))
+    await until("the outbox", async () => (await app.sql("SELECT 1 FROM event_outbox LIMIT 1")).length === 0)
+    await patch(app, secret, id, { status: "ACTIVE" })
     const since = new Date(Date.now() - 3_600_000).toISOString()
-    await app.request("POST", `/v1/webhooks/${id}/recoveries`, { key: secret, body: { since, ratePerSecond: 1, include: ["MISSED"] } })
+    await app.request("POST", `/v1/webhooks/${id}/recoveries`, { key: secret, body: { since, ratePerSecond: 1 } })
     await page.getByRole("button", { name: "Pause recovery" }).click()
     await page.getByText("Paused", { exact: true }).waitFor()
     await portal.expectAccessible("paused recovery")
