@@ -9,7 +9,7 @@ const schemas = node(node(document["components"])["schemas"])
 
 const nameOfRef = (ref: unknown) => String(ref).split("/").at(-1) ?? ""
 const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
-const isProblem = (schema: Node) => isNode(node(schema["properties"])["requestId"])
+const isProblem = (schema: Node) => ["code", "requestId"].every((name) => isNode(node(schema["properties"])[name]))
 const resolved = (schema: Node): Node => {
   if (Array.isArray(schema["allOf"])) return resolved(node(schema["allOf"][0]))
   return schema["$ref"] === undefined ? schema : node(schemas[nameOfRef(schema["$ref"])])
@@ -61,7 +61,7 @@ const typeOf = (schema: Node, indent = "  ", self = ""): string => {
   }
   if (type === "integer" || type === "number") return "number"
   if (type === "null" || type === "boolean") return String(type)
-  return "string"
+  return type === "string" ? "string" : "unknown"
 }
 
 /** Fields whose type is more exact than the document's JSON schema can be: the data of an event depends on its kind. */

@@ -4,6 +4,7 @@ import { actions, actorTypes } from "../audit/AuditTrail.ts"
 import { timestamp } from "../values/Timestamp.ts"
 
 const described = (description: string) => Schema.String.annotations({ description })
+const value = (description: string, example: unknown) => Schema.Unknown.annotations({ jsonSchema: { description, examples: [example] } })
 const orNull = (description: string) => Schema.NullOr(Schema.String).annotations({ description })
 
 /** One entry: who did what, when and from where. */
@@ -27,7 +28,10 @@ export const AuditEntry = Schema.Struct({
   }).annotations({ identifier: "AuditTarget" }),
   clientAddress: orNull("Address of the client; null without a request"),
   requestId: orNull("The request's id, as in X-Request-Id"),
-  changes: Schema.Record({ key: Schema.String, value: Schema.Struct({ old: Schema.Unknown, new: Schema.Unknown }) }).annotations({
+  changes: Schema.Record({
+    key: Schema.String,
+    value: Schema.Struct({ old: value("Value before; null where there was none", "ACTIVE"), new: value("Value after", "PAUSED") })
+  }).annotations({
     description: "Changed fields with their old and new values. Secrets are never included, and a URL is reduced to its origin"
   })
 }).annotations({ identifier: "AuditEntry", title: "Audit entry" })

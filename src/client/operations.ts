@@ -15,8 +15,7 @@ import type {
 import type { OnceOptions, Pages, RequestOptions } from "./request.ts"
 import type { Route } from "./route.ts"
 import type {
-  AuditActor,
-  AuditTarget,
+  AuditEntry,
   CreatedWebhook,
   CreateRecovery,
   CreateWebhook,
@@ -273,10 +272,6 @@ export interface ListAuditLogQuery {
     | "webhook.secret_rotated"
     | "webhook.pinged"
     | "webhook.disabled"
-    | "webhook.held"
-    | "webhook.released"
-    | "webhook.deliveries_retried"
-    | "webhook.deliveries_canceled"
     | "recovery.created"
     | "recovery.paused"
     | "recovery.resumed"
@@ -369,7 +364,7 @@ export interface Operations {
   getRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Pause a recovery. No further deliveries are created until it is resumed. Deliveries that already exist are still sent. `POST /v1/webhook-recoveries/{recoveryId}/pause` */
   pauseRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
-  /** Resume a recovery. Continues where it was paused. Requires the Developer role on every vault that the webhook covers. `POST /v1/webhook-recoveries/{recoveryId}/resume` */
+  /** Resume a recovery. Goes on where it was paused. `POST /v1/webhook-recoveries/{recoveryId}/resume` */
   resumeRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Cancel a recovery. Ends the recovery and cancels its waiting deliveries. `POST /v1/webhook-recoveries/{recoveryId}/cancel` */
   cancelRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
@@ -382,33 +377,7 @@ export interface Operations {
   /** Get an entity's current checkpoint. The state of the chain now. Returns 503 while an upgrade is still adding earlier events to it. `GET /v1/event-checkpoints/latest` */
   getLatestEventCheckpoint(query: GetLatestEventCheckpointQuery, options?: RequestOptions): Promise<EventCheckpoint>
   /** List the audit log. Who did what to webhooks, deliveries, API keys and portal accounts of the organization in the last 400 days, most recent first. Requires an owner-level key without a vault allowlist. `GET /v1/audit-log` */
-  listAuditLog(
-    query?: ListAuditLogQuery,
-    options?: RequestOptions
-  ): Pages<{
-    /** Opaque, prefixed aud_ */
-    readonly id: string
-    /** When the action took place */
-    readonly at: string
-    readonly actor: AuditActor
-    /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, webhook.held, webhook.released, webhook.deliveries_retried, webhook.deliveries_canceled, recovery.created, recovery.paused, recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted. Values may be added. */
-    readonly action: string
-    readonly target: AuditTarget
-    /** Address of the client; null without a request */
-    readonly clientAddress: string | null
-    /** The request's id, as in X-Request-Id */
-    readonly requestId: string | null
-    /** Changed fields with their old and new values. Secrets are never included, and a URL is reduced to its origin */
-    readonly changes: Readonly<
-      Record<
-        string,
-        {
-          readonly old: string
-          readonly new: string
-        }
-      >
-    >
-  }>
+  listAuditLog(query?: ListAuditLogQuery, options?: RequestOptions): Pages<AuditEntry>
 }
 
 /** Codes that every operation can fail with. */
@@ -511,14 +480,7 @@ export interface OperationErrors {
   readonly listRecoveries: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly getRecovery: CommonErrorCode | "not_found"
   readonly pauseRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
-  readonly resumeRecovery:
-    | CommonErrorCode
-    | "malformed_json"
-    | "invalid_body"
-    | "insufficient_scope"
-    | "owner_required"
-    | "not_found"
-    | "recovery_ended"
+  readonly resumeRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
   readonly cancelRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
   readonly getCredential: CommonErrorCode | "not_found"
   readonly getSigningKeys: CommonErrorCode

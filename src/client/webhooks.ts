@@ -445,6 +445,33 @@ export interface EventCheckpoint {
   readonly jws: string
 }
 
+export interface AuditEntry {
+  /** Opaque, prefixed aud_ */
+  readonly id: string
+  /** When the action took place */
+  readonly at: string
+  readonly actor: AuditActor
+  /** What was done: webhook.created, webhook.updated, webhook.deleted, webhook.secret_rotated, webhook.pinged, webhook.disabled, recovery.created, recovery.paused, recovery.resumed, recovery.canceled, delivery.redelivered, delivery.retried, delivery.canceled, api_key.created, api_key.updated, api_key.revoked, account.invited, account.invitation_accepted, account.signed_in, account.sign_in_failed, account.second_factor_added, account.second_factor_failed, account.locked, account.password_changed, account.backup_codes_renewed, account.passkey_added, account.passkey_removed, account.sessions_ended, master_key.reencrypted. Values may be added. */
+  readonly action: string
+  readonly target: AuditTarget
+  /** Address of the client; null without a request */
+  readonly clientAddress: string | null
+  /** The request's id, as in X-Request-Id */
+  readonly requestId: string | null
+  /** Changed fields with their old and new values. Secrets are never included, and a URL is reduced to its origin */
+  readonly changes: Readonly<
+    Record<
+      string,
+      {
+        /** Value before; null where there was none */
+        readonly old: unknown
+        /** Value after */
+        readonly new: unknown
+      }
+    >
+  >
+}
+
 export interface AuditActor {
   /** key: an API key; session: a person in the portal; operator: a command of the service; service: the service itself */
   readonly type: "key" | "session" | "operator" | "service"
