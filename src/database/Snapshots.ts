@@ -1,7 +1,7 @@
 /**
  * Consistent snapshots for long reads: a separate connection in a read-only REPEATABLE READ transaction. They have their
- * own small pool, so that long reads do not take connections from short ones. If a connection is released while a statement runs,
- * the statement is canceled and the connection closed.
+ * own small pool, so that long reads do not take connections from short ones. If a connection is released while a
+ * statement runs, the statement is canceled and the connection closed.
  */
 import { SqlError, type Statement } from "@effect/sql"
 import { Context, Duration, Effect, Layer, type Redacted, type Scope } from "effect"

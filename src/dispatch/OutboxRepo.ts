@@ -1,7 +1,8 @@
 /**
  * Claims events from the outbox. A claim takes a share from each waiting organization, or only from those without a
- * backlog, deletes these rows, and writes their deliveries and `matchedCount` in the same transaction. Claimed events are locked, so several dispatchers never
- * take the same one; a delivery's id is derived from its event and webhook, so no pair is written twice.
+ * backlog, deletes these rows, and writes their deliveries and `matchedCount` in the same transaction. Claimed events
+ * are locked, so several dispatchers never take the same one; a delivery's id is derived from its event and webhook, so
+ * no pair is written twice.
  *
  * The commit of a claim does not wait for the disk. No request is sent before the claim is on disk: an attempt is
  * recorded first, with a commit that waits, and the WAL is written in order. A claim that is lost in a crash of Postgres
