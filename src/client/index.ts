@@ -1,37 +1,14 @@
 /**
- * The client of the custody API for TypeScript and JavaScript: plain promises, no dependencies. Its types and operations are
- * generated from the contract that the server implements. Lists are async iterables, errors have codes, and
- * {@link verifySignature} verifies deliveries and returns typed events.
+ * The client of the custody API for TypeScript and JavaScript: plain promises, no dependencies. {@link verifySignature}
+ * verifies deliveries and returns typed events; {@link verifyEvents} proves that none is missing.
  *
  * ```ts
  * const custody = createClient({ baseUrl: "https://custody.example.com", apiKey: "cds_…" })
  * for await (const transaction of custody.listTransactions(vaultId, { status: "confirmed" })) …
  * ```
  */
-import type { Page } from "./custody.ts"
-import { type Operations, routes } from "./operations.ts"
-import { type Call, type ClientOptions, caller, type Pages } from "./request.ts"
-import type { Route } from "./route.ts"
-
-export { applyEvent, type Copier, catchUp, copyVault, type VaultCopy } from "./copy.ts"
-export type * from "./custody.ts"
-export { CustodyError, isCustodyError, isErrorOf, NoAnswerError, type Problem } from "./errors.ts"
-export type * from "./events.ts"
-export { type FollowedEvent, type FollowOptions, followEvents } from "./follow.ts"
-export type * from "./operations.ts"
-export type { ReceivedEvent } from "./receivedEvent.ts"
-export type { ClientOptions, OnceOptions, Pages, RequestOptions } from "./request.ts"
-export type { Route } from "./route.ts"
+export * from "./browser.ts"
 export { SignatureError, type SignatureOptions, verifySignature } from "./signature.ts"
-export {
-  type ChainVerification,
-  type StatementsReader,
-  type StatementVerification,
-  statementHash,
-  verifyStatement,
-  verifyStatementChain,
-  verifyStatements
-} from "./statements.ts"
 export {
   chainHash,
   emptyChain,
@@ -44,61 +21,3 @@ export {
   verifyCheckpoint,
   verifyEvents
 } from "./verifyEvents.ts"
-export type * from "./webhooks.ts"
-
-/** A client: every operation of the API. */
-export type CustodyClient = Operations
-
-type Record = Readonly<{ [name: string]: unknown }>
-const isRecord = (value: unknown): value is Record => typeof value === "object" && value !== null
-
-/** The arguments of an operation, in order: path, query or body, options. */
-const callOf = (route: Route, given: ReadonlyArray<unknown>): Call => {
-  const rest = [...given]
-  const path = route.path.replaceAll(/\{\w+\}/g, (name) => {
-    const id = rest.shift()
-    // An empty id would request the list.
-    if (typeof id !== "string" || id === "") throw new TypeError(`${name.slice(1, -1)} must be an id`)
-    return encodeURIComponent(id)
-  })
-  const query = route.query ? rest.shift() : undefined
-  const body = route.body ? rest.shift() : undefined
-  const options = rest.shift()
-  return { route, path, query: isRecord(query) ? query : {}, body, options: isRecord(options) ? options : {} }
-}
-
-/** A lazy list: it sends requests when it is awaited or iterated. */
-const pagesOf = (call: Call, send: (call: Call) => Promise<unknown>): Pages<unknown> => {
-  // The response of a list is a page: the contract says so, and the golden files and tests check it.
-  const page = (cursor?: string) =>
-    send(cursor === undefined ? call : { ...call, query: { ...call.query, cursor } }) as Promise<Page<unknown>>
-  async function* pages() {
-    for (let cursor: string | undefined; ; ) {
-      const found = await page(cursor)
-      yield found
-      if (found.pagination.nextCursor === null) return
-      cursor = found.pagination.nextCursor
-    }
-  }
-  return {
-    // biome-ignore lint/suspicious/noThenProperty: awaiting a list gives its first page
-    then: (onPage, onError) => page().then(onPage, onError),
-    pages,
-    async *[Symbol.asyncIterator]() {
-      for await (const { data } of pages()) yield* data
-    }
-  }
-}
-
-/** A client of the service at `baseUrl` with an API key. */
-export const createClient = (options: ClientOptions): CustodyClient => {
-  const send = caller(options)
-  const operations = Object.entries(routes).map(([name, route]) => [
-    name,
-    route.pages
-      ? (...given: ReadonlyArray<unknown>) => pagesOf(callOf(route, given), send)
-      : async (...given: ReadonlyArray<unknown>) => send(callOf(route, given))
-  ])
-  // Generated for each operation from its route; the contract's types give parameters and results.
-  return Object.fromEntries(operations) as CustodyClient
-}

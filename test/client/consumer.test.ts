@@ -3,13 +3,14 @@ import { afterAll, beforeAll, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import manifest from "../../src/client/package.json" with { type: "json" }
 import { useApp } from "../support/app.ts"
 import { smallest, transaction } from "../support/records.ts"
 
 const app = useApp()
 const root = path.resolve(import.meta.dir, "../..")
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-consumer-"))
-const installed = path.join(folder, "node_modules", "custody-data-service")
+const installed = path.join(folder, "node_modules", "custody-data-client")
 let key = ""
 
 const run = async (command: ReadonlyArray<string>, cwd: string, env: { readonly [name: string]: string } = {}) => {
@@ -17,36 +18,40 @@ const run = async (command: ReadonlyArray<string>, cwd: string, env: { readonly 
   const [out, errors, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited])
   return { code, out, errors }
 }
+/** The package's file, as `npm pack` names it. */
+const tarball = path.join(folder, `${manifest.name}-${manifest.version}.tgz`)
 /** Pages whose code is compiled, each with the declarations that it assumes. */
 const pages = [
   ["client", "declare const vaultId: string, rawBody: string, request: Request, credit: (...given: ReadonlyArray<unknown>) => void"],
-  ["statements", ""]
+  ["statements", ""],
+  ["README", ""]
 ] as const
 const tsc = [process.execPath, path.join(root, "node_modules/typescript/bin/tsc")]
 
 beforeAll(async () => {
   await app.feed([...smallest(), ...Array.from({ length: 5 }, (_, index) => transaction("vault_a", index))])
   key = (await app.key("user_a")).secret
-  // Packed from a copy, so that the repository stays unchanged, and unpacked as an installation does.
+  // Packed from a copy, so that the repository stays unchanged.
   const source = path.join(folder, "source")
-  for (const one of ["package.json", "tsconfig.json", ".gitignore", "src", "workflows"])
-    fs.cpSync(path.join(root, one), path.join(source, one), { recursive: true })
+  for (const one of ["tsconfig.json", "src/client"]) fs.cpSync(path.join(root, one), path.join(source, one), { recursive: true })
   fs.symlinkSync(path.join(root, "node_modules"), path.join(source, "node_modules"))
-  const packed = await run([process.execPath, "pm", "pack", "--destination", folder, "--quiet"], source)
-  expect([packed.code, packed.errors]).toEqual([0, expect.any(String)])
-  fs.mkdirSync(installed, { recursive: true })
-  const [tarball = ""] = fs.readdirSync(folder).filter((name) => name.endsWith(".tgz"))
-  expect((await run(["tar", "xzf", path.join(folder, tarball), "-C", installed, "--strip-components=1"], folder)).code).toBe(0)
+  fs.writeFileSync(path.join(folder, "package.json"), JSON.stringify({ type: "module" }))
+  for (const command of [
+    ["pack", path.join(source, "src/client"), "--pack-destination", folder],
+    ["install", tarball, "--offline", "--no-audit", "--no-fund"]
+  ]) {
+    const { code, errors } = await run(["npm", ...command], folder)
+    expect([code, code === 0 || errors]).toEqual([0, true])
+  }
   fs.symlinkSync(path.join(root, "node_modules/@types"), path.join(folder, "node_modules/@types"))
   fs.symlinkSync(path.join(root, "node_modules/undici-types"), path.join(folder, "node_modules/undici-types"))
   fs.copyFileSync(path.join(import.meta.dir, "consumer/consumer.ts"), path.join(folder, "consumer.ts"))
   for (const [name, given] of pages) {
-    const page = fs.readFileSync(path.join(root, `docs/${name}.md`), "utf8")
+    const page = fs.readFileSync(path.join(root, name === "README" ? "src/client" : "docs", `${name}.md`), "utf8")
     const examples = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code)
     expect(examples.length).toBeGreaterThanOrEqual(2)
     fs.writeFileSync(path.join(folder, `${name}.ts`), [given, ...examples].join("\n"))
   }
-  fs.writeFileSync(path.join(folder, "package.json"), JSON.stringify({ type: "module" }))
 }, 60_000)
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }))
 
@@ -54,7 +59,7 @@ for (const [name, options] of [
   ["NodeNext", { module: "NodeNext", moduleResolution: "NodeNext" }],
   ["a bundler", { module: "ESNext", moduleResolution: "bundler" }]
 ] as const) {
-  test(`consumer code and the examples of docs/client.md and docs/statements.md compile strictly for ${name}, with library checks, and fail where they should`, async () => {
+  test(`consumer code and the examples of docs/client.md, docs/statements.md and the package's README compile strictly for ${name}, with library checks, and fail where they should`, async () => {
     const compilerOptions = {
       ...options,
       target: "ES2022",
@@ -74,14 +79,30 @@ for (const [name, options] of [
   }, 60_000)
 }
 
-test("the package has no dependencies: it imports only Node.js modules", () => {
-  const files = fs.readdirSync(path.join(installed, "dist/client"))
+test("the package installs alone: it is smaller than 60 KB, has no dependencies and imports only Node.js modules", () => {
+  expect(fs.statSync(tarball).size).toBeLessThan(60_000)
+  expect(Object.keys(manifest).filter((name) => /dependencies/i.test(name))).toEqual([])
+  const files = fs.readdirSync(path.join(installed, "dist"))
   expect(files.length).toBeGreaterThan(10)
   for (const file of files) {
-    const text = fs.readFileSync(path.join(installed, "dist/client", file), "utf8")
+    const text = fs.readFileSync(path.join(installed, "dist", file), "utf8")
     for (const [, from] of text.matchAll(/^(?:import|export)\b[^"\n]* from "([^"]+)"/gm))
       expect([file, from]).toEqual([file, expect.stringMatching(/^(\.\/|node:)/)])
   }
+})
+
+test("a bundle for browsers has the calls, the feed and statements, and nothing of Node.js", async () => {
+  const entry = path.join(folder, "browser.ts")
+  const names = ["createClient", "followEvents", "isCustodyError", "verifyStatement"]
+  fs.writeFileSync(entry, `export { ${names.join(", ")} } from "custody-data-client"\n`)
+  const { logs, outputs } = await Bun.build({ entrypoints: [entry], target: "browser" })
+  expect(logs).toEqual([])
+  const code = (await outputs[0]?.text()) ?? ""
+  expect(code).toContain("createClient")
+  expect(code).not.toMatch(/node:|createHmac|\bBuffer\b|\bprocess\b|require\(/)
+  const bundled = path.join(folder, "bundled.mjs")
+  fs.writeFileSync(bundled, code)
+  expect(Object.keys(await import(bundled)).sort()).toEqual(names.sort())
 })
 
 test.skipIf(Bun.which("node") === null)(

@@ -13,7 +13,7 @@ import {
   type Transaction,
   verifySignature,
   type WebhookWithHealth
-} from "custody-data-service/client"
+} from "custody-data-client"
 
 /** Whether two types are one and the same. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
