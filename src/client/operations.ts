@@ -272,6 +272,10 @@ export interface ListAuditLogQuery {
     | "webhook.secret_rotated"
     | "webhook.pinged"
     | "webhook.disabled"
+    | "webhook.held"
+    | "webhook.released"
+    | "webhook.deliveries_retried"
+    | "webhook.deliveries_canceled"
     | "recovery.created"
     | "recovery.paused"
     | "recovery.resumed"
@@ -364,7 +368,7 @@ export interface Operations {
   getRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Pause a recovery. No further deliveries are created until it is resumed. Deliveries that already exist are still sent. `POST /v1/webhook-recoveries/{recoveryId}/pause` */
   pauseRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
-  /** Resume a recovery. Goes on where it was paused. `POST /v1/webhook-recoveries/{recoveryId}/resume` */
+  /** Resume a recovery. Continues where it was paused. Requires the Developer role on every vault that the webhook covers. `POST /v1/webhook-recoveries/{recoveryId}/resume` */
   resumeRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
   /** Cancel a recovery. Ends the recovery and cancels its waiting deliveries. `POST /v1/webhook-recoveries/{recoveryId}/cancel` */
   cancelRecovery(recoveryId: string, options?: RequestOptions): Promise<Recovery>
@@ -480,7 +484,14 @@ export interface OperationErrors {
   readonly listRecoveries: CommonErrorCode | "invalid_cursor" | "not_found"
   readonly getRecovery: CommonErrorCode | "not_found"
   readonly pauseRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
-  readonly resumeRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
+  readonly resumeRecovery:
+    | CommonErrorCode
+    | "malformed_json"
+    | "invalid_body"
+    | "insufficient_scope"
+    | "owner_required"
+    | "not_found"
+    | "recovery_ended"
   readonly cancelRecovery: CommonErrorCode | "insufficient_scope" | "owner_required" | "not_found" | "recovery_ended"
   readonly getCredential: CommonErrorCode | "not_found"
   readonly getSigningKeys: CommonErrorCode
