@@ -26,6 +26,8 @@ export interface ApiKey {
   readonly id: string
   readonly userId: string
   readonly label: string
+  /** First and last characters of its secret; null for keys that are older than this property. */
+  readonly hint: string | null
   readonly scopes: ReadonlyArray<string>
   /** null allows every vault that the user's roles reach. */
   readonly vaultIds: ReadonlyArray<string> | null
@@ -35,6 +37,8 @@ export interface ApiKey {
   readonly expiresAt: string | null
   readonly createdAt: string
   readonly lastUsedAt: string | null
+  /** Address of the client that used it last; null if unused or unknown. */
+  readonly lastUsedAddress: string | null
   readonly revokedAt: string | null
   readonly revokedReason: string | null
 }
@@ -80,8 +84,9 @@ const widens = (key: ApiKey, change: Partial<Choice>): boolean => {
 
 const isScope = (text: string): text is Scope => scopes.some((scope) => scope === text)
 
-const columns = `k.id, k.user_id AS "userId", k.label, k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist",
-  k.expires_at AS "expiresAt", k.created_at AS "createdAt", k.last_used_at AS "lastUsedAt", k.revoked_at AS "revokedAt",
+const columns = `k.id, k.user_id AS "userId", k.label, k.hint, k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist",
+  k.expires_at AS "expiresAt", k.created_at AS "createdAt", k.last_used_at AS "lastUsedAt",
+  k.last_used_address AS "lastUsedAddress", k.revoked_at AS "revokedAt",
   k.revoked_reason AS "revokedReason"`
 
 export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
@@ -161,8 +166,8 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
           const secret = Secret.make(),
             id = Id.make("key")
           yield* sql`
-          INSERT INTO api_keys (id, user_id, label, secret_hash, scopes, vault_ids, ip_allowlist, expires_at, created_at)
-          VALUES (${id}, ${userId}, ${stored.label ?? choice.label}, ${Secret.hash(Redacted.value(secret))}, ${stored.scopes ?? choice.scopes}::text[],
+          INSERT INTO api_keys (id, user_id, label, hint, secret_hash, scopes, vault_ids, ip_allowlist, expires_at, created_at)
+          VALUES (${id}, ${userId}, ${stored.label ?? choice.label}, ${Secret.hint(Redacted.value(secret))}, ${Secret.hash(Redacted.value(secret))}, ${stored.scopes ?? choice.scopes}::text[],
             ${stored.vaultIds ?? null}::text[], ${stored.ipAllowlist ?? []}::text[], ${choice.expiresAt}::timestamptz, now())`
           const [key] = yield* find(id)
           if (key === undefined) return yield* Effect.die(new Error("a key that was just made is gone"))

@@ -128,7 +128,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
         const from = context.client?.toString() ?? "an unknown address"
         return counted(context, problem("ip_not_allowed", `The API key is not allowed from ${from}.`))
       }
-      keyUse.used(row.id, Date.now())
+      keyUse.used(row.id, Date.now(), context.client)
       const principal: PrincipalState = {
         keyId: row.id,
         sessionId: null,

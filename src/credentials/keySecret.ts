@@ -1,7 +1,7 @@
 /**
  * The text of an API key: `cds_`, 43 base62 characters (256 random bits) and 6 characters of CRC-32, so that secret
  * scanners find leaked keys (`\bcds_[0-9A-Za-z]{49}\b`) and typing errors are detected without a query. Only the SHA-256
- * of the whole text is stored; with 256 bits of entropy a slow hash would add nothing. Spec: Authentication 4. Decision
+ * of the whole text and a few of its characters are stored; with 256 bits of entropy a slow hash would add nothing. Spec: Authentication 4. Decision
  * D-10.
  */
 
@@ -31,5 +31,8 @@ export const make = (): Redacted.Redacted => {
 /** Whether text has the form of a secret and its checksum is right. */
 export const isWellFormed = (text: string): boolean => form.test(text) && text.slice(-CHECK) === checksum(text.slice(PREFIX.length, -CHECK))
 
-/** What is stored of a secret: its SHA-256, 32 bytes. */
+/** First and last characters of a secret, by which people recognize it; over 230 of its 256 random bits stay unknown. */
+export const hint = (text: string): string => `${text.slice(0, PREFIX.length + 4)}…${text.slice(-4)}`
+
+/** What identifies a secret: its SHA-256, 32 bytes. */
 export const hash = (text: string): Buffer => createHash("sha256").update(text).digest()

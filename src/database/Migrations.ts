@@ -22,6 +22,7 @@ import lanesOfEntities from "./migrations/0022_lanes_of_entities.ts"
 import holds from "./migrations/0023_holds.ts"
 import moved from "./migrations/0024_moved.ts"
 import waiting from "./migrations/0025_waiting.ts"
+import keyHints from "./migrations/0026_key_hints.ts"
 
 /** The migrations by number and name; add new ones at the end, never edit old ones. */
 export const steps = {
@@ -45,7 +46,8 @@ export const steps = {
   "0022_lanes_of_entities": lanesOfEntities,
   "0023_holds": holds,
   "0024_moved": moved,
-  "0025_waiting": waiting
+  "0025_waiting": waiting,
+  "0026_key_hints": keyHints
 }
 
 const LOCK = 7_249_011

@@ -101,12 +101,15 @@ describe("graceful shutdown", () => {
     })
   }
 
-  test("the last use of each key is written before the process exits", async () => {
+  test("the last use of each key and its address are written before the process exits", async () => {
     const process = await app.start(["api"])
     const before = Date.now() - 1_000
     await read(process)
     await process.end()
-    const [{ used } = {}] = await app.sql("SELECT max(last_used_at) AS used FROM api_keys")
+    const [{ address, used } = {}] = await app.sql(
+      "SELECT last_used_at AS used, last_used_address AS address FROM api_keys ORDER BY last_used_at DESC NULLS LAST LIMIT 1"
+    )
     expect((used as Date).getTime()).toBeGreaterThan(before)
+    expect(address).toBe("127.0.0.1")
   })
 })

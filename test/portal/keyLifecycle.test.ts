@@ -96,7 +96,10 @@ describe("from an invitation to a key", () => {
     expect(Math.abs(Date.parse(key.expiresAt) - Date.now() - 365 * DAY)).toBeLessThan(60_000)
     const used = await somebody.request("POST", "/api/keys", { ...choice, confirmation: { code } })
     expect([used.status, used.json.code]).toEqual([403, "second_factor_failed"])
-    expect((await somebody.get("/api/keys")).text).not.toContain(secret)
+    const listed = await somebody.get("/api/keys")
+    expect(listed.text).not.toContain(secret)
+    // People recognize it by its first and last characters.
+    expect(listed.json.data.find((one: { id: string }) => one.id === id).hint).toBe(`${secret.slice(0, 8)}…${secret.slice(-4)}`)
 
     expect((await app.get("/v1/vaults", secret)).json.data).toHaveLength(1)
     expect((await app.get("/v1/webhooks", secret)).status).toBe(403)

@@ -49,7 +49,7 @@ const withKeys = <A, E, R>(use: (keys: ApiKeys) => Effect.Effect<A, E, R>) =>
   Effect.flatMap(ApiKeys, use).pipe(Effect.provide(ApiKeys.layer), Effect.provide(commandDatabase), Effect.scoped)
 
 /** A key as `create` prints it: unused and unrevoked. */
-const fresh = ({ lastUsedAt: _used, revokedAt: _at, revokedReason: _why, ...key }: ApiKey) => key
+const fresh = ({ hint: _hint, lastUsedAddress: _address, lastUsedAt: _used, revokedAt: _at, revokedReason: _why, ...key }: ApiKey) => key
 
 /** Creates a key of the user and prints it with its secret. */
 export const create = (userId: string, given: Given) =>

@@ -1,0 +1,9 @@
+/** What people recognize a key by: the first and last characters of its secret, and the address that used it last. */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+
+export default Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql.unsafe(`
+ALTER TABLE api_keys ADD COLUMN hint text, ADD COLUMN last_used_address text;
+`)
+)
