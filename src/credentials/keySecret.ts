@@ -31,7 +31,7 @@ export const make = (): Redacted.Redacted => {
 /** Whether text has the form of a secret and its checksum is right. */
 export const isWellFormed = (text: string): boolean => form.test(text) && text.slice(-CHECK) === checksum(text.slice(PREFIX.length, -CHECK))
 
-/** First and last characters of a secret, by which people recognize it; over 230 of its 256 random bits stay unknown. */
+/** First and last characters of a secret, by which people recognize it; more than 200 random bits stay unknown. */
 export const hint = (text: string): string => `${text.slice(0, PREFIX.length + 4)}…${text.slice(-4)}`
 
 /** What identifies a secret: its SHA-256, 32 bytes. */
