@@ -140,7 +140,7 @@ export type AttemptOutcome =
     }
   /** The endpoint has its maximum of attempts in flight: none was made, and none is used up. */
   | { readonly next: "busy"; readonly waitMs: number }
-  /** The webhook is paused or its endpoint is down: the delivery waits without a timer until it is woken. */
+  /** The webhook is paused, or its endpoint is down or cannot keep up: the delivery waits without a timer until it is woken. */
   | { readonly next: "held"; readonly number: number; readonly notices: ReadonlyArray<string> }
   /** The endpoint may be slow: run the step on the slow queue. */
   | { readonly next: "elsewhere" }

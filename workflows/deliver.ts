@@ -63,7 +63,7 @@ const describe = (outcome: AttemptOutcome, of: number): string => {
     case "ended":
       return `ended as ${outcome.status} before this step`
     case "held":
-      return "held: the webhook is paused or its endpoint is down; no attempt is made or used up until it goes on"
+      return "held: the webhook is paused, or its endpoint is down or cannot keep up; no attempt is made or used up until its turn"
     case "elsewhere":
       return "the first attempt is under way"
   }

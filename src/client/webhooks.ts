@@ -228,7 +228,7 @@ export interface FeedPagination {
   readonly nextCursor: string | null
 }
 
-/** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits because its webhook is paused or its endpoint is down; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
+/** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits because its webhook is paused, or its endpoint is down or cannot keep up; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
 export type DeliveryStatus = "PENDING" | "RETRYING" | "HELD" | "DELIVERED" | "FAILED" | "CANCELED"
 
 export interface Delivery {
@@ -240,7 +240,7 @@ export interface Delivery {
   readonly sequence: number
   /** Kind of the event */
   readonly kind: string
-  /** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits because its webhook is paused or its endpoint is down; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
+  /** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits because its webhook is paused, or its endpoint is down or cannot keep up; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
   readonly status: DeliveryStatus
   /** Attempts so far, oldest first */
   readonly attempts: ReadonlyArray<Attempt>

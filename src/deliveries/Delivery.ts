@@ -7,7 +7,7 @@ export const statuses = ["PENDING", "RETRYING", "HELD", "DELIVERED", "FAILED", "
 export const DeliveryStatus = Schema.Literal(...statuses).annotations({
   identifier: "DeliveryStatus",
   description:
-    "PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits because its webhook is paused or its endpoint is down; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting"
+    "PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits because its webhook is paused, or its endpoint is down or cannot keep up; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting"
 })
 export type DeliveryStatus = typeof DeliveryStatus.Type
 

@@ -11,6 +11,7 @@ import type { AttemptInput, AttemptOutcome } from "../../workflows/contract.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { isUnavailable } from "../database/unavailable.ts"
 import { waitAfter, waitAfterInterruption, waitAfterProxyError } from "../deliveries/retrySchedule.ts"
+import { Settings } from "../settings/Settings.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
 import { AttemptsRepo, type Begun, INTERRUPTIONS, QUARANTINE } from "./AttemptsRepo.ts"
@@ -64,6 +65,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     const webhookClient = yield* WebhookClient
     const master = yield* MasterKey
     const { linkTo } = yield* TemporalConnection
+    const { webhookHold } = yield* Settings
     const limiter = new EndpointLimiter()
     /** Steps in flight in this process: a repeated step joins the first. */
     const underWay = new Map<string, Deferred.Deferred<AttemptOutcome, unknown>>()
@@ -76,10 +78,8 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       status: status === "DELIVERED" || status === "FAILED" ? status : "CANCELED"
     })
 
-    const told = (message: string, begun: Begun) =>
-      Effect.logWarning(message).pipe(
-        Effect.annotateLogs({ deliveryId: begun.id, webhookId: begun.webhookId, eventId: begun.eventId, workflow: linkTo(begun.id) })
-      )
+    const about = ({ eventId, id, webhookId }: Begun) => Effect.annotateLogs({ deliveryId: id, webhookId, eventId, workflow: linkTo(id) })
+    const told = (message: string, begun: Begun) => about(begun)(Effect.logWarning(message))
 
     const failed = (begun: Begun, number: number, result: string, notices: ReadonlyArray<string>) =>
       Effect.as(told(`a delivery failed permanently after ${number} attempts: ${result}`, begun), {
@@ -103,7 +103,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
         })
       })
 
-    /** The state of a delivery whose attempt does not use up the schedule: still waiting, or ended. */
+    /** Whether a delivery whose attempt does not use up the schedule still waits. */
     const waits = (status: string) => status === "RETRYING" || status === "HELD"
 
     /** Sends and records; the attempt row exists already. `undefined` if the next attempt follows immediately. */
@@ -181,11 +181,8 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       if (begun.newlyInterrupted) yield* attempts.postpone(begun.id, waitMs)
       if (begun.newlyInterrupted && alone) {
         quarantined.unsafeUpdate(1, [])
-        yield* Effect.logError(
-          `a delivery's worker crashed ${begun.interruptions} times in a row: the delivery is in quarantine and retried every 15 minutes`
-        ).pipe(
-          Effect.annotateLogs({ deliveryId: begun.id, webhookId: begun.webhookId, eventId: begun.eventId, workflow: linkTo(begun.id) })
-        )
+        const times = `a delivery's worker crashed ${begun.interruptions} times in a row`
+        yield* about(begun)(Effect.logError(`${times}: the delivery is in quarantine and retried every 15 minutes`))
       }
       return { next: "wait", number: begun.last, result: "interrupted", waitMs, notices: [], alone } satisfies AttemptOutcome
     })
@@ -250,12 +247,19 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
         return outcome === "again" ? yield* attempt({ ...input, after: begun?.number ?? input.after }, true) : { latencyMs, outcome }
       })
 
+    /** The outcome for a delivery that was not admitted. At an endpoint that is slow but works it is held until its turn. */
+    const queued = Effect.fnUntraced(function* ({ alone, deliveryId, held, holds, webhookId }: AttemptInput, waitMs: number) {
+      const may = webhookHold === "auto" && holds === true && held === undefined && alone !== true && limiter.isSlow(webhookId)
+      const isQueued = may && (yield* attempts.queue(deliveryId, webhookId)) === "HELD"
+      return (isQueued ? { next: "held", number: 0, notices: [] } : { next: "busy", waitMs }) satisfies AttemptOutcome
+    })
+
     const take = Effect.fnUntraced(function* (input: AttemptInput) {
       if (input.cancel) return ended(yield* attempts.cancel(input.deliveryId, "MANUAL"))
       if (!mayTry()) return { next: "busy", waitMs: outageMs() } satisfies AttemptOutcome
       const admission = yield* limiter.admit({ ...input, first: input.after === 0 })
       if (admission.go === "elsewhere") return { next: "elsewhere" } satisfies AttemptOutcome
-      if (admission.go === "later") return { next: "busy", waitMs: admission.waitMs } satisfies AttemptOutcome
+      if (admission.go === "later") return yield* queued(input, admission.waitMs)
       let latencyMs: number | undefined
       return yield* Effect.gen(function* () {
         const done = yield* attempt(input, false)
@@ -265,9 +269,6 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     })
 
     return {
-      /** Whether the endpoint is known to be slow now. */
-      isSlow: (webhookId: string): boolean => limiter.isSlow(webhookId),
-
       /** Runs the step. Fails if Postgres is unavailable before anything was sent, or if nothing can be signed. */
       step: (input: AttemptInput): Effect.Effect<AttemptOutcome, unknown> =>
         Effect.suspend(() => {

@@ -240,6 +240,26 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           statusOf(deliveryId)
         ),
 
+      /**
+       * Holds a due delivery to an endpoint that works but cannot keep up: it is sent when its turn comes, and so are those
+       * after it, which then cost no workflow. Returns its current status.
+       */
+      queue: (deliveryId: string, webhookId: string) =>
+        Effect.zipRight(
+          sql`
+            INSERT INTO webhook_holds (webhook_id, down, collected)
+            SELECT w.id, false, true FROM webhooks w LEFT JOIN webhook_health h ON h.webhook_id = w.id
+            WHERE w.id = ${webhookId} AND w.status = 'ACTIVE' AND coalesce(h.consecutive_failures, 0) = 0
+            ON CONFLICT (webhook_id) DO NOTHING`,
+          Effect.zipRight(
+            sql`
+              WITH ${holdsOf(sql, [webhookId])}
+              UPDATE deliveries d SET status = 'HELD', next_attempt_at = NULL FROM holds
+              WHERE d.id = ${deliveryId} AND d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at <= clock_timestamp()`,
+            statusOf(deliveryId)
+          )
+        ),
+
       /** Sets the due time of a delivery whose last attempts were interrupted. */
       postpone: (deliveryId: string, waitMs: number) => sql`
         UPDATE deliveries SET next_attempt_at = clock_timestamp() + ${waitMs} * interval '1 millisecond'

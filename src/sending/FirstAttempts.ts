@@ -61,12 +61,11 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
       })
 
     /**
-     * The members of one webhook. If nothing is known of the endpoint, one of them measures it, and the others wait. If it is
-     * known to be slow, all of them leave the group at once: it would only be held up.
+     * The members of one webhook. If nothing is known of the endpoint, one of them measures it, and the others wait.
      */
-    const ofWebhook = (webhookId: string, members: ReadonlyArray<Member>, input: FirstAttemptsInput, until: number) =>
+    const ofWebhook = (members: ReadonlyArray<Member>, input: FirstAttemptsInput, until: number) =>
       Effect.flatMap(Deferred.make<void>(), (proved) => {
-        const pace: Pace = { until, slow: attempts.isSlow(webhookId) }
+        const pace: Pace = { until, slow: false }
         return Effect.forEach(
           members,
           (member) =>
@@ -89,7 +88,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
         Effect.gen(function* () {
           const until = performance.now() + GROUP_MS
           const groups = Map.groupBy(input.deliveries, ({ webhookId }) => webhookId)
-          const results = (yield* Effect.forEach(groups, ([webhookId, members]) => ofWebhook(webhookId, members, input, until), {
+          const results = (yield* Effect.forEach(groups.values(), (members) => ofWebhook(members, input, until), {
             concurrency: "unbounded"
           })).flat()
           const isDone = (result: Result) =>

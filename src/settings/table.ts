@@ -173,7 +173,7 @@ export const table = {
   webhookHold: setting(
     "WEBHOOK_HOLD",
     "auto",
-    "`auto`: deliveries to an endpoint that is down are held and it is probed, instead of using up their schedules; `off`: they are not",
+    "`auto`: deliveries to an endpoint that is down are held and it is probed, instead of using up their schedules, and those to one that cannot keep up are held until their turn; `off`: neither is held",
     oneOf("auto", "off")
   ),
   webhookHoldAfter: setting(

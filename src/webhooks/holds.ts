@@ -1,5 +1,5 @@
 /**
- * Holds: a webhook whose deliveries wait without attempts, because it is paused or because its endpoint is down. A row of
+ * Holds: a webhook whose deliveries wait for their turn, because it is paused, or its endpoint is down or cannot keep up. A row of
  * `webhook_holds` represents it. New deliveries are then written as `HELD` and have no workflow until their turn comes.
  * Deliveries that already waited are held in parts (dispatch/HoldKeeper.ts); a step that reaches one earlier starts no attempt.
  *

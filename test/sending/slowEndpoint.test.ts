@@ -1,0 +1,44 @@
+/** An endpoint that works but is slower than its events: its deliveries are held until their turn, at no cost to others. C-5. */
+import { expect, test } from "bun:test"
+import { useApp } from "../support/app.ts"
+import { deliveriesOf, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
+import { transaction } from "../support/records.ts"
+
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
+/** The duration of a response, in ms, and events beyond what the endpoint accepts: fed at once, and while those are held. */
+const TAKES = 1_000,
+  AT_ONCE = 60,
+  LATER = 20
+
+test("C-5: deliveries to an endpoint that works but cannot keep up are held without a workflow, and sent in order without a notice", async () => {
+  const key = await settle(app, 1)
+  receiver.on("/slow", async () => {
+    await Bun.sleep(TAKES)
+    return new Response("")
+  })
+  const { id } = await webhookOf(app, key, 0, receiver.url("/slow"))
+  const health = async () => (await app.get(`/v1/webhooks/${id}`, key)).json.health
+  const delivered = async () => (await deliveriesOf(app, key, id)).filter(({ status }) => status === "DELIVERED").length
+  const isHeld = async () => (await app.sql("SELECT 1 FROM webhook_holds WHERE webhook_id = $1", [id])).length > 0
+  await happen(app, [0])
+  await until("the first delivery, which shows that it is slow", async () => (await delivered()) === 1)
+  await app.feed(Array.from({ length: AT_ONCE }, (_, index) => transaction("vault_0", 1_000 + index)))
+  await until("what is held", async () => (await health()).heldDeliveries > 0)
+  expect((await health()).state).toBe("HEALTHY")
+  await app.feed(Array.from({ length: LATER }, (_, index) => transaction("vault_0", 2_000 + index)))
+  const all = 1 + AT_ONCE + LATER
+  await until("all of them", async () => (await delivered()) === all, 90)
+  expect((await deliveriesOf(app, key, id)).map(({ attempts }) => attempts.length)).toEqual(Array.from({ length: all }, () => 1))
+
+  const order = receiver.to("/slow").map(({ headers }) => Number(headers["webhook-sequence"]))
+  expect(order).toHaveLength(all)
+  // The last ones were recorded while others were held, so they have no workflow and are the last that are sent.
+  const last = await app.sql("SELECT sequence FROM deliveries WHERE webhook_id = $1 AND NOT started", [id])
+  expect(last.length).toBeGreaterThanOrEqual(LATER)
+  const tail = order.slice(-LATER)
+  for (const [index, number] of tail.entries()) expect(Math.abs(number - (all - LATER + 1 + index))).toBeLessThanOrEqual(8)
+  await until("the end of the hold", async () => !(await isHeld()))
+  expect(await app.sql("SELECT 1 FROM notices WHERE webhook_id = $1", [id])).toEqual([])
+}, 150_000)
