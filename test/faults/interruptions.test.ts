@@ -51,7 +51,7 @@ test("a delivery whose senders died 20 times in a row is tried alone, every 15 m
   receiver.on("/poison", () => new Response("", { status }))
   const webhook = await webhookOf(app, key, 1, receiver.url("/poison"))
   await happen(app, [1])
-  const { id } = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts.length === 1)
+  const { id } = await deliveryWhen(app, key, webhook.id, ({ attempts, status }) => attempts.length === 1 && status === "RETRYING")
   const plant = (from: number, to: number, result: string | null) =>
     app.sql(
       "INSERT INTO delivery_attempts (delivery_id, number, at, result) SELECT $1, n, clock_timestamp(), $4 FROM generate_series($2::int, $3::int) n",
@@ -64,7 +64,8 @@ test("a delivery whose senders died 20 times in a row is tried alone, every 15 m
     app,
     key,
     webhook.id,
-    ({ attempts }) => attempts.length === 21 && attempts[20].result === "interrupted"
+    ({ attempts }) => attempts.length === 21 && attempts[20].result === "interrupted",
+    60
   )
   const due = await until("the wait", async () => {
     const delivery = await deliveryWhen(app, key, webhook.id, () => true)
