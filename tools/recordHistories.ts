@@ -1,5 +1,5 @@
 /**
- * `bun run histories [deliveries|statements]…`: records histories of every kind into test/workflows/histories, where
+ * `bun run histories [deliveries|holds|statements]…`: records histories of every kind into test/workflows/histories, where
  * replay.test.ts replays them; all of them if none is named. Run it if a change of the workflows is meant to be
  * incompatible with running workflows; keep the old histories as long as workflows of that time may run.
  */
@@ -12,6 +12,7 @@ import { Receiver, receiverEnv, until } from "../test/support/receiver.ts"
 import { smallest, vault } from "../test/support/records.ts"
 import { closeAll } from "../test/support/servers.ts"
 import { operator } from "../test/support/temporal.ts"
+import { recordHolds } from "./holdHistories.ts"
 
 const folder = path.join(import.meta.dir, "../test/workflows/histories")
 const QUEUE = "webhook-deliveries-recorded"
@@ -32,7 +33,7 @@ const record = async (name: string, workflowId: string) => {
   console.log(name)
 }
 
-/** Deliveries, holds, recoveries, notices, pings and retention. */
+/** Deliveries, a hold, a recovery, notices, pings and retention. */
 const recordDeliveries = async () => {
   const receiver = new Receiver()
   const app = new App()
@@ -145,7 +146,7 @@ const recordDeliveries = async () => {
   await probe()
   await record("hold-probed", `hold/${held.id}`)
 
-  // Recoveries: completed, paused and resumed, and canceled by an operator.
+  // A recovery that is completed.
   const recovered = await webhookOf(app, key, 9, receiver.url("/recovered"))
   const recover = async (body: object) => {
     await app.sql("DELETE FROM deliveries WHERE webhook_id = $1", [recovered.id])
@@ -154,20 +155,7 @@ const recordDeliveries = async () => {
     if (answer.status !== 202) throw new Error(answer.text)
     return answer.json
   }
-  const recoveryWhen = (id: string, wanted: (recovery: Answer["json"]) => boolean) =>
-    until("the recovery", async () => wanted((await app.get(`/v1/webhook-recoveries/${id}`, key)).json), 40)
   await record("recovery-completed", (await recover({})).id)
-  const pausing = await recover({ ratePerSecond: 1 })
-  await recoveryWhen(pausing.id, ({ progress }) => progress.created > 0)
-  await app.request("POST", `/v1/webhook-recoveries/${pausing.id}/pause`, { key })
-  await Bun.sleep(2_500)
-  await app.request("POST", `/v1/webhook-recoveries/${pausing.id}/resume`, { key })
-  await record("recovery-paused-and-resumed", pausing.id)
-  const stopped = await recover({ ratePerSecond: 1 })
-  await recoveryWhen(stopped.id, ({ progress }) => progress.created > 0)
-  await client.workflow.getHandle(stopped.id).cancel()
-  await record("recovery-canceled", stopped.id)
-
   const { eventId } = (await app.request("POST", `/v1/webhooks/${killed.id}/ping`, { key })).json
   await record("ping-on-its-queue", `ping/${eventId}`)
   await (await client.workflow.start("retain", { workflowId: `retain-${eventId}`, taskQueue: QUEUE, args: [] })).result()
@@ -196,7 +184,7 @@ const recordStatements = async () => {
   }
 }
 
-const recorders = { deliveries: recordDeliveries, statements: recordStatements }
+const recorders = { deliveries: recordDeliveries, holds: () => recordHolds(client, record), statements: recordStatements }
 
 fs.mkdirSync(folder, { recursive: true })
 const named = process.argv.slice(2)

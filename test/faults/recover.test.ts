@@ -2,16 +2,25 @@
  * A recovery whose processes are killed, and that is paused and resumed meanwhile: each missed event gets exactly one
  * delivery, all are delivered, and the counts agree with the receiver and with the rows. C-4.
  */
-import { expect, test } from "bun:test"
-import { useApp } from "../support/app.ts"
+import { afterAll, beforeAll, expect, test } from "bun:test"
+import { type Process, useApp } from "../support/app.ts"
 import { settle, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
+import { TemporalServer } from "../support/temporal.ts"
 import { long, report } from "./Rig.ts"
 
 const receiver = useReceiver()
 const ALL = ["api", "worker", "dispatcher"]
-const app = useApp(ALL, () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,1s,5s" }))
+/** In the long run, a Temporal server of its own, which is killed too. */
+const temporal = long ? new TemporalServer() : undefined
+beforeAll(() => temporal?.start(), 60_000)
+const app = useApp(ALL, () => ({
+  ...receiverEnv(receiver),
+  WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,1s,5s",
+  ...(temporal === undefined ? {} : { TEMPORAL_ADDRESS: temporal.address })
+}))
+afterAll(() => temporal?.close(), 60_000)
 const EVENTS = long ? 20_000 : 600
 const KILLS = long ? 10 : 2
 
@@ -43,18 +52,49 @@ test(`C-4: a recovery of ${EVENTS} missed events is killed ${KILLS} times, pause
   app.main = first
   await until("its end", () => first.child.signalCode === "SIGKILL", 60)
   app.main = await app.start(ALL)
+  const restarted = async () => {
+    await app.main?.end("SIGKILL")
+    app.main = await app.start(ALL)
+  }
+  /** Processes with one role beside the first, in the long run. */
+  const single: { worker?: Process; dispatcher?: Process } = {}
+  const one = (role: "worker" | "dispatcher") => async () => {
+    await single[role]?.end("SIGKILL")
+    single[role] = await app.start([role])
+  }
+  const victims = [
+    restarted,
+    ...(temporal === undefined
+      ? []
+      : [
+          one("worker"),
+          one("dispatcher"),
+          async () => {
+            await temporal.kill("kept")
+            await temporal.start()
+          },
+          async () => {
+            // Killing a backend makes the whole server crash and recover.
+            const [backend] = await app.sql(
+              "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'custody-%' AND datname = current_database() LIMIT 1"
+            )
+            process.kill(Number(backend?.["pid"]), "SIGKILL")
+          }
+        ])
+  ]
   for (let kill = 1; kill <= KILLS; kill++) {
     await until("a part", () => sent() > (EVENTS / (KILLS + 1)) * kill, 300)
     expect((await answered(`${path}/pause`)).json.status).toBe("PAUSED")
-    await app.main.end("SIGKILL")
-    app.main = await app.start(ALL)
+    const strike = victims[(kill - 1) % victims.length]
+    if (strike === undefined) throw new Error("nothing to kill")
+    await strike()
     expect((await answered(`${path}/resume`)).json.status).toBe("RUNNING")
   }
   const recovery = await until(
     "its end",
     async () => {
-      const { json } = await app.get(path, key)
-      return json.status === "COMPLETED" && json
+      const answer = await app.get(path, key)
+      return answer.status === 200 && answer.json.status === "COMPLETED" && answer.json
     },
     600
   )
@@ -75,6 +115,7 @@ test(`C-4: a recovery of ${EVENTS} missed events is killed ${KILLS} times, pause
     requests,
     attempts: row?.["attempts"]
   })
+  await Promise.all(Object.values(single).map((running) => running.end()))
   // Each request has its row, and so has an attempt that began but was not sent when the process died.
   expect(Number(row?.["attempts"])).toBeGreaterThanOrEqual(requests)
   expect(Number(row?.["attempts"])).toBeLessThanOrEqual(requests + 8 * (KILLS + 1))

@@ -16,9 +16,10 @@ beforeAll(async () => {
   await receiver.open()
   await app.open(["api", "worker", "dispatcher"], {
     ...receiverEnv(receiver),
+    WEBHOOK_ALLOW_PORTS: `${receiver.port},1`,
     WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,1s,1s,1s,300s,300s,300s,300s"
   })
-  key = await settle(app, 12)
+  key = await settle(app, 16)
 }, 60_000)
 afterAll(async () => {
   await app.close()
@@ -332,4 +333,54 @@ describe("C-5 hold", () => {
     await patch(id, { status: "ACTIVE" })
     await all(id, "DELIVERED", 2)
   }, 60_000)
+
+  test("all endpoints of all customers away: each is held on its own, each owner is notified once, and it is not an outage of ours", async () => {
+    const gone = [12, 13, 14]
+    const ids: Array<string> = []
+    for (const entity of gone) ids.push((await webhookOf(app, key, entity, "https://localhost:1/")).id)
+    for (let event = 0; event < 2; event++) await happen(app, gone)
+    await until("failures", async () => (await Promise.all(ids.map(get))).every(({ health }) => health.consecutiveFailures >= 9), 40)
+    await app.sql("UPDATE webhook_health SET down_since = down_since - interval '61 seconds' WHERE webhook_id = ANY($1)", [ids])
+    await until("the holds", async () => (await Promise.all(ids.map(get))).every(({ health }) => health.heldDeliveries === 2), 40)
+    expect((await endpointsDown())[0]).toBeGreaterThanOrEqual(3)
+    const metrics = await (await fetch(`${app.main?.platformUrl}/metrics`)).text()
+    expect(/^custody_network_outage (.*)$/m.exec(metrics)?.[1]).toBe("0")
+    for (const [index, id] of ids.entries()) {
+      expect((await subjects(id)).map((subject) => subject.includes("is on hold"))).toEqual([true])
+      // A new URL is probed at once.
+      receiver.on(`/${gone[index]}`, () => new Response(""))
+      await patch(id, { url: receiver.url(`/${gone[index]}`) })
+    }
+    for (const id of ids) await all(id, "DELIVERED", 2)
+  }, 120_000)
+
+  test("a slow endpoint, whose responses take longer than ten seconds, is held like one that is down; within two hours it is mailed once more", async () => {
+    const { id } = await webhook(15, () => 200)
+    let slow = true
+    receiver.on("/15", async () => {
+      if (slow) await Bun.sleep(30_000)
+      return new Response("")
+    })
+    await feed(15, 10)
+    await until("eight time out", async () => (await get(id)).health.consecutiveFailures >= 8, 40)
+    await app.sql("UPDATE webhook_health SET down_since = down_since - interval '61 seconds', down_failures = 9 WHERE webhook_id = $1", [
+      id
+    ])
+    await until("all are held", async () => (await get(id)).health.heldDeliveries === 10, 60)
+    expect((await deliveriesOf(app, key, id)).flatMap(({ attempts }) => attempts.map((one: Answer["json"]) => one.result))).toContain(
+      "timeout"
+    )
+    // More than an hour later.
+    await app.sql("UPDATE webhook_health SET failing_since = failing_since - interval '61 minutes' WHERE webhook_id = $1", [id])
+    const before = receiver.to("/15").length
+    await probeNow(id)
+    await until("the probe", async () => (await probesOf(id)) === 1, 40)
+    expect(receiver.to("/15").length).toBe(before + 1)
+    slow = false
+    await probeNow(id)
+    await all(id, "DELIVERED", 10)
+    await until("the notices", async () => (await subjects(id)).length === 3)
+    const [held, failing, recovered] = await subjects(id)
+    expect([held?.includes("is on hold"), failing?.includes("is failing"), recovered?.includes("10 delivered")]).toEqual([true, true, true])
+  }, 180_000)
 })

@@ -38,6 +38,10 @@ describe("Reliability F29: a change of the workflows does not affect running one
     expect(await replay(names.map((name) => ({ workflowId: name, history: read(name) })))).toEqual([])
   }, 60_000)
 
+  test("C-5: at least fifteen of them are of holds, pauses and recoveries", () => {
+    expect(names.filter((name) => /hold|held|recovery|retry-of-all/.test(name)).length).toBeGreaterThanOrEqual(15)
+  })
+
   test("a history that does not match these workflows is detected", async () => {
     const history = read("delivered-after-a-retry.json")
     // The retry's timer is removed, as if the code had never waited.
