@@ -18,6 +18,11 @@ const Delivery = Schema.Struct({
 })
 const Deliveries = Schema.Struct({ data: Schema.Array(Delivery) })
 const WithHealth = Schema.Struct({ health: Schema.Struct({ state: Schema.String, heldDeliveries: Schema.Int }) })
+const Recovery = Schema.Struct({
+  id: Schema.String,
+  status: Schema.String,
+  progress: Schema.Struct({ created: Schema.Int, delivered: Schema.Int })
+})
 const Events = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String, dispatchedAt: Schema.NullOr(Schema.String) })) })
 const Applied = Schema.Struct({ received: Schema.Int, changed: Schema.Int, events: Schema.Int })
 export type Delivery = typeof Delivery.Type
@@ -104,6 +109,15 @@ export const make = (where: Addresses, platformToken: Redacted.Redacted, key: st
     deleteWebhook: (id: string) => send(`${where.api}/v1/webhooks/${id}`, key, { method: "DELETE" }),
     /** Whether a webhook's endpoint is down, and how many deliveries are held. */
     health: (id: string) => Effect.map(get(`/v1/webhooks/${id}`, WithHealth), ({ health }) => health),
+    setStatus: (id: string, status: "ACTIVE" | "DISABLED") =>
+      send(`${where.api}/v1/webhooks/${id}`, key, {
+        method: "PATCH",
+        body: JSON.stringify({ status }),
+        headers: { "content-type": "application/json" }
+      }),
+    /** Sends again what a webhook missed since a time. */
+    recover: (id: string, since: string) => post(`/v1/webhooks/${id}/recoveries`, { since }, Recovery),
+    recovery: (id: string) => get(`/v1/webhook-recoveries/${id}`, Recovery),
     rotateSecret: (id: string) => post(`/v1/webhooks/${id}/rotate-secret`, undefined, Rotated),
     deliveriesOf: (eventId: string) => Effect.map(get(`/v1/webhook-events/${eventId}/deliveries`, Deliveries), ({ data }) => data),
     deliveriesTo: (webhookId: string) => Effect.map(get(`/v1/webhooks/${webhookId}/deliveries?limit=500`, Deliveries), ({ data }) => data),

@@ -12,7 +12,7 @@ import type { Screen } from "./Screen.ts"
 const FAILING = 5,
   DURING = 3
 /** How long to wait for the hold and for its end; both come within seconds unless the settings are other than the demo's. */
-const PATIENCE = Duration.seconds(20)
+const PATIENCE = Duration.seconds(30)
 
 interface Health {
   readonly state: string

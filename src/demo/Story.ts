@@ -1,11 +1,12 @@
 /**
  * The demo's script: it feeds transactions as a custody platform would, one endpoint fails and is retried, one goes down and
- * is held until it is back, a secret is rotated. Every request to the receiver is shown with what the service recorded about it.
+ * is held until it is back, missed events are recovered, a secret is rotated. Every request to the receiver is shown with what the service recorded about it.
  */
 import { Duration, Effect, Ref, Schedule } from "effect"
 import type { Client } from "./Client.ts"
 import { head, row } from "./deliveryLine.ts"
 import { type DemoData, DemoFailed } from "./demoData.ts"
+import { missedEvents } from "./MissedEvents.ts"
 import { outage } from "./Outage.ts"
 import { BACK_OFFICE, LEDGER, type Receiver } from "./Receiver.ts"
 import type { Screen } from "./Screen.ts"
@@ -148,6 +149,9 @@ export const tell = (telling: Telling, once: boolean, footer: (status: string) =
 
     yield* say("Outage", "the endpoint answers 503; after ten failures its deliveries are held")
     yield* outage({ client, receiver, screen, webhookId: webhooks.ledger.id, event: transaction })
+
+    yield* say("Recovery", "the webhook is disabled, three events happen, and a recovery sends them")
+    yield* missedEvents({ client, screen, webhookId: webhooks.ledger.id, event: transaction }, start)
 
     yield* say("Rotation", "a new signing secret; the previous one stays valid for 24 hours")
     const { secret } = yield* client.rotateSecret(webhooks.ledger.id)

@@ -101,8 +101,10 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     const [before = "", after = ""] = live.shown().split(" On hold ")
     expect(before.match(/✗ 503 → (retry|held)/g)?.length).toBeGreaterThanOrEqual(11)
     expect(after).toMatch(/ Held {2}8 deliveries wait, 3 of them without a single request\n[\s\S]* Back .*\n[\s\S]* Rotation /)
-    const drained = after.split(" Back ")[1]?.split(" Rotation ")[0] ?? ""
+    const drained = after.split(" Back ")[1]?.split(" Recovery ")[0] ?? ""
     expect(drained.match(/✓ verified/g)).toHaveLength(8)
+    // C-4: what happened while the webhook was disabled.
+    expect(after).toMatch(/ Recovery [\s\S]*✓ recovered: 3 of 3 missed events delivered\n[\s\S]* Rotation /)
     expect(rows(live, "webhook.secret_rotated")[0]).toMatch(/✓ new ✓ old$/)
     // The feed holds the deliveries' events, and the signed checkpoints cover all of them.
     expect(live.shown()).toMatch(/✓ complete: \d\d+ events of 3 entities, none missing or changed/)
