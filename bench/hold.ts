@@ -67,7 +67,13 @@ try {
       `INSERT INTO webhook_holds (webhook_id, down, down_at, probe_at, collected) VALUES ($1, true, now(), now() + interval '20 seconds', true)`,
       [mine.id]
     )
-    await copies(client, first, held, { status: "'HELD'", next_attempt_at: "NULL::text", started: "false" })
+    await copies(client, String(mine.id), first, held, {
+      status: "'HELD'",
+      next_attempt_at: "NULL::text",
+      delivered_at: "NULL::text",
+      failure_reason: "NULL::text",
+      started: "false"
+    })
     first += held
     const resting = await atRest(REST)
     const startedAt = now()

@@ -56,11 +56,12 @@ try {
     if (rows.length > 0) break
     await Bun.sleep(100)
   }
+  const webhookId = String((await client.query("SELECT webhook_id FROM deliveries LIMIT 1")).rows[0]?.webhook_id)
   const due = (seconds: number) => ({ status: "'PENDING'", next_attempt_at: `now() + make_interval(secs => ${seconds})` })
-  await copies(client, 1_000, WAITING, due(43_200))
+  await copies(client, webhookId, 1_000, WAITING, due(43_200))
   results.push(await atRest(`${WAITING} far`))
 
-  await copies(client, 1_000 + WAITING, OVERDUE, due(-120))
+  await copies(client, webhookId, 1_000 + WAITING, OVERDUE, due(-120))
   const startedAt = performance.now()
   for (const until = Date.now() + STARTED_SECONDS * 1_000; ; await Bun.sleep(1_000)) {
     const { count } = await temporal.workflow.count("ExecutionStatus = 'Running'")
