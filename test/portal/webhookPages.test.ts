@@ -165,7 +165,7 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
     await page.getByText("2 deliveries wait", { exact: true }).waitFor()
     const held = page.locator(".delivery", { hasText: "Held" }).first()
     await held.locator("summary").click()
-    await held.getByText("Held. It is sent when the webhook is resumed").waitFor()
+    await held.getByText("Held until its turn").waitFor()
     expect([await held.getByRole("button", { name: "Redeliver" }).count(), receiver.to("/held").length]).toEqual([0, 0])
     expect(await page.getByRole("button", { name: "Retry all" }).count()).toBe(0)
     await portal.expectAccessible("held deliveries")

@@ -83,7 +83,7 @@ const Attempts = ({ delivery: { attempts, nextAttemptAt, status } }: { readonly 
       {status === "HELD" ? (
         <li className="next">
           <span className="number">{attempts.length + 1}</span>
-          <p>Held. It is sent when the webhook is resumed or its endpoint returns 2xx again.</p>
+          <p>Held until its turn: the webhook is paused, or its endpoint is down or cannot keep up.</p>
         </li>
       ) : null}
       {nextAttemptAt === null ? null : (
