@@ -176,6 +176,24 @@ describe("changes come from the portal's own pages only", () => {
   })
 })
 
+describe("the first view", () => {
+  test("weighs at most 200 KB, compressed, with its scripts, styles and font", async () => {
+    const origin = new URL(app.main?.baseUrl ?? "").origin
+    const load = async (path: string) => {
+      const answer = await fetch(new URL(path, origin), { headers: { "accept-encoding": "br" }, decompress: false })
+      const bytes = await answer.bytes()
+      return { encoding: answer.headers.get("content-encoding"), bytes, size: bytes.length }
+    }
+    const page = await load("/portal")
+    const files = [...new TextDecoder().decode(page.bytes).matchAll(/(?:href|src)="(\/[^"]+)"/g)].map(([, path = ""]) => path)
+    expect(files.filter((path) => path.endsWith(".js")).length).toBeGreaterThanOrEqual(1)
+    expect(files.filter((path) => path.endsWith(".css")).length).toBeGreaterThanOrEqual(1)
+    const loaded = await Promise.all(files.map(load))
+    expect(loaded.filter(({ encoding }) => encoding === "br").length).toBeGreaterThanOrEqual(2)
+    expect(loaded.reduce((sum, { size }) => sum + size, page.size)).toBeLessThan(200_000)
+  }, 60_000)
+})
+
 describe("over TLS", () => {
   test("browsers are told to return over TLS only", async () => {
     const { baseUrl, end } = await app.start(["api"], { PORTAL_BASE_URL: "https://custody.example.com" })
