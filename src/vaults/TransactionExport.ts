@@ -91,7 +91,7 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
           `More than ${exportMaxRows} transactions match, and an export has at most ${exportMaxRows}. Narrow the filters.`
         )
       }
-      let last: PartRow | undefined
+      let last: Pick<PartRow, "timestamp" | "id"> | undefined
       // One text for a whole part: as rows, each would cost the driver several objects.
       return Effect.gen(function* () {
         const behind = and(sql, last !== undefined && sql`(v.timestamp, v.id) < (${last.timestamp}::timestamptz, ${last.id}::bigint)`)
@@ -99,7 +99,8 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
           SELECT string_agg(r.json || E'\\n', '') AS lines, count(*) AS count, min(r.timestamp) AS timestamp, (array_agg(r.id))[count(*)] AS id
           FROM (SELECT v.json, v.timestamp, v.id FROM transactions v WHERE ${where} ${behind}
             ORDER BY v.timestamp DESC, v.id DESC LIMIT ${PART}) r`)
-        last = part
+        // Without the part's text, which would be in memory for as long as the next part.
+        last = part && { timestamp: part.timestamp, id: part.id }
         return { lines: part?.lines ?? "", isLast: (part?.count ?? 0) < PART }
       })
     })

@@ -27,8 +27,11 @@ interface FileSource {
 const LONGEST = 1_800_000
 /** Extra seconds for a client that never started to read, which the listener does not see. */
 const BEYOND_STALLED = 10
-/** Characters after which the garbage of the parts is collected. The runtime alone would wait until memory has doubled. */
-const COLLECT_EVERY = 1_000_000
+/**
+ * Characters after which the garbage of the parts is collected. The runtime alone would wait until memory has doubled.
+ * What is in use during a collection stays until a full one, which comes rarely: so not too often, and between two parts.
+ */
+const COLLECT_EVERY = 2_000_000
 
 /** The file as bytes: a part each time the connection accepts more. Breaks off after `longest`. */
 export const fileOf = ({ close, format, longest = LONGEST, next, stalledSeconds }: FileSource) => {
@@ -60,7 +63,8 @@ export const fileOf = ({ close, format, longest = LONGEST, next, stalledSeconds 
           uncollected += text.length
           if (uncollected > COLLECT_EVERY) {
             uncollected = 0
-            edenGC()
+            // By then this part is sent, and Postgres is preparing the next one.
+            setImmediate(edenGC)
           }
           watch = setTimeout(() => void close(), (stalledSeconds + BEYOND_STALLED) * 1_000)
         } catch (error) {
