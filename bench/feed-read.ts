@@ -1,5 +1,5 @@
 /**
- * `bun run bench feed-read [--large] [--quick]`: reads of the event feed against a bare floor, in one run. Pages of a log
+ * `bun run bench feed-read [--large] [--quick] [--part pages|idle|latency]`: reads of the event feed against a bare floor, in one run. Pages of a log
  * of 10 thousand events beside those of one of 1 million (10 million with --large), round by round; 1,000 idle streams;
  * and from the commit of an event to its receipt on a stream.
  */
@@ -180,13 +180,23 @@ const latency = async (log: FeedLog) => {
   return results
 }
 
+const isAsked = (part: string) => options.part === undefined || options.part === part
+
 try {
   const small = await feedLog("small", SMALL)
-  const large = await feedLog("large", LARGE)
-  console.log(`seeded ${SMALL} and ${LARGE}`)
-  const results = { pages: await pages([small, large]), idle: await idle(small), latency: await latency(small) }
+  const pagesOfBoth = async () => {
+    const large = await feedLog("large", LARGE)
+    console.log(`seeded ${SMALL} and ${LARGE}`)
+    const results = await pages([small, large])
+    await large.client.end()
+    return results
+  }
+  const results = {
+    pages: isAsked("pages") ? await pagesOfBoth() : [],
+    idle: isAsked("idle") ? await idle(small) : [],
+    latency: isAsked("latency") ? await latency(small) : []
+  }
   await small.client.end()
-  await large.client.end()
   console.log(
     JSON.stringify(
       { bench: "feed-read", rounds: ROUNDS, secondsEach: SECONDS, connections: CONNECTIONS, sizes: [SMALL, LARGE], results },
@@ -194,7 +204,7 @@ try {
       2
     )
   )
-  for (const table of Object.values(results)) console.table(table)
+  for (const table of Object.values(results)) if (table.length > 0) console.table(table)
 } finally {
   await end()
 }

@@ -14,7 +14,7 @@ const parse = () => {
         profile: { type: "boolean", default: false },
         /** `events`: `WEBHOOK_FIRST_ATTEMPTS` of the service under test; its default when absent. */
         "first-attempts": { type: "string" },
-        /** `fairness`: only this part of it. */
+        /** `fairness`, `feed-read`: only this part of it. */
         part: { type: "string" }
       }
     })

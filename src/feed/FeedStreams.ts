@@ -57,7 +57,7 @@ class Stream {
 
   /** Bytes that the reader has not received yet. */
   get backlog(): number {
-    return Math.max(0, MOST_WAITING - (this.controller?.desiredSize ?? MOST_WAITING))
+    return Math.max(0, -(this.controller?.desiredSize ?? 0))
   }
 
   write(text: string): void {
@@ -248,7 +248,8 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
               pull: () => stream.onTaken(),
               cancel: () => release(stream)
             },
-            { highWaterMark: MOST_WAITING, size: (chunk) => chunk?.byteLength ?? 0 }
+            // The server would reserve a high water mark as a buffer of the connection.
+            { highWaterMark: 0, size: (chunk) => chunk?.byteLength ?? 0 }
           )
           return body
         })
