@@ -5,7 +5,7 @@
 import { patched, proxyActivities, proxyLocalActivities, workflowInfo } from "@temporalio/workflow"
 import { type Activities, type PingInput, type PingOutcome, pingQueueOf } from "./contract.ts"
 
-const once = { startToCloseTimeout: "15 seconds", scheduleToCloseTimeout: "15 seconds", retry: { maximumAttempts: 1 } } as const
+const once = { startToCloseTimeout: "15 seconds", retry: { maximumAttempts: 1 } } as const
 const local = proxyLocalActivities<Activities>(once)
 const regular = proxyActivities<Activities>(once)
 

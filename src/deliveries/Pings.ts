@@ -4,7 +4,7 @@
  * access. Spec: ping. Decision D-26.
  */
 import { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { workflows } from "../../workflows/contract.ts"
 import { PING } from "../events/Kind.ts"
 import { notFound, problem } from "../http/Problem.ts"
@@ -12,11 +12,17 @@ import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Id from "../values/Id.ts"
 import type { PingResult } from "../webhooks/Webhook.ts"
 
-/** The outcome of a ping whose webhook was deleted in the meantime. */
+/** The outcome of a ping whose webhook was deleted in the meantime, or for which nobody waits any more. */
 export const GONE = "gone"
-/** Most pings of one organization in flight, and for how many seconds one counts whose process was killed. */
-const IN_FLIGHT = 20,
-  LONGEST = 20
+/** Most pings of one organization in flight. */
+const IN_FLIGHT = 20
+/**
+ * For how many seconds a ping counts whose process was killed: from its request until a worker begins it, and from then on.
+ * The API waits that long for its beginning, and then for its result, and no longer.
+ */
+export const LONGEST = 20
+const BEGINNING = "14 seconds",
+  RESULT = "14 seconds"
 
 /** The API's side: starts a ping and waits for its result. */
 export class Pings extends Effect.Service<Pings>()("custody/Pings", {
@@ -26,7 +32,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
     const away = () =>
       problem("service_unavailable", "No worker is available to send the ping. Try again.", { headers: { "retry-after": "5" } })
 
-    /** Counts the ping as in flight; fails with 429 if the organization has too many. */
+    /** Counts the ping as in flight, and returns until when; fails with 429 if the organization has too many. */
     const enter = (organizationId: string, eventId: string) =>
       sql.withTransaction(
         Effect.gen(function* () {
@@ -41,30 +47,44 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
                 headers: { "retry-after": "10" }
               }
             )
-          yield* sql`
+          const [row] = yield* sql<{ until: string }>`
             INSERT INTO pings_in_flight (event_id, organization_id, until)
-            VALUES (${eventId}, ${organizationId}, clock_timestamp() + make_interval(secs => ${LONGEST}))`
+            VALUES (${eventId}, ${organizationId}, clock_timestamp() + make_interval(secs => ${LONGEST})) RETURNING until::text AS until`
+          return row?.until ?? ""
         })
+      )
+    /** Withdraws a ping that no worker has begun, so that none sends it later. Fails if it has been begun. */
+    const withdraw = (eventId: string, until: string) =>
+      Effect.filterOrFail(
+        sql`DELETE FROM pings_in_flight WHERE event_id = ${eventId} AND until = ${until}::timestamptz RETURNING 1`,
+        (rows) => rows.length > 0
       )
     const leave = (eventId: string) => Effect.ignore(sql`DELETE FROM pings_in_flight WHERE event_id = ${eventId}`)
 
-    const execute = (webhookId: string, eventId: string) =>
+    const execute = (webhookId: string, eventId: string, until: string) =>
       Effect.gen(function* () {
         const { client } = yield* Effect.mapError(temporal.now, away)
-        const { result: outcome } = yield* Effect.tryPromise(() =>
-          client.workflow.execute(workflows.ping, {
-            workflowId: `ping/${eventId}`,
-            taskQueue: temporal.taskQueue,
-            args: [{ webhookId, eventId }],
-            workflowExecutionTimeout: "15 seconds",
-            // As long as the whole ping: a task whose worker died is not repeated by another, so nothing is sent twice.
-            workflowTaskTimeout: "15 seconds",
-            // Somebody is waiting for it, so it has priority over deliveries and notices, whose priority is 3.
-            priority: { priorityKey: 1 },
-            staticSummary: PING
-          })
-        ).pipe(
-          Effect.timeout("16 seconds"),
+        const running = yield* Effect.fork(
+          Effect.tryPromise(() =>
+            client.workflow.execute(workflows.ping, {
+              workflowId: `ping/${eventId}`,
+              taskQueue: temporal.taskQueue,
+              args: [{ webhookId, eventId }],
+              workflowExecutionTimeout: "30 seconds",
+              // A worker that is killed during a task is detected after this time, and another one continues.
+              workflowTaskTimeout: "5 seconds",
+              // Somebody is waiting for it, so it has priority over deliveries and notices, whose priority is 3.
+              priority: { priorityKey: 1 },
+              staticSummary: PING
+            })
+          )
+        )
+        // On a busy machine a worker may begin late; then the endpoint still has the time of any attempt.
+        const begun = Effect.timeout(Fiber.join(running), RESULT)
+        const { result: outcome } = yield* Effect.timeout(Fiber.join(running), BEGINNING).pipe(
+          Effect.catchTag("TimeoutException", (late) =>
+            Effect.matchEffect(withdraw(eventId, until), { onFailure: () => begun, onSuccess: () => Effect.fail(late) })
+          ),
           Effect.tapError((error) => Effect.logWarning(`the webhook ${webhookId} could not be pinged`, error)),
           Effect.mapError(away)
         )
@@ -88,7 +108,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
           const eventId = Id.make("evt")
           return Effect.acquireUseRelease(
             enter(organizationId, eventId),
-            () => execute(webhookId, eventId),
+            (until) => execute(webhookId, eventId, until),
             () => leave(eventId)
           )
         })

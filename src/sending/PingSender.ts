@@ -1,12 +1,12 @@
 /**
  * The worker's side of a ping: sends the signed test request and stores its result for the API. If the result cannot be
- * stored, the ping fails; nothing is sent a second time. Spec: ping. Decision D-26.
+ * stored, the ping fails; nothing is sent a second time, and nothing that the API does not wait for any more. Spec: ping. Decision D-26.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { whileUnavailable } from "../database/unavailable.ts"
-import { GONE } from "../deliveries/Pings.ts"
+import { GONE, LONGEST } from "../deliveries/Pings.ts"
 import { PING } from "../events/Kind.ts"
 import * as signingSecret from "../webhooks/signingSecret.ts"
 import { WebhookClient } from "./request/WebhookClient.ts"
@@ -23,6 +23,11 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
     return {
       send: (webhookId: string, eventId: string) =>
         Effect.gen(function* () {
+          const begun = yield* soon(sql`
+            UPDATE pings_in_flight SET until = greatest(until + interval '1 second', clock_timestamp() + make_interval(secs => ${LONGEST}))
+            WHERE event_id = ${eventId} RETURNING 1`)
+          // Nobody waits for it any more.
+          if (begun.length === 0) return { result: GONE }
           const [webhook] = yield* soon(sql<{ url: string; entityId: string; secrets: ReadonlyArray<Buffer> }>`
             SELECT w.url, (SELECT min(we.entity_id) FROM webhook_entities we WHERE we.webhook_id = w.id) AS "entityId",
               ${signingSecret.live(sql, "w.id")} AS secrets

@@ -57,3 +57,24 @@ test(`at most ${IN_FLIGHT} pings of an organization are in flight, and one more 
   expect((await ping(hanging.id, key)).json).toMatchObject({ success: true })
   expect(await app.sql("SELECT 1 FROM pings_in_flight")).toEqual([])
 }, 60_000)
+
+test("a ping that a worker begins late is answered all the same: the endpoint has the time of an attempt from then on", async () => {
+  const key = await settle(app, 3)
+  receiver.on("/late", async () => {
+    await Bun.sleep(30_000)
+    return new Response("")
+  })
+  const { id } = await webhookOf(app, key, 2, receiver.url("/late"), { status: "DISABLED" })
+  const second = await app.start(["api"])
+  const worker = app.main
+  app.main = second
+  // The process with the only worker stops for a while.
+  worker?.child.kill("SIGSTOP")
+  const answer = app.request("POST", `/v1/webhooks/${id}/ping`, { key })
+  await Bun.sleep(8_000)
+  worker?.child.kill("SIGCONT")
+  expect((await answer).json).toMatchObject({ success: false, result: "timeout" })
+  expect(receiver.to("/late")).toHaveLength(1)
+  await second.end()
+  app.main = worker
+}, 90_000)

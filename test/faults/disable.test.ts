@@ -74,7 +74,8 @@ describe("Decision D-22: waiting deliveries of a disabled webhook are canceled",
     const canceledAfter = await ended
     report("disable with a backlog", { waiting: WAITING, took, canceledAfter, alone, beside })
     expect(Math.max(...took)).toBeLessThan(5_000)
-    expect(beside.p99).toBeLessThan((long ? 1.5 : 5) * alone.p99 + 500)
+    // The goal is 1.5 times; of 200 events the second slowest is compared.
+    expect(beside.p99).toBeLessThan(long ? 1.5 * alone.p99 + 50 : 5 * alone.p99 + 500)
     const [row] = await app.sql(
       "SELECT count(*)::int AS count, count(*) FILTER (WHERE failure_reason = 'WEBHOOK_DISABLED')::int AS disabled FROM deliveries WHERE webhook_id = ANY($1)",
       [ids]

@@ -10,6 +10,7 @@ import { SMTPServer } from "smtp-server"
 import { type Answer, App, useApp } from "../support/app.ts"
 import { deliveriesOf, deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
+import { operator } from "../support/temporal.ts"
 
 interface Mail {
   readonly from: string
@@ -177,7 +178,7 @@ describe("Decision D-23: notices by e-mail to the notification address", () => {
     expect(streaks()).toHaveLength(1)
   }, 120_000)
 
-  test("a notice that the mail server refuses temporarily is retried and sent once", async () => {
+  test("a notice that the mail server refuses temporarily is retried, for 31 days at most, and sent once", async () => {
     refused = 2
     const webhook = await webhookOf(
       app,
@@ -190,6 +191,12 @@ describe("Decision D-23: notices by e-mail to the notification address", () => {
     expect(refused).toBe(0)
     await Bun.sleep(1_000)
     expect(about(webhook.id)).toHaveLength(1)
+    const [notice] = await app.sql("SELECT id FROM notices WHERE webhook_id = $1", [webhook.id])
+    const { client, close } = await operator()
+    const { events } = await client.workflow.getHandle(String(notice?.["id"])).fetchHistory()
+    const limits = (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.scheduleToCloseTimeout ?? [])
+    expect(limits.map(({ seconds }) => Number(seconds))).toEqual([31 * 86_400])
+    await close()
   }, 60_000)
 })
 

@@ -26,7 +26,7 @@ const pingOf = (app: App, key: string, id: string): Promise<Answer["json"]> =>
       const { json, status } = await app.request("POST", `/v1/webhooks/${id}/ping`, { key })
       return status !== 503 && json
     },
-    // A full machine answers 503 after 16 s, more than once.
+    // A full machine answers 503 after 14 s, more than once.
     60
   )
 
@@ -118,7 +118,7 @@ describe("C-8: a client certificate that endpoints may require", () => {
   }, 60_000)
 })
 
-// Within 5 s; a ping that a full machine answers with 503 takes 16 s more.
+// Within 5 s; a ping that a full machine answers with 503 takes 14 s more.
 const report = (millis: number) => expect(millis).toBeLessThan(40_000)
 
 /** An app whose deliveries use a proxy. */
