@@ -1,5 +1,6 @@
 /** Exports: every row once, of one moment, in bounded memory, whatever the client does. C-6. */
 import { beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
 import * as net from "node:net"
 import { createClient } from "../../src/client/index.ts"
 import { fileOf } from "../../src/vaults/exportFile.ts"
@@ -141,6 +142,32 @@ describe("C-6: an export", () => {
     expect(text.split('{"hash"').length - 1).toBe(60_000)
     expect((await file("format=ndjson")).split("\n")).toHaveLength(ROWS + 1)
   })
+
+  test.skipIf(process.platform !== "linux")(
+    "takes memory that does not depend on its size: at most 30 MB",
+    async () => {
+      const pid = app.main?.child.pid
+      const resident = () => Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1_024
+      const exported = async () => {
+        let bytes = 0
+        for await (const chunk of (await fetchFile("format=ndjson", key, "vault_big")).body ?? []) bytes += chunk.length
+        return bytes / 1_048_576
+      }
+      // What is compiled at its first use stays.
+      await exported()
+      const before = resident()
+      let most = before,
+        read = 0
+      const watch = setInterval(() => {
+        most = Math.max(most, resident())
+      }, 20)
+      for (let time = 0; time < 4; time++) read += await exported()
+      clearInterval(watch)
+      expect(read).toBeGreaterThan(130)
+      expect(most - before).toBeLessThan(30)
+    },
+    120_000
+  )
 
   test("of more rows than EXPORT_MAX_ROWS gets 422 too_many_rows before the first byte", async () => {
     await app.sql(
