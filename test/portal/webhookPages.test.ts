@@ -139,7 +139,10 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
     await until("the outbox", async () => (await app.sql("SELECT 1 FROM event_outbox LIMIT 1")).length === 0)
     await patch(app, secret, id, { status: "ACTIVE" })
     const since = new Date(Date.now() - 3_600_000).toISOString()
-    await app.request("POST", `/v1/webhooks/${id}/recoveries`, { key: secret, body: { since, ratePerSecond: 1 } })
+    // The page may still show the first one.
+    await page.getByRole("button", { name: "Pause recovery" }).waitFor({ state: "detached" })
+    const lasting = await app.request("POST", `/v1/webhooks/${id}/recoveries`, { key: secret, body: { since, ratePerSecond: 1 } })
+    expect(lasting.status).toBe(202)
     await page.getByRole("button", { name: "Pause recovery" }).click()
     await page.getByText("Paused", { exact: true }).waitFor()
     await portal.expectAccessible("paused recovery")
