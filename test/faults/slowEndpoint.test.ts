@@ -19,6 +19,8 @@ const TAKES = 2
 const LEAST = (EVENTS * TAKES) / PER_WEBHOOK
 /** Events of one request of the feed. */
 const BATCH = 100
+/** First attempts that share a workflow. */
+const GROUP = 50
 /** Time for starting workflows and sending, in addition to the waiting, on a busy machine, in seconds. */
 const GRACE = long ? 0 : 8
 
@@ -47,9 +49,13 @@ test(`${EVENTS} events to an endpoint that answers after ${TAKES} s: no 10 s wit
 
   // Ids ascend with the events.
   const order = receiver.to("/slow").map(({ headers }) => headers["webhook-id"] ?? "")
-  const rank = new Map(order.toSorted().map((event, index) => [event, index]))
-  const places = order.map((event, index) => Math.abs((rank.get(event) ?? 0) - index))
-  const [off, most] = [places.reduce((sum, one) => sum + one, 0) / EVENTS, Math.max(...places)]
+  const placesOf = (events: ReadonlyArray<string>) => {
+    const rank = new Map(events.toSorted().map((event, index) => [event, index]))
+    return events.map((event, index) => Math.abs((rank.get(event) ?? 0) - index))
+  }
+  const average = (all: ReadonlyArray<number>) => all.reduce((sum, one) => sum + one, 0) / all.length
+  const places = placesOf(order)
+  const [off, most] = [average(places), Math.max(...places)]
   report("F26 a backlog at a slow endpoint", {
     events: EVENTS,
     seconds,
@@ -61,6 +67,8 @@ test(`${EVENTS} events to an endpoint that answers after ${TAKES} s: no 10 s wit
   expect(order).toHaveLength(EVENTS)
   expect(gap).toBeLessThan(10)
   expect(seconds).toBeLessThan(1.3 * LEAST + GRACE)
-  // The first few are sent as they are dispatched; on average a delivery is close to its place.
-  expect(off).toBeLessThan(Math.max(2 * PER_WEBHOOK, EVENTS / 20))
+  // A group of first attempts may be passed by what is dispatched after it, before the endpoint is known to be slow.
+  expect(average(placesOf(order.slice(GROUP)))).toBeLessThan(PER_WEBHOOK)
+  // Of many, a delivery is close to its place on average.
+  if (long) expect(off).toBeLessThan(EVENTS / 20)
 }, 1_200_000)

@@ -22,8 +22,8 @@ const longest = [
   "test/ledger/"
 ]
 
-/** One process more than there are cores: tests spend half of their time waiting for responses and clocks. */
-export const concurrency = Math.min(6, os.availableParallelism() + 1)
+/** One process per core: with the programs that they start, tests use the CPU nearly all of the time. */
+export const concurrency = Math.min(6, os.availableParallelism())
 
 const rank = (file: string): number => {
   const index = longest.findIndex((prefix) => file.startsWith(prefix))
