@@ -150,7 +150,7 @@ export const tell = (telling: Telling, once: boolean, footer: (status: string) =
     yield* say("Outage", "the endpoint answers 503; after ten failures its deliveries are held")
     yield* outage({ client, receiver, screen, webhookId: webhooks.ledger.id, event: transaction })
 
-    yield* say("Recovery", "the webhook is disabled, three events happen, and a recovery sends them")
+    yield* say("Recovery", "the webhook is disabled, and a recovery sends the three events missed")
     yield* missedEvents({ client, screen, webhookId: webhooks.ledger.id, event: transaction }, start)
 
     yield* say("Rotation", "a new signing secret; the previous one stays valid for 24 hours")

@@ -1,7 +1,8 @@
 /**
- * Holds: a webhook whose deliveries wait for their turn, because it is paused, or its endpoint is down or cannot keep up. A row of
- * `webhook_holds` represents it. New deliveries are then written as `HELD` and have no workflow until their turn comes.
- * Deliveries that already waited are held in parts (dispatch/HoldKeeper.ts); a step that reaches one earlier starts no attempt.
+ * Holds: a webhook whose deliveries wait for their turn, because it is paused, or its endpoint is down or cannot keep up. A
+ * row of `webhook_holds` represents it. New deliveries are then written as `HELD` and have no workflow until their turn
+ * comes. Deliveries that already waited are held in parts (dispatch/HoldKeeper.ts); a step that reaches one earlier starts
+ * no attempt.
  *
  * When the webhook is resumed or a probe succeeds, held deliveries are sent in the order of their numbers. The row stays until
  * none is left; a transaction that writes a held delivery locks the row's key, so none is left behind. C-5.
