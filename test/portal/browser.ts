@@ -20,7 +20,9 @@ export const useBrowser = () => {
   const faults: Array<string> = []
   beforeAll(async () => {
     if (executable === undefined) return
-    browser = await chromium.launch({ executablePath: executable, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] })
+    // Without a GPU process: on a busy machine it can stop drawing, and a click waits for a frame.
+    const args = ["--disable-gpu", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])]
+    browser = await chromium.launch({ executablePath: executable, args })
   }, 120_000)
   afterAll(async () => {
     await browser?.close()

@@ -10,7 +10,7 @@ import vectors from "../../src/client/chain-vectors.json" with { type: "json" }
 import { chainHash, emptyChain, verifyCheckpoint } from "../../src/client/index.ts"
 import { useApp } from "../support/app.ts"
 import { codeBlocks, documentText } from "../support/document.ts"
-import { lacks, outcome, python, run, unless } from "../support/languages.ts"
+import { lacks, linkClient, outcome, python, run, unless } from "../support/languages.ts"
 import { until } from "../support/receiver.ts"
 import { smallest, transaction, vault } from "../support/records.ts"
 
@@ -20,7 +20,6 @@ const [typescript = "", follow = ""] = codeBlocks(text, "ts")
 const [pythonCode = ""] = codeBlocks(text, "python")
 const [goCode = ""] = codeBlocks(text, "go")
 
-const root = path.resolve(import.meta.dir, "../..")
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-nothing-"))
 const goEnvironment = { GOFLAGS: "-mod=mod", GOWORK: "off" }
 const { interpreter, without: withoutPython } = await python(["pyjwt==2.15.1", "cryptography==48.0.0"])
@@ -35,8 +34,7 @@ let proxy: ReturnType<typeof Bun.serve>,
 beforeAll(async () => {
   await app.feed(smallest(), { "x-record-events": "none" })
   key = (await app.key("user_a")).secret
-  fs.mkdirSync(path.join(folder, "node_modules"))
-  fs.symlinkSync(root, path.join(folder, "node_modules/custody-data-service"))
+  linkClient(folder)
   file("vectors.json", JSON.stringify(vectors))
   proxy = Bun.serve({
     port: 0,

@@ -5,7 +5,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { useApp } from "../support/app.ts"
 import { codeBlocks, documentText } from "../support/document.ts"
-import { lacks, outcome, python, run, unless, unlessFetched } from "../support/languages.ts"
+import { lacks, linkClient, outcome, python, run, unless, unlessFetched } from "../support/languages.ts"
 import { transaction } from "../support/records.ts"
 import { BIG, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
 
@@ -16,7 +16,6 @@ const [one = "", chain = ""] = codeBlocks(text, "ts")
 const [pythonCode = ""] = codeBlocks(text, "python")
 const [goCode = ""] = codeBlocks(text, "go")
 
-const root = path.resolve(import.meta.dir, "../..")
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-statements-"))
 const goEnvironment = { GOFLAGS: "-mod=mod", GOWORK: "off" }
 const makeModule = async () => {
@@ -42,8 +41,7 @@ beforeAll(async () => {
     transaction(id, 1, { amount: "12.000000000000000001", timestamp: timeOf(-1, "12:00:00.000") })
   ])
   await seal()
-  fs.mkdirSync(path.join(folder, "node_modules"))
-  fs.symlinkSync(root, path.join(folder, "node_modules/custody-data-service"))
+  linkClient(folder)
   proxy = Bun.serve({
     port: 0,
     fetch: async ({ headers, url }) => {

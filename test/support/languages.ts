@@ -14,6 +14,14 @@ export interface Run {
   readonly input?: string
 }
 
+/** Makes the client's sources the package `custody-data-client` for programs in a folder. */
+export const linkClient = (folder: string): void => {
+  const linked = path.join(folder, "node_modules/custody-data-client")
+  fs.mkdirSync(linked, { recursive: true })
+  fs.writeFileSync(path.join(linked, "package.json"), JSON.stringify({ type: "module", exports: "./index.ts" }))
+  fs.writeFileSync(path.join(linked, "index.ts"), `export * from ${JSON.stringify(path.join(root, "src/client/index.ts"))}\n`)
+}
+
 /** Runs a command to its end. */
 export const outcome = async (command: ReadonlyArray<string>, { cwd = root, env = {}, input }: Run = {}) => {
   const stdin = input === undefined ? "ignore" : new Blob([input])
