@@ -64,10 +64,11 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
         ), claimed AS MATERIALIZED (
           SELECT mine.*, row_number() OVER (PARTITION BY mine.organization_id ORDER BY mine.position) AS turn
           FROM asked a CROSS JOIN LATERAL (
-            SELECT o.* FROM event_outbox o WHERE o.organization_id = a.organization_id AND o.position > a.floor
+            SELECT o.*, o.ctid AS place FROM event_outbox o WHERE o.organization_id = a.organization_id AND o.position > a.floor
             ORDER BY o.position LIMIT ${share} FOR UPDATE SKIP LOCKED) mine
         ), taken AS (
-          DELETE FROM event_outbox o USING claimed c WHERE o.organization_id = c.organization_id AND o.position = c.position
+          -- By their places: joined by key, an outbox that is thought to be empty would be read whole.
+          DELETE FROM event_outbox WHERE ctid = ANY (ARRAY(SELECT place FROM claimed))
         ), there AS MATERIALIZED (
           SELECT a.organization_id, (
             SELECT min(position) FROM (

@@ -98,7 +98,7 @@ export class WaitingOrganizations {
         SELECT organization_id, min(position) AS first FROM (
           SELECT organization_id, position FROM event_outbox WHERE xid >= ${String(this.#unseen)}::xid8
           UNION ALL
-          SELECT o.organization_id, o.position FROM unnest(${this.#running}::xid8[]) AS r (xid) JOIN event_outbox o ON o.xid = r.xid
+          SELECT organization_id, position FROM event_outbox WHERE xid = ANY (${this.#running}::xid8[])
         ) recorded GROUP BY organization_id
       ) o ON true`
   }

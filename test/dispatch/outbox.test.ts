@@ -38,6 +38,8 @@ test("a claim costs the same after thousands of events were dispatched while a b
        SELECT 'org_a', n - 1000000, 'evt_' || n, 'entity_0', 'vault.created' FROM generate_series(1, ${MANY}) n;
        DELETE FROM event_outbox; COMMIT`
     )
+    // As autovacuum does at any time: the planner then takes the outbox for empty, though it is full of dead entries.
+    await app.sql("VACUUM ANALYZE event_outbox")
     const before = await entriesRead()
     for (let count = 1; count <= FEW; count++) {
       await happen(app, [0])
