@@ -1,7 +1,7 @@
 /**
- * `bun run bench feed-read [--large] [--quick] [--part pages|idle|latency]`: reads of the event feed against a bare floor, in one run. Pages of a log
- * of 10 thousand events beside those of one of 1 million (10 million with --large), round by round; 1,000 idle streams;
- * and from the commit of an event to its receipt on a stream.
+ * `bun run bench feed-read [--large] [--quick] [--part pages|idle|latency]`: reads of the event feed against a bare floor, in
+ * one run. Pages of a log of 10 thousand events beside those of one of 1 million (10 million with --large), round by round;
+ * 1,000 idle streams; and from the commit of an event to its receipt on a stream.
  */
 import { cpuMs, cpuOfService, residentKb } from "./support/cpu.ts"
 import { percentile } from "./support/deliveries.ts"

@@ -1,7 +1,7 @@
 /**
  * A fast local HTTPS receiver in a separate process. It answers 200 at once and records when it saw each body's
- * transaction. Under `/hang` it never answers, and under `/slow` it answers
- * after 2 s; it records neither. Under `/numbered` it records the delivery's number instead. `GET /seen` on the control port returns and forgets its record:
+ * transaction. Under `/hang` it never answers, and under `/slow` it answers after 2 s; it records neither. Under
+ * `/numbered` it records the delivery's number instead. `GET /seen` on the control port returns and forgets its record:
  * `[[hash, epochMs], …]`.
  *
  * `bun bench/support/receiver.ts <folder>` writes `ca.pem` there and prints `{ port, control }`.

@@ -1,13 +1,6 @@
-/**
- * The client without what needs `node:crypto`: everything that runs in browsers, too. Its types and operations are generated
- * from the contract that the server implements. Lists are async iterables, and errors have codes.
- */
-import type { Page } from "./custody.ts"
-import { type Operations, routes } from "./operations.ts"
-import { type Call, type ClientOptions, caller, type Pages } from "./request.ts"
-import type { Route } from "./route.ts"
-
+/** The client without what needs `node:crypto`: everything that runs in browsers, too. */
 export { applyEvent, type Copier, catchUp, copyVault, type VaultCopy } from "./copy.ts"
+export { type CustodyClient, createClient } from "./createClient.ts"
 export type * from "./custody.ts"
 export { CustodyError, isCustodyError, isErrorOf, NoAnswerError, type Problem } from "./errors.ts"
 export type * from "./events.ts"
@@ -26,60 +19,3 @@ export {
   verifyStatements
 } from "./statements.ts"
 export type * from "./webhooks.ts"
-
-/** A client: every operation of the API. */
-export type CustodyClient = Operations
-
-type Record = Readonly<{ [name: string]: unknown }>
-const isRecord = (value: unknown): value is Record => typeof value === "object" && value !== null
-
-/** The arguments of an operation, in order: path, query or body, options. */
-const callOf = (route: Route, given: ReadonlyArray<unknown>): Call => {
-  const rest = [...given]
-  const path = route.path.replaceAll(/\{\w+\}/g, (name) => {
-    const id = rest.shift()
-    // An empty id would request the list.
-    if (typeof id !== "string" || id === "") throw new TypeError(`${name.slice(1, -1)} must be an id`)
-    return encodeURIComponent(id)
-  })
-  const query = route.query ? rest.shift() : undefined
-  const body = route.body ? rest.shift() : undefined
-  const options = rest.shift()
-  return { route, path, query: isRecord(query) ? query : {}, body, options: isRecord(options) ? options : {} }
-}
-
-/** A lazy list: it sends requests when it is awaited or iterated. */
-const pagesOf = (call: Call, send: (call: Call) => Promise<unknown>): Pages<unknown> => {
-  // The response of a list is a page: the contract says so, and the golden files and tests check it.
-  const page = (cursor?: string) =>
-    send(cursor === undefined ? call : { ...call, query: { ...call.query, cursor } }) as Promise<Page<unknown>>
-  async function* pages() {
-    for (let cursor: string | undefined; ; ) {
-      const found = await page(cursor)
-      yield found
-      if (found.pagination.nextCursor === null) return
-      cursor = found.pagination.nextCursor
-    }
-  }
-  return {
-    // biome-ignore lint/suspicious/noThenProperty: awaiting a list gives its first page
-    then: (onPage, onError) => page().then(onPage, onError),
-    pages,
-    async *[Symbol.asyncIterator]() {
-      for await (const { data } of pages()) yield* data
-    }
-  }
-}
-
-/** A client of the service at `baseUrl` with an API key. */
-export const createClient = (options: ClientOptions): CustodyClient => {
-  const send = caller(options)
-  const operations = Object.entries(routes).map(([name, route]) => [
-    name,
-    route.pages
-      ? (...given: ReadonlyArray<unknown>) => pagesOf(callOf(route, given), send)
-      : async (...given: ReadonlyArray<unknown>) => send(callOf(route, given))
-  ])
-  // Generated for each operation from its route; the contract's types give parameters and results.
-  return Object.fromEntries(operations) as CustodyClient
-}

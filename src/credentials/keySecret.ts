@@ -1,8 +1,8 @@
 /**
  * The text of an API key: `cds_`, 43 base62 characters (256 random bits) and 6 characters of CRC-32, so that secret
  * scanners find leaked keys (`\bcds_[0-9A-Za-z]{49}\b`) and typing errors are detected without a query. Only the SHA-256
- * of the whole text and a few of its characters are stored; with 256 bits of entropy a slow hash would add nothing. Spec: Authentication 4. Decision
- * D-10.
+ * of the whole text and a few of its characters are stored; with 256 bits of entropy a slow hash would add nothing. Spec:
+ * Authentication 4. Decision D-10.
  */
 
 import { createHash, randomBytes } from "node:crypto"

@@ -4,14 +4,13 @@
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { requireManage } from "../access/scopeMiddleware.ts"
-import { seesWebhook } from "../access/visibility.ts"
 import { type Action, actorOf, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { dieOnSql, transaction } from "../database/sql.ts"
-import { notFound, problem } from "../http/Problem.ts"
+import { problem } from "../http/Problem.ts"
 import { announceCancellation, requestCancellation } from "../webhooks/cancelWaiting.ts"
 import { drain, holdPart, probeNow } from "../webhooks/holds.ts"
+import { lockWebhook } from "../webhooks/lockWebhook.ts"
 
 /** Statements that hold deliveries in one transaction, 200 each; deliveries beyond that keep their due time. */
 const PARTS = 100
@@ -19,16 +18,6 @@ const PARTS = 100
 export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("custody/WaitingDeliveries", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-
-    /** Locks the webhook, as a change of it does, and returns whether its endpoint is down. */
-    const lock = Effect.fnUntraced(function* (principal: PrincipalState, webhookId: string) {
-      const [webhook] = yield* sql<{ status: string }>`
-        SELECT w.status FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)} FOR NO KEY UPDATE`
-      if (webhook === undefined) return yield* notFound()
-      yield* requireManage(principal)
-      const down = yield* sql`SELECT 1 FROM webhook_holds WHERE webhook_id = ${webhookId} AND down`
-      return { status: webhook.status, down: down.length > 0 }
-    })
 
     const audit = (principal: PrincipalState, action: Action, webhookId: string) =>
       record(sql, [
@@ -42,7 +31,10 @@ export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("cust
        */
       retryAll: Effect.fn("WaitingDeliveries.retryAll")(
         function* (principal: PrincipalState, webhookId: string) {
-          const { down, status } = yield* lock(principal, webhookId)
+          yield* lockWebhook(sql, principal, webhookId)
+          const [{ down, status } = { down: false, status: "DISABLED" }] = yield* sql<{ status: string; down: boolean }>`
+            SELECT w.status, EXISTS (SELECT 1 FROM webhook_holds h WHERE h.webhook_id = w.id AND h.down) AS down
+            FROM webhooks w WHERE w.id = ${webhookId}`
           if (status === "DISABLED") return yield* problem("webhook_disabled", "The webhook is disabled, so nothing waits for it.")
           if (status === "PAUSED") return yield* problem("webhook_paused", "The webhook is paused. Resume it to send what waits.")
           if (down) yield* probeNow(sql, webhookId)
@@ -62,7 +54,7 @@ export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("cust
       /** Cancels everything that waits, afterwards and a few hundred at a time; none of it is sent in between. */
       cancelAll: Effect.fn("WaitingDeliveries.cancelAll")(
         function* (principal: PrincipalState, webhookId: string) {
-          yield* lock(principal, webhookId)
+          yield* lockWebhook(sql, principal, webhookId)
           yield* requestCancellation(sql, webhookId, "MANUAL")
           yield* announceCancellation(sql)
           yield* audit(principal, "webhook.deliveries_canceled", webhookId)

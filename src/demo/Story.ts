@@ -1,6 +1,7 @@
 /**
  * The demo's script: it feeds transactions as a custody platform would, one endpoint fails and is retried, one goes down and
- * is held until it is back, missed events are recovered, a secret is rotated. Every request to the receiver is shown with what the service recorded about it.
+ * is held until it is back, missed events are recovered, a secret is rotated. Every request to the receiver is shown with
+ * what the service recorded about it.
  */
 import { Duration, Effect, Ref, Schedule } from "effect"
 import type { Client } from "./Client.ts"

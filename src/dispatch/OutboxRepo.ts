@@ -53,7 +53,8 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
 
     /**
      * Takes events and finds the webhooks that match them: the first event of each organization, then the second of each,
-     * and so on.
+     * and so on. They are deleted by their row addresses: joined by key, an outbox that the planner takes for empty would be
+     * read whole, dead index entries included.
      */
     const take = (asked: ReadonlyArray<WaitingOrganization>, share: number) =>
       sql<Match>`
@@ -64,11 +65,10 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
         ), claimed AS MATERIALIZED (
           SELECT mine.*, row_number() OVER (PARTITION BY mine.organization_id ORDER BY mine.position) AS turn
           FROM asked a CROSS JOIN LATERAL (
-            SELECT o.*, o.ctid AS place FROM event_outbox o WHERE o.organization_id = a.organization_id AND o.position > a.floor
+            SELECT o.*, o.ctid AS tid FROM event_outbox o WHERE o.organization_id = a.organization_id AND o.position > a.floor
             ORDER BY o.position LIMIT ${share} FOR UPDATE SKIP LOCKED) mine
         ), taken AS (
-          -- By their places: joined by key, an outbox that is thought to be empty would be read whole.
-          DELETE FROM event_outbox WHERE ctid = ANY (ARRAY(SELECT place FROM claimed))
+          DELETE FROM event_outbox WHERE ctid = ANY (ARRAY(SELECT tid FROM claimed))
         ), there AS MATERIALIZED (
           SELECT a.organization_id, (
             SELECT min(position) FROM (

@@ -32,6 +32,15 @@ const asking = <A, E, R>(ask: (caller: PrincipalState) => Effect.Effect<A, E, R>
     return yield* (yield* Admission).admit(caller, ask(caller))
   })
 
+/** Does something to what the path names, with nothing to answer. */
+const command = <E, R>(act: (caller: PrincipalState, id: string) => Effect.Effect<unknown, E, R>) =>
+  asking((caller) =>
+    Effect.as(
+      Effect.flatMap(pathId, (id) => act(caller, id)),
+      done
+    )
+  )
+
 /** The comma-separated ids of a query; those past {@link CONCURRENCY} are ignored. */
 const idsOf = Effect.map(parameter("ids"), (ids) =>
   ids
@@ -141,39 +150,19 @@ export const workRoutes = HttpRouter.empty.pipe(
   ),
   route(
     "POST /webhooks/:id/retry-waiting",
-    asking((caller) =>
-      Effect.gen(function* () {
-        yield* (yield* WaitingDeliveries).retryAll(caller, yield* pathId)
-        return done
-      })
-    )
+    command((caller, id) => Effect.flatMap(WaitingDeliveries, (all) => all.retryAll(caller, id)))
   ),
   route(
     "POST /webhooks/:id/cancel-waiting",
-    asking((caller) =>
-      Effect.gen(function* () {
-        yield* (yield* WaitingDeliveries).cancelAll(caller, yield* pathId)
-        return done
-      })
-    )
+    command((caller, id) => Effect.flatMap(WaitingDeliveries, (all) => all.cancelAll(caller, id)))
   ),
   route(
     "POST /deliveries/:id/retry-now",
-    asking((caller) =>
-      Effect.gen(function* () {
-        yield* (yield* DeliveryCommands).retryNow(caller, yield* pathId)
-        return done
-      })
-    )
+    command((caller, id) => Effect.flatMap(DeliveryCommands, (all) => all.retryNow(caller, id)))
   ),
   route(
     "POST /deliveries/:id/cancel",
-    asking((caller) =>
-      Effect.gen(function* () {
-        yield* (yield* DeliveryCommands).cancel(caller, yield* pathId)
-        return done
-      })
-    )
+    command((caller, id) => Effect.flatMap(DeliveryCommands, (all) => all.cancel(caller, id)))
   ),
   route(
     "POST /deliveries/:id/sample",

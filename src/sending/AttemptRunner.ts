@@ -78,8 +78,8 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       status: status === "DELIVERED" || status === "FAILED" ? status : "CANCELED"
     })
 
-    const about = ({ eventId, id, webhookId }: Begun) => Effect.annotateLogs({ deliveryId: id, webhookId, eventId, workflow: linkTo(id) })
-    const told = (message: string, begun: Begun) => about(begun)(Effect.logWarning(message))
+    const labeled = ({ eventId, id, webhookId }: Begun) => Effect.annotateLogs({ deliveryId: id, webhookId, eventId, workflow: linkTo(id) })
+    const told = (message: string, begun: Begun) => labeled(begun)(Effect.logWarning(message))
 
     const failed = (begun: Begun, number: number, result: string, notices: ReadonlyArray<string>) =>
       Effect.as(told(`a delivery failed permanently after ${number} attempts: ${result}`, begun), {
@@ -182,7 +182,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       if (begun.newlyInterrupted && alone) {
         quarantined.unsafeUpdate(1, [])
         const times = `a delivery's worker crashed ${begun.interruptions} times in a row`
-        yield* about(begun)(Effect.logError(`${times}: the delivery is in quarantine and retried every 15 minutes`))
+        yield* labeled(begun)(Effect.logError(`${times}: the delivery is in quarantine and retried every 15 minutes`))
       }
       return { next: "wait", number: begun.last, result: "interrupted", waitMs, notices: [], alone } satisfies AttemptOutcome
     })
@@ -248,10 +248,10 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       })
 
     /** The outcome for a delivery that was not admitted. At an endpoint that is slow but works it is held until its turn. */
-    const queued = Effect.fnUntraced(function* ({ alone, deliveryId, held, holds, webhookId }: AttemptInput, waitMs: number) {
+    const notAdmitted = Effect.fnUntraced(function* ({ alone, deliveryId, held, holds, webhookId }: AttemptInput, waitMs: number) {
       const may = webhookHold === "auto" && holds === true && held === undefined && alone !== true && limiter.isSlow(webhookId)
-      const isQueued = may && (yield* attempts.queue(deliveryId, webhookId)) === "HELD"
-      return (isQueued ? { next: "held", number: 0, notices: [] } : { next: "busy", waitMs }) satisfies AttemptOutcome
+      const isHeld = may && (yield* attempts.holdForTurn(deliveryId, webhookId)) === "HELD"
+      return (isHeld ? { next: "held", number: 0, notices: [] } : { next: "busy", waitMs }) satisfies AttemptOutcome
     })
 
     const take = Effect.fnUntraced(function* (input: AttemptInput) {
@@ -259,7 +259,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       if (!mayTry()) return { next: "busy", waitMs: outageMs() } satisfies AttemptOutcome
       const admission = yield* limiter.admit({ ...input, first: input.after === 0 })
       if (admission.go === "elsewhere") return { next: "elsewhere" } satisfies AttemptOutcome
-      if (admission.go === "later") return yield* queued(input, admission.waitMs)
+      if (admission.go === "later") return yield* notAdmitted(input, admission.waitMs)
       let latencyMs: number | undefined
       return yield* Effect.gen(function* () {
         const done = yield* attempt(input, false)

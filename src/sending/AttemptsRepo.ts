@@ -244,7 +244,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
        * Holds a due delivery to an endpoint that works but cannot keep up: it is sent when its turn comes, and so are those
        * after it, which then cost no workflow. Returns its current status.
        */
-      queue: (deliveryId: string, webhookId: string) =>
+      holdForTurn: (deliveryId: string, webhookId: string) =>
         Effect.zipRight(
           sql`
             INSERT INTO webhook_holds (webhook_id, down, collected)

@@ -1,6 +1,6 @@
 /**
  * The worker's side of a ping: sends the signed test request and stores its result for the API. If the result cannot be
- * stored, the ping fails; nothing is sent a second time, and nothing that the API does not wait for any more. Spec: ping. Decision D-26.
+ * stored, the ping fails. Nothing is sent a second time, or after the API has stopped waiting. Spec: ping. Decision D-26.
  */
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"

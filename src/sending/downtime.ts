@@ -46,8 +46,8 @@ export const begin = (
       INSERT INTO webhook_holds AS h (webhook_id, down, down_at, probe_at, noticed)
       SELECT ${webhookId}, true, clock_timestamp(), clock_timestamp() + make_interval(secs => ${first}), NOT EXISTS (
         SELECT 1 FROM notices WHERE webhook_id = ${webhookId} AND cause LIKE 'held/%' AND created_at > now() - interval '1 hour')
-      ON CONFLICT (webhook_id) DO UPDATE SET down = true, down_at = coalesce(h.down_at, excluded.down_at), probe_at = excluded.probe_at, probes = 0, collected = false, wake = h.wake + 1,
-        noticed = h.noticed OR excluded.noticed
+      ON CONFLICT (webhook_id) DO UPDATE SET down = true, down_at = coalesce(h.down_at, excluded.down_at),
+        probe_at = excluded.probe_at, probes = 0, collected = false, wake = h.wake + 1, noticed = h.noticed OR excluded.noticed
         WHERE NOT h.down
       RETURNING (SELECT NOT EXISTS (SELECT 1 FROM notices WHERE webhook_id = ${webhookId} AND cause LIKE 'held/%'
         AND created_at > now() - interval '1 hour')) AS tell`,

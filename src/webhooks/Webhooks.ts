@@ -6,21 +6,21 @@
  */
 import { SqlClient } from "@effect/sql"
 import { Duration, Effect, Either, Redacted } from "effect"
-import { requireManage } from "../access/scopeMiddleware.ts"
-import { seesEvent, seesWebhook } from "../access/visibility.ts"
+import { seesEvent } from "../access/visibility.ts"
 import { type Action, actorOf, type Changes, changed, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { transaction } from "../database/sql.ts"
 import * as EventLog from "../events/EventLog.ts"
 import { fieldIssue, invalidFields } from "../http/Body.ts"
-import { notFound, problem } from "../http/Problem.ts"
+import { problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { announceCancellation, cancelWaiting, carryOut, isUncovered, pendingCancellations, requestCancellation } from "./cancelWaiting.ts"
 import { endRecoveries } from "./endRecoveries.ts"
 import * as holds from "./holds.ts"
 import { requireRoom } from "./limit.ts"
+import { lockWebhook } from "./lockWebhook.ts"
 import * as Secret from "./signingSecret.ts"
 import * as url from "./url.ts"
 import type { CreateWebhook, UpdateWebhook, Webhook } from "./Webhook.ts"
@@ -62,14 +62,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       return found === undefined ? yield* Effect.die(new Error(`the webhook ${webhookId} is gone within its transaction`)) : found
     })
 
-    /** The locked webhook, if the caller can see it and may change it. Spec: Authentication 12. */
-    const lock = Effect.fnUntraced(function* (principal: PrincipalState, webhookId: string) {
-      const rows = yield* sql`
-        SELECT w.id FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)} FOR NO KEY UPDATE`
-      if (rows.length === 0) return yield* notFound()
-      yield* requireManage(principal)
-      return yield* read(webhookId)
-    })
+    const lock = (principal: PrincipalState, webhookId: string) => Effect.zipRight(lockWebhook(sql, principal, webhookId), read(webhookId))
 
     /** Checks that the caller may create this webhook, and returns its normalized URL. Call it in a transaction. */
     const requireCreatable = Effect.fnUntraced(function* (principal: PrincipalState, body: CreateWebhook) {

@@ -1,8 +1,8 @@
 /**
- * Cancels the waiting deliveries of a webhook that no longer receives them, or whose owner no longer wants them. An endpoint that was down for days leaves
- * more deliveries than one transaction can lock. So such a change only records that its waiting
- * deliveries are to be canceled. That happens afterwards, a few hundred deliveries at a time, in separate transactions;
- * an attempt that starts earlier finds the record and sends nothing. Decision D-22.
+ * Cancels the waiting deliveries of a webhook that no longer receives them, or whose owner no longer wants them. An
+ * endpoint that was down for days leaves more deliveries than one transaction can lock. So the command only records that
+ * the waiting deliveries are to be canceled. That happens afterwards, a few hundred deliveries at a time, in separate
+ * transactions; an attempt that starts earlier finds the record and sends nothing. Decision D-22.
  */
 import type { SqlClient, Statement } from "@effect/sql"
 import { Duration, Effect } from "effect"
