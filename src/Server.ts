@@ -137,7 +137,8 @@ const groups = Layer.mergeAll(
   ]),
   Layer.provide([Layer.provideMerge(Recoveries.layer, RecoveriesRepo.layer)]),
   Layer.provide([CredentialRepo.layer, WebhookPreview.layer, TransactionExport.layer, StatementsRepo.layer]),
-  Layer.provide([Pings.layer, WorkflowStarter.layer]),
+  Layer.provide(Pings.layer),
+  Layer.provide(WorkflowStarter.layer),
   Layer.provide(Access.layer),
   Layer.provideMerge(following),
   Layer.provide(reads)

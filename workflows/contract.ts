@@ -10,9 +10,14 @@ export const searchKeys = {
   webhookId: defineSearchAttributeKey("WebhookId", "KEYWORD"),
   eventId: defineSearchAttributeKey("EventId", "KEYWORD"),
   eventKind: defineSearchAttributeKey("EventKind", "KEYWORD"),
+  /** The organization of everything that is started for one; a group of several names them in `webhookIds`. */
+  organizationId: defineSearchAttributeKey("OrganizationId", "KEYWORD"),
   entityId: defineSearchAttributeKey("EntityId", "KEYWORD"),
   deliveryStatus: defineSearchAttributeKey("DeliveryStatus", "KEYWORD"),
-  /** For a group of first attempts: all of its members. */
+  /**
+   * For a group of first attempts: all of its members. Postgres and SQLite have room for three lists of a namespace, so the
+   * organizations of a group have none of their own: their ids are among `WebhookIds`. Decision D-55.
+   */
   deliveryIds: defineSearchAttributeKey("DeliveryIds", "KEYWORD_LIST"),
   webhookIds: defineSearchAttributeKey("WebhookIds", "KEYWORD_LIST"),
   eventIds: defineSearchAttributeKey("EventIds", "KEYWORD_LIST")
@@ -61,8 +66,16 @@ export const stepOptions = {
 /** Workflow id of a webhook's hold. */
 export const holdIdOf = (webhookId: string): string => `hold/${webhookId}`
 
+/**
+ * Whose workflow it is: with it, notices and continued runs carry the search attribute. Absent in histories from before it
+ * existed, and while the namespace lacks the attributes. Decision D-55.
+ */
+export interface OfOrganization {
+  readonly organizationId?: string
+}
+
 /** Input of a delivery. */
-export interface DeliverInput {
+export interface DeliverInput extends OfOrganization {
   readonly deliveryId: string
   readonly webhookId: string
   /** Wait before each attempt in ms; a running delivery keeps its initial schedule. */
@@ -84,7 +97,7 @@ export interface DeliverInput {
 
 /** Input of a group of first attempts. */
 export interface FirstAttemptsInput {
-  readonly deliveries: ReadonlyArray<{ readonly deliveryId: string; readonly webhookId: string }>
+  readonly deliveries: ReadonlyArray<{ readonly deliveryId: string; readonly webhookId: string } & OfOrganization>
   /** Wait before each attempt in ms, as for a delivery. */
   readonly waitsMs: ReadonlyArray<number>
 }
@@ -94,6 +107,8 @@ export interface FirstAttemptsOutcome {
   /** By delivery: `2xx`, `goes on` if it continues in the workflow with the delivery's id, or `held`. */
   readonly deliveries: Readonly<Record<string, "2xx" | "goes on" | "held">>
   readonly notices: ReadonlyArray<string>
+  /** By notice, the organization, if the input names it. */
+  readonly organizations?: Readonly<Record<string, string>>
 }
 
 /** One step of a delivery: at most one attempt. */
@@ -146,7 +161,7 @@ export type AttemptOutcome =
   | { readonly next: "elsewhere" }
 
 /** Input of a hold: the webhook, and the pace of draining. */
-export interface HoldInput {
+export interface HoldInput extends OfOrganization {
   readonly webhookId: string
   /** Deliveries in flight, and failed rounds in a row. */
   readonly width: number
@@ -168,12 +183,13 @@ export type HoldOutcome =
     }
 
 /** Input of a recovery: its workflow's id is the recovery's. */
-export interface RecoverInput {
+export interface RecoverInput extends OfOrganization {
   readonly recoveryId: string
 }
 
 /** A step of a recovery; `waits` counts idle steps in a row, `cancel` ends it. */
-export interface RecoverStep extends RecoverInput {
+export interface RecoverStep {
+  readonly recoveryId: string
   readonly waits: number
   readonly cancel: boolean
 }
@@ -184,7 +200,7 @@ export type RecoverOutcome =
   | { readonly next: "wait"; readonly waitMs: number | null; readonly idle: boolean; readonly details: string }
 
 /** Input of a ping. */
-export interface PingInput {
+export interface PingInput extends OfOrganization {
   readonly webhookId: string
   readonly eventId: string
 }
@@ -195,7 +211,7 @@ export interface PingOutcome {
 }
 
 /** Input of a notice. */
-export interface NotifyInput {
+export interface NotifyInput extends OfOrganization {
   readonly noticeId: string
 }
 

@@ -162,7 +162,8 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
       return await slow.attempt({ ...step, local: false })
     })
     setCurrentDetails(describe(outcome, waitsMs.length))
-    if ("notices" in outcome && outcome.notices.length > 0) await CancellationScope.nonCancellable(() => announce(outcome.notices))
+    if ("notices" in outcome && outcome.notices.length > 0)
+      await CancellationScope.nonCancellable(() => announce(outcome.notices, () => input.organizationId))
 
     switch (outcome.next) {
       case "delivered":

@@ -17,12 +17,12 @@ const { firstAttempts: attempt } = proxyLocalActivities<Activities>({
 
 export async function firstAttempts(input: FirstAttemptsInput): Promise<FirstAttemptsOutcome["deliveries"]> {
   setCurrentDetails(`first attempts of ${input.deliveries.map(({ deliveryId }) => deliveryId).join(", ")}`)
-  const { deliveries, notices } = await attempt(input)
+  const { deliveries, notices, organizations } = await attempt(input)
   setCurrentDetails(
     Object.entries(deliveries)
       .map(([deliveryId, result]) => `${deliveryId}: ${result}`)
       .join("\n")
   )
-  await announce(notices)
+  await announce(notices, (noticeId) => organizations?.[noticeId])
   return deliveries
 }

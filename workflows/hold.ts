@@ -32,7 +32,7 @@ export async function hold(input: HoldInput): Promise<string> {
     woken = false
     const outcome = await CancellationScope.nonCancellable(() => activities.hold({ webhookId: input.webhookId, width, failures }))
     setCurrentDetails(outcome.details)
-    if (outcome.notices.length > 0) await CancellationScope.nonCancellable(() => announce(outcome.notices))
+    if (outcome.notices.length > 0) await CancellationScope.nonCancellable(() => announce(outcome.notices, () => input.organizationId))
     if (outcome.next === "ended") {
       if (woken) continue
       return outcome.details
@@ -40,6 +40,6 @@ export async function hold(input: HoldInput): Promise<string> {
     failures = outcome.failures
     width = outcome.width
     if (outcome.waitMs > 0) await condition(() => woken, outcome.waitMs)
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof hold>({ webhookId: input.webhookId, width, failures })
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof hold>({ ...input, width, failures })
   }
 }

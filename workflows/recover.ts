@@ -17,7 +17,8 @@ import { type Activities, type RecoverInput, recoveryQueueOf, signals, stepOptio
 
 export const wakeRecovery = defineSignal(signals.wake)
 
-export async function recover({ recoveryId }: RecoverInput): Promise<string> {
+export async function recover(input: RecoverInput): Promise<string> {
+  const { recoveryId } = input
   const activities = proxyActivities<Activities>({ taskQueue: recoveryQueueOf(workflowInfo().taskQueue), ...stepOptions })
   let woken = false
   const wakeHandler = () => {
@@ -48,6 +49,6 @@ export async function recover({ recoveryId }: RecoverInput): Promise<string> {
       canceled = error
       continue
     }
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof recover>({ recoveryId })
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof recover>(input)
   }
 }

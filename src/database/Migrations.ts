@@ -23,6 +23,7 @@ import holds from "./migrations/0023_holds.ts"
 import moved from "./migrations/0024_moved.ts"
 import waiting from "./migrations/0025_waiting.ts"
 import keyHints from "./migrations/0026_key_hints.ts"
+import attemptsOfOrganizations from "./migrations/0027_attempts_of_organizations.ts"
 
 /** The migrations by number and name; add new ones at the end, never edit old ones. */
 export const steps = {
@@ -47,7 +48,8 @@ export const steps = {
   "0023_holds": holds,
   "0024_moved": moved,
   "0025_waiting": waiting,
-  "0026_key_hints": keyHints
+  "0026_key_hints": keyHints,
+  "0027_attempts_of_organizations": attemptsOfOrganizations
 }
 
 const LOCK = 7_249_011

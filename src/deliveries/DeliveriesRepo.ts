@@ -217,7 +217,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
 
     /** The delivery with what a redelivery copies, if the caller can see its webhook and its event. */
     const visible = (principal: PrincipalState, deliveryId: string) => sql<Redeliverable>`
-      SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url,
+      SELECT d.id, w.organization_id AS "organizationId", d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url,
         e.vault_id AS "vaultId", w.status IN ('ACTIVE', 'PAUSED') AS active
       FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
       WHERE d.id = ${deliveryId} AND d.id >= ${oldestId("del")} AND e.id >= ${oldestId("evt")} AND w.deleted_at IS NULL

@@ -5,12 +5,13 @@
  */
 import { SqlClient } from "@effect/sql"
 import { Effect, Fiber } from "effect"
-import { workflows } from "../../workflows/contract.ts"
+import { type PingInput, searchKeys, workflows } from "../../workflows/contract.ts"
 import { PING } from "../events/Kind.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Id from "../values/Id.ts"
 import type { PingResult } from "../webhooks/Webhook.ts"
+import { NotStarted, organizationIn, WorkflowStarter } from "./WorkflowStarter.ts"
 
 /** The outcome of a ping whose webhook was deleted in the meantime, or for which nobody waits any more. */
 export const GONE = "gone"
@@ -29,6 +30,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const temporal = yield* TemporalConnection
+    const { findable } = yield* WorkflowStarter
     const away = () =>
       problem("service_unavailable", "No worker is available to send the ping. Try again.", { headers: { "retry-after": "5" } })
 
@@ -61,23 +63,31 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
       )
     const leave = (eventId: string) => Effect.ignore(sql`DELETE FROM pings_in_flight WHERE event_id = ${eventId}`)
 
-    const execute = (webhookId: string, eventId: string, until: string) =>
+    const execute = (organizationId: string, webhookId: string, eventId: string, until: string) =>
       Effect.gen(function* () {
         const { client } = yield* Effect.mapError(temporal.now, away)
+        const run = (asIndexed: boolean) =>
+          client.workflow.execute(workflows.ping, {
+            workflowId: `ping/${eventId}`,
+            taskQueue: temporal.taskQueue,
+            args: [{ webhookId, eventId, ...organizationIn(asIndexed, organizationId) } satisfies PingInput],
+            workflowExecutionTimeout: "30 seconds",
+            // A worker that is killed during a task is detected after this time, and another one continues.
+            workflowTaskTimeout: "5 seconds",
+            // Somebody is waiting for it, so it has priority over deliveries and notices, whose priority is 3.
+            priority: { priorityKey: 1 },
+            staticSummary: PING,
+            ...(asIndexed
+              ? {
+                  typedSearchAttributes: [
+                    { key: searchKeys.organizationId, value: organizationId },
+                    { key: searchKeys.webhookId, value: webhookId }
+                  ]
+                }
+              : {})
+          })
         const running = yield* Effect.fork(
-          Effect.tryPromise(() =>
-            client.workflow.execute(workflows.ping, {
-              workflowId: `ping/${eventId}`,
-              taskQueue: temporal.taskQueue,
-              args: [{ webhookId, eventId }],
-              workflowExecutionTimeout: "30 seconds",
-              // A worker that is killed during a task is detected after this time, and another one continues.
-              workflowTaskTimeout: "5 seconds",
-              // Somebody is waiting for it, so it has priority over deliveries and notices, whose priority is 3.
-              priority: { priorityKey: 1 },
-              staticSummary: PING
-            })
-          )
+          findable((asIndexed) => Effect.tryPromise({ try: () => run(asIndexed), catch: (cause) => new NotStarted({ cause }) }))
         )
         // On a busy machine a worker may begin late; then the endpoint still has the time of any attempt.
         const begun = Effect.timeout(Fiber.join(running), RESULT)
@@ -108,7 +118,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
           const eventId = Id.make("evt")
           return Effect.acquireUseRelease(
             enter(organizationId, eventId),
-            (until) => execute(webhookId, eventId, until),
+            (until) => execute(organizationId, webhookId, eventId, until),
             () => leave(eventId)
           )
         })

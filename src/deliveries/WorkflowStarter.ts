@@ -11,6 +11,8 @@ import {
   type FirstAttemptsInput,
   type HoldInput,
   holdIdOf,
+  type NotifyInput,
+  type OfOrganization,
   type RecoverInput,
   searchKeys,
   signals,
@@ -26,9 +28,13 @@ const INVALID_ARGUMENT = 3
 /** Timeout of starting a workflow. */
 const START_MS = 5_000
 
+/** An organization in a workflow's input, and in its search attributes if the namespace has them. */
+export const organizationIn = (asIndexed: boolean, organizationId: string): OfOrganization => (asIndexed ? { organizationId } : {})
+
 /** A delivery to start, with its search attributes. */
 export interface ToStart {
   readonly id: string
+  readonly organizationId: string
   readonly webhookId: string
   readonly eventId: string
   readonly entityId: string
@@ -114,13 +120,18 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
         })
       )
 
-    const startAs = (asIndexed: boolean, { entityId, eventId, id, kind, url, webhookId }: ToStart, hostQueue: Option.Option<string>) =>
+    const startAs = (
+      asIndexed: boolean,
+      { entityId, eventId, id, kind, organizationId, url, webhookId }: ToStart,
+      hostQueue: Option.Option<string>
+    ) =>
       begin(workflows.deliver, {
         workflowId: id,
         args: [
           {
             deliveryId: id,
             webhookId,
+            ...organizationIn(asIndexed, organizationId),
             waitsMs,
             slowQueue: temporal.slowQueue,
             retryQueue: temporal.retryQueue,
@@ -134,6 +145,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
         ...(asIndexed
           ? {
               typedSearchAttributes: [
+                { key: searchKeys.organizationId, value: organizationId },
                 { key: searchKeys.webhookId, value: webhookId },
                 { key: searchKeys.eventId, value: eventId },
                 { key: searchKeys.eventKind, value: kind },
@@ -146,23 +158,41 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
 
     const startGroupAs = (asIndexed: boolean, workflowId: string, deliveries: ReadonlyArray<ToStart>) => {
       const webhookIds = [...new Set(deliveries.map((_) => _.webhookId))]
+      const organizationIds = [...new Set(deliveries.map((_) => _.organizationId))]
       return begin(workflows.firstAttempts, {
         workflowId,
         args: [
-          { deliveries: deliveries.map(({ id, webhookId }) => ({ deliveryId: id, webhookId })), waitsMs } satisfies FirstAttemptsInput
+          {
+            deliveries: deliveries.map(({ id, organizationId, webhookId }) => ({
+              deliveryId: id,
+              webhookId,
+              ...organizationIn(asIndexed, organizationId)
+            })),
+            waitsMs
+          } satisfies FirstAttemptsInput
         ],
         staticSummary: `first attempts of ${deliveries.length} deliveries to ${webhookIds.length} webhooks`,
         ...(asIndexed
           ? {
               typedSearchAttributes: [
                 { key: searchKeys.deliveryIds, value: deliveries.map(({ id }) => id) },
-                { key: searchKeys.webhookIds, value: webhookIds },
+                { key: searchKeys.webhookIds, value: [...webhookIds, ...organizationIds] },
                 { key: searchKeys.eventIds, value: [...new Set(deliveries.map(({ eventId }) => eventId))] }
               ]
             }
           : {})
       })
     }
+
+    const ofWebhook = (asIndexed: boolean, organizationId: string, webhookId: string) =>
+      asIndexed
+        ? {
+            typedSearchAttributes: [
+              { key: searchKeys.organizationId, value: organizationId },
+              { key: searchKeys.webhookId, value: webhookId }
+            ]
+          }
+        : {}
 
     /** Registers missing attributes; if that is not allowed, continues without them. */
     const withoutAttributes = <A, E, R>(start: (asIndexed: boolean) => Effect.Effect<A, E, R>) =>
@@ -202,26 +232,39 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
       },
 
       /** Starts the workflow of a webhook's hold, or wakes it. Fails like `start`. */
-      startHold: (webhookId: string, url: string) =>
+      startHold: (organizationId: string, webhookId: string, url: string) =>
         findable((asIndexed) =>
           signalWithStart(workflows.hold, {
             workflowId: holdIdOf(webhookId),
-            args: [{ webhookId, width: 1, failures: 0 } satisfies HoldInput],
+            args: [{ webhookId, ...organizationIn(asIndexed, organizationId), width: 1, failures: 0 } satisfies HoldInput],
             staticSummary: `deliveries held → ${target(webhookId, url)}`,
-            ...(asIndexed ? { typedSearchAttributes: [{ key: searchKeys.webhookId, value: webhookId }] } : {})
+            ...ofWebhook(asIndexed, organizationId, webhookId)
           })
         ),
 
       /** Starts the workflow of a recovery, or wakes it. Fails like `start`. */
-      startRecovery: (recoveryId: string, webhookId: string, url: string) =>
+      startRecovery: (recoveryId: string, organizationId: string, webhookId: string, url: string) =>
         findable((asIndexed) =>
           signalWithStart(workflows.recover, {
             workflowId: recoveryId,
-            args: [{ recoveryId } satisfies RecoverInput],
+            args: [{ recoveryId, ...organizationIn(asIndexed, organizationId) } satisfies RecoverInput],
             staticSummary: `missed events → ${target(webhookId, url)}`,
-            ...(asIndexed ? { typedSearchAttributes: [{ key: searchKeys.webhookId, value: webhookId }] } : {})
+            ...ofWebhook(asIndexed, organizationId, webhookId)
           })
         ),
+
+      /** Starts the workflow of a notice, or finds it `running`. Fails like `start`. */
+      startNotice: (noticeId: string, organizationId: string, webhookId: string) =>
+        findable((asIndexed) =>
+          begin(workflows.notify, {
+            workflowId: noticeId,
+            args: [{ noticeId, ...organizationIn(asIndexed, organizationId) } satisfies NotifyInput],
+            ...ofWebhook(asIndexed, organizationId, webhookId)
+          })
+        ),
+
+      /** Runs a start with search attributes, or without them while the namespace has none. */
+      findable,
 
       /** Waits for a workflow to end in any way, with a timeout. */
       ended: (workflowId: string, atMost: Duration.DurationInput) =>

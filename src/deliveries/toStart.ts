@@ -6,5 +6,5 @@ import type { ToStart } from "./WorkflowStarter.ts"
 /** The existing ones of these deliveries, whatever their state: a workflow that starts for a completed one detects it. */
 export const toStart = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<ToStart>, SqlError.SqlError> =>
   sql<ToStart>`
-    SELECT d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url
+    SELECT d.id, w.organization_id AS "organizationId", d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url
     FROM unnest(${ids}::text[]) AS a (id) JOIN deliveries d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id`

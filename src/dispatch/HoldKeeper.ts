@@ -53,16 +53,16 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
 
       /** Starts and wakes the workflows of holds with work to do. Returns whether there were any. */
       tell: Effect.flatMap(
-        sql<{ webhookId: string; url: string; wake: number }>`
-          SELECT h.webhook_id AS "webhookId", w.url, h.wake FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
+        sql<{ organizationId: string; webhookId: string; url: string; wake: number }>`
+          SELECT w.organization_id AS "organizationId", h.webhook_id AS "webhookId", w.url, h.wake FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
           WHERE w.status = 'ACTIVE' AND (h.wake > h.told
             OR h.seen_at < clock_timestamp() - ${LOST}::interval AND coalesce(h.probe_at, '-infinity') < clock_timestamp() - ${LOST}::interval)
           ORDER BY h.seen_at LIMIT ${WEBHOOKS}`,
         (rows) =>
           Effect.forEach(
             rows,
-            ({ url, wake, webhookId }) =>
-              starter.startHold(webhookId, url).pipe(
+            ({ organizationId, url, wake, webhookId }) =>
+              starter.startHold(organizationId, webhookId, url).pipe(
                 Effect.zipRight(sql`UPDATE webhook_holds SET told = greatest(told, ${wake}) WHERE webhook_id = ${webhookId}`),
                 Effect.catchAll((error) => Effect.logDebug("a hold's workflow could not be started", error))
               ),

@@ -86,7 +86,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
         ORDER BY c.turn, t.organization_id, w.id`
 
     /** Writes deliveries, numbered within their webhooks, and the outcome of the events. Returns the ids of held ones. */
-    const write = (eventIds: ReadonlyArray<string>, deliveries: ReadonlyArray<ToStart & Pick<Match, "organizationId" | "vaultId">>) => {
+    const write = (eventIds: ReadonlyArray<string>, deliveries: ReadonlyArray<ToStart & Pick<Match, "vaultId">>) => {
       const counts = new Map<string, number>()
       for (const { eventId } of deliveries) counts.set(eventId, (counts.get(eventId) ?? 0) + 1)
       return sql<{ id: string }>`

@@ -15,15 +15,15 @@ export class RecoveryKeeper extends Effect.Service<RecoveryKeeper>()("custody/Re
     return {
       /** Signals all of them; what fails stays for the next time. Returns whether there was anything. */
       tell: Effect.flatMap(
-        sql<{ id: string; webhookId: string; url: string; wake: number }>`
-          SELECT r.id, r.webhook_id AS "webhookId", w.url, r.wake FROM recoveries r JOIN webhooks w ON w.id = r.webhook_id
+        sql<{ id: string; organizationId: string; webhookId: string; url: string; wake: number }>`
+          SELECT r.id, r.organization_id AS "organizationId", r.webhook_id AS "webhookId", w.url, r.wake FROM recoveries r JOIN webhooks w ON w.id = r.webhook_id
           WHERE (r.status = 'RUNNING' OR r.canceling) AND (r.wake > r.told OR r.seen_at < clock_timestamp() - ${LOST}::interval)
           ORDER BY r.id LIMIT ${RECOVERIES}`,
         (rows) =>
           Effect.forEach(
             rows,
-            ({ id, url, wake, webhookId }) =>
-              starter.startRecovery(id, webhookId, url).pipe(
+            ({ id, organizationId, url, wake, webhookId }) =>
+              starter.startRecovery(id, organizationId, webhookId, url).pipe(
                 Effect.zipRight(sql`UPDATE recoveries SET told = greatest(told, ${wake}) WHERE id = ${id}`),
                 Effect.catchAll((error) => Effect.logDebug("a recovery's workflow could not be started", error))
               ),

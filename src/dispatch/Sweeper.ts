@@ -10,12 +10,11 @@
  * are a few that are. Architecture, What must hold 1.
  */
 import { SqlClient } from "@effect/sql"
-import { WorkflowExecutionAlreadyStartedError } from "@temporalio/client"
 import { Effect } from "effect"
 import { searchKeys, workflows } from "../../workflows/contract.ts"
 import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { oldestId } from "../events/EventsRepo.ts"
-import { Notices, PAGE as PAGE_OF_NOTICES } from "../notifications/Notices.ts"
+import { Notices, PAGE as PAGE_OF_NOTICES, type Unsent } from "../notifications/Notices.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import { isOfCanceled } from "../webhooks/cancelWaiting.ts"
 import { WakeLimit } from "./WakeLimit.ts"
@@ -70,7 +69,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
      * redelivery may no longer be in the log.
      */
     const overdue = (seconds: number, after: Stretch["after"]) => sql<Overdue>`
-      SELECT d.id, d.kind, d.webhook_id AS "webhookId", d.event_id AS "eventId", coalesce(e.entity_id, '') AS "entityId", w.url,
+      SELECT d.id, d.kind, w.organization_id AS "organizationId", d.webhook_id AS "webhookId", d.event_id AS "eventId", coalesce(e.entity_id, '') AS "entityId", w.url,
         d.next_attempt_at AS "dueAt", coalesce(h.consecutive_failures, 0) = 0 AS healthy,
         ${isOfCanceled(sql)} AS canceled
       FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN events e ON e.id = d.event_id
@@ -179,23 +178,14 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
       /** Starts the workflows of recorded notices that have none. */
       notices: Effect.gen(function* () {
         for (const [id, at] of started) if (performance.now() - at > RECENT_NOTICE) started.delete(id)
-        const start = (id: string) =>
-          Effect.flatMap(temporal.now, ({ client }) =>
-            Effect.tryPromise(() =>
-              client.workflow.start(workflows.notify, { workflowId: id, taskQueue: temporal.taskQueue, args: [{ noticeId: id }] })
-            )
-          ).pipe(
-            Effect.catchIf(
-              (failure) => failure._tag === "UnknownException" && failure.error instanceof WorkflowExecutionAlreadyStartedError,
-              () => Effect.void
-            ),
-            Effect.zipRight(Effect.sync(() => started.set(id, performance.now()))),
-            Effect.ignore
-          )
+        const start = ({ id, organizationId, webhookId }: Unsent) =>
+          starter
+            .startNotice(id, organizationId, webhookId)
+            .pipe(Effect.zipRight(Effect.sync(() => started.set(id, performance.now()))), Effect.ignore)
         for (let after = "", more = true; more; ) {
-          const rows: ReadonlyArray<{ readonly id: string }> = yield* notices.unsent(after)
+          const rows: ReadonlyArray<Unsent> = yield* notices.unsent(after)
           const due = rows.filter(({ id }) => performance.now() - (started.get(id) ?? Number.NEGATIVE_INFINITY) > RECENT_NOTICE)
-          yield* Effect.forEach(due, ({ id }) => start(id), { concurrency: STARTS })
+          yield* Effect.forEach(due, start, { concurrency: STARTS })
           after = rows.at(-1)?.id ?? after
           more = rows.length === PAGE_OF_NOTICES
         }

@@ -11,6 +11,13 @@ import { whileUnavailable } from "../database/unavailable.ts"
 import { Settings } from "../settings/Settings.ts"
 import { messageOf, type Notice } from "./message.ts"
 
+/** An unsent notice. */
+export interface Unsent {
+  readonly id: string
+  readonly organizationId: string
+  readonly webhookId: string
+}
+
 /** Days for which a notice is kept and retried. The workflow's step has the same limit (workflows/notify.ts). */
 export const NOTICE_DAYS = 31
 
@@ -80,8 +87,8 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
        * Notices that were recorded some time ago and not sent, in pages of {@link PAGE}: their workflows may be lost. A
        * notice is given up when retention removes it.
        */
-      unsent: (after: string) => sql<{ id: string }>`
-        SELECT id FROM notices WHERE sent_at IS NULL AND created_at BETWEEN now() - make_interval(days => ${NOTICE_DAYS}) AND now() - interval '1 minute'
+      unsent: (after: string) => sql<Unsent>`
+        SELECT id, organization_id AS "organizationId", webhook_id AS "webhookId" FROM notices WHERE sent_at IS NULL AND created_at BETWEEN now() - make_interval(days => ${NOTICE_DAYS}) AND now() - interval '1 minute'
           AND id > ${after} ORDER BY id LIMIT ${PAGE}`
     }
   })

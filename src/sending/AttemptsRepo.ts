@@ -97,7 +97,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
       Effect.map(
         sql<Begun>`
           WITH asked AS MATERIALIZED (
-            SELECT d.id, d.status, d.webhook_id, d.event_id, d.kind, d.sequence, w.url,
+            SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, w.url,
               ${cancelReason(sql)} AS cancel_as,
               ${isHeld(sql)} AS holding, w.status = 'PAUSED' AS paused, d.started, a.max, a.alone, a.held, l.last, l.last_result, l.used, l.last - l.known AS interruptions,
               CASE WHEN l.last > a.waited AND (l.last = l.known OR l.last - l.known >= ${INTERRUPTIONS}) AND l.last_result IS NOT NULL
@@ -117,8 +117,8 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           ), retrying AS (
             UPDATE deliveries d SET status = 'RETRYING' FROM asked a WHERE a.last > 0 AND a.status = 'PENDING' AND d.id = a.id AND d.status = 'PENDING'
           ), begun AS (
-            INSERT INTO delivery_attempts (delivery_id, number, at)
-            SELECT a.id, a.last + 1, clock_timestamp() FROM asked a
+            INSERT INTO delivery_attempts (delivery_id, number, at, organization_id)
+            SELECT a.id, a.last + 1, clock_timestamp(), a.organization_id FROM asked a
             WHERE CASE WHEN a.held THEN a.status = 'HELD' AND NOT a.paused ELSE a.status IN ('PENDING', 'RETRYING') AND NOT a.holding END
               AND a.cancel_as IS NULL AND a.used < a.max AND a.due_in IS NULL
               AND (a.interruptions < ${INTERRUPTIONS} OR a.last_result IS NOT NULL) AND (a.interruptions < ${QUARANTINE} OR a.alone)

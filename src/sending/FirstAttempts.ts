@@ -31,6 +31,8 @@ type Member = FirstAttemptsInput["deliveries"][number]
 /** The outcome of a member; `under way` if it is in flight; undefined if none was begun or it failed. */
 type Result = AttemptOutcome | "under way" | undefined
 
+const noticesOf = (result: Result) => (typeof result === "object" && "notices" in result ? result.notices : [])
+
 export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/FirstAttempts", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -112,7 +114,12 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
             deliveries: Object.fromEntries(
               results.map(([{ deliveryId }, result]) => [deliveryId, isDone(result) ? "2xx" : isHeld(result) ? "held" : "goes on"])
             ),
-            notices: results.flatMap(([, result]) => (typeof result === "object" && "notices" in result ? result.notices : []))
+            notices: results.flatMap(([, result]) => noticesOf(result)),
+            organizations: Object.fromEntries(
+              results.flatMap(([{ organizationId }, result]) =>
+                organizationId === undefined ? [] : noticesOf(result).map((noticeId) => [noticeId, organizationId])
+              )
+            )
           } satisfies FirstAttemptsOutcome
         })
     }

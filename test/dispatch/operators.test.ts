@@ -80,6 +80,7 @@ describe("Architecture, What must hold 4: operators see everything in the Tempor
     })
     expect(await description.staticSummary()).toBe("transaction.confirmed → localhost")
     expect(Object.fromEntries(description.typedSearchAttributes.getAll().map(({ key: { name }, value }) => [name, value]))).toMatchObject({
+      OrganizationId: "org_a",
       WebhookId: webhook.id,
       EventId: delivery.eventId,
       EventKind: "transaction.confirmed",
@@ -186,5 +187,19 @@ describe("docs/temporal.md: what operators can do", () => {
         String(failed?.["id"])
       ])
     ).toHaveLength(1)
+  }, 60_000)
+
+  test("D-55: everything of a tenant is found by its organization: deliveries, notices and pings in Temporal, and each row in the database", async () => {
+    const page = await Bun.file(path.resolve(import.meta.dir, "../../docs/temporal.md")).text()
+    const filter = /^\| Everything of one tenant.+ \| `(.+)` \|$/m.exec(page)?.[1]?.replaceAll(/org_01\w+/g, "org_a") ?? ""
+    const [webhook] = await app.sql("SELECT id FROM webhooks WHERE status = 'ACTIVE' ORDER BY id LIMIT 1")
+    const ping = await app.request("POST", `/v1/webhooks/${webhook?.["id"]}/ping`, { key })
+    expect(ping.status).toBe(200)
+    const ids = async (table: string) => (await app.sql(`SELECT id FROM ${table} ORDER BY id`)).map(({ id }) => String(id))
+    const notices = await ids("notices")
+    expect(notices.length).toBeGreaterThan(0)
+    await found(filter, [...(await ids("deliveries")), ...notices, `ping/${ping.json.eventId}`])
+    for (const table of ["deliveries", "delivery_attempts", "notices"])
+      expect([table, await app.sql(`SELECT DISTINCT organization_id FROM ${table}`)]).toEqual([table, [{ organization_id: "org_a" }]])
   }, 60_000)
 })
