@@ -14,6 +14,7 @@ import * as Database from "./database/Database.ts"
 import * as Migrations from "./database/Migrations.ts"
 import * as Notifications from "./database/Notifications.ts"
 import * as Partitions from "./database/Partitions.ts"
+import { ReadReplica } from "./database/ReadReplica.ts"
 import { Snapshots } from "./database/Snapshots.ts"
 import { isUnavailable, whileUnavailable } from "./database/unavailable.ts"
 import { WorkflowStarter } from "./deliveries/WorkflowStarter.ts"
@@ -109,7 +110,7 @@ const dispatchLayer = Dispatcher.layer.pipe(
 )
 
 /** The dependencies of the public API and the record feed, each with its own connections. */
-const apiLayer = (url: Redacted.Redacted, connection: Context.Context<TemporalConnection | Notifications.Notifications>) =>
+const apiLayer = (url: Redacted.Redacted, connection: Context.Context<TemporalConnection | Notifications.Notifications | ReadReplica>) =>
   Layer.merge(
     Layer.provideMerge(
       Authentication.layer,
@@ -166,7 +167,11 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
 
     // Acquired first, released last: everything that depends on these stops in reverse order, the listeners first.
     const connection = yield* Layer.build(
-      Layer.merge(Layer.provide(TemporalConnection.layer, Layer.succeed(TemporalAddress, servers)), Notifications.layer(url))
+      Layer.mergeAll(
+        Layer.provide(TemporalConnection.layer, Layer.succeed(TemporalAddress, servers)),
+        Notifications.layer(url),
+        has("api") && settings.databaseReadUrl !== undefined ? ReadReplica.layer(url, settings.databaseReadUrl) : ReadReplica.none
+      )
     )
     const workerPool = yield* Layer.build(Database.layer(url, Database.pools.worker))
     const common = Layer.merge(Layer.succeedContext(connection), Layer.succeedContext(workerPool))

@@ -16,6 +16,7 @@ import * as catalog from "./catalog/handlers.ts"
 import { Authentication } from "./credentials/Authentication.ts"
 import { KeyChecks } from "./credentials/KeyChecks.ts"
 import { SigningKeys } from "./crypto/SigningKeys.ts"
+import { routed } from "./database/ReadReplica.ts"
 import { DeliveriesRepo } from "./deliveries/DeliveriesRepo.ts"
 import * as deliveries from "./deliveries/handlers.ts"
 import { Pings } from "./deliveries/Pings.ts"
@@ -104,7 +105,10 @@ const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
   }
 }
 
-const reads = Layer.provideMerge(Transactions.layer, Layer.mergeAll(Pages.layer, VaultsRepo.layer, BalancesRepo.layer, Admission.layer))
+/** What may come from a read replica, up to 5 seconds old: custody data and its catalog. Everything else is the primary's. Decision D-58. */
+const custodyReads = Layer.provide(Layer.mergeAll(VaultsRepo.layer, BalancesRepo.layer, CatalogRepo.layer, TransactionExport.layer), routed)
+
+const reads = Layer.provideMerge(Transactions.layer, Layer.mergeAll(Pages.layer, custodyReads, Admission.layer))
 
 /** The services of the event feed. */
 const following = Layer.merge(FeedStreams.layer, FeedPages.layer).pipe(
@@ -129,14 +133,13 @@ const groups = Layer.mergeAll(
     SigningKeys.layer,
     AuditLogRepo.layer,
     CheckpointsRepo.layer,
-    CatalogRepo.layer,
     WebhooksRepo.layer,
     Webhooks.layer,
     EventsRepo.layer,
     DeliveriesRepo.layer
   ]),
   Layer.provide([Layer.provideMerge(Recoveries.layer, RecoveriesRepo.layer)]),
-  Layer.provide([CredentialRepo.layer, WebhookPreview.layer, TransactionExport.layer, StatementsRepo.layer]),
+  Layer.provide([CredentialRepo.layer, WebhookPreview.layer, StatementsRepo.layer]),
   Layer.provide(Pings.layer),
   Layer.provide(WorkflowStarter.layer),
   Layer.provide(Access.layer),

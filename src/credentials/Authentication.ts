@@ -10,6 +10,7 @@ import { SqlClient } from "@effect/sql"
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { batched } from "../database/Batch.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
+import { ReadReplica, type Seen } from "../database/ReadReplica.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
 import { current, type RequestState, unshared } from "../http/RequestContext.ts"
 import * as RateLimits from "../limits/RateLimits.ts"
@@ -21,11 +22,9 @@ import { KeyUse } from "./KeyUse.ts"
 import * as Secret from "./keySecret.ts"
 import { type PrincipalState, SignedIn } from "./Principal.ts"
 
-interface KeyRow {
+interface KeyRow extends Seen {
   readonly hash: string
   readonly id: string
-  readonly userId: string
-  readonly organizationId: string
   readonly scopes: ReadonlyArray<string>
   readonly vaultIds: ReadonlyArray<string> | null
   readonly ipAllowlist: ReadonlyArray<string>
@@ -68,6 +67,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     const { rateLimit } = yield* Settings
     const limiter = yield* RateLimiter.RateLimiter
     const keyUse = yield* KeyUse
+    const replica = yield* ReadReplica
     const failures = new FailedAuthentications()
 
     const find = yield* batched(
@@ -82,7 +82,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
             k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist",
             coalesce(k.expires_at <= clock_timestamp(), false) AS expired,
             k.revoked_at IS NOT NULL OR u.status <> 'active' AS revoked,
-            u.organization_role = 'owner' AS "isOwner"
+            u.organization_role = 'owner' AS "isOwner"${sql.literal(replica.columns)}
           FROM api_keys k JOIN users u ON u.id = k.user_id
           WHERE k.secret_hash IN ${sql.in(filled)}`),
           (rows) => {
@@ -129,6 +129,7 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
         return counted(context, problem("ip_not_allowed", `The API key is not allowed from ${from}.`))
       }
       keyUse.used(row.id, Date.now(), context.client)
+      replica.admit(context.reading, row)
       const principal: PrincipalState = {
         keyId: row.id,
         sessionId: null,

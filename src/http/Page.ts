@@ -6,6 +6,7 @@
  */
 import { Effect, Schema } from "effect"
 import { MasterKey } from "../crypto/MasterKey.ts"
+import { currentReading } from "../database/Reading.ts"
 import { type Problem, problem } from "./Problem.ts"
 
 /** Default `limit`. Spec: Limits. */
@@ -89,36 +90,57 @@ const invalidCursor = () =>
 const isKey = (value: unknown, length: number): value is Key =>
   Array.isArray(value) && value.length === length && value.every((part) => typeof part === "string")
 
+/** What begins a cursor's text that has a position of the write-ahead log, and the length of the position in bytes. */
+const MARK = 0x40,
+  POSITION = 6
+
+/** The sort key of a cursor, and the position that the list's first page had seen, if it may have come from a replica. */
+interface Opened {
+  readonly key: Key
+  readonly seen: number | undefined
+}
+
 /** The typed pagination layer: encrypts and decrypts cursors, and cuts pages. */
 export class Pages extends Effect.Service<Pages>()("custody/Pages", {
   effect: Effect.map(MasterKey, (master) => {
-    const open = (context: string, cursor: string, length: number): Key | undefined => {
+    const open = (context: string, cursor: string, length: number): Opened | undefined => {
       if (cursor.length > 256) return undefined
       const sealed = Buffer.from(cursor, "base64url")
       // The base64 decoder ignores unknown characters and spare bits; only the exact text that was issued is a valid
       // cursor.
       if (sealed.toString("base64url") !== cursor) return undefined
       const plain = master.open("cursor", sealed, context)
-      const key: unknown = plain === undefined ? undefined : JSON.parse(plain.toString())
-      return isKey(key, length) ? key : undefined
+      const marked = plain?.[0] === MARK
+      const key: unknown = plain === undefined ? undefined : JSON.parse(plain.toString("utf8", marked ? 1 + POSITION : 0))
+      return isKey(key, length) ? { key, seen: marked ? plain?.readUIntBE(1, POSITION) : undefined } : undefined
     }
-    const seal = (context: string, key: Key) => master.seal("cursor", Buffer.from(JSON.stringify(key)), context).toString("base64url")
+    const seal = (context: string, key: Key, seen: number | undefined) => {
+      const mark = Buffer.alloc(seen === undefined ? 0 : 1 + POSITION, MARK)
+      // In binary, because the longest key leaves few bytes.
+      if (seen !== undefined) mark.writeUIntBE(seen, 1, POSITION)
+      return master.seal("cursor", Buffer.concat([mark, Buffer.from(JSON.stringify(key))]), context).toString("base64url")
+    }
 
     return {
       /** One page. Fails with `invalid_cursor` for a cursor that this list did not issue with these filters. */
       cut: <Row, E, R>(ask: Ask<Row, E, R>): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> =>
-        Effect.flatMap(
-          Effect.sync(() => (ask.cursor === undefined ? null : open(contextOf(ask.of), ask.cursor, ask.keyLength))),
-          (after): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> =>
-            after === undefined
-              ? Effect.fail(invalidCursor())
-              : Effect.map(ask.fetch(after, ask.limit + 1), (found): PageOf<Row> => {
-                  const last = found[ask.limit - 1]
-                  return found.length > ask.limit && last !== undefined
-                    ? { rows: found.slice(0, ask.limit), limit: ask.limit, nextCursor: seal(contextOf(ask.of), ask.keyOf(last)) }
-                    : { rows: found, limit: ask.limit, nextCursor: null }
-                })
-        )
+        Effect.flatMap(currentReading, (reading): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> => {
+          const opened = ask.cursor === undefined ? null : open(contextOf(ask.of), ask.cursor, ask.keyLength)
+          if (opened === undefined) return Effect.fail(invalidCursor())
+          // What the earlier pages saw is not missing from this one. Decision D-58.
+          if (opened !== null && reading !== undefined)
+            reading.needs = Math.max(reading.needs, opened.seen ?? reading.begun ?? reading.needs)
+          return Effect.map(ask.fetch(opened?.key ?? null, ask.limit + 1), (found): PageOf<Row> => {
+            const last = found[ask.limit - 1]
+            return found.length > ask.limit && last !== undefined
+              ? {
+                  rows: found.slice(0, ask.limit),
+                  limit: ask.limit,
+                  nextCursor: seal(contextOf(ask.of), ask.keyOf(last), reading?.seen)
+                }
+              : { rows: found, limit: ask.limit, nextCursor: null }
+          })
+        })
     }
   })
 }) {

@@ -4,6 +4,7 @@
  */
 import { Context, Effect, type Fiber } from "effect"
 import type { IPv4, IPv6 } from "ipaddr.js"
+import { newReading, type Reading } from "../database/Reading.ts"
 import * as Id from "../values/Id.ts"
 
 /** One request in flight. Mutable on purpose: it lives as long as its request. */
@@ -23,6 +24,8 @@ export interface RequestState {
   inHandler: boolean
   /** The key that authenticated, for the log. */
   keyId: string | undefined
+  /** What its reads need: whether a read replica may answer them. */
+  readonly reading: Reading
   /** Called when the whole body has been read: from then on the response's time counts, not the client's. */
   bodyRead: () => void
   /** Sets the idle timeout of the connection in seconds, for responses that take long. */
@@ -51,6 +54,7 @@ export const make = (given: string | null, client: IPv4 | IPv6 | undefined): Req
   headers: {},
   inHandler: false,
   keyId: undefined,
+  reading: newReading(),
   bodyRead: () => {},
   allowIdle: () => {}
 })

@@ -9,6 +9,7 @@ import * as fs from "node:fs"
 import { type HttpApp, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { Server } from "bun"
 import { Cause, Context, Data, Duration, Effect, Exit, Runtime, Scope, type Types } from "effect"
+import { CurrentReading } from "../database/Reading.ts"
 import type { Cidr } from "../settings/Format.ts"
 import { clientAddress, unnamedProxy } from "./ClientAddress.ts"
 import * as requestContext from "./RequestContext.ts"
@@ -80,6 +81,7 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
         const services = new Map(base.unsafeMap)
         services.set(HttpServerRequest.HttpServerRequest.key, HttpServerRequest.fromWeb(bounded(request, listener.maxBody)))
         services.set(RequestContext.key, state)
+        services.set(CurrentReading.key, state.reading)
         runtime.context = Context.unsafeMake(services)
         const fiber = run(app as Effect.Effect<HttpServerResponse.HttpServerResponse, E, Services>)
         const abort = () => fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)

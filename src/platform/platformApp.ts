@@ -32,6 +32,8 @@ export interface Readiness {
   readonly oldestOverdueStatementSeconds: number | null
   /** Webhooks whose endpoint is down. */
   readonly endpointsDown: number | null
+  /** Seconds by which the read replica may be behind, null if it is absent; only with one. */
+  readonly replicaLagSeconds?: number | null
 }
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
@@ -166,6 +168,10 @@ const endpointsDownGauge = Metric.gauge("custody_endpoints_down", {
   description: "Webhooks whose endpoint is down, so that their deliveries are held and it is probed; NaN while Postgres is unavailable"
 })
 
+const replicaLag = Metric.gauge("custody_replica_lag_seconds", {
+  description: "Seconds by which the read replica may be behind; NaN while it is absent, and not shown without one"
+})
+
 /** Exports readiness as metrics. */
 const measure = ({
   dependencies,
@@ -173,9 +179,11 @@ const measure = ({
   oldestOverdueSeconds,
   oldestOverdueStatementSeconds,
   oldestUndispatchedSeconds,
-  oldestUnsentNoticeSeconds
+  oldestUnsentNoticeSeconds,
+  replicaLagSeconds
 }: Readiness) =>
   Effect.all([
+    replicaLagSeconds === undefined ? Effect.void : Metric.set(replicaLag, replicaLagSeconds ?? Number.NaN),
     Effect.forEach(Object.entries(dependencies), ([name, fault]) => Metric.set(dependencyUp(name), fault === null ? 1 : 0)),
     Metric.set(oldestUndispatched, oldestUndispatchedSeconds ?? Number.NaN),
     Metric.set(oldestOverdue, oldestOverdueSeconds ?? Number.NaN),

@@ -1,6 +1,7 @@
 /** Readiness of this process, for `/health/ready` on the platform listener. */
 import { SqlClient } from "@effect/sql"
 import { Effect, Option } from "effect"
+import { ReadReplica } from "../database/ReadReplica.ts"
 import { oldestId } from "../events/EventsRepo.ts"
 import { oldestWaiting } from "../events/outbox.ts"
 import { ownOutage } from "../limits/OwnOutage.ts"
@@ -60,6 +61,7 @@ export const readiness = (api: boolean) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const connection = yield* TemporalConnection
+    const replica = yield* ReadReplica
     const { statementDelay } = yield* Settings
     const [oldest, overdue] = [oldestWaiting(sql), overdueLook(sql)]
     const look = Effect.gen(function* () {
@@ -84,13 +86,17 @@ export const readiness = (api: boolean) =>
       // Only a figure: if it takes too long it is unknown, and the process is still ready.
       const late = seen === undefined ? Option.none() : yield* overdue.pipe(Effect.timeout("1 second"), Effect.option)
       const temporalAnswers = yield* connection.answers
+      const replicaFault = replica.fault()
       const state: Readiness = {
         ready: seen !== undefined && ((temporalAnswers && !seen.readOnly) || api),
         dependencies: {
           postgres: seen === undefined ? "Postgres is unavailable" : seen.readOnly ? "Postgres is read-only: is it a standby?" : null,
           network: ownOutage.lasts ? "Attempts to most webhooks reach no network: check resolvers, routes and open files" : null,
-          temporal: temporalAnswers ? null : "Temporal is unavailable: events are recorded and wait"
+          temporal: temporalAnswers ? null : "Temporal is unavailable: events are recorded and wait",
+          // Not needed to be ready: the primary answers what the replica would.
+          ...(replicaFault === undefined ? {} : { replica: replicaFault && `The read replica is not used. ${replicaFault}` })
         },
+        ...(replicaFault === undefined ? {} : { replicaLagSeconds: replica.lag() ?? null }),
         oldestUndispatchedSeconds: seen === undefined ? null : rounded(seen.undispatched),
         oldestOverdueSeconds: Option.match(late, { onNone: () => null, onSome: rounded }),
         oldestUnsentNoticeSeconds: seen === undefined ? null : rounded(seen.unsent),

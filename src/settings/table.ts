@@ -50,6 +50,12 @@ export const table = {
   ),
   dataDir: setting("DATA_DIR", ".data", "data directory of the embedded servers", text),
   databaseUrl: secret("DATABASE_URL", "embedded Postgres in `DATA_DIR`", "an existing Postgres 15 or newer", url("postgres", "postgresql")),
+  databaseReadUrl: secret(
+    "DATABASE_READ_URL",
+    "none: everything is read from `DATABASE_URL`",
+    "one streaming replica of `DATABASE_URL`, from which the API reads lists of custody data, the catalog and exports",
+    url("postgres", "postgresql")
+  ),
   embeddedPostgresPort: setting("EMBEDDED_POSTGRES_PORT", "55432", "loopback port of the embedded Postgres; 0 for any free port", port),
   embeddedTemporalPort: setting(
     "EMBEDDED_TEMPORAL_PORT",

@@ -8,6 +8,7 @@ import { SqlClient, type Statement } from "@effect/sql"
 import { Effect, Exit, Runtime, Scope } from "effect"
 import { seesVault } from "../access/visibility.ts"
 import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
+import { againOnPrimary } from "../database/ReadReplica.ts"
 import { type Snapshot, Snapshots } from "../database/Snapshots.ts"
 import { and } from "../database/sql.ts"
 import { notFound, problem } from "../http/Problem.ts"
@@ -117,7 +118,7 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
         const context = yield* currentRequest
         const scope = yield* Scope.make()
         const close = () => runPromise(Scope.close(scope, Exit.void))
-        const next = yield* prepare(principal, vaultId, filter).pipe(
+        const next = yield* againOnPrimary(prepare(principal, vaultId, filter)).pipe(
           Scope.extend(scope),
           Effect.catchTag("SqlError", Effect.die),
           Effect.onError(() => Scope.close(scope, Exit.void))

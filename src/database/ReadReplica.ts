@@ -1,0 +1,231 @@
+/**
+ * A read replica for lists of custody data: DATABASE_READ_URL. Repositories use a `SqlClient` as always; the one of
+ * {@link routed} sends each statement to the replica if it shows what the request needs, and to the primary otherwise. A
+ * statement that fails on the replica, or takes long, is run on the primary, so a lost replica fails no request.
+ *
+ * What a request needs is a position of the write-ahead log. Keys are authenticated on the primary, which also says where
+ * its log ends, which version of the caller's user row is current, and how many events the organization has. Every change
+ * of a user's roles writes that row, so a replica that has reached the position where this process first saw the version
+ * has the current roles; and one that has reached the position where it first saw that number of events has what those
+ * events tell of. A cursor needs the position of its first page, so a list never goes back in time. Decision D-58.
+ */
+import * as Reactivity from "@effect/experimental/Reactivity"
+import { SqlClient, SqlError } from "@effect/sql"
+import { PgClient } from "@effect/sql-pg"
+import { Context, Duration, Effect, Layer, Metric, type Redacted } from "effect"
+import { LRUCache } from "lru-cache"
+import * as Database from "./Database.ts"
+import { DirectRows } from "./pgWorkarounds.ts"
+import { currentReading, type Reading } from "./Reading.ts"
+import { watchReplica } from "./ReplicaWatch.ts"
+import { Snapshots } from "./Snapshots.ts"
+
+/** Lag in seconds above which the replica is not used. */
+export const MAX_LAG = 5
+/** How long the replica may take to answer before the primary is asked. */
+const PATIENCE = Duration.seconds(1)
+/** Users and organizations that are remembered; a forgotten one needs a replica that is up to date. */
+const REMEMBERED = 10_000
+
+interface Servers {
+  readonly client: SqlClient.SqlClient
+  readonly direct: typeof DirectRows.Service
+  readonly snapshots: typeof Snapshots.Service
+}
+
+/** Where reads go, and why: `replica`, or why the primary answers. */
+type Route = "replica" | "absent" | "lagging" | "newer" | "failed"
+
+const reads = Metric.counter("custody_list_reads_total", {
+  description:
+    "Reads of lists with DATABASE_READ_URL: by the replica, or by the primary because the replica is absent, lagging, not far enough (newer) or failed"
+})
+const counters = new Map<Route, typeof reads>()
+const count = (route: Route) => {
+  const known =
+    counters.get(route) ?? reads.pipe(Metric.tagged("server", route === "replica" ? "replica" : "primary"), Metric.tagged("reason", route))
+  counters.set(route, known)
+  known.unsafeUpdate(1, [])
+}
+
+/** The replica and what it has replayed, or why the primary answers. */
+type Serving = { readonly servers: Servers; readonly position: number } | Exclude<Route, "replica">
+
+/** The end of the log, the version and the number of events, as columns of a statement over `users u` on the primary. */
+const COLUMNS = `, u.xmin::text AS version, (SELECT s.position FROM event_streams s WHERE s.organization_id = u.organization_id) AS events,
+  CASE WHEN pg_is_in_recovery() THEN NULL ELSE (pg_current_wal_insert_lsn() - '0/0')::float8 END AS position`
+
+/** A user's row with {@link ReadReplica.columns}, which are absent without a replica. */
+export interface Seen {
+  readonly userId: string
+  readonly organizationId: string
+  readonly version?: string
+  readonly events?: number | null
+  readonly position?: number | null
+}
+
+/** Remembers by id where in the log something was first seen as it is now: it was written before that. */
+const firstSeen = () => {
+  const known = new LRUCache<string, { readonly state: string | number; readonly position: number }>({ max: REMEMBERED })
+  return (id: string, state: string | number, position: number): number => {
+    const before = known.get(id)
+    if (before?.state === state) return before.position
+    known.set(id, { state, position })
+    return position
+  }
+}
+
+export class ReadReplica extends Context.Tag("custody/ReadReplica")<
+  ReadReplica,
+  {
+    /** Columns for the statement that authenticates, over `users u`; empty without a replica. */
+    readonly columns: string
+    /** Lets a request read from the replica, once its user's row was read on the primary. */
+    readonly admit: (reading: Reading, row: Seen) => void
+    /** Why the replica is not used, null if it is; undefined without one. */
+    readonly fault: () => string | null | undefined
+    /** Seconds by which the replica may be behind; undefined if it is absent. */
+    readonly lag: () => number | undefined
+    /** The replica if it shows what the request needs. */
+    readonly serving: (
+      reading: Reading
+    ) => Effect.Effect<{ readonly servers: Servers; readonly position: number } | Exclude<Route, "replica">>
+  }
+>() {
+  /** Without a replica. */
+  static readonly none = Layer.succeed(ReadReplica, {
+    columns: "",
+    admit: () => {},
+    fault: () => undefined,
+    lag: () => undefined,
+    serving: () => Effect.succeed("absent" as const)
+  })
+
+  /** The replica at `replicaUrl` of the primary at `primaryUrl`. */
+  static readonly layer = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted.Redacted) =>
+    Layer.scoped(
+      ReadReplica,
+      Effect.gen(function* () {
+        const services = yield* Layer.build(
+          Layer.merge(Database.layer(replicaUrl, { ...Database.pools.api, name: "replica" }), Snapshots.layer(replicaUrl))
+        )
+        const servers: Servers = {
+          client: Context.get(services, SqlClient.SqlClient),
+          direct: Context.get(services, DirectRows),
+          snapshots: Context.get(services, Snapshots)
+        }
+        const { reached, standing } = yield* watchReplica(primaryUrl, replicaUrl)
+        const versionSeen = firstSeen(),
+          eventsSeen = firstSeen()
+        return {
+          columns: COLUMNS,
+          admit: (reading, { events, organizationId, position, userId, version }) => {
+            if (version === undefined || typeof position !== "number") return
+            reading.begun = position
+            reading.needs = Math.max(versionSeen(userId, version, position), eventsSeen(organizationId, events ?? 0, position))
+          },
+          fault: () => {
+            const now = standing()
+            if (typeof now === "string") return now
+            return now.lag > MAX_LAG ? `It is more than ${MAX_LAG} s behind` : null
+          },
+          lag: () => {
+            const now = standing()
+            return typeof now === "string" ? undefined : now.lag
+          },
+          serving: (reading) =>
+            Effect.suspend((): Effect.Effect<Serving> => {
+              const now = standing()
+              if (typeof now === "string") return Effect.succeed("absent")
+              if (now.lag > MAX_LAG) return Effect.succeed("lagging")
+              if (now.position >= reading.needs) return Effect.succeed({ servers, position: now.position })
+              if (reading.needs === Number.POSITIVE_INFINITY) return Effect.succeed("newer")
+              return Effect.map(reached(reading.needs), (is): Serving => (is ? { servers, position: reading.needs } : "newer"))
+            })
+        }
+      })
+    )
+}
+
+const tooSlow = () =>
+  new SqlError.SqlError({ cause: new Error("timeout exceeded: the replica was silent"), message: "Failed to execute statement" })
+
+/** Runs a read on the replica if that shows what the request needs, otherwise or if that fails on the primary. */
+const route = (replica: typeof ReadReplica.Service, primary: Servers) => {
+  const onPrimary = <A, R>(reading: Reading | undefined, why: Route, run: (servers: Servers) => Effect.Effect<A, SqlError.SqlError, R>) => {
+    count(why)
+    if (reading !== undefined) reading.seen = reading.begun
+    return run(primary)
+  }
+  return <A, R>(run: (servers: Servers) => Effect.Effect<A, SqlError.SqlError, R>): Effect.Effect<A, SqlError.SqlError, R> =>
+    Effect.gen(function* () {
+      const reading = yield* currentReading
+      if (reading === undefined) return yield* onPrimary(reading, "newer", run)
+      const found = yield* replica.serving(reading)
+      if (typeof found === "string") return yield* onPrimary(reading, found, run)
+      reading.seen = Math.min(reading.seen ?? found.position, found.position)
+      return yield* run(found.servers).pipe(
+        Effect.timeoutFail({ duration: PATIENCE, onTimeout: tooSlow }),
+        Effect.tap(() => Effect.sync(() => count("replica"))),
+        Effect.catchAll(() => {
+          // The rest of the request, too.
+          reading.needs = Number.POSITIVE_INFINITY
+          return onPrimary(reading, "failed", run)
+        })
+      )
+    })
+}
+
+/** Statements that read, and nothing else: no transactions and no streams. */
+const routedClient = (send: ReturnType<typeof route>) => {
+  const statement = (text: string, values: ReadonlyArray<unknown>) => (servers: Servers) => servers.client.unsafe(text, [...values])
+  const execute = (text: string, values: ReadonlyArray<unknown>) => send(statement(text, values))
+  const refused = Effect.dieMessage("a read through the replica has no transaction and no stream")
+  return SqlClient.make({
+    acquirer: Effect.succeed({
+      execute,
+      executeUnprepared: execute,
+      executeRaw: (text, values) => send((servers) => statement(text, values)(servers).raw),
+      executeValues: (text, values) => send((servers) => statement(text, values)(servers).values),
+      executeStream: () => refused
+    }),
+    transactionAcquirer: refused,
+    compiler: PgClient.makeCompiler(),
+    spanAttributes: []
+  })
+}
+
+/** The clients of repositories whose reads may be up to {@link MAX_LAG} old. Without a replica, those of the primary. */
+export const routed = Layer.unwrapEffect(
+  Effect.gen(function* () {
+    const replica = yield* ReadReplica
+    const primary: Servers = { client: yield* SqlClient.SqlClient, direct: yield* DirectRows, snapshots: yield* Snapshots }
+    if (replica.fault() === undefined) {
+      return Layer.mergeAll(
+        Layer.succeed(SqlClient.SqlClient, primary.client),
+        Layer.succeed(DirectRows, primary.direct),
+        Layer.succeed(Snapshots, primary.snapshots)
+      )
+    }
+    const send = route(replica, primary)
+    return Layer.mergeAll(
+      Layer.provide(Layer.effect(SqlClient.SqlClient, routedClient(send)), Reactivity.layer),
+      Layer.succeed(DirectRows, { query: (statement) => send(({ direct }) => direct.query(statement)) }),
+      Layer.succeed(Snapshots, { open: send(({ snapshots }) => snapshots.open) })
+    )
+  })
+)
+
+/**
+ * Runs an effect again if it failed on the replica, this time on the primary: for reads of several statements in one
+ * snapshot. The effect must not have answered anything yet.
+ */
+export const againOnPrimary = <A, E, R>(effect: Effect.Effect<A, E | SqlError.SqlError, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
+  Effect.catchAll(effect, (error) =>
+    Effect.flatMap(currentReading, (reading) => {
+      const isFirst = error instanceof SqlError.SqlError && reading?.seen !== undefined && reading.needs !== Number.POSITIVE_INFINITY
+      if (!isFirst) return Effect.fail(error)
+      reading.needs = Number.POSITIVE_INFINITY
+      return effect
+    })
+  )

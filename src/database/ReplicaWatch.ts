@@ -1,0 +1,107 @@
+/**
+ * Watches a read replica: up to which position of the write-ahead log it has replayed, and how old what it shows is at
+ * most. The age needs no synchronized clocks: it is the time since the primary was last seen at a position that the
+ * replica has reached. So it grows when the replica lags, loses its primary or stops answering, and not while the primary
+ * is idle. Positions are bytes since the beginning of the log. Decision D-58.
+ */
+import { Duration, Effect, type Redacted, Schedule } from "effect"
+import type pg from "pg"
+import { batched } from "./Batch.ts"
+import { acquirePool, type PoolShape } from "./Database.ts"
+
+/** What a replica shows now. */
+export interface Standing {
+  /** Everything up to this position is visible on the replica. */
+  readonly position: number
+  /** Seconds by which what it shows may be behind the primary. */
+  readonly lag: number
+}
+
+/** Time between two looks, how long one may take, and how long a request waits for one. */
+const EVERY = Duration.millis(250),
+  LIMIT = Duration.seconds(1),
+  WAIT = Duration.millis(100)
+/** Looks at the primary that are kept: those of 30 seconds. */
+const KEPT = 120
+
+/** A connection of its own: a busy pool would look like an absent server. */
+const shape: PoolShape = { name: "replica-watch", connections: 1, statement: LIMIT, acquire: LIMIT, planner: [] }
+
+interface PrimaryRow {
+  readonly inserted: number
+  readonly flushed: number
+  readonly cluster: string
+}
+
+interface ReplicaRow {
+  readonly position: number | null
+  readonly standby: boolean
+  readonly cluster: string
+}
+
+const CLUSTER = "(SELECT system_identifier::text FROM pg_control_system()) AS cluster"
+const ofPrimary = `SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS inserted, (pg_current_wal_flush_lsn() - '0/0')::float8 AS flushed, ${CLUSTER}`
+const ofReplica = `SELECT (pg_last_wal_replay_lsn() - '0/0')::float8 AS position, pg_is_in_recovery() AS standby, ${CLUSTER}`
+
+const ask = <Row extends object>(pool: pg.Pool, text: string): Effect.Effect<Row | undefined> =>
+  Effect.tryPromise(() => pool.query<Row>(text)).pipe(
+    Effect.map(({ rows: [row] }) => row),
+    Effect.timeout(LIMIT),
+    Effect.orElseSucceed(() => undefined)
+  )
+
+/** Watches the replica while the scope is open. Returns what it shows now, or why it cannot be used. */
+export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted.Redacted) =>
+  Effect.gen(function* () {
+    const primary = yield* acquirePool(primaryUrl, shape)
+    const replica = yield* acquirePool(replicaUrl, shape)
+    /** Where the primary was, and when at the latest, oldest first. */
+    const seen: Array<{ readonly at: number; readonly flushed: number }> = []
+    let cluster: string | undefined
+    let position: number | string = "It has not answered yet",
+      freshAt = Number.NEGATIVE_INFINITY
+
+    const positionOf = (row: ReplicaRow | undefined): number | string =>
+      row === undefined
+        ? "It cannot be reached"
+        : !row.standby || row.position === null
+          ? "It is not a standby"
+          : cluster !== undefined && row.cluster !== cluster
+            ? "It is not a standby of DATABASE_URL"
+            : row.position
+
+    /** A position of the replica that was read after the call; calls share statements. */
+    const current = yield* batched(
+      (calls: ReadonlyArray<void>) => Effect.map(ask<ReplicaRow>(replica, ofReplica), (row) => calls.map(() => positionOf(row))),
+      { size: 1_000, parallel: 1 }
+    )
+
+    const look = Effect.gen(function* () {
+      const found = yield* current(undefined)
+      const at = performance.now()
+      const now = yield* ask<PrimaryRow>(primary, ofPrimary)
+      cluster = now?.cluster ?? cluster
+      position = found
+      // After a failover, a replica may have replayed what the new primary never had.
+      if (typeof position === "number" && now !== undefined && position > now.inserted) position = "It is ahead of the primary"
+      if (typeof position === "number") {
+        for (const one of seen) if (one.flushed <= position) freshAt = Math.max(freshAt, one.at)
+      } else freshAt = Number.NEGATIVE_INFINITY
+      if (now !== undefined) seen.push({ at, flushed: now.flushed })
+      if (seen.length > KEPT) seen.shift()
+    })
+    yield* Effect.forkScoped(Effect.schedule(look, Schedule.spaced(EVERY)))
+
+    return {
+      /** What the replica shows now, or why it cannot be used. */
+      standing: (): Standing | string =>
+        typeof position === "string" ? position : { position, lag: (performance.now() - freshAt) / 1_000 },
+
+      /** Looks again for a request that needs a position which the last look did not show. Returns whether it is reached now. */
+      reached: (needed: number): Effect.Effect<boolean> =>
+        current(undefined).pipe(
+          Effect.map((found) => typeof found === "number" && typeof position === "number" && found >= needed),
+          Effect.timeoutTo({ duration: WAIT, onSuccess: (reached) => reached, onTimeout: () => false })
+        )
+    }
+  })
