@@ -12,6 +12,7 @@ import { asksForHelp, helpText, program } from "./commands/help.ts"
 import { keys } from "./commands/keys.ts"
 import { listen } from "./commands/listen.ts"
 import { load } from "./commands/load.ts"
+import { organizations } from "./commands/organizations.ts"
 import { secrets } from "./commands/reencrypt.ts"
 import { migrate, start } from "./commands/start.ts"
 import { statements } from "./commands/statements.ts"
@@ -33,6 +34,7 @@ const commands = [
   Command.provide(keys, base),
   Command.provide(secrets, base),
   Command.provide(users, base),
+  Command.provide(organizations, base),
   Command.provide(statements, base),
   Command.provide(demo, base),
   listen,

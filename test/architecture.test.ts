@@ -27,6 +27,7 @@ const floors = [
   ["dispatch"],
   ["proof"],
   ["ledger"],
+  ["organizations"],
   ["platform"],
   ["Api"],
   ["OpenApi"],

@@ -45,7 +45,10 @@ export const actions = [
   "account.passkey_added",
   "account.passkey_removed",
   "account.sessions_ended",
-  "master_key.reencrypted"
+  "master_key.reencrypted",
+  "organization.exported",
+  "organization.deleting",
+  "organization.deleted"
 ] as const
 export type Action = (typeof actions)[number]
 

@@ -299,6 +299,9 @@ export interface ListAuditLogQuery {
     | "account.passkey_removed"
     | "account.sessions_ended"
     | "master_key.reencrypted"
+    | "organization.exported"
+    | "organization.deleting"
+    | "organization.deleted"
     | undefined
   /** Only at or after this */
   readonly occurredAfter?: string | undefined

@@ -6,8 +6,11 @@ import type { DemoFailed } from "../demo/demoData.ts"
 import type { EmbeddedServerError } from "../embedded/Process.ts"
 import type { ListenError } from "../http/listener.ts"
 import type { InvalidRecords } from "../ledger/applyTogether.ts"
+import type { NotWritten } from "../organizations/exportOrganization.ts"
+import type { UnknownOrganization } from "../organizations/organizationTables.ts"
 import type { InvalidInvitation } from "../portal/signIn/Invitations.ts"
 import type { InvalidSettings } from "../settings/Settings.ts"
+import type { TemporalAway } from "../temporal/Connection.ts"
 
 /** What the exit codes mean. */
 export const exitCodes = {
@@ -48,6 +51,7 @@ const codes = {
   InvalidKey: 2,
   // The command line is valid, but what it names does not exist or is in the wrong state.
   UnknownKey: 1,
+  UnknownOrganization: 1,
   InvalidInvitation: 1,
   DemoFailed: 1,
   NotReencrypted: 1,
@@ -55,7 +59,9 @@ const codes = {
   InvalidSettings: 3,
   InvalidRecords: 4,
   InvalidInput: 4,
+  NotWritten: 1,
   EmbeddedServerError: 5,
+  TemporalAway: 5,
   ListenError: 5
 } as const satisfies Record<
   (
@@ -63,6 +69,7 @@ const codes = {
     | Usage
     | InvalidKey
     | UnknownKey
+    | UnknownOrganization
     | InvalidInvitation
     | DemoFailed
     | NotReencrypted
@@ -70,7 +77,9 @@ const codes = {
     | InvalidSettings
     | InvalidRecords
     | InvalidInput
+    | NotWritten
     | EmbeddedServerError
+    | TemporalAway
     | ListenError
   )["_tag"],
   keyof typeof exitCodes

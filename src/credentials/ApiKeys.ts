@@ -157,9 +157,11 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
       /** Creates a key for the user and returns its secret, only this once. Fails if the user is unknown or deactivated. */
       create: Effect.fn("ApiKeys.create")(
         function* (userId: string, choice: Choice, actor: Actor = OPERATOR) {
-          // The user's row is locked until the key is committed: a concurrent deactivation then finds the key and revokes
-          // it.
-          const users = yield* sql<{ status: string }>`SELECT status FROM users WHERE id = ${userId} FOR SHARE`
+          // The user's row and its organization's are locked until the key is committed: a concurrent deactivation or
+          // deletion then finds the key and revokes it.
+          const users = yield* sql<{ status: string }>`
+            SELECT CASE WHEN o.deleting_at IS NULL THEN u.status ELSE 'deactivated' END AS status
+            FROM users u JOIN organizations o ON o.id = u.organization_id WHERE u.id = ${userId} FOR SHARE`
           if (users[0] === undefined) return yield* new UnknownKey({ message: `There is no user ${userId}.` })
           if (users[0].status !== "active") return yield* new InvalidKey({ field: "user", message: `The user ${userId} is deactivated.` })
           const stored = yield* checked(userId, choice)

@@ -24,6 +24,7 @@ import moved from "./migrations/0024_moved.ts"
 import waiting from "./migrations/0025_waiting.ts"
 import keyHints from "./migrations/0026_key_hints.ts"
 import attemptsOfOrganizations from "./migrations/0027_attempts_of_organizations.ts"
+import deletingOrganizations from "./migrations/0028_deleting_organizations.ts"
 
 /** The migrations by number and name; add new ones at the end, never edit old ones. */
 export const steps = {
@@ -49,7 +50,8 @@ export const steps = {
   "0024_moved": moved,
   "0025_waiting": waiting,
   "0026_key_hints": keyHints,
-  "0027_attempts_of_organizations": attemptsOfOrganizations
+  "0027_attempts_of_organizations": attemptsOfOrganizations,
+  "0028_deleting_organizations": deletingOrganizations
 }
 
 const LOCK = 7_249_011

@@ -17,12 +17,16 @@ export class LedgerCatalog {
   readonly organizations = rows<Organization>()
   readonly entities = rows<Entity>()
   readonly vaults = rows<Vault>()
+  /** Organizations that are being deleted; undefined until they are read. */
+  deleting: ReadonlySet<string> | undefined
   #version = -1
 
   /** Clears the cache unless it has this version. */
   at(version: number): this {
-    if (version !== this.#version)
+    if (version !== this.#version) {
+      this.deleting = undefined
       for (const cache of [this.networks, this.assets, this.organizations, this.entities, this.vaults]) cache.clear()
+    }
     this.#version = version
     return this
   }

@@ -91,6 +91,8 @@ export interface State {
   readonly networks: Rows<Network>
   readonly assets: Rows<Asset>
   readonly organizations: Rows<Organization>
+  /** Organizations that are being deleted, whose records are refused. */
+  readonly deleting: ReadonlySet<string>
   readonly entities: Rows<Entity>
   readonly vaults: Rows<Vault>
   readonly users: Rows<User>
@@ -199,6 +201,7 @@ const named = Effect.fnUntraced(function* <Row extends object, E>(
 /** Reads what the records name. Call it under the locks of their organizations, with a catalog of the version read under them. */
 export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient, records: ReadonlyArray<Record>, catalog: LedgerCatalog) {
   const ids = idsIn(records)
+  catalog.deleting ??= new Set((yield* sql<{ id: string }>`SELECT id FROM organizations WHERE deleting_at IS NOT NULL`).map(({ id }) => id))
   const state: State = {
     networks: yield* named(
       ids.networks,
@@ -232,6 +235,7 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
         SELECT id, entity_id AS "entityId", organization_id AS "organizationId", label, networks, created_at AS "createdAt"
         FROM vaults WHERE id = ANY(${missing})`
     ),
+    deleting: catalog.deleting,
     users: new Rows(),
     deactivated: new Set(),
     addresses: new Rows(),

@@ -8,6 +8,7 @@ import type { Kind } from "../events/Kind.ts"
 import * as Amount from "../values/Amount.ts"
 import type { TransactionStatus } from "../vaults/Vault.ts"
 import { applyBalance } from "./applyBalance.ts"
+import { deletingOf } from "./deletingOf.ts"
 import { accountChanged, keyOf, type State, type Vault } from "./LedgerState.ts"
 import type { Fault, Record, RecordOf } from "./Record.ts"
 import type { Rows } from "./Rows.ts"
@@ -112,6 +113,9 @@ const apply = (state: State, record: Record, date: string, now: string, blamed: 
 
   const referAll = <Row>(rows: Rows<Row>, field: string, ids: ReadonlyArray<string>): Refused | undefined =>
     ids.map((id) => refer(rows, field, id)).find((row) => row instanceof Refused)
+
+  const deleting = deletingOf(state, record)
+  if (deleting !== undefined) return new Refused(deleting.field, `${deleting.organizationId} is being deleted`)
 
   switch (record.type) {
     case "network":

@@ -170,7 +170,8 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           INSERT INTO webhook_counters AS c (webhook_id, slot, shard, delivered, last_success_at)
           SELECT r.webhook_id, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${SHARD},
             (SELECT count(*) FROM done WHERE done.webhook_id = r.webhook_id), clock_timestamp()
-          FROM r GROUP BY r.webhook_id ORDER BY r.webhook_id
+          -- The webhook of a deleted organization is gone.
+          FROM r WHERE EXISTS (SELECT 1 FROM webhooks w WHERE w.id = r.webhook_id) GROUP BY r.webhook_id ORDER BY r.webhook_id
           ON CONFLICT (webhook_id, slot, shard) DO UPDATE SET delivered = c.delivered + excluded.delivered, last_success_at = excluded.last_success_at`,
         items.map(() => true)
       )

@@ -7,6 +7,7 @@ import { helpText, program } from "../../src/commands/help.ts"
 import { keys } from "../../src/commands/keys.ts"
 import { listen } from "../../src/commands/listen.ts"
 import { load } from "../../src/commands/load.ts"
+import { organizations } from "../../src/commands/organizations.ts"
 import { secrets } from "../../src/commands/reencrypt.ts"
 import { migrate, start } from "../../src/commands/start.ts"
 import { statements } from "../../src/commands/statements.ts"
@@ -37,7 +38,9 @@ describe("help", () => {
   test("of every command explains its usage and each option, in lines that fit the terminal", async () => {
     const shown = program(
       "",
-      [start, migrate, load, keys, secrets, users, statements, demo, listen, verify, doctor].map(({ descriptor }) => descriptor)
+      [start, migrate, load, keys, secrets, users, organizations, statements, demo, listen, verify, doctor].map(
+        ({ descriptor }) => descriptor
+      )
     )
     const names = commands((await cli([], broken)).stdout)
     expect(names.length).toBeGreaterThan(9)

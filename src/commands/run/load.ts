@@ -19,6 +19,9 @@ interface Source {
 
 const LF = 0x0a
 
+/** A row of an export that is not a custody record. */
+const isRow = ({ source }: Source): boolean => source.startsWith('{"table":')
+
 /** The numbered lines of the input, without blank ones. */
 const linesOf = (path: string) => {
   const input: AsyncIterable<Uint8Array> = path === "-" ? process.stdin : fs.createReadStream(path)
@@ -94,9 +97,14 @@ export const load = (given: { readonly file: string; readonly from: number; read
     const show = progress(sizeOf(given.file))
     let total: Applied = { received: 0, changed: 0, unchanged: 0, events: 0 }
     let bytes = 0,
+      rows = 0,
       applied = given.from - 1
     yield* linesOf(given.file).pipe(
       Stream.filter(({ line }) => line >= given.from),
+      Stream.filter((source) => {
+        if (isRow(source)) rows++
+        return !isRow(source)
+      }),
       Stream.grouped(MAX_RECORDS),
       Stream.runForEach((chunk) =>
         Effect.gen(function* () {
@@ -117,6 +125,9 @@ export const load = (given: { readonly file: string; readonly from: number; read
           bytes += sources.reduce((sum, { source }) => sum + Buffer.byteLength(source) + 1, 0)
           yield* show(bytes, total)
         })
+      ),
+      Effect.ensuring(
+        Effect.suspend(() => (rows === 0 ? Effect.void : Console.error(`Skipped ${rows} rows of an export that are not custody records.`)))
       ),
       Effect.ensuring(Effect.suspend(() => Effect.zipRight(show(bytes, total, true), Console.log(JSON.stringify(total))))),
       Effect.onError(() =>

@@ -60,7 +60,8 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
     const find = (token: string) => sql<SessionState & { readonly status: string; readonly over: boolean; readonly unseen: boolean }>`
       SELECT s.id, s.user_id AS "userId", u.name, u.email, u.organization_id AS "organizationId", o.name AS "organizationName",
         u.organization_role = 'owner' AS "isOwner", f.verified_at IS NOT NULL AS enrolled, s.second_factor_at AS "secondFactorAt",
-        EXISTS (SELECT 1 FROM portal_accounts a WHERE a.user_id = s.user_id AND a.password IS NOT NULL) AS "hasPassword", u.status,
+        EXISTS (SELECT 1 FROM portal_accounts a WHERE a.user_id = s.user_id AND a.password IS NOT NULL) AS "hasPassword",
+        CASE WHEN o.deleting_at IS NULL THEN u.status ELSE 'deactivated' END AS status,
         ${over} AS over,
         s.last_seen_at < clock_timestamp() - interval '1 minute' AS unseen
       FROM portal_sessions s JOIN users u ON u.id = s.user_id JOIN organizations o ON o.id = u.organization_id

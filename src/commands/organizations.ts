@@ -1,0 +1,24 @@
+/** `custody organizations`: the export and the deletion of one organization. Results are JSON on standard output. */
+import { Args, Command } from "@effect/cli"
+import { Effect } from "effect"
+
+const running = Effect.promise(() => import("./run/organizations.ts"))
+const id = Args.text({ name: "id" }).pipe(Args.withDescription("id of the organization, org_…"))
+const file = Args.text({ name: "file" }).pipe(Args.withDescription("the file to write, which only its owner can read"))
+
+const exported = Command.make("export", { id, file }, ({ file, id }) => Effect.flatMap(running, ({ exportTo }) => exportTo(id, file))).pipe(
+  Command.withDescription(
+    "Write everything of an organization to an NDJSON file, without secrets. Custody data is in the form that `custody load` reads."
+  )
+)
+
+const deleted = Command.make("delete", { id }, ({ id }) => Effect.flatMap(running, ({ remove }) => remove(id))).pipe(
+  Command.withDescription(
+    "Delete everything of an organization except its audit log. Asks for the id again, or reads it from standard input. If it is interrupted, another run finishes it."
+  )
+)
+
+export const organizations = Command.make("organizations").pipe(
+  Command.withDescription("Organizations: export or delete everything of one."),
+  Command.withSubcommands([exported, deleted])
+)

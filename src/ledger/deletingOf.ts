@@ -1,0 +1,23 @@
+/** Records of an organization that is being deleted are refused. Decision D-56. */
+import type { State } from "./LedgerState.ts"
+import type { Record } from "./Record.ts"
+
+/** The field that leads to an organization, and its id; undefined if there is none that exists. */
+const organizationOf = ({ entities, vaults }: State, record: Record) => {
+  if (record.type === "organization") return { field: "id", organizationId: record.id }
+  if ("organizationId" in record) return { field: "organizationId", organizationId: record.organizationId }
+  const owner =
+    record.type === "vault"
+      ? (entities.get(record.entityId) ?? vaults.get(record.id))
+      : "vaultId" in record
+        ? vaults.get(record.vaultId)
+        : undefined
+  return owner === undefined ? undefined : { field: record.type === "vault" ? "entityId" : "vaultId", organizationId: owner.organizationId }
+}
+
+/** The organization of a record if it is being deleted, and the field that names it. */
+export const deletingOf = (state: State, record: Record) => {
+  if (state.deleting.size === 0) return undefined
+  const found = organizationOf(state, record)
+  return found !== undefined && state.deleting.has(found.organizationId) ? found : undefined
+}

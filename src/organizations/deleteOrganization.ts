@@ -1,0 +1,154 @@
+/**
+ * Deletes everything of an organization: it is stopped, its workflows are terminated, and its rows are deleted, a few hundred at
+ * a time in transactions of their own, with pauses, so that other organizations are not slowed down. It can be killed at any
+ * point: another run finishes it. The audit log stays. Decision D-56.
+ */
+import { SqlClient, SqlError } from "@effect/sql"
+import { Duration, Effect, Schedule } from "effect"
+import { OPERATOR, record } from "../audit/AuditTrail.ts"
+import { deletePart } from "../database/OrganizationRows.ts"
+import { transaction } from "../database/sql.ts"
+import { remove } from "../ledger/organizationRows.ts"
+import { auditLog, deletedTables, outbox, plainTables } from "./organizationTables.ts"
+import { terminate, terminateListed } from "./runningWorkflows.ts"
+import { stop } from "./stop.ts"
+
+/** Rows per transaction. */
+const PART = 300
+/** The pause after a part: as a multiple of the time that it took, and at least. */
+const PAUSE = 2,
+  LEAST = Duration.millis(5)
+/** How often it begins again because somebody wrote a row meanwhile. */
+const AGAIN = Schedule.spaced("1 second").pipe(Schedule.intersect(Schedule.recurs(10)))
+
+/** What was deleted. */
+export interface Deleted {
+  readonly organizationId: string
+  /** Rows by table. */
+  readonly deleted: Readonly<Record<string, number>>
+  readonly workflowsTerminated: number
+  /** Rows that stay. */
+  readonly kept: { readonly audit_log: number }
+}
+
+/** Whether Postgres refused because a row still refers to what was deleted: somebody wrote it meanwhile. */
+const isReferred = (error: unknown): boolean =>
+  error instanceof SqlError.SqlError &&
+  typeof error.cause === "object" &&
+  error.cause !== null &&
+  "code" in error.cause &&
+  error.cause.code === "23503"
+
+/** Deletes the organization. `told` hears what is being deleted. Fails with `UnknownOrganization`. */
+export const deleteOrganization = (organizationId: string, told: (table: string, rows: number) => void) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const deleted: Record<string, number> = {}
+    let workflows = 0
+    const count = (table: string, rows: number) => {
+      deleted[table] = (deleted[table] ?? 0) + rows
+      if (rows > 0) told(table, deleted[table] ?? 0)
+    }
+    const ids = (rows: ReadonlyArray<{ readonly id: string }>) => rows.map(({ id }) => id)
+
+    /** Repeats a part until it finds fewer rows than it may, with pauses. Returns how many it found. */
+    const inParts = <E, R>(part: Effect.Effect<number, E, R>) =>
+      Effect.gen(function* () {
+        for (let all = 0; ; ) {
+          const [took, found] = yield* Effect.timed(part)
+          // failpoint: organization-part
+          all += found
+          if (found < PART) return all
+          yield* Effect.sleep(Duration.max(LEAST, Duration.times(took, PAUSE)))
+        }
+      })
+
+    /** A part of the deliveries, with their attempts and signals, after the workflows of those that wait. */
+    const deliveries = Effect.gen(function* () {
+      const rows = yield* sql<{ id: string; waits: boolean }>`
+        SELECT d.id, d.status IN ('PENDING', 'RETRYING', 'HELD') OR EXISTS (SELECT 1 FROM delivery_signals s WHERE s.delivery_id = d.id) AS waits
+        FROM webhooks w JOIN deliveries d ON d.webhook_id = w.id WHERE w.organization_id = ${organizationId} LIMIT ${PART}`
+      workflows += yield* terminate(ids(rows.filter(({ waits }) => waits)))
+      yield* transaction(sql)(
+        Effect.gen(function* () {
+          // Whoever cancels them writes its signals under this lock.
+          yield* sql`SELECT 1 FROM deliveries WHERE id = ANY(${ids(rows)}::text[]) ORDER BY id FOR UPDATE`
+          const signals = yield* sql`DELETE FROM delivery_signals WHERE delivery_id = ANY(${ids(rows)}::text[]) RETURNING 1`
+          const attempts = yield* sql`DELETE FROM delivery_attempts WHERE delivery_id = ANY(${ids(rows)}::text[]) RETURNING 1`
+          yield* sql`DELETE FROM deliveries WHERE id = ANY(${ids(rows)}::text[])`
+          count("delivery_signals", signals.length)
+          count("delivery_attempts", attempts.length)
+          count("deliveries", rows.length)
+        })
+      )
+      return rows.length
+    })
+
+    /** A part of the events, with what says that they were dispatched. */
+    const events = Effect.gen(function* () {
+      const rows = yield* sql<{ id: string }>`SELECT id FROM events WHERE organization_id = ${organizationId} LIMIT ${PART}`
+      yield* transaction(sql)(
+        Effect.gen(function* () {
+          const dispatches = yield* sql`DELETE FROM event_dispatches WHERE event_id = ANY(${ids(rows)}::text[]) RETURNING 1`
+          yield* sql`DELETE FROM events WHERE id = ANY(${ids(rows)}::text[])`
+          count("event_dispatches", dispatches.length)
+          count("events", rows.length)
+        })
+      )
+      return rows.length
+    })
+
+    /** Terminates the workflows of holds, recoveries and notices, and older ones, which only name their webhook. */
+    const terminateOthers = Effect.gen(function* () {
+      const webhooks = yield* sql<{ id: string }>`SELECT id FROM webhooks WHERE organization_id = ${organizationId} ORDER BY id`
+      const recoveries = yield* sql<{ id: string }>`SELECT id FROM recoveries WHERE webhook_id = ANY(${ids(webhooks)}::text[])`
+      const notices = yield* sql<{
+        id: string
+      }>`SELECT id FROM notices WHERE webhook_id = ANY(${ids(webhooks)}::text[]) AND sent_at IS NULL`
+      workflows += yield* terminate([...ids(webhooks).map((id) => `hold/${id}`), ...ids(recoveries), ...ids(notices)])
+      for (const { id } of webhooks) workflows += yield* terminateListed(`WebhookId = "${id}"`)
+    })
+
+    /** Deletes the rows of every table; again if somebody wrote one meanwhile. */
+    const pass = Effect.gen(function* () {
+      const plain = (table: (typeof plainTables)[number]) =>
+        inParts(Effect.tap(deletePart(sql, table, organizationId, PART), (rows) => Effect.sync(() => count(table.table, rows))))
+      yield* plain(outbox)
+      yield* inParts(deliveries)
+      yield* inParts(events)
+      yield* terminateOthers
+      yield* Effect.forEach(plainTables, plain, { discard: true })
+      workflows += yield* terminateListed(`OrganizationId = "${organizationId}"`)
+    })
+
+    /** Whether a row is left, read under the lock of the organization's stream, without which no event is recorded. */
+    const isEmpty = Effect.gen(function* () {
+      for (const { of, table } of deletedTables)
+        if ((yield* sql`SELECT 1 FROM ${sql(table)} t WHERE ${of(sql, organizationId)} LIMIT 1`).length > 0) return false
+      return true
+    })
+
+    /** Deletes the organization itself, if nothing else is left. */
+    const end = transaction(sql)(
+      Effect.gen(function* () {
+        yield* sql`SELECT 1 FROM event_streams WHERE organization_id = ${organizationId} FOR UPDATE`
+        if (!(yield* isEmpty)) return false
+        yield* remove(sql, organizationId)
+        yield* record(sql, [
+          { organizationId, actor: OPERATOR, action: "organization.deleted", target: { type: "organization", id: organizationId } }
+        ])
+        return true
+      })
+    )
+
+    yield* stop(organizationId)
+    const whole = Effect.retry(Effect.zipRight(pass, end), { while: isReferred, schedule: AGAIN })
+    yield* Effect.repeat(whole, { until: (done) => done })
+    const [kept] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM audit_log t WHERE ${auditLog.of(sql, organizationId)}`
+    return {
+      organizationId,
+      deleted: Object.fromEntries(Object.entries({ ...deleted, organizations: 1 }).filter(([, rows]) => rows > 0)),
+      workflowsTerminated: workflows,
+      kept: { audit_log: kept?.count ?? 0 }
+    } satisfies Deleted
+  })

@@ -1,0 +1,52 @@
+/** Custody rows of one organization as the records that `custody load` reads. Source: custody records. Decision D-56. */
+import type { SqlClient, Statement } from "@effect/sql"
+
+/** A time as in records. */
+const iso = (sql: SqlClient.SqlClient, column: string): Statement.Fragment =>
+  sql.literal(`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
+
+/**
+ * Statements that select the records as JSON in `line`, in an order in which they can be loaded: networks and assets first, which
+ * organizations share. A transaction that was replaced or dropped is two records, because none begins with that status.
+ */
+export const recordsOf = (sql: SqlClient.SqlClient, organizationId: string): ReadonlyArray<Statement.Fragment> => {
+  const vaults = sql`(SELECT v.id FROM vaults v WHERE v.organization_id = ${organizationId})`
+  return [
+    sql`SELECT json_build_object('type', 'network', 'name', n.name, 'kind', n.kind)::text AS line FROM networks n ORDER BY n.name`,
+    sql`
+      SELECT json_build_object('type', 'asset', 'id', a.id, 'symbol', a.symbol, 'name', a.name, 'decimals', a.decimals, 'network', a.network)::text AS line
+      FROM assets a WHERE EXISTS (SELECT 1 FROM balances b WHERE b.asset_id = a.id AND b.vault_id IN ${vaults})
+        OR EXISTS (SELECT 1 FROM transactions t WHERE t.asset_id = a.id AND t.vault_id IN ${vaults}) ORDER BY a.id`,
+    sql`
+      SELECT json_build_object('type', 'organization', 'id', o.id, 'name', o.name, 'networks', o.networks)::text AS line
+      FROM organizations o WHERE o.id = ${organizationId}`,
+    sql`
+      SELECT json_build_object('type', 'entity', 'id', n.id, 'organizationId', n.organization_id, 'name', n.name)::text AS line
+      FROM entities n WHERE n.organization_id = ${organizationId} ORDER BY n.id`,
+    sql`
+      SELECT json_build_object('type', 'vault', 'id', v.id, 'entityId', v.entity_id, 'label', v.label, 'networks', v.networks,
+        'createdAt', ${iso(sql, "v.created_at")})::text AS line
+      FROM vaults v WHERE v.organization_id = ${organizationId} ORDER BY v.id`,
+    sql`
+      SELECT json_build_object('type', 'user', 'id', u.id, 'organizationId', u.organization_id, 'email', u.email, 'name', u.name,
+        'status', u.status, 'organizationRole', u.organization_role, 'vaultRoles', coalesce((
+          SELECT json_agg(json_build_object('vaultId', r.vault_id, 'role', r.role) ORDER BY r.vault_id) FROM vault_roles r WHERE r.user_id = u.id),
+          '[]'))::text AS line
+      FROM users u WHERE u.organization_id = ${organizationId} ORDER BY u.id`,
+    sql`
+      SELECT json_build_object('type', 'address', 'vaultId', a.vault_id, 'address', a.address, 'network', a.network, 'assetType', a.asset_type,
+        'createdAt', ${iso(sql, "a.created_at")})::text AS line
+      FROM deposit_addresses a WHERE a.vault_id IN ${vaults} ORDER BY a.id`,
+    sql`
+      SELECT json_build_object('type', 'transaction', 'vaultId', t.vault_id, 'hash', t.hash, 'network', t.network, 'index', t.index,
+        'status', s.status, 'direction', t.direction, 'asset', t.asset_id, 'amount', t.amount::text, 'from', t.from_address,
+        'to', t.to_address, 'timestamp', ${iso(sql, "t.timestamp")})::text AS line
+      FROM transactions t CROSS JOIN LATERAL unnest(
+        CASE WHEN t.status IN ('replaced', 'dropped') THEN ARRAY['pending', t.status] ELSE ARRAY[t.status] END) WITH ORDINALITY AS s (status, step)
+      WHERE t.vault_id IN ${vaults} ORDER BY t.id, s.step`,
+    sql`
+      SELECT json_build_object('type', 'balance', 'vaultId', h.vault_id, 'asset', h.asset_id, 'amount', h.amount::text,
+        'occurredAt', ${iso(sql, "h.as_of")})::text AS line
+      FROM balance_history h WHERE h.vault_id IN ${vaults} ORDER BY h.vault_id, h.asset_id, h.as_of, h.id`
+  ]
+}
