@@ -8,8 +8,8 @@ const root = path.resolve(import.meta.dir, "..")
 const floors = [
   ["values"],
   ["settings", "workflows"],
-  ["database", "embedded", "telemetry", "terminal", "limits"],
-  ["crypto"],
+  ["database", "embedded", "telemetry", "terminal"],
+  ["crypto", "limits"],
   ["http", "temporal"],
   ["audit"],
   ["credentials"],

@@ -2,9 +2,8 @@
  * Turns the `Authorization` header into a {@link Principal}. Each request queries the database for the key, its
  * revocation and expiry, and its user's status and role. Nothing is cached, so a revoked key is rejected from the first
  * request after the revocation. Concurrent requests share a query (Batch.ts). Spec: Authentication 1, 5 to 7, 10.
- * Decisions D-4, D-10, D-12.
+ * Decisions D-4, D-10, D-12, D-51.
  */
-import { RateLimiter } from "@effect/experimental"
 import { HttpServerRequest } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { Context, Duration, Effect, Layer, Option } from "effect"
@@ -13,10 +12,10 @@ import { DirectRows } from "../database/pgWorkarounds.ts"
 import { ReadReplica, type Seen } from "../database/ReadReplica.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
 import { current, type RequestState, unshared } from "../http/RequestContext.ts"
-import * as RateLimits from "../limits/RateLimits.ts"
+import { tokenBuckets } from "../limits/TokenBuckets.ts"
 import * as Format from "../settings/Format.ts"
 import { Settings } from "../settings/Settings.ts"
-import { FailedAuthentications } from "./FailedAuthentications.ts"
+import { failedAuthentications } from "./FailedAuthentications.ts"
 import { allowsAddress } from "./ipAllowlist.ts"
 import { KeyUse } from "./KeyUse.ts"
 import * as Secret from "./keySecret.ts"
@@ -65,10 +64,10 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     const sql = yield* SqlClient.SqlClient
     const direct = yield* DirectRows
     const { rateLimit } = yield* Settings
-    const limiter = yield* RateLimiter.RateLimiter
+    const buckets = rateLimit === null ? undefined : yield* tokenBuckets(rateLimit)
     const keyUse = yield* KeyUse
     const replica = yield* ReadReplica
-    const failures = new FailedAuthentications()
+    const failures = yield* failedAuthentications
 
     const find = yield* batched(
       (hashes: ReadonlyArray<Buffer>) => {
@@ -95,21 +94,18 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     )
 
     /** Counts a request against the key's rate limit and adds the remaining quota to the response. */
-    const spend = ({ burst, period, tokens }: Format.Rate, keyId: string, context: RequestState, who = "This API key") => {
-      const window = Duration.millis((Duration.toMillis(period) * burst) / tokens)
-      context.headers["ratelimit-policy"] = `"key";q=${burst};w=${Math.max(1, Math.ceil(Duration.toSeconds(window)))}`
-      return Effect.matchEffect(limiter.consume({ algorithm: "token-bucket", onExceeded: "fail", limit: burst, window, key: keyId }), {
-        onSuccess: ({ remaining, resetAfter }) => {
-          context.headers.ratelimit = `"key";r=${remaining};t=${Math.ceil(Duration.toSeconds(resetAfter))}`
-          return Effect.void
-        },
-        onFailure: (failure) => {
-          const wait = failure.reason === "Exceeded" ? Math.max(1, Math.ceil(Duration.toSeconds(failure.retryAfter))) : 1
-          context.headers.ratelimit = `"key";r=0;t=${wait}`
-          return problem("rate_limited", `${who} may send ${tokens} requests per ${Format.showDuration(period)}.`, {
-            headers: { "retry-after": String(wait) }
-          })
-        }
+    const spend = (keyId: string, context: RequestState, who = "This API key"): Effect.Effect<void, ProblemOf<"rate_limited">> => {
+      if (rateLimit === null || buckets === undefined) return Effect.void
+      const { burst, period, tokens } = rateLimit
+      const window = Math.max(1, Math.ceil((Duration.toSeconds(period) * burst) / tokens))
+      context.headers["ratelimit-policy"] = `"key";q=${burst};w=${window}`
+      return Effect.flatMap(buckets.take(keyId), ({ remaining, seconds }) => {
+        context.headers.ratelimit = `"key";r=${Math.max(0, remaining)};t=${seconds}`
+        return remaining >= 0
+          ? Effect.void
+          : problem("rate_limited", `${who} may send ${tokens} requests per ${Format.showDuration(period)}.`, {
+              headers: { "retry-after": String(seconds) }
+            })
       })
     }
 
@@ -140,7 +136,18 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
         isOwner: row.isOwner,
         client: context.client
       }
-      return rateLimit === null ? Effect.succeed(principal) : Effect.as(spend(rateLimit, row.id, context), principal)
+      return Effect.as(spend(row.id, context), principal)
+    }
+
+    /** The principal of an `Authorization` header. */
+    const identify = (authorization: string | undefined, context: RequestState): Effect.Effect<PrincipalState, AuthenticationProblem> => {
+      const credential = bearer(authorization)
+      if (credential === undefined) return missing()
+      if (!Secret.isWellFormed(credential)) return counted(context, invalid())
+      return Effect.matchEffect(find(Secret.hash(credential)), {
+        onSuccess: (row) => (row === null ? counted(context, invalid()) : admit(row, context)),
+        onFailure: Effect.die
+      })
     }
 
     /**
@@ -156,19 +163,14 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
           const session = Context.getOption(fiber.currentContext, SignedIn)
           // The portal limited it when it looked up the session.
           if (Option.isSome(session)) return Effect.succeed(session.value)
-          const wait = rateLimit !== null ? failures.blockedFor(context.client) : 0
-          if (wait > 0) {
-            return problem("too_many_failed_auth", "Too many requests with invalid API keys came from this address.", {
-              headers: { "retry-after": String(wait) }
-            })
-          }
-          const credential = bearer(headers.authorization)
-          if (credential === undefined) return missing()
-          if (!Secret.isWellFormed(credential)) return counted(context, invalid())
-          return Effect.matchEffect(find(Secret.hash(credential)), {
-            onSuccess: (row) => (row === null ? counted(context, invalid()) : admit(row, context)),
-            onFailure: Effect.die
-          })
+          if (rateLimit === null) return identify(headers.authorization, context)
+          return Effect.flatMap(failures.blockedFor(context.client), (wait) =>
+            wait === 0
+              ? identify(headers.authorization, context)
+              : problem("too_many_failed_auth", "Too many requests with invalid API keys came from this address.", {
+                  headers: { "retry-after": String(wait) }
+                })
+          )
         })
     )
 
@@ -177,11 +179,9 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
 
       /** Counts a request of a portal session against its user's rate limit, whichever path it asks. */
       limitSession: (userId: string): Effect.Effect<void, ProblemOf<"rate_limited">> =>
-        Effect.withFiberRuntime<void, ProblemOf<"rate_limited">>((fiber) =>
-          rateLimit === null ? Effect.void : spend(rateLimit, userId, current(fiber), "Your session")
-        )
+        Effect.withFiberRuntime<void, ProblemOf<"rate_limited">>((fiber) => spend(userId, current(fiber), "Your session"))
     }
   })
 }) {
-  static readonly layer = Layer.provide(this.Default, [KeyUse.layer, RateLimits.layer])
+  static readonly layer = Layer.provide(this.Default, KeyUse.layer)
 }

@@ -25,6 +25,7 @@ import waiting from "./migrations/0025_waiting.ts"
 import keyHints from "./migrations/0026_key_hints.ts"
 import attemptsOfOrganizations from "./migrations/0027_attempts_of_organizations.ts"
 import deletingOrganizations from "./migrations/0028_deleting_organizations.ts"
+import sharedLimits from "./migrations/0032_shared_limits.ts"
 
 /** The migrations by number and name; add new ones at the end, never edit old ones. */
 export const steps = {
@@ -51,7 +52,8 @@ export const steps = {
   "0025_waiting": waiting,
   "0026_key_hints": keyHints,
   "0027_attempts_of_organizations": attemptsOfOrganizations,
-  "0028_deleting_organizations": deletingOrganizations
+  "0028_deleting_organizations": deletingOrganizations,
+  "0032_shared_limits": sharedLimits
 }
 
 const LOCK = 7_249_011

@@ -15,7 +15,7 @@ import { handler } from "../http/handler.ts"
 import * as Idempotency from "../http/Idempotency.ts"
 import { answer, Pages } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
-import { SlidingWindow } from "../limits/SlidingWindow.ts"
+import { slidingWindows } from "../limits/SlidingWindows.ts"
 import { Settings } from "../settings/Settings.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
@@ -38,20 +38,19 @@ export const layer = HttpApiBuilder.group(
     const starter = yield* WorkflowStarter
     const sql = yield* SqlClient.SqlClient
     const master = yield* MasterKey
-    const pinged = new SlidingWindow(60_000)
+    const pinged = yield* slidingWindows({ name: "ping", limit: PINGS_A_MINUTE, windowMs: 60_000 })
     const { rateLimit } = yield* Settings
 
     const spendPing = (webhookId: string) =>
-      Effect.suspend(() => {
-        if (rateLimit === null) return Effect.void
-        const wait = Math.ceil(pinged.roomIn(webhookId, PINGS_A_MINUTE) / 1_000)
-        if (wait > 0)
-          return problem("rate_limited", `A webhook can be pinged ${PINGS_A_MINUTE} times a minute.`, {
-            headers: { "retry-after": String(wait) }
-          })
-        pinged.note(webhookId)
-        return Effect.void
-      })
+      rateLimit === null
+        ? Effect.void
+        : Effect.flatMap(pinged.take(webhookId), (wait) =>
+            wait === 0
+              ? Effect.void
+              : problem("rate_limited", `A webhook can be pinged ${PINGS_A_MINUTE} times a minute.`, {
+                  headers: { "retry-after": String(Math.ceil(wait / 1_000)) }
+                })
+          )
 
     return handlers
       .handle(

@@ -3,14 +3,14 @@
  * against the client's address, and a password also against its account. Errors never say what is wrong: an unknown
  * address, a wrong password and a deactivated user get the same response after the same work.
  */
-import { RateLimiter } from "@effect/experimental"
+import { createHash } from "node:crypto"
 import { SqlClient } from "@effect/sql"
-import { Duration, Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { recordOfUser } from "../../audit/AuditTrail.ts"
 import { networkOf } from "../../http/ClientAddress.ts"
 import { type Problem, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
-import * as RateLimits from "../../limits/RateLimits.ts"
+import { slidingWindows } from "../../limits/SlidingWindows.ts"
 import { Settings } from "../../settings/Settings.ts"
 import { tooMany } from "../respond.ts"
 import { type Answer, Identity } from "./Identity.ts"
@@ -25,7 +25,7 @@ import { Sessions } from "./Sessions.ts"
 const PER_ADDRESS = 30
 const PER_ACCOUNT = 10
 const PER_ACCOUNT_ANYWHERE = 50
-const WINDOW = Duration.minutes(15)
+const WINDOW_MS = 900_000
 
 /** Concurrent password checks, each of which takes a core and 64 MB, and sign-ins that may wait for one. */
 const CHECKS = 2,
@@ -43,23 +43,26 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     const invitations = yield* Invitations
     const passkeys = yield* Passkeys
     const sessions = yield* Sessions
-    const limiter = yield* RateLimiter.RateLimiter
     const { rateLimit } = yield* Settings
+    // Windows of their own: made-up names cannot evict addresses.
+    const attempts = (what: string, limit: number) => slidingWindows({ name: `sign-in ${what}`, limit, windowMs: WINDOW_MS })
+    const ofAddress = yield* attempts("address", PER_ADDRESS)
+    const ofCallback = yield* attempts("callback", PER_ADDRESS)
+    const ofAccountHere = yield* attempts("account at address", PER_ACCOUNT)
+    const ofAccount = yield* attempts("account", PER_ACCOUNT_ANYWHERE)
 
-    const spend = (key: string, limit: number) =>
+    const spend = (window: typeof ofAddress, key: string) =>
       rateLimit === null
         ? Effect.void
-        : Effect.mapError(limiter.consume({ algorithm: "fixed-window", onExceeded: "fail", limit, window: WINDOW, key }), (failure) =>
-            tooMany(
-              "Too many attempts.",
-              failure.reason === "Exceeded" ? Math.max(1, Math.ceil(Duration.toSeconds(failure.retryAfter))) : 1
-            )
-          )
-    const spendAt = (what: string, limit = PER_ADDRESS) =>
-      Effect.flatMap(currentRequest, ({ client }) => spend(`${what}/${client === undefined ? "unknown" : networkOf(client)}`, limit))
-    const spendOfAddress = spendAt("address")
+        : Effect.flatMap(window.take(key), (wait) => (wait === 0 ? Effect.void : tooMany("Too many attempts.", Math.ceil(wait / 1_000))))
+    const address = Effect.map(currentRequest, ({ client }) => (client === undefined ? "unknown" : networkOf(client)))
+    const spendOfAddress = Effect.flatMap(address, (from) => spend(ofAddress, from))
+    /** Names are hashed: what strangers type does not get into the database. */
     const spendOfAccount = (email: string) =>
-      Effect.zipRight(spendAt(`account/${email}`, PER_ACCOUNT), spend(`account/${email}`, PER_ACCOUNT_ANYWHERE))
+      Effect.flatMap(address, (from) => {
+        const account = createHash("sha256").update(email).digest("base64url")
+        return Effect.zipRight(spend(ofAccountHere, `${account}/${from}`), spend(ofAccount, account))
+      })
 
     const checks = yield* Effect.makeSemaphore(CHECKS)
     let waiting = 0
@@ -140,7 +143,11 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
       }),
 
       /** Returns the identity provider's redirect. Counted apart: the sign-in that it ends was counted when it began. */
-      callback: (query: string) => Effect.zipRight(spendAt("callback"), identity.callback(query)),
+      callback: (query: string) =>
+        Effect.zipRight(
+          Effect.flatMap(address, (from) => spend(ofCallback, from)),
+          identity.callback(query)
+        ),
 
       /** The invited user. */
       invitation: (token: string) => Effect.zipRight(spendOfAddress, invitations.look(token)),
@@ -159,6 +166,5 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     }
   })
 }) {
-  // Separate counters: made-up names cannot evict those of API keys.
-  static readonly layer = Layer.provide(this.Default, Layer.fresh(RateLimits.layer))
+  static readonly layer = this.Default
 }

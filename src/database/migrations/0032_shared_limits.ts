@@ -1,0 +1,36 @@
+/**
+ * What processes tell each other for limits that hold over all of them: which processes run, and the counts of rate limits.
+ * The counts are unlogged: they are worth nothing after an hour, and a crash of Postgres only starts them anew.
+ */
+import { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+
+export default Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql.unsafe(`
+-- A running process; seen_at is renewed every second and says whether it still runs.
+CREATE TABLE processes (
+  id text PRIMARY KEY,
+  role text NOT NULL CHECK (role IN ('api', 'worker')),
+  seen_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- What is left of a caller's rate limit, of which each process takes a part.
+CREATE UNLOGGED TABLE rate_buckets (
+  key text PRIMARY KEY,
+  tokens float8 NOT NULL,
+  -- What the last exchange granted.
+  granted int NOT NULL,
+  at timestamptz NOT NULL
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX rate_buckets_at ON rate_buckets (at);
+
+-- The latest attempts of a caller: failed authentications, sign-ins, pings.
+CREATE UNLOGGED TABLE recent_attempts (
+  key text PRIMARY KEY,
+  times timestamptz[] NOT NULL,
+  granted int NOT NULL,
+  at timestamptz NOT NULL
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX recent_attempts_at ON recent_attempts (at);
+`)
+)

@@ -1,0 +1,119 @@
+/**
+ * Limits that hold over all API processes. Each process counts in memory and decides most requests alone; every quarter of
+ * a second, processes add their counts to shared rows and read the others', one statement for all callers. Without an
+ * exchange, a process is ahead of the shared count by at most a fifth of a limit, divided by the number of processes; a
+ * request beyond that waits for the next exchange, together with all others that do. So the sum over all processes exceeds
+ * no limit by more than a fifth, and no caller is rejected below it.
+ *
+ * A process that is alone exchanges nothing. While Postgres is away, each process goes on with its own counts, and no
+ * request fails because of the exchange. Decision D-51.
+ */
+import { randomUUID } from "node:crypto"
+import { SqlClient, type SqlError } from "@effect/sql"
+import { Context, Effect, Layer, Queue, Schedule } from "effect"
+import { Settings } from "../settings/Settings.ts"
+
+/** The share of a limit by which all processes together may be ahead of the shared count. */
+const AHEAD = 0.2
+/** Time between exchanges while there is something to tell, and between two that requests wait for. */
+const EVERY = "250 millis",
+  GAP = "20 millis"
+/** Time between two signs of life, and how old the last one of a running process may be. */
+const SEEN_EVERY = "1 second",
+  LOST = "5 seconds"
+/** How long rows are kept that nobody changed: longer than any window, and than a bucket takes to fill. */
+const KEPT = { processes: "2 hours", recent_attempts: "2 hours", rate_buckets: "2 days" } as const
+/** Most rows removed at a time. */
+const REMOVED = 10_000
+
+/** One kind of limit in the exchange. */
+export interface Part {
+  /** Whether there is something to tell. */
+  readonly isDue: () => boolean
+  /** Tells the counts and applies the answer. If it fails, the counts are told next time. */
+  readonly exchange: Effect.Effect<void, SqlError.SqlError>
+  /** Called when the process is no longer alone: what it counted until then is to be told. */
+  readonly joined: () => void
+  /** Reads, once a second, what others found without being asked. */
+  readonly learn?: Effect.Effect<void, SqlError.SqlError>
+}
+
+export class Exchange extends Context.Tag("custody/limits/Exchange")<
+  Exchange,
+  {
+    /** How many requests of a caller a process may admit before it tells them; infinite if it is alone. */
+    readonly ahead: (limit: number) => number
+    /** Adds a kind of limit. */
+    readonly add: (part: Part) => void
+    /** Begins an exchange as soon as possible. */
+    readonly soon: () => void
+  }
+>() {}
+
+/** An exchange of a process that is always alone. */
+export const alone = Layer.succeed(Exchange, { ahead: () => Number.POSITIVE_INFINITY, add: () => {}, soon: () => {} })
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const id = randomUUID()
+  const parts: Array<Part> = []
+  const asked = yield* Queue.sliding<void>(1)
+  let others = 0
+
+  const tell = Effect.suspend(() =>
+    Effect.forEach(
+      parts.filter(({ isDue }) => isDue()),
+      ({ exchange }) => Effect.catchAll(exchange, (error) => Effect.logDebug("counts of limits could not be exchanged", error)),
+      { concurrency: "unbounded", discard: true }
+    )
+  )
+  const quietly = <A, E>(what: Effect.Effect<A, E>) =>
+    Effect.catchAllCause(what, (cause) => Effect.logDebug("other API processes could not be found", cause))
+
+  const seen = Effect.flatMap(
+    sql<{ others: number }>`
+      WITH mine AS (
+        INSERT INTO processes (id, role) VALUES (${id}, 'api') ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
+      )
+      SELECT count(*)::int AS others FROM processes
+      WHERE role = 'api' AND id <> ${id} AND seen_at > clock_timestamp() - ${LOST}::interval`,
+    ([row]) =>
+      Effect.suspend(() => {
+        const before = others
+        others = row?.others ?? 0
+        if (before === 0 && others > 0) for (const { joined } of parts) joined()
+        return others === 0
+          ? Effect.void
+          : Effect.forEach(parts, ({ learn }) => learn ?? Effect.void, { concurrency: "unbounded", discard: true })
+      })
+  )
+  const tidy = Effect.gen(function* () {
+    yield* sql`DELETE FROM processes WHERE seen_at < clock_timestamp() - ${KEPT.processes}::interval`
+    for (const table of ["rate_buckets", "recent_attempts"] as const)
+      yield* sql`
+        DELETE FROM ${sql(table)} WHERE key IN (
+          SELECT key FROM ${sql(table)} WHERE at < clock_timestamp() - ${KEPT[table]}::interval ORDER BY at LIMIT ${REMOVED} FOR UPDATE SKIP LOCKED)`
+  })
+
+  yield* quietly(seen)
+  yield* Effect.addFinalizer(() => quietly(Effect.timeout(sql`DELETE FROM processes WHERE id = ${id}`, "1 second")))
+  yield* Effect.forkScoped(Effect.schedule(quietly(seen), Schedule.spaced(SEEN_EVERY)))
+  yield* Effect.forkScoped(Effect.schedule(quietly(tidy), Schedule.spaced("1 minute")))
+  yield* Effect.forkScoped(Effect.forever(Effect.zipRight(Queue.take(asked), Effect.zipRight(tell, Effect.sleep(GAP)))))
+  const soon = () => void Queue.unsafeOffer(asked, undefined)
+  const due = Effect.sync(() => {
+    if (others > 0 && parts.some(({ isDue }) => isDue())) soon()
+  })
+  yield* Effect.forkScoped(Effect.schedule(due, Schedule.spaced(EVERY)))
+
+  return Exchange.of({
+    ahead: (limit) => (others === 0 ? Number.POSITIVE_INFINITY : Math.floor((AHEAD * limit) / (others + 1))),
+    add: (part) => void parts.push(part),
+    soon
+  })
+})
+
+/** The exchange of this process; without rate limits there is none. */
+export const layer = Layer.unwrapEffect(
+  Effect.map(Settings, ({ rateLimit }) => (rateLimit === null ? alone : Layer.scoped(Exchange, make)))
+)

@@ -1,0 +1,218 @@
+/**
+ * Sliding windows in bounded memory, over all API processes: how often something happened recently, per key. Anybody can
+ * make up addresses and names, so the least recently used keys are forgotten first. Times are on the monotonic clock, which
+ * cannot be set back; what other processes tell arrives as ages by Postgres' clock. Decision D-51.
+ */
+import { SqlClient, type SqlError } from "@effect/sql"
+import { Effect } from "effect"
+import { LRUCache } from "lru-cache"
+import { DirectRows } from "../database/pgWorkarounds.ts"
+import { Exchange } from "./Exchange.ts"
+
+/** Most keys that are remembered. */
+export const REMEMBERED = 50_000
+/** Longest wait for an exchange, in ms; then the process decides alone. */
+export const PATIENCE_MS = 1_000
+/** How far back a process reads what others found, in seconds. */
+const LEARN_S = 3
+
+/** What a window allows. */
+export interface WindowShape {
+  /** The name of its keys in the exchange. */
+  readonly name: string
+  readonly limit: number
+  readonly windowMs: number
+  /** How long a key is blocked once it reached the limit; it starts anew afterwards. By default, until the window has room. */
+  readonly blockMs?: number
+}
+
+interface Entry {
+  /** Times of occurrences within the window, oldest first. */
+  times: Array<number>
+  /** How many of them, the last ones, are still to be told. */
+  untold: number
+  /** Those who wait for the next exchange: to be noted if there is room, or only to know what others noted. */
+  asking: Array<{ readonly counts: boolean; readonly answer: (granted: boolean | undefined) => void }>
+}
+
+interface Row {
+  readonly key: string
+  readonly granted: number
+  readonly ages: ReadonlyArray<number>
+}
+
+/** Windows of this shape. */
+export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const direct = yield* DirectRows
+    const exchange = yield* Exchange
+    const entries = new LRUCache<string, Entry>({ max: REMEMBERED, memoMethod: () => ({ times: [], untold: 0, asking: [] }) })
+    /** Entries with something to tell. */
+    const due = new Map<string, Entry>()
+    const [windowSeconds, blockSeconds] = [windowMs / 1_000, blockMs === undefined ? null : blockMs / 1_000]
+
+    /** Milliseconds until the key has room; 0 if it has. */
+    const waitOf = (entry: Entry): number => {
+      const now = performance.now()
+      const kept = entry.times.findIndex((time) => time > now - windowMs)
+      entry.times.splice(0, kept < 0 ? entry.times.length : kept)
+      const leaving = entry.times.at(-limit)
+      if (leaving === undefined) return 0
+      if (blockMs === undefined) return leaving + windowMs - now
+      const left = (entry.times.at(-1) ?? now) + blockMs - now
+      if (left <= 0) entry.times = []
+      return Math.max(0, left)
+    }
+
+    const note = (key: string, entry: Entry) => {
+      entry.times.push(performance.now())
+      if (exchange.ahead(limit) === Number.POSITIVE_INFINITY) return
+      entry.untold++
+      due.set(key, entry)
+    }
+
+    const statement = (told: ReadonlyArray<readonly [key: string, ages: ReadonlyArray<number>, asked: number]>) =>
+      direct.query(sql<Row>`
+        INSERT INTO recent_attempts AS r (key, times, granted, at)
+        SELECT a.key, ARRAY(SELECT clock_timestamp() - x::float8 * interval '1 millisecond' FROM jsonb_array_elements_text(a.ages::jsonb) x)
+            || array_fill(clock_timestamp(), ARRAY[g.granted]), g.granted, clock_timestamp()
+        FROM unnest(${told.map(([key]) => key)}::text[], ${told.map(([, ages]) => JSON.stringify(ages))}::text[], ${told.map(([, , asked]) => asked)}::int[])
+          AS a (key, ages, asked),
+          LATERAL (SELECT greatest(0, least(a.asked, ${limit}::int - jsonb_array_length(a.ages::jsonb))) AS granted) g
+        ON CONFLICT (key) DO UPDATE SET (times, granted, at) = (
+          SELECT (ARRAY(SELECT x FROM unnest(k.times || excluded.times[1:n.spent]) x ORDER BY x DESC LIMIT ${limit}::int)
+              || array_fill(excluded.at, ARRAY[g.granted])), g.granted, greatest(r.at, excluded.at)
+          FROM (SELECT CASE
+              WHEN cardinality(r.times) >= ${limit}::int AND (SELECT max(x) FROM unnest(r.times) x) < excluded.at - make_interval(secs => ${blockSeconds}::float8)
+                THEN '{}'::timestamptz[]
+              ELSE ARRAY(SELECT x FROM unnest(r.times) x WHERE x > excluded.at - make_interval(secs => ${windowSeconds}::float8)) END AS times) k,
+            LATERAL (SELECT cardinality(excluded.times) - excluded.granted AS spent) n,
+            LATERAL (SELECT greatest(0, least(excluded.granted, ${limit}::int - cardinality(k.times) - n.spent)) AS granted) g)
+        RETURNING key, granted, ARRAY(SELECT (extract(epoch FROM clock_timestamp() - x) * 1000)::float8 FROM unnest(times) x ORDER BY x) AS ages`)
+
+    /** Replaces what was known of the key by what all processes told; occurrences since then are added. */
+    const apply = (entry: Entry, ages: ReadonlyArray<number>) => {
+      const now = performance.now()
+      const since = entry.untold === 0 ? [] : entry.times.slice(-entry.untold)
+      entry.times = [...ages.map((age) => now - age), ...since]
+    }
+
+    const tell: Effect.Effect<void, SqlError.SqlError> = Effect.suspend(() => {
+      const now = performance.now()
+      const told = [...due]
+        .map(([key, entry]) => {
+          const ages = entry.untold === 0 ? [] : entry.times.slice(-entry.untold).map((time) => now - time)
+          return { key, entry, ages, asking: entry.asking, asked: entry.asking.filter(({ counts }) => counts).length }
+        })
+        .sort((one, other) => (one.key < other.key ? -1 : 1))
+      due.clear()
+      for (const { entry } of told) Object.assign(entry, { untold: 0, asking: [] })
+      return Effect.matchEffect(statement(told.map(({ ages, asked, key }) => [`${name}/${key}`, ages, asked])), {
+        onSuccess: (rows) =>
+          Effect.sync(() => {
+            const byKey = new Map(rows.map((row) => [row.key, row]))
+            for (const { asking, entry, key } of told) {
+              const row = byKey.get(`${name}/${key}`)
+              if (row !== undefined) apply(entry, row.ages)
+              let left = row?.granted ?? 0
+              for (const { answer, counts } of asking) answer(row === undefined ? undefined : !counts || left-- > 0)
+            }
+          }),
+        onFailure: (error) =>
+          Effect.suspend(() => {
+            for (const { ages, asking, entry, key } of told) {
+              entry.untold += ages.length
+              due.set(key, entry)
+              for (const { answer } of asking) answer(undefined)
+            }
+            return Effect.fail(error)
+          })
+      })
+    })
+
+    /** Blocks that other processes found; a caller may ask this one next. */
+    const learn = Effect.map(
+      Effect.suspend(() =>
+        direct.query(sql<Pick<Row, "key" | "ages">>`
+          SELECT key, ARRAY(SELECT (extract(epoch FROM clock_timestamp() - x) * 1000)::float8 FROM unnest(times) x ORDER BY x) AS ages
+          FROM recent_attempts WHERE at > clock_timestamp() - make_interval(secs => ${LEARN_S}) AND key LIKE ${`${name}/%`}
+            AND cardinality(times) >= ${limit}::int ORDER BY at DESC LIMIT 1000`)
+      ),
+      (rows) => {
+        for (const { ages, key } of rows) apply(entries.memo(key.slice(name.length + 1)), ages)
+      }
+    )
+
+    exchange.add({
+      isDue: () => due.size > 0,
+      exchange: tell,
+      joined: () => {
+        for (const [key, entry] of entries.entries()) {
+          entry.untold = entry.times.length
+          if (entry.untold > 0) due.set(key, entry)
+        }
+      },
+      ...(blockMs === undefined ? {} : { learn })
+    })
+
+    /** Waits for the next exchange, at most for {@link PATIENCE_MS}. */
+    const ask = (key: string, entry: Entry, counts: boolean) =>
+      Effect.async<boolean | undefined>((resume) => {
+        const asking = {
+          counts,
+          answer: (granted: boolean | undefined) => {
+            clearTimeout(timer)
+            resume(Effect.succeed(granted))
+          }
+        }
+        const timer = setTimeout(() => {
+          entry.asking = entry.asking.filter((other) => other !== asking)
+          asking.answer(undefined)
+        }, PATIENCE_MS)
+        entry.asking.push(asking)
+        due.set(key, entry)
+        exchange.soon()
+      })
+
+    const takeAlone = (key: string, entry: Entry): number => {
+      const wait = waitOf(entry)
+      if (wait === 0) note(key, entry)
+      return wait
+    }
+
+    return {
+      /** Notes an occurrence if the key has room. Returns 0, or the milliseconds until there is room. */
+      take: (key: string): Effect.Effect<number> =>
+        Effect.suspend(() => {
+          const entry = entries.memo(key)
+          const wait = waitOf(entry)
+          if (wait > 0 || entry.untold < exchange.ahead(limit)) return Effect.succeed(wait > 0 ? wait : takeAlone(key, entry))
+          return Effect.map(ask(key, entry, true), (granted) =>
+            granted === undefined ? takeAlone(key, entry) : granted ? 0 : Math.max(1, waitOf(entry))
+          )
+        }),
+
+      /** Notes an occurrence that cannot be refused any more. */
+      note: (key: string): void => {
+        const entry = entries.memo(key)
+        // A key whose block has ended starts anew.
+        waitOf(entry)
+        note(key, entry)
+        if (entry.untold * 2 > exchange.ahead(limit)) exchange.soon()
+      },
+
+      /**
+       * Milliseconds until the key has room; 0 if it has. Waits for the others' counts only if as much was noted here as one
+       * process may be ahead of them.
+       */
+      waitFor: (key: string): Effect.Effect<number> =>
+        Effect.suspend(() => {
+          const entry = entries.peek(key)
+          if (entry === undefined) return Effect.succeed(0)
+          const wait = waitOf(entry)
+          if (wait > 0 || entry.untold === 0 || entry.untold < exchange.ahead(limit)) return Effect.succeed(wait)
+          return Effect.map(ask(key, entry, false), () => waitOf(entry))
+        })
+    }
+  })

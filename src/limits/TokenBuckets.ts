@@ -1,0 +1,170 @@
+/**
+ * Rate limits: a token bucket per caller, over all API processes. They use the monotonic clock: if the machine's clock were
+ * set back, counts based on it would stop until the old time is reached again. The most recently used callers are kept.
+ * Decisions D-12, D-51.
+ */
+import { SqlClient, type SqlError } from "@effect/sql"
+import { Duration, Effect } from "effect"
+import { LRUCache } from "lru-cache"
+import { DirectRows } from "../database/pgWorkarounds.ts"
+import type { Rate } from "../settings/Format.ts"
+import { Exchange } from "./Exchange.ts"
+import { PATIENCE_MS, REMEMBERED } from "./SlidingWindows.ts"
+
+interface Asking {
+  /** Whether it has given up waiting. */
+  gone: boolean
+  /** Whether the exchange granted a token; undefined if there was no exchange. */
+  readonly answer: (granted: boolean | undefined) => void
+}
+
+interface Bucket {
+  /** Tokens at {@link at}, as far as this process knows: others may have taken more. */
+  tokens: number
+  at: number
+  /** Tokens taken since the last exchange. */
+  spent: number
+  /** Requests that wait for the next one. */
+  asking: Array<Asking>
+}
+
+/** The state of a caller's bucket after a request. */
+export interface Taken {
+  /** Whole tokens left; negative if there was none for the request. */
+  readonly remaining: number
+  /** Seconds until the next request may succeed, or until the bucket is full. */
+  readonly seconds: number
+}
+
+/** Buckets that hold `burst` tokens and gain `tokens` per `period`. */
+export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const direct = yield* DirectRows
+    const exchange = yield* Exchange
+    const perMs = tokens / Duration.toMillis(period)
+    const buckets = new LRUCache<string, Bucket>({
+      max: REMEMBERED,
+      memoMethod: () => ({ tokens: burst, at: performance.now(), spent: 0, asking: [] })
+    })
+    /** Buckets with something to tell. */
+    const due = new Map<string, Bucket>()
+
+    const refill = (bucket: Bucket) => {
+      const now = performance.now()
+      bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.at) * perMs)
+      bucket.at = now
+    }
+
+    const statement = (told: ReadonlyArray<{ readonly key: string; readonly spent: number; readonly asking: ReadonlyArray<Asking> }>) =>
+      direct.query(sql<{ key: string; tokens: number; granted: number }>`
+        INSERT INTO rate_buckets AS b (key, tokens, granted, at)
+        SELECT a.key, ${burst}::float8 - a.spent - g.granted, g.granted, clock_timestamp()
+        FROM unnest(${told.map(({ key }) => key)}::text[], ${told.map(({ spent }) => spent)}::float8[], ${told.map(({ asking }) => asking.length)}::int[])
+          AS a (key, spent, asked), LATERAL (SELECT least(a.asked, greatest(0, floor(${burst}::float8 - a.spent)))::int AS granted) g
+        ON CONFLICT (key) DO UPDATE SET (tokens, granted, at) = (
+          SELECT t.tokens - g.granted, g.granted, greatest(b.at, excluded.at)
+          FROM (SELECT least(${burst}::float8, b.tokens + ${perMs * 1_000}::float8 * greatest(0, extract(epoch FROM excluded.at - b.at)))
+              - (${burst}::float8 - excluded.tokens - excluded.granted) AS tokens) t,
+            LATERAL (SELECT least(excluded.granted, greatest(0, floor(t.tokens)))::int AS granted) g)
+        RETURNING key, tokens, granted`)
+
+    const tell: Effect.Effect<void, SqlError.SqlError> = Effect.suspend(() => {
+      const told = [...due]
+        .map(([key, bucket]) => ({ key, bucket, spent: bucket.spent, asking: bucket.asking }))
+        .sort((one, other) => (one.key < other.key ? -1 : 1))
+      due.clear()
+      for (const { bucket } of told) Object.assign(bucket, { spent: 0, asking: [] })
+      return Effect.matchEffect(statement(told), {
+        onSuccess: (rows) =>
+          Effect.sync(() => {
+            const byKey = new Map(rows.map((row) => [row.key, row]))
+            for (const { asking, bucket, key } of told) {
+              const row = byKey.get(key)
+              if (row !== undefined) {
+                // What was granted to requests that no longer wait goes back with the next exchange.
+                bucket.spent -= asking.slice(0, row.granted).filter(({ gone }) => gone).length
+                bucket.tokens = row.tokens - bucket.spent
+                bucket.at = performance.now()
+                if (bucket.spent !== 0) due.set(key, bucket)
+              }
+              for (const [index, { answer }] of asking.entries()) answer(row === undefined ? undefined : index < row.granted)
+            }
+          }),
+        onFailure: (error) =>
+          Effect.suspend(() => {
+            for (const { asking, bucket, key, spent } of told) {
+              bucket.spent += spent
+              due.set(key, bucket)
+              for (const { answer } of asking) answer(undefined)
+            }
+            return Effect.fail(error)
+          })
+      })
+    })
+
+    exchange.add({
+      isDue: () => due.size > 0,
+      exchange: tell,
+      joined: () => {
+        for (const [key, bucket] of buckets.entries()) {
+          refill(bucket)
+          bucket.spent = burst - bucket.tokens
+          if (bucket.spent > 0) due.set(key, bucket)
+        }
+      }
+    })
+
+    const result = (bucket: Bucket, taken: boolean): Taken =>
+      taken
+        ? { remaining: Math.floor(bucket.tokens), seconds: Math.ceil((burst - Math.floor(bucket.tokens)) / perMs / 1_000) }
+        : { remaining: -1, seconds: Math.max(1, Math.ceil((1 - bucket.tokens) / perMs / 1_000)) }
+
+    const spend = (key: string, bucket: Bucket, ahead: number): Taken => {
+      bucket.tokens--
+      if (ahead !== Number.POSITIVE_INFINITY) {
+        bucket.spent++
+        due.set(key, bucket)
+      }
+      return result(bucket, true)
+    }
+
+    /** Lets the next exchange decide. */
+    const ask = (key: string, bucket: Bucket) =>
+      Effect.async<Taken>((resume) => {
+        const asking: Asking = {
+          gone: false,
+          answer: (granted) => {
+            if (asking.gone) return
+            asking.gone = true
+            clearTimeout(timer)
+            refill(bucket)
+            const alone = granted === undefined && bucket.tokens >= 1
+            const taken = alone ? spend(key, bucket, exchange.ahead(burst)) : result(bucket, granted === true)
+            resume(Effect.succeed(taken))
+          }
+        }
+        const timer = setTimeout(() => {
+          bucket.asking = bucket.asking.filter((other) => other !== asking)
+          asking.answer(undefined)
+        }, PATIENCE_MS)
+        bucket.asking.push(asking)
+        due.set(key, bucket)
+        exchange.soon()
+      })
+
+    return {
+      /** Takes a token of the caller. Waits for others only at a caller that uses most of its limit. */
+      take: (key: string): Effect.Effect<Taken> =>
+        Effect.suspend(() => {
+          const bucket = buckets.memo(key)
+          refill(bucket)
+          if (bucket.tokens < 1) return Effect.succeed(result(bucket, false))
+          const ahead = exchange.ahead(burst)
+          if (bucket.spent + 1 > ahead) return ask(key, bucket)
+          const taken = spend(key, bucket, ahead)
+          if (bucket.spent * 2 > ahead) exchange.soon()
+          return Effect.succeed(taken)
+        })
+    }
+  })
