@@ -281,4 +281,11 @@ describe("a session", () => {
     await app.feed([user("user_m", "org_a", ["vault_a"])])
     expect(await member.state()).toBe("signed_out")
   })
+
+  test("D-56: ends with the next request once its organization is being deleted", async () => {
+    expect((await owner.get("/api/v1/vaults")).status).toBe(200)
+    await app.sql("UPDATE organizations SET deleting_at = now() WHERE id = 'org_a'")
+    const out = await owner.get("/api/v1/vaults")
+    expect([out.status, out.json.code]).toEqual([401, "signed_out"])
+  })
 })
