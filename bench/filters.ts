@@ -1,14 +1,20 @@
 /**
- * `bun run bench filters`: pages of a vault's transactions by filters of which each matches half of the rows and both
- * together none, at 10 thousand and 400 thousand rows; and another organization's pages beside 16 connections that ask for
- * them. Floor: the same at 10 thousand, and the other organization alone.
+ * `bun run bench filters [--large]`: pages of a vault's transactions, with all rows and with filters of which each matches half
+ * of the rows and both together none; and another organization's pages beside 16 connections that ask for the worst of them.
+ * Two services run side by side, one with 10 thousand rows and one with 1 million (10 million with --large), measured in turn.
+ * Floor: the service with 10 thousand rows, and the other organization alone.
  */
+import * as path from "node:path"
 import { organizationWithKey } from "./support/deliveries.ts"
-import { announced, database, end, environment, load, median, start } from "./support/servers.ts"
+import { options } from "./support/options.ts"
+import { announced, database, end, environment, folder, load, median, start } from "./support/servers.ts"
 
-const ROUNDS = 3,
-  SECONDS = 3
-const SIZES = [10_000, 400_000]
+const ROUNDS = 5,
+  SECONDS = 2
+const SMALL = 10_000,
+  LARGE = options.large ? 10_000_000 : 1_000_000,
+  /** Rows of a statement that writes them. */
+  PART = 100_000
 /** Connections that ask for the filters, and those of the other organization. */
 const CONNECTIONS = 16,
   OTHERS = 4
@@ -16,6 +22,7 @@ const CONNECTIONS = 16,
 const FEW = 1_000
 
 const filters = [
+  "",
   "direction=outbound",
   "status=confirmed&direction=outbound",
   "status=confirmed&network=solana",
@@ -33,46 +40,63 @@ const seed = (client: Awaited<ReturnType<typeof database>>, vaultId: string, fro
     [vaultId, from + 1, to]
   )
 
-try {
-  const env = environment()
+/** A service with so many rows in one vault, and few in a vault of another organization. */
+const serviceWith = async (directory: string, rows: number) => {
+  const env = environment({ DATA_DIR: path.join(folder, directory) })
   const { port } = await start("src/main.ts", ["start", "--roles", "api"], env, announced)
   const [key, other] = [await organizationWithKey(env, "bench"), await organizationWithKey(env, "other")]
-  const client = await database()
+  const client = await database(directory)
   await client.query("INSERT INTO networks (name, kind) VALUES ('solana', 'mainnet') ON CONFLICT DO NOTHING")
   await client.query(
     "INSERT INTO assets (id, network, symbol, name, decimals) VALUES ('solana/native', 'solana', 'SOL', 'Solana', 9) ON CONFLICT DO NOTHING"
   )
   await seed(client, "vault_other", 0, FEW)
+  for (let from = 0; from < rows; from += PART) await seed(client, "vault_bench", from, Math.min(rows, from + PART))
+  // What the rows leave to be written and cleaned up is not measured.
+  await client.query("VACUUM (ANALYZE, PARALLEL 0) transactions")
+  await client.query("CHECKPOINT")
+  await client.end()
+  return { port, key, other }
+}
 
-  const pages = async (path: string, secret: string, connections: number) => {
+const path20 = (vaultId: string, filter: string) => `/v1/vaults/${vaultId}/transactions?limit=20${filter === "" ? "" : `&${filter}`}`
+
+try {
+  const small = await serviceWith("small", SMALL)
+  const large = await serviceWith("large", LARGE)
+  const pages = (service: typeof small, filter: string) =>
+    load({ paths: [path20("vault_bench", filter)], key: service.key, port: service.port, connections: OTHERS, seconds: SECONDS })
+  // Programs that have run for a while are measured.
+  for (const service of [small, large]) for (const filter of filters) await pages(service, filter)
+
+  const costs = []
+  for (const filter of filters) {
     const rounds = []
     for (let round = 0; round < ROUNDS; round++)
-      rounds.push(await load({ paths: [path], key: secret, port, connections, seconds: SECONDS }))
+      rounds.push({ small: (await pages(small, filter)).perSecond, large: (await pages(large, filter)).perSecond })
+    costs.push({
+      filter: filter === "" ? "none" : filter,
+      small: median(rounds.map((round) => round.small)),
+      large: median(rounds.map((round) => round.large)),
+      costAgainstSmall: Math.round(median(rounds.map((round) => round.small / round.large)) * 100) / 100
+    })
+  }
+
+  const theirs = async () => {
+    const ask = { paths: [path20("vault_other", "")], key: large.other, port: large.port, connections: OTHERS, seconds: SECONDS }
+    const rounds = []
+    for (let round = 0; round < ROUNDS; round++) rounds.push(await load(ask))
     return { perSecond: median(rounds.map((_) => _.perSecond)), p50Ms: median(rounds.map((_) => _.p50Ms)) }
   }
-  const target = (filter: string) => `/v1/vaults/vault_bench/transactions?limit=20&${filter}`
-
-  const costs: Record<string, Record<string, number>> = Object.fromEntries(filters.map((filter) => [filter, {}]))
-  let seeded = 0
-  for (const size of SIZES) {
-    await seed(client, "vault_bench", seeded, size)
-    seeded = size
-    await client.query("VACUUM (ANALYZE, PARALLEL 0) transactions")
-    for (const filter of filters)
-      Object.assign(costs[filter] ?? {}, { [`perSecondAt${size}`]: (await pages(target(filter), key, 4)).perSecond })
-  }
-  await client.end()
-
-  const theirs = "/v1/vaults/vault_other/transactions?limit=20"
-  const alone = await pages(theirs, other, OTHERS)
-  const worst = filters[1] ?? ""
+  const alone = await theirs()
+  const worst = path20("vault_bench", "status=confirmed&direction=outbound")
   // For longer than the others' rounds take; those past the bound on reads are 503.
-  const beside = load({ paths: [target(worst)], key, port, connections: CONNECTIONS, seconds: ROUNDS * SECONDS + 4, mayFail: true })
+  const asked = { paths: [worst], key: large.key, port: large.port, connections: CONNECTIONS, seconds: ROUNDS * SECONDS + 6, mayFail: true }
+  const beside = load(asked)
   await Bun.sleep(1_000)
-  const besides = await pages(theirs, other, OTHERS)
+  const others = { alone, [`beside ${CONNECTIONS} connections of another`]: await theirs() }
   await beside
-  const others = { alone, [`beside ${CONNECTIONS} connections of another`]: besides }
-  console.log(JSON.stringify({ bench: "filters", sizes: SIZES, rounds: ROUNDS, secondsEach: SECONDS, costs, others }, null, 2))
+  console.log(JSON.stringify({ bench: "filters", sizes: [SMALL, LARGE], rounds: ROUNDS, secondsEach: SECONDS, costs, others }, null, 2))
   console.table(costs)
   console.table(others)
 } finally {
