@@ -20,9 +20,9 @@ import { cancelWaiting } from "../webhooks/cancelWaiting.ts"
 
 /** How long a step runs, in ms; another recovery may wait for its slot. */
 const STEP_MS = 10_000
-/** Events per query, and deliveries per part. */
-const LOOK = 500,
-  PART = 25
+/** Deliveries per part, and most events per query: it reads more events only while few of them were missed. */
+const PART = 25,
+  LOOK = 500
 /** Maximum number of held deliveries of a recovery: when the webhook resumes, new events are sent after them. */
 const HELD = 1_000
 /** A group of first attempts that takes longer than this is no longer awaited. */
@@ -83,7 +83,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
       )
 
     /** Events after the recovery's position and before the first one that is not dispatched, with the outcome of each. */
-    const look = (recoveryId: string, { organizationId, webhookId }: Row) => sql<Candidate>`
+    const look = (recoveryId: string, { organizationId, webhookId }: Row, events: number) => sql<Candidate>`
       WITH recovery AS MATERIALIZED (
         SELECT r.*, least(r.last_position, coalesce(
           (SELECT min(o.position) - 1 FROM event_outbox o WHERE o.organization_id = ${organizationId}), r.last_position)) AS upper
@@ -92,7 +92,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
         SELECT e.id, e.position, e.entity_id, e.kind, e.vault_id, e.created_at, r.since, r.until, r.event_kinds, r.vault_ids
         FROM recovery r CROSS JOIN LATERAL (
           SELECT e.* FROM events e WHERE e.organization_id = ${organizationId} AND e.position > r.position AND e.position <= r.upper
-            AND e.id >= ${oldestId("evt")} ORDER BY e.position LIMIT ${LOOK}) e
+            AND e.id >= ${oldestId("evt")} ORDER BY e.position LIMIT ${events}) e
       )
       SELECT s.id, s.position, s.entity_id AS "entityId", s.kind, s.vault_id AS "vaultId", w.id IS NOT NULL AS matches,
         CASE WHEN w.id IS NULL OR b.delivered OR b.waiting THEN NULL ELSE coalesce(b.last_status, 'MISSED') END AS reason, b.last_id AS "replayedFrom"
@@ -107,8 +107,11 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
         FROM deliveries d WHERE d.event_id = s.id AND d.webhook_id = w.id) b ON true
       ORDER BY s.position`
 
-    /** Creates the next deliveries, at most this many, and advances the recovery. Does nothing if it is not running any more. */
-    const part = (recoveryId: string, most: number) =>
+    /**
+     * Creates the next deliveries, at most this many out of so many events, and advances the recovery. Does nothing if it is
+     * not running any more.
+     */
+    const part = (recoveryId: string, most: number, events: number) =>
       transaction(sql)(
         Effect.gen(function* () {
           const nothing: Part = { toStart: [], created: 0, moved: false }
@@ -120,7 +123,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
               position, last_position AS "lastPosition", scanned, created, include, created_at AS "createdAt"
             FROM recoveries WHERE id = ${recoveryId} AND status = 'RUNNING' FOR UPDATE`
           if (webhook === undefined || recovery === undefined) return nothing
-          const candidates = yield* look(recoveryId, recovery)
+          const candidates = yield* look(recoveryId, recovery, events)
           const chosen: Array<Candidate> = []
           let position = recovery.position,
             scanned = 0
@@ -208,6 +211,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
 
     const run = Effect.fnUntraced(function* ({ recoveryId, waits }: RecoverStep) {
       const until = performance.now() + STEP_MS
+      let events = PART
       for (;;) {
         const row = yield* read(recoveryId)
         if (row === undefined) return { next: "ended", details: "the recovery is gone" } satisfies RecoverOutcome
@@ -217,9 +221,9 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
         if (performance.now() > until) return wait(row, 0, false)
         if ((yield* waitingOf(recoveryId, ["HELD"], HELD)) >= HELD) return wait(row, later(waits), true, "; the webhook holds deliveries")
         const { ratePerSecond } = row
-        const [took, { created, moved }] = yield* Effect.timed(
-          Effect.tap(part(recoveryId, Math.min(PART, ratePerSecond ?? PART)), ({ toStart }) => send(toStart))
-        )
+        const most = Math.min(PART, ratePerSecond ?? PART)
+        const [took, { created, moved }] = yield* Effect.timed(Effect.tap(part(recoveryId, most, events), ({ toStart }) => send(toStart)))
+        events = 2 * created < most ? Math.min(LOOK, 2 * events) : most
         if (!moved) {
           if (!(yield* isOver(recoveryId, row))) return wait(row, SHORT_MS, false, "; waits for events to be dispatched")
           if ((yield* waitingOf(recoveryId, ["PENDING", "RETRYING", "HELD"], 1)) > 0)
