@@ -2,6 +2,7 @@
  * Every table with rows of organizations, in the order in which they can be deleted. test/organizations fails if a table of the
  * schema is missing here. Decision D-56.
  */
+import type { SqlClient } from "@effect/sql"
 import { Data } from "effect"
 import { byOrganization, byUser, byWebhook, type OrganizationTable } from "../database/OrganizationRows.ts"
 import { custodyTables } from "../ledger/organizationRows.ts"
@@ -36,8 +37,23 @@ export const signals: OrganizationTable = {
   exported: "nothing"
 }
 
+/** Who sends requests: keys, and users who are signed in to the portal. */
+const callers = (sql: SqlClient.SqlClient, organizationId: string) => sql`
+  SELECT u.id FROM users u WHERE u.organization_id = ${organizationId}
+  UNION ALL SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id WHERE u.organization_id = ${organizationId}`
+
 /** What webhooks and people left, children first. */
 const others: ReadonlyArray<OrganizationTable> = [
+  {
+    // Pings of a webhook, and sign-ins by the hash of an e-mail address.
+    table: "recent_attempts",
+    of: (sql, organizationId) => sql`(
+      t.key IN (SELECT 'ping/' || w.id FROM webhooks w WHERE w.organization_id = ${organizationId})
+      OR t.key LIKE 'sign-in account%' AND split_part(t.key, '/', 2) IN (
+        SELECT translate(rtrim(encode(sha256(convert_to(lower(u.email), 'UTF8')), 'base64'), '='), '+/', '-_')
+        FROM users u WHERE u.organization_id = ${organizationId}))`,
+    exported: "nothing"
+  },
   { table: "notices", of: byWebhook },
   { table: "pings", of: byWebhook },
   { table: "pings_in_flight", of: byOrganization, exported: "nothing" },
@@ -50,14 +66,8 @@ const others: ReadonlyArray<OrganizationTable> = [
   { table: "webhook_secrets", of: byWebhook, secret: ["ciphertext"] },
   { table: "webhook_entities", of: byWebhook },
   { table: "webhooks", of: byOrganization },
-  {
-    table: "idempotency_keys",
-    // A caller is a key, or a user who is signed in to the portal.
-    of: (sql, organizationId) => sql`t.key_id IN (
-      SELECT u.id FROM users u WHERE u.organization_id = ${organizationId}
-      UNION ALL SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id WHERE u.organization_id = ${organizationId})`,
-    exported: "nothing"
-  },
+  { table: "idempotency_keys", of: (sql, organizationId) => sql`t.key_id IN (${callers(sql, organizationId)})`, exported: "nothing" },
+  { table: "rate_buckets", of: (sql, organizationId) => sql`t.key IN (${callers(sql, organizationId)})`, exported: "nothing" },
   { table: "api_keys", of: byUser, secret: ["secret_hash"] },
   { table: "portal_sessions", of: byUser, exported: "nothing" },
   {

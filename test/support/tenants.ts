@@ -1,11 +1,21 @@
 /** Organizations with a row in every table that can hold one of theirs, and how two states of the whole database are compared. */
+import { createHash } from "node:crypto"
 import type { App } from "./app.ts"
 import { deliveriesOf } from "./deliveryFixtures.ts"
 import { type Receiver, until } from "./receiver.ts"
 import { ALICE, address, asset, balance, entity, network, organization, transaction, user, vault } from "./records.ts"
 
 /** Tables that organizations share, or that are of the whole service: nothing of them is deleted. */
-export const sharedTables = ["assets", "networks", "catalog_version", "signing_keys", "event_fill", "effect_sql_migrations", "audit_log"]
+export const sharedTables = [
+  "assets",
+  "networks",
+  "catalog_version",
+  "signing_keys",
+  "event_fill",
+  "effect_sql_migrations",
+  "processes",
+  "audit_log"
+]
 
 /** Every table of the schema, without its partitions. */
 export const tablesOf = async (app: App): Promise<ReadonlyArray<string>> =>
@@ -127,6 +137,9 @@ export const plant = async (app: App, name: string) => {
   const [delivery] = await app.sql("SELECT id FROM deliveries WHERE webhook_id = $1 LIMIT 1", [webhook?.["id"]])
   const soon = new Date(Date.now() + 3_600_000),
     past = new Date(Date.now() - 60_000)
+  await one("rate_buckets", { key: user, tokens: 1, granted: 0, at: past })
+  await one("recent_attempts", { key: `ping/${webhook?.["id"]}`, times: [past], granted: 0, at: past })
+  await one("recent_attempts", { key: `sign-in account at address/${hashOf(name)}/10.0.0.0`, times: [past], granted: 0, at: past })
   await one("portal_users", { id: user, name, email: `${user}@example.com`, email_verified: true })
   await one("portal_accounts", {
     id: `acc_${name}`,
@@ -188,6 +201,9 @@ export const plant = async (app: App, name: string) => {
   })
 }
 
+/** How a limit on sign-ins names an account. */
+const hashOf = (name: string) => createHash("sha256").update(`user_${name}@example.com`).digest("base64url")
+
 /** Every id that belongs to an organization, as its rows have them. */
 export const idsOf = async (app: App, name: string): Promise<ReadonlyArray<string>> => {
   const organizationId = `org_${name}`
@@ -198,5 +214,5 @@ export const idsOf = async (app: App, name: string): Promise<ReadonlyArray<strin
     [organizationId]
   )
   // Every other id contains the name.
-  return [name, ...rows.map(({ id }) => String(id))]
+  return [name, hashOf(name), ...rows.map(({ id }) => String(id))]
 }
