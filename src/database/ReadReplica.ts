@@ -22,8 +22,8 @@ import { Snapshots } from "./Snapshots.ts"
 
 /** Lag in seconds above which the replica is not used. */
 export const MAX_LAG = 5
-/** How long the replica may take to answer before the primary is asked. */
-const PATIENCE = Duration.seconds(1)
+/** Like the pool of the primary, but statements leave time to ask the primary. One that hangs is noticed within 3 s. */
+const shape: Database.PoolShape = { ...Database.pools.api, name: "replica", statement: Duration.seconds(1) }
 /** Users and organizations that are remembered; a forgotten one needs a replica that is up to date. */
 const REMEMBERED = 10_000
 
@@ -106,9 +106,7 @@ export class ReadReplica extends Context.Tag("custody/ReadReplica")<
     Layer.scoped(
       ReadReplica,
       Effect.gen(function* () {
-        const services = yield* Layer.build(
-          Layer.merge(Database.layer(replicaUrl, { ...Database.pools.api, name: "replica" }), Snapshots.layer(replicaUrl))
-        )
+        const services = yield* Layer.build(Layer.merge(Database.layer(replicaUrl, shape), Snapshots.layer(replicaUrl)))
         const servers: Servers = {
           client: Context.get(services, SqlClient.SqlClient),
           direct: Context.get(services, DirectRows),
@@ -147,9 +145,6 @@ export class ReadReplica extends Context.Tag("custody/ReadReplica")<
     )
 }
 
-const tooSlow = () =>
-  new SqlError.SqlError({ cause: new Error("timeout exceeded: the replica was silent"), message: "Failed to execute statement" })
-
 /** Runs a read on the replica if that shows what the request needs, otherwise or if that fails on the primary. */
 const route = (replica: typeof ReadReplica.Service, primary: Servers) => {
   const onPrimary = <A, R>(reading: Reading | undefined, why: Route, run: (servers: Servers) => Effect.Effect<A, SqlError.SqlError, R>) => {
@@ -158,22 +153,25 @@ const route = (replica: typeof ReadReplica.Service, primary: Servers) => {
     return run(primary)
   }
   return <A, R>(run: (servers: Servers) => Effect.Effect<A, SqlError.SqlError, R>): Effect.Effect<A, SqlError.SqlError, R> =>
-    Effect.gen(function* () {
-      const reading = yield* currentReading
-      if (reading === undefined) return yield* onPrimary(reading, "newer", run)
-      const found = yield* replica.serving(reading)
-      if (typeof found === "string") return yield* onPrimary(reading, found, run)
-      reading.seen = Math.min(reading.seen ?? found.position, found.position)
-      return yield* run(found.servers).pipe(
-        Effect.timeoutFail({ duration: PATIENCE, onTimeout: tooSlow }),
-        Effect.tap(() => Effect.sync(() => count("replica"))),
-        Effect.catchAll(() => {
-          // The rest of the request, too.
-          reading.needs = Number.POSITIVE_INFINITY
-          return onPrimary(reading, "failed", run)
-        })
-      )
-    })
+    Effect.flatMap(currentReading, (reading) =>
+      reading === undefined
+        ? onPrimary(reading, "newer", run)
+        : Effect.flatMap(replica.serving(reading), (found) => {
+            if (typeof found === "string") return onPrimary(reading, found, run)
+            reading.seen = Math.min(reading.seen ?? found.position, found.position)
+            return Effect.matchEffect(run(found.servers), {
+              onSuccess: (rows) => {
+                count("replica")
+                return Effect.succeed(rows)
+              },
+              onFailure: () => {
+                // The rest of the request, too.
+                reading.needs = Number.POSITIVE_INFINITY
+                return onPrimary(reading, "failed", run)
+              }
+            })
+          })
+    )
 }
 
 /** Statements that read, and nothing else: no transactions and no streams. */

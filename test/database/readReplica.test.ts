@@ -262,7 +262,7 @@ describe("Decision D-58: a replica that", () => {
     expect(told.find(({ subject }: { subject: string }) => subject === "Read replica")).toMatchObject({ state: "well" })
   })
 
-  test("hangs costs a request a second, and after that nothing; a stopped one costs nothing; both fail no request", async () => {
+  test("hangs holds up the requests of one moment, and one that is stopped none; neither fails any", async () => {
     const failures: Array<string> = []
     let running = true,
       slowest = 0
