@@ -53,6 +53,9 @@ export const settingsOf = (folder: string, more: ReadonlyArray<readonly [string,
 const kept = path.join(cache, "bin", "temporal")
 const known = [kept, path.resolve(cache, "../.data/bin/temporal")]
 
+/** The Temporal server's program: on the PATH, or kept by an earlier start. */
+export const keptTemporal = (): string => Bun.which("temporal") ?? known.find((file) => fs.existsSync(file)) ?? "temporal"
+
 /** A fresh data folder that has the kept Temporal server where the program looks for it. */
 export const serverFolder = (): string => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-test-"))
