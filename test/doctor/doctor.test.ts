@@ -6,7 +6,7 @@ import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
 import { cli, useApp } from "../support/app.ts"
-import { authority, receiverEnv, useReceiver } from "../support/receiver.ts"
+import { authority, receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { smallest } from "../support/records.ts"
 import { servers } from "../support/servers.ts"
 
@@ -26,6 +26,8 @@ beforeAll(async () => {
     notificationEmail: "ops@example.com"
   }
   expect((await app.request("POST", "/v1/webhooks", { key: secret, body })).status).toBe(201)
+  // A service is ready a moment before its worker polls for the first time.
+  await until("a worker", async () => typeof (await doctor()).wellOf("Workers") === "string", 30)
 }, 60_000)
 
 interface Found {
