@@ -32,7 +32,6 @@ import { EventChains } from "./events/EventChains.ts"
 import { answerLog } from "./http/accessLog.ts"
 import { ListenError, listen } from "./http/listener.ts"
 import { Ledger } from "./ledger/Ledger.ts"
-import * as Exchange from "./limits/Exchange.ts"
 import { Notices } from "./notifications/Notices.ts"
 import { feedRoutes, MAX_BYTES, platformApp } from "./platform/platformApp.ts"
 import { platformToken } from "./platform/platformToken.ts"
@@ -113,16 +112,9 @@ const dispatchLayer = Dispatcher.layer.pipe(
 /** The dependencies of the public API and the record feed, each with its own connections. */
 const apiLayer = (url: Redacted.Redacted, connection: Context.Context<TemporalConnection | Notifications.Notifications | ReadReplica>) =>
   Layer.merge(
-    Authentication.layer.pipe(
-      Layer.provideMerge(Exchange.layer),
-      Layer.provideMerge(
-        Layer.mergeAll(
-          Layer.succeedContext(connection),
-          Database.layer(url, Database.pools.api),
-          Snapshots.layer(url),
-          PortalPool.layer(url)
-        )
-      )
+    Layer.provideMerge(
+      Authentication.layer,
+      Layer.mergeAll(Layer.succeedContext(connection), Database.layer(url, Database.pools.api), Snapshots.layer(url), PortalPool.layer(url))
     ),
     Layer.provide(Ledger.layer, Database.layer(url, Database.pools.ledger))
   )

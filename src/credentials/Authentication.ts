@@ -12,6 +12,7 @@ import { DirectRows } from "../database/pgWorkarounds.ts"
 import { ReadReplica, type Seen } from "../database/ReadReplica.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
 import { current, type RequestState, unshared } from "../http/RequestContext.ts"
+import * as Exchange from "../limits/Exchange.ts"
 import { tokenBuckets } from "../limits/TokenBuckets.ts"
 import * as Format from "../settings/Format.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -183,5 +184,6 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     }
   })
 }) {
-  static readonly layer = Layer.provide(this.Default, KeyUse.layer)
+  /** With the exchange of limits, which others use, too. */
+  static readonly layer = this.Default.pipe(Layer.provide(KeyUse.layer), Layer.provideMerge(Exchange.layer))
 }

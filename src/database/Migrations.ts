@@ -26,6 +26,7 @@ import keyHints from "./migrations/0026_key_hints.ts"
 import attemptsOfOrganizations from "./migrations/0027_attempts_of_organizations.ts"
 import deletingOrganizations from "./migrations/0028_deleting_organizations.ts"
 import sharedLimits from "./migrations/0032_shared_limits.ts"
+import endpointPermits from "./migrations/0033_endpoint_permits.ts"
 
 /** The migrations by number and name; add new ones at the end, never edit old ones. */
 export const steps = {
@@ -53,7 +54,8 @@ export const steps = {
   "0026_key_hints": keyHints,
   "0027_attempts_of_organizations": attemptsOfOrganizations,
   "0028_deleting_organizations": deletingOrganizations,
-  "0032_shared_limits": sharedLimits
+  "0032_shared_limits": sharedLimits,
+  "0033_endpoint_permits": endpointPermits
 }
 
 const LOCK = 7_249_011

@@ -59,6 +59,7 @@ const others: ReadonlyArray<OrganizationTable> = [
   { table: "pings_in_flight", of: byOrganization, exported: "nothing" },
   { table: "pending_cancellations", of: byWebhook, exported: "nothing" },
   { table: "recoveries", of: byWebhook },
+  { table: "endpoint_permits", of: byWebhook, exported: "nothing" },
   { table: "webhook_holds", of: byWebhook },
   { table: "webhook_health", of: byWebhook },
   { table: "webhook_counters", of: byWebhook },

@@ -6,7 +6,7 @@
  * is away, so only a dead process can lose one. The next step then finds the attempt open, closes it as interrupted and
  * sends again under the next number. Reliability, attempt and dispatch order. Decisions D-20 to D-23.
  */
-import { Cause, Data, Deferred, Effect, FiberId, FiberSet, Metric, MetricBoundaries } from "effect"
+import { Cause, Data, Deferred, Effect, FiberId, FiberSet, Layer, Metric, MetricBoundaries } from "effect"
 import type { AttemptInput, AttemptOutcome } from "../../workflows/contract.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { isUnavailable } from "../database/unavailable.ts"
@@ -16,6 +16,7 @@ import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
 import { AttemptsRepo, type Begun, INTERRUPTIONS, QUARANTINE } from "./AttemptsRepo.ts"
 import { EndpointLimiter } from "./EndpointLimiter.ts"
+import { EndpointPermits } from "./EndpointPermits.ts"
 import { FailureRecorder } from "./FailureRecorder.ts"
 import { isOurs, mayTry, outageMs } from "./ownFailures.ts"
 import { persistently, whenBack } from "./persistently.ts"
@@ -66,7 +67,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     const master = yield* MasterKey
     const { linkTo } = yield* TemporalConnection
     const { webhookHold } = yield* Settings
-    const limiter = new EndpointLimiter()
+    const limiter = new EndpointLimiter(yield* EndpointPermits)
     /** Steps in flight in this process: a repeated step joins the first. */
     const underWay = new Map<string, Deferred.Deferred<AttemptOutcome, unknown>>()
     const steps = yield* FiberSet.make<unknown, never>()
@@ -103,7 +104,6 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
         })
       })
 
-    /** Whether a delivery whose attempt does not use up the schedule still waits. */
     const waits = (status: string) => status === "RETRYING" || status === "HELD"
 
     /** Sends and records; the attempt row exists already. `undefined` if the next attempt follows immediately. */
@@ -296,5 +296,5 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     }
   })
 }) {
-  static readonly layer = this.Default
+  static readonly layer = Layer.provide(this.Default, EndpointPermits.layer)
 }

@@ -1,6 +1,6 @@
 /**
- * Admission at endpoints. A webhook has at most 8 attempts in flight per process, so that one endpoint never takes the
- * capacity of others. Beyond that, a few attempts wait in line, and all others are told when to return, so that a dead
+ * Admission at endpoints. A webhook has a bounded number of attempts in flight over all workers (EndpointPermits.ts), so that
+ * one endpoint never takes the capacity of others. Beyond that, a few attempts wait in line, and all others are told when to return, so that a dead
  * endpoint with thousands of deliveries costs a few steps a second instead of thousands. An attempt that is not admitted
  * does not use up the schedule.
  *
@@ -10,14 +10,13 @@
  *
  * The endpoint's recent latency also decides where its attempts run: inside a workflow task, which is cheap but must be
  * short, or on a queue for slow ones. A fast endpoint stops being fast as soon as an attempt at it hangs. Reliability
- * F26, F27.
+ * F26, F27. Decision D-52.
  */
 import { Effect } from "effect"
 import * as Id from "../values/Id.ts"
+import type { Permits } from "./EndpointPermits.ts"
 import { insert, type Place, precedes, remove, WaitingList } from "./WaitingList.ts"
 
-/** Attempts in flight for one webhook in one process. */
-export const PER_WEBHOOK = 8
 /** Attempts inside workflow tasks, per process, at endpoints that are not known to be fast. */
 const UNPROVEN = 64
 /** An endpoint with a lower average latency is fast, in ms. */
@@ -88,21 +87,25 @@ const isFast = ({ average, inFlight }: Endpoint): boolean => {
   return true
 }
 
-/**
- * Expected time between two responses of a busy endpoint, in ms: from its recent latency, or if that is unknown, from the
- * limit of a fast one. If attempts hang although the average is good, their time counts.
- */
-const spacingOf = ({ average, inFlight }: Endpoint): number => {
-  const [oldest] = inFlight
-  const hanging = oldest === undefined ? 0 : performance.now() - oldest.since
-  return Math.max(SPACING, Math.max(average ?? FAST_MS, hanging < HANGS_MS ? 0 : hanging) / PER_WEBHOOK)
-}
-
-const lineOf = (endpoint: Endpoint): number => Math.min(LINE_MAX, Math.max(LINE_MIN, Math.ceil(COVERED_MS / spacingOf(endpoint))))
-
 export class EndpointLimiter {
   readonly #endpoints = new Map<string, Endpoint>()
+  readonly #permits: Permits
   #probes = 0
+
+  constructor(permits: Permits) {
+    this.#permits = permits
+    permits.serve(
+      (webhookId) => {
+        const { inFlight, line } = this.#endpoints.get(webhookId) ?? { inFlight: { size: 0 }, line: [] }
+        return { inFlight: inFlight.size, waiting: line.length }
+      },
+      (webhookId) => {
+        const endpoint = this.#endpoints.get(webhookId)
+        if (endpoint !== undefined) this.#letIn(webhookId, endpoint)
+      },
+      () => this.#endpoints.keys()
+    )
+  }
 
   #of(webhookId: string): Endpoint {
     const known = this.#endpoints.get(webhookId)
@@ -121,29 +124,53 @@ export class EndpointLimiter {
     return endpoint?.average !== undefined && !isFast(endpoint)
   }
 
+  /**
+   * Expected time between two responses of a busy endpoint, in ms: from its recent latency, or if that is unknown, from the
+   * limit of a fast one. If attempts hang although the average is good, their time counts.
+   */
+  #spacing(webhookId: string, { average, inFlight }: Endpoint): number {
+    const [oldest] = inFlight
+    const hanging = oldest === undefined ? 0 : performance.now() - oldest.since
+    return Math.max(SPACING, Math.max(average ?? FAST_MS, hanging < HANGS_MS ? 0 : hanging) / Math.max(1, this.#permits.of(webhookId)))
+  }
+
+  /** How many attempts may wait in line. */
+  #longest(webhookId: string, endpoint: Endpoint): number {
+    return Math.min(LINE_MAX, Math.max(LINE_MIN, Math.ceil(COVERED_MS / this.#spacing(webhookId, endpoint))))
+  }
+
   /** Requests admission. An admitted attempt ends it with `release` and its latency. */
-  admit({ deliveryId, first, local, webhookId }: Asking): Effect.Effect<Admission> {
+  admit(asking: Asking): Effect.Effect<Admission> {
     return Effect.suspend(() => {
+      const { webhookId } = asking
       const endpoint = this.#of(webhookId)
-      const place: Place = {
-        id: deliveryId,
-        since: endpoint.away.take(deliveryId)?.since ?? (first ? Id.time(deliveryId) : undefined) ?? Date.now()
-      }
-      const fast = isFast(endpoint)
-      if (endpoint.inFlight.size < PER_WEBHOOK) {
-        if (local && !fast && (endpoint.probing || this.#probes >= UNPROVEN)) return Effect.succeed<Admission>({ go: "elsewhere" })
-        return Effect.succeed(this.#take(endpoint, local && !fast))
-      }
-      const youngest = endpoint.line.length < lineOf(endpoint) ? undefined : endpoint.line.at(-1)
-      if (youngest !== undefined && !precedes(place, youngest)) return Effect.succeed(this.#later(endpoint, place))
-      // A workflow task does not wait for a slow endpoint.
-      if (local && !fast) return Effect.succeed<Admission>({ go: "elsewhere" })
-      youngest?.leave()
-      return this.#wait(endpoint, place, fast ? LINE_MS : SLOW_LINE_MS)
+      if (endpoint.inFlight.size < this.#permits.of(webhookId) || !this.#permits.mayGrow(webhookId)) return this.#decide(endpoint, asking)
+      return Effect.zipRight(
+        this.#permits.grow(webhookId),
+        Effect.suspend(() => this.#decide(endpoint, asking))
+      )
     })
   }
 
-  #take(endpoint: Endpoint, probe: boolean): Admission {
+  #decide(endpoint: Endpoint, { deliveryId, first, local, webhookId }: Asking): Effect.Effect<Admission> {
+    const place: Place = {
+      id: deliveryId,
+      since: endpoint.away.take(deliveryId)?.since ?? (first ? Id.time(deliveryId) : undefined) ?? Date.now()
+    }
+    const fast = isFast(endpoint)
+    if (endpoint.inFlight.size < this.#permits.of(webhookId)) {
+      if (local && !fast && (endpoint.probing || this.#probes >= UNPROVEN)) return Effect.succeed<Admission>({ go: "elsewhere" })
+      return Effect.succeed(this.#take(webhookId, endpoint, local && !fast))
+    }
+    const youngest = endpoint.line.length < this.#longest(webhookId, endpoint) ? undefined : endpoint.line.at(-1)
+    if (youngest !== undefined && !precedes(place, youngest)) return Effect.succeed(this.#later(webhookId, endpoint, place))
+    // A workflow task does not wait for a slow endpoint.
+    if (local && !fast) return Effect.succeed<Admission>({ go: "elsewhere" })
+    youngest?.leave()
+    return this.#wait(webhookId, endpoint, place, fast ? LINE_MS : SLOW_LINE_MS)
+  }
+
+  #take(webhookId: string, endpoint: Endpoint, probe: boolean): Admission {
     const mine: InFlight = { since: performance.now() }
     endpoint.inFlight.add(mine)
     if (probe) {
@@ -162,13 +189,18 @@ export class EndpointLimiter {
           endpoint.average = endpoint.average === undefined ? latencyMs : endpoint.average * 0.8 + latencyMs * 0.2
         // At an endpoint that is fast again, new attempts do not wait behind those that were sent away earlier.
         if (isFast(endpoint)) endpoint.away.clear()
-        endpoint.line.shift()?.enter()
+        this.#letIn(webhookId, endpoint)
       }
     }
   }
 
+  /** Lets in as many as there are permits, the first in line first. */
+  #letIn(webhookId: string, { inFlight, line }: Endpoint): void {
+    while (line.length > 0 && inFlight.size < this.#permits.of(webhookId)) line.shift()?.enter()
+  }
+
   /** Waits in line; after too long it is told to return, like any other. */
-  #wait(endpoint: Endpoint, place: Place, longest: number): Effect.Effect<Admission> {
+  #wait(webhookId: string, endpoint: Endpoint, place: Place, longest: number): Effect.Effect<Admission> {
     return Effect.async((resume) => {
       const stop = () => {
         clearTimeout(timer)
@@ -176,13 +208,13 @@ export class EndpointLimiter {
       }
       const leave = () => {
         stop()
-        resume(Effect.succeed(this.#later(endpoint, place)))
+        resume(Effect.succeed(this.#later(webhookId, endpoint, place)))
       }
       const mine: InLine = {
         ...place,
         enter: () => {
           clearTimeout(timer)
-          resume(Effect.succeed(this.#take(endpoint, false)))
+          resume(Effect.succeed(this.#take(webhookId, endpoint, false)))
         },
         leave
       }
@@ -193,11 +225,12 @@ export class EndpointLimiter {
   }
 
   /** When to return: when everything ahead is done, minus the time that the line covers. */
-  #later(endpoint: Endpoint, place: Place): Admission {
+  #later(webhookId: string, endpoint: Endpoint, place: Place): Admission {
     const ahead = endpoint.line.filter((other) => precedes(other, place)).length + endpoint.away.ahead(place)
-    const wait = (ahead + 1 - Math.floor(lineOf(endpoint) / 2)) * spacingOf(endpoint)
+    const spacing = this.#spacing(webhookId, endpoint)
+    const wait = (ahead + 1 - Math.floor(this.#longest(webhookId, endpoint) / 2)) * spacing
     // The longer the wait, the less is known: it checks in between, and the endpoint may be faster by then.
-    const early = wait > SURE_MS ? Math.max(SURE_MS, wait * EARLY) : Math.max(MIN_WAIT, spacingOf(endpoint), wait)
+    const early = wait > SURE_MS ? Math.max(SURE_MS, wait * EARLY) : Math.max(MIN_WAIT, spacing, wait)
     const waitMs = Math.round(early > MAX_WAIT ? MAX_WAIT * (0.5 + Math.random() / 2) : early)
     endpoint.away.add(place, waitMs)
     return { go: "later", waitMs }

@@ -10,9 +10,9 @@ import { Deferred, Effect, Option } from "effect"
 import type { AttemptOutcome, FirstAttemptsInput, FirstAttemptsOutcome } from "../../workflows/contract.ts"
 import { toStart } from "../deliveries/toStart.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
+import { Settings } from "../settings/Settings.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import { AttemptRunner } from "./AttemptRunner.ts"
-import { PER_WEBHOOK } from "./EndpointLimiter.ts"
 
 /** How long one attempt may take within a group, and how long a group begins new attempts, in ms. */
 const PATIENCE_MS = 1_000,
@@ -39,6 +39,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
     const attempts = yield* AttemptRunner
     const starter = yield* WorkflowStarter
     const { hostQueue } = yield* TemporalConnection
+    const { webhookMaxInFlight } = yield* Settings
 
     const attempt = ({ deliveryId, webhookId }: Member, { waitsMs }: FirstAttemptsInput, pace: Pace) =>
       Effect.suspend((): Effect.Effect<Result> => {
@@ -80,7 +81,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
               yield* Effect.raceFirst(Deferred.await(proved), Effect.sleep(PATIENCE_MS))
               return [member, yield* attempt(member, input, pace)] as const
             }),
-          { concurrency: PER_WEBHOOK }
+          { concurrency: webhookMaxInFlight }
         )
       })
 

@@ -5,7 +5,7 @@
  *
  * A probe is the oldest delivery. After the first few probes the oldest ones take turns, so that one that the endpoint
  * never accepts does not keep it on hold. Draining begins with one delivery in flight and doubles after each successful
- * round, up to 8. A delivery that fails continues in its own workflow with its schedule. C-5.
+ * round, up to the bound of attempts in flight. A delivery that fails continues in its own workflow with its schedule. C-5.
  */
 import { SqlClient } from "@effect/sql"
 import { Duration, Effect, Option } from "effect"
@@ -19,7 +19,6 @@ import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { hostOf } from "../webhooks/url.ts"
 import { AttemptRunner } from "./AttemptRunner.ts"
-import { PER_WEBHOOK } from "./EndpointLimiter.ts"
 
 /** Duration of a step, in ms; another webhook may be waiting for the slot. */
 const STEP_MS = 10_000
@@ -67,7 +66,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
     const sql = yield* SqlClient.SqlClient
     const attempts = yield* AttemptRunner
     const starter = yield* WorkflowStarter
-    const { webhookDisableAfter, webhookRetrySchedule } = yield* Settings
+    const { webhookDisableAfter, webhookMaxInFlight, webhookRetrySchedule } = yield* Settings
     const waitsMs = webhookRetrySchedule.map(Duration.toMillis)
     const texts = noticeTexts({ schedule: webhookRetrySchedule, disableAfter: webhookDisableAfter })
 
@@ -197,7 +196,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
       while (performance.now() < until) {
         const hold = yield* read(webhookId)
         if (hold === undefined || !hold.active || hold.down) break
-        const round = yield* oldest(webhookId, after, pace.width < PER_WEBHOOK ? pace.width : ROUND)
+        const round = yield* oldest(webhookId, after, pace.width < webhookMaxInFlight ? pace.width : ROUND)
         if (round.length === 0) {
           const outcome = yield* finish(webhookId, pace)
           if (outcome.next === "ended") return done(outcome)
@@ -211,7 +210,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
         if (turns.includes("again")) return done(waiting(AGAIN_MS, pace, "waits for room at the endpoint"))
         const failed = turns.filter((one) => one === "failed").length
         const delivered = turns.filter((one) => one === "delivered").length
-        if (failed === 0) pace = { width: Math.min(PER_WEBHOOK, pace.width * 2), failures: 0 }
+        if (failed === 0) pace = { width: Math.min(webhookMaxInFlight, pace.width * 2), failures: 0 }
         else if (delivered === 0) {
           pace = { width: 1, failures: pace.failures + 1 }
           return done(waiting(FAILED_MS[Math.min(pace.failures, FAILED_MS.length) - 1] ?? AGAIN_MS, pace, "the endpoint fails again"))

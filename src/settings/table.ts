@@ -176,6 +176,12 @@ export const table = {
     "`each`: every delivery has its own workflow from the first attempt; `burst`: first attempts share workflows if more than 16 wait; `grouped`: they always do",
     oneOf("each", "burst", "grouped")
   ),
+  webhookMaxInFlight: setting(
+    "WEBHOOK_MAX_IN_FLIGHT",
+    "8",
+    "most attempts in flight at one webhook, over all workers",
+    Format.integer(1, 1_000)
+  ),
   webhookHold: setting(
     "WEBHOOK_HOLD",
     "auto",

@@ -3,7 +3,6 @@
  * more than the minimum time. Reliability F26.
  */
 import { expect, test } from "bun:test"
-import { PER_WEBHOOK } from "../../src/sending/EndpointLimiter.ts"
 import { useApp } from "../support/app.ts"
 import { settle, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
@@ -15,6 +14,8 @@ const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
 const EVENTS = long ? 1_000 : 72
 /** The duration of a response, in seconds. */
 const TAKES = 2
+/** Attempts in flight. */
+const PER_WEBHOOK = 8
 /** The minimum duration of all of them, in seconds. */
 const LEAST = (EVENTS * TAKES) / PER_WEBHOOK
 /** Events of one request of the feed. */

@@ -1,15 +1,17 @@
 /** A slow but working endpoint is never idle and gets the longest due first, however often deliveries are woken. Reliability F26. */
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { EndpointLimiter, PER_WEBHOOK } from "../../src/sending/EndpointLimiter.ts"
+import { EndpointLimiter } from "../../src/sending/EndpointLimiter.ts"
+import { unshared } from "../../src/sending/EndpointPermits.ts"
 import * as Id from "../../src/values/Id.ts"
 
+const PER_WEBHOOK = 8
 const DELIVERIES = 120
 const TAKES = 700
 
 /** Sends every delivery to an endpoint with this response time, as workflows do; `wakeMs`: how often a waiting delivery is woken. */
 const drain = async (wakeMs: number) => {
-  const limiter = new EndpointLimiter()
+  const limiter = new EndpointLimiter(unshared(PER_WEBHOOK))
   const ids = Array.from({ length: DELIVERIES }, (_, number) => Id.derived("del", 1_700_000_000_000 + number, String(number)))
   const begun: Array<number> = [],
     ended: Array<number> = []
@@ -57,7 +59,7 @@ describe("Decision D-20: a slow endpoint", () => {
     }, 60_000)
 
   test("that hangs is attempted a few times a second, however much waits for it", async () => {
-    const limiter = new EndpointLimiter()
+    const limiter = new EndpointLimiter(unshared(PER_WEBHOOK))
     for (let number = 0; number < PER_WEBHOOK; number++)
       await Effect.runPromise(limiter.admit({ webhookId: "whs_a", deliveryId: `del_${number}`, first: false, local: false }))
     // Nothing is known of it except that 8 attempts hang.

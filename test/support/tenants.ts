@@ -137,6 +137,7 @@ export const plant = async (app: App, name: string) => {
   const [delivery] = await app.sql("SELECT id FROM deliveries WHERE webhook_id = $1 LIMIT 1", [webhook?.["id"]])
   const soon = new Date(Date.now() + 3_600_000),
     past = new Date(Date.now() - 60_000)
+  await one("endpoint_permits", { webhook_id: webhook?.["id"], held: {}, wanted: {} })
   await one("rate_buckets", { key: user, tokens: 1, granted: 0, at: past })
   await one("recent_attempts", { key: `ping/${webhook?.["id"]}`, times: [past], granted: 0, at: past })
   await one("recent_attempts", { key: `sign-in account at address/${hashOf(name)}/10.0.0.0`, times: [past], granted: 0, at: past })
