@@ -72,8 +72,8 @@ const make = Effect.gen(function* () {
 
   const seen = Effect.flatMap(
     sql<{ others: number }>`
-      WITH mine AS (
-        INSERT INTO processes (id, role) VALUES (${id}, 'api') ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
+      WITH durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), mine AS (
+        INSERT INTO processes (id, role) SELECT ${id}, 'api' FROM durability ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
       )
       SELECT count(*)::int AS others FROM processes
       WHERE role = 'api' AND id <> ${id} AND seen_at > clock_timestamp() - ${LOST}::interval`,

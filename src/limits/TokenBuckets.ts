@@ -115,9 +115,10 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
       }
     })
 
+    // The bucket of a granted request may be overdrawn by others, which were admitted without an exchange.
     const result = (bucket: Bucket, taken: boolean): Taken =>
       taken
-        ? { remaining: Math.floor(bucket.tokens), seconds: Math.ceil((burst - Math.floor(bucket.tokens)) / perMs / 1_000) }
+        ? { remaining: Math.max(0, Math.floor(bucket.tokens)), seconds: Math.ceil((burst - Math.floor(bucket.tokens)) / perMs / 1_000) }
         : { remaining: -1, seconds: Math.max(1, Math.ceil((1 - bucket.tokens) / perMs / 1_000)) }
 
     const spend = (key: string, bucket: Bucket, ahead: number): Taken => {

@@ -143,8 +143,9 @@ const make = Effect.gen(function* () {
         yield* repo.register
       }
       seenAt = at
-      if (renewed?.steady === true && (yield* repo.others).some(({ lost }) => lost)) yield* repo.remove
-      const others = yield* repo.others
+      const isAnyLost = renewed?.steady === true && renewed.others.some(({ lost }) => lost)
+      if (isAnyLost) yield* repo.remove
+      const others = renewed === undefined || isAnyLost ? yield* repo.others : renewed.others
       if (others.length > 0 && !told) yield* share
       if (others.length === 0 && !alone && (yield* repo.becomeAlone)) {
         alone = true

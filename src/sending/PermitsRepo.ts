@@ -44,14 +44,19 @@ export const permitsRepo = (me: string, most: number) =>
       ),
 
       /**
-       * Renews the sign of life. Undefined if other workers removed this one; `steady`: it was seen without a gap for so long
-       * that workers that it has not seen are lost, and not only Postgres was away.
+       * Renews the sign of life, and finds the other workers. Undefined if they removed this one. `steady`: it was seen without
+       * a gap for so long that workers that it has not seen are lost, and not only Postgres was away. A sign that a crash of
+       * Postgres loses is soon given again, so its commit does not wait for the disk.
        */
       renew: Effect.map(
-        sql<{ steady: boolean }>`
-          UPDATE processes SET seen_at = clock_timestamp(),
-            since = CASE WHEN seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) THEN clock_timestamp() ELSE since END
-          WHERE id = ${me} RETURNING since < clock_timestamp() - make_interval(secs => ${LOST_S}) AS steady`,
+        sql<{ steady: boolean; others: ReadonlyArray<Other> }>`
+          WITH durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+          UPDATE processes p SET seen_at = clock_timestamp(),
+            since = CASE WHEN p.seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) THEN clock_timestamp() ELSE p.since END
+          FROM durability WHERE p.id = ${me}
+          RETURNING p.since < clock_timestamp() - make_interval(secs => ${LOST_S}) AS steady, (
+            SELECT coalesce(jsonb_agg(jsonb_build_object('id', o.id, 'lost', o.seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}))), '[]')
+            FROM processes o WHERE o.role = 'worker' AND o.id <> ${me}) AS others`,
         ([row]) => row
       ),
 

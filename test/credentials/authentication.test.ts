@@ -4,6 +4,7 @@ import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { ApiKeys, type Choice } from "../../src/credentials/ApiKeys.ts"
 import { type Answer, cli, useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
 import { asset, balance, entity, network, organization, transaction, user, vault } from "../support/records.ts"
 
 const app = useApp()
@@ -275,7 +276,8 @@ describe("Authentication 7: revocation takes effect immediately", () => {
       }
       const load = [app.main?.baseUrl, second.baseUrl].flatMap((url) => [hammer(url), hammer(url), hammer(url), hammer(url)])
       try {
-        await Bun.sleep(15 + round)
+        await until("requests that succeed", () => before > 0)
+        await Bun.sleep(round)
         await revoke(key.id)
         revokedAt = performance.now()
         await Promise.all(load)
