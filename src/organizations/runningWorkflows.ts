@@ -35,10 +35,13 @@ export const terminate = (workflowIds: ReadonlyArray<string>) =>
  */
 export const terminateListed = (filter: string) =>
   Effect.gen(function* () {
-    const { client } = yield* (yield* TemporalConnection).ready
+    const temporal = yield* TemporalConnection
+    const { client } = yield* temporal.ready
+    // Another deployment in the same namespace may have an organization with this id.
+    const query = `(${filter}) AND TaskQueue = "${temporal.taskQueue}" AND ExecutionStatus = "Running"`
     const listed = Effect.tryPromise(async () => {
       const ids: Array<string> = []
-      for await (const { workflowId } of client.workflow.list({ query: `(${filter}) AND ExecutionStatus = "Running"` })) {
+      for await (const { workflowId } of client.workflow.list({ query })) {
         ids.push(workflowId)
         if (ids.length === 1_000) break
       }
