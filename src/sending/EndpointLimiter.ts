@@ -1,8 +1,8 @@
 /**
  * Admission at endpoints. A webhook has a bounded number of attempts in flight over all workers (EndpointPermits.ts), so that
- * one endpoint never takes the capacity of others. Beyond that, a few attempts wait in line, and all others are told when to return, so that a dead
- * endpoint with thousands of deliveries costs a few steps a second instead of thousands. An attempt that is not admitted
- * does not use up the schedule.
+ * one endpoint never takes the capacity of others. Beyond that, a few attempts wait in line, and all others are told when to
+ * return, so that a dead endpoint with thousands of deliveries costs a few steps a second instead of thousands. An attempt
+ * that is not admitted does not use up the schedule.
  *
  * A delivery keeps its place: it is always behind deliveries that were due earlier and ahead of those due later, however
  * often it was woken or sent away. It is told to return ahead of its turn by the time that the line covers, so that a

@@ -4,9 +4,9 @@
  * has more to send. If others wait for permits of the same webhook, each returns what exceeds its fair share as its attempts
  * end, so an endpoint's permits are where its deliveries are.
  *
- * A worker that is alone holds every permit and asks for nothing. It stops being alone when another one registers: it tells
- * which permits are in use, and only then the other one is granted any. The permits of a worker that was not seen for
- * four seconds are free; so is nothing of a worker that only could not reach Postgres, because then nobody could.
+ * A worker that is alone holds every permit and asks for none. When another one registers, it first records which permits
+ * are in use; only then is the other one granted any. Permits of a worker that has not been seen for four seconds are free,
+ * unless Postgres was unavailable in between: then no worker could be seen.
  * Decision D-52.
  */
 import { createHash, randomUUID } from "node:crypto"
@@ -71,7 +71,7 @@ const make = Effect.gen(function* () {
   const mutex = yield* Effect.makeSemaphore(1)
   let alone = false
   /** Whether the other workers know which permits this one uses. */
-  let told = false
+  let recorded = false
   /** When the last sign of life was sent, on the monotonic clock. */
   let seenAt = Number.NEGATIVE_INFINITY
   let usageOf = (_: string): Usage => ({ inFlight: 0, waiting: 0 }),
@@ -117,17 +117,17 @@ const make = Effect.gen(function* () {
     { size: 500, parallel: 1 }
   )
 
-  /** Tells which permits are in use and leaves the others to other workers. */
+  /** Records which permits are in use and leaves the others to other workers. */
   const share = Effect.suspend(() => {
     alone = false
-    told = false
+    recorded = false
     const held = [...used()].flatMap((id) => {
       const { inFlight } = usageOf(id)
       if (inFlight > 0) leaseOf(id).permits = inFlight
       return inFlight > 0 ? [[id, inFlight] as const] : []
     })
     return Effect.map(repo.share(held.sort(([one], [other]) => (one < other ? -1 : 1))), () => {
-      told = true
+      recorded = true
     })
   })
 
@@ -138,7 +138,7 @@ const make = Effect.gen(function* () {
       if (renewed === undefined) {
         // Others were granted its permits. What is in flight ends; everything else is asked for again.
         alone = false
-        told = false
+        recorded = false
         leases.clear()
         yield* repo.register
       }
@@ -146,10 +146,10 @@ const make = Effect.gen(function* () {
       const isAnyLost = renewed?.steady === true && renewed.others.some(({ lost }) => lost)
       if (isAnyLost) yield* repo.remove
       const others = renewed === undefined || isAnyLost ? yield* repo.others : renewed.others
-      if (others.length > 0 && !told) yield* share
+      if (others.length > 0 && !recorded) yield* share
       if (others.length === 0 && !alone && (yield* repo.becomeAlone)) {
         alone = true
-        told = false
+        recorded = false
         const ids = [...leases.keys()]
         leases.clear()
         for (const id of ids) changed(id)
