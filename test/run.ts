@@ -9,7 +9,7 @@ import { Effect } from "effect"
 import * as Process from "../src/embedded/Process.ts"
 import { POSTGRES, prepareTemplate, type Servers, startServers, TEMPORAL, TEMPORAL_UI } from "./support/servers.ts"
 import { concurrency, groupsOf } from "./support/testFiles.ts"
-import { type Report, readReport, sumOf } from "./support/testReport.ts"
+import { failuresIn, type Report, readReport, sumOf } from "./support/testReport.ts"
 
 /** How long test processes may take to end after a signal. */
 const GRACE_MS = 15_000
@@ -41,6 +41,9 @@ for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     setTimeout(() => signalAll("SIGKILL"), GRACE_MS).unref()
   })
 }
+
+/** What was printed about each failed test, for the end of the run's output: a log may keep only that. */
+const reasons: Array<string> = []
 
 /** Ends a group of the tests, by force where it does not end by itself. */
 const endGroup = async (group: number) => {
@@ -83,7 +86,9 @@ const runGroup = async (args: ReadonlyArray<string>, name: string, servers: Serv
     await endGroup(child.pid)
     if (typeof out === "number") {
       fs.closeSync(out)
-      process.stdout.write(fs.readFileSync(output))
+      const text = fs.readFileSync(output, "utf8")
+      process.stdout.write(text)
+      reasons.push(...failuresIn(text))
     }
   }
 }
@@ -121,7 +126,7 @@ const main = async (): Promise<number> => {
     for (const { cpuSeconds, file, seconds } of files.slice(0, 10))
       console.log(`${seconds.toFixed(1).padStart(7)} s, ${cpuSeconds.toFixed(1).padStart(5)} s of CPU  ${file}`)
   }
-  if (failed.length > 0) console.log(`\nfailed:\n${failed.map((name) => `  ${name}`).join("\n")}`)
+  if (failed.length > 0) console.log(`\nfailed:\n${[...reasons, ...failed.map((name) => `  ${name}`)].join("\n")}`)
   if (skipped > 0) console.log(`${skipped} skipped`)
   console.log(`${Math.max(0, tests - failures - skipped)} passed, ${failures} failed`)
   return reports !== undefined && failures === 0 ? 0 : 1

@@ -85,12 +85,16 @@ const plant = async (entity: number, urls: ReadonlyArray<string>): Promise<Reado
   return ids
 }
 
-/** Pings a webhook, and repeats a ping that a busy machine answers with 503, as its client would. */
+/** Pings a webhook, and repeats a ping that a busy machine answers with 503 after 14 s or more, as its client would. */
 const ping = (id: string | undefined) =>
-  until("the answer of a ping", async () => {
-    const answer = await app.request("POST", `/v1/webhooks/${id}/ping`, { key })
-    return answer.status !== 503 && answer
-  })
+  until(
+    "the answer of a ping",
+    async () => {
+      const answer = await app.request("POST", `/v1/webhooks/${id}/ping`, { key })
+      return answer.status !== 503 && answer
+    },
+    90
+  )
 
 /** Everything in a long run (`bun run faults`), otherwise one in so many. */
 const some = <A>(items: ReadonlyArray<A>, oneIn: number): ReadonlyArray<A> =>

@@ -51,3 +51,24 @@ export const sumOf = (reports: ReadonlyArray<Report>): Report => {
     files: reports.flatMap(({ files }) => files).sort((a, b) => b.seconds - a.seconds)
   }
 }
+
+/** Lines of a failed test's output that are kept: the error stands at its end. */
+const REASON_LINES = 30
+
+/** What `bun test` printed before each of its `(fail)` lines, since the test before; its last lines, indented. */
+export const failuresIn = (output: string): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  let since: Array<string> = []
+  for (const line of output.split("\n")) {
+    since.push(line)
+    if (line.startsWith("(fail) "))
+      found.push(
+        since
+          .slice(-REASON_LINES)
+          .map((one) => `    ${one}`)
+          .join("\n")
+      )
+    if (/^\((pass|fail|skip)\) /.test(line)) since = []
+  }
+  return found
+}
