@@ -40,6 +40,7 @@ describe.skipIf(!found)("vaults in a browser", () => {
     await portal.expectAccessible("addresses")
     await portal.goto("/vaults/vault_z")
     await page.getByText("It does not exist, or you cannot see it.").waitFor()
+    expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0)
     await portal.expectAccessible("a vault of others")
     await portal.goto("/nowhere")
     await page.getByText("This page does not exist").waitFor()

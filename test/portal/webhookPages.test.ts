@@ -3,6 +3,7 @@ import type { Page } from "playwright-core"
 import { until } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 import { create, patch } from "../support/webhookFixtures.ts"
+import { PASSWORD } from "./client.ts"
 import { found, type PortalPage, useOwner } from "./PortalPage.ts"
 
 const { app, browser, owner, receiver } = useOwner()
@@ -92,7 +93,8 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
   }, 180_000)
 
   test("a secret is rotated with a countdown, and a webhook is disabled, enabled and edited", async () => {
-    await portal.goto(`/webhooks/${webhookId}`)
+    await portal.goto(`/webhooks/${webhookId}?show=nothing`)
+    await page.getByRole("tab", { name: "Overview", selected: true }).waitFor()
     await portal.choose("Rotate secret")
     await portal.confirm("Rotate secret")
     const secret = page.locator("[data-secret]")
@@ -114,6 +116,33 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
     await page.getByRole("tab", { name: "Settings" }).click()
     await portal.expectAccessible("webhook settings")
     await page.locator(".tag", { hasText: "balance.updated" }).waitFor()
+  }, 180_000)
+
+  test("a form whose session expires is kept, and is saved once its user has signed in again", async () => {
+    await portal.goto(`/webhooks/${webhookId}/edit`)
+    await page.getByLabel("Description").fill("Kept while signed out")
+    await app.sql("DELETE FROM portal_sessions WHERE user_id = 'user_a'")
+    await page.getByRole("button", { name: "Save changes" }).click()
+    await portal.heading("Sign in again").waitFor()
+    await portal.expectAccessible("signing in again")
+    await page.getByLabel("Password").fill(PASSWORD)
+    await page.getByRole("button", { name: "Sign in", exact: true }).click()
+    await page.getByLabel("Code").fill(portal.backupCodes.pop() ?? "")
+    await page.getByRole("button", { name: "Continue" }).click()
+    await portal.heading("Kept while signed out").waitFor()
+    expect((await app.get(`/v1/webhooks/${webhookId}`, (await app.key("user_a")).secret)).json.description).toBe("Kept while signed out")
+  }, 180_000)
+
+  test("while the service cannot be reached, a list says since when it was not updated", async () => {
+    await portal.goto("/webhooks")
+    await page.locator("tbody tr .status", { hasText: "Healthy" }).waitFor()
+    const notice = page.getByText("Not updated since")
+    expect(await notice.count()).toBe(0)
+    await portal.context.setOffline(true)
+    await notice.waitFor()
+    await portal.expectAccessible("a list that is not updated")
+    await portal.context.setOffline(false)
+    await notice.waitFor({ state: "detached" })
   }, 180_000)
 
   test("what was missed is counted and recovered, and a recovery is shown, paused, resumed and canceled", async () => {
