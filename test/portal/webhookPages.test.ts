@@ -120,7 +120,7 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
 
   test("a form whose session expires is kept, and is saved once its user has signed in again", async () => {
     await portal.goto(`/webhooks/${webhookId}/edit`)
-    await page.getByLabel("Description").fill("Kept while signed out")
+    await page.getByLabel("Description").fill("Ledger, kept while signed out")
     await app.sql("DELETE FROM portal_sessions WHERE user_id = 'user_a'")
     await page.getByRole("button", { name: "Save changes" }).click()
     await portal.heading("Sign in again").waitFor()
@@ -129,8 +129,10 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
     await page.getByRole("button", { name: "Sign in", exact: true }).click()
     await page.getByLabel("Code").fill(portal.backupCodes.pop() ?? "")
     await page.getByRole("button", { name: "Continue" }).click()
-    await portal.heading("Kept while signed out").waitFor()
-    expect((await app.get(`/v1/webhooks/${webhookId}`, (await app.key("user_a")).secret)).json.description).toBe("Kept while signed out")
+    await portal.heading("Ledger, kept while signed out").waitFor()
+    expect((await app.get(`/v1/webhooks/${webhookId}`, (await app.key("user_a")).secret)).json.description).toBe(
+      "Ledger, kept while signed out"
+    )
   }, 180_000)
 
   test("while the service cannot be reached, a list says since when it was not updated", async () => {
@@ -252,7 +254,7 @@ describe.skipIf(!found)("webhooks and events in a browser", () => {
     await portal.choose("Delete")
     await page.getByRole("alertdialog").getByRole("button", { name: "Delete webhook" }).click()
     await portal.heading("Webhooks").waitFor()
-    await page.getByRole("link", { name: "Ledger" }).waitFor()
+    await page.getByRole("link", { name: "Ledger, kept" }).waitFor()
     await until("it is gone", async () => (await page.getByText("To be deleted").count()) === 0, 30)
     expect((await app.get(`/v1/webhooks/${id}`, secret)).status).toBe(404)
   }, 180_000)
