@@ -1,8 +1,9 @@
 /** `custody listen`: prints the feed and posts it to a developer's server, through restarts of the service. C-1. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import * as net from "node:net"
 import * as path from "node:path"
+import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
+import { freePort } from "../../src/embedded/Process.ts"
 import { baseEnv, cli, type Process, useApp } from "../support/app.ts"
 import { until } from "../support/receiver.ts"
 import { asset, entity, network, organization, transaction, user, vault } from "../support/records.ts"
@@ -146,17 +147,8 @@ test("C-1: --json prints one object per event to standard output and everything 
   )
 })
 
-/** A free port. */
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const probe = net.createServer().listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
-
 test("C-1: listen survives graceful and abrupt restarts of the service without losing or repeating an event", async () => {
-  const port = String(await freePort())
+  const port = String(await Effect.runPromise(freePort))
   const start = () => app.start(["api"], { PORT: port })
   let service: Process = await start()
   const { end, seen } = await listen(["--forward-to", at("restarts")], service.baseUrl)

@@ -1,18 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as http from "node:http"
-import * as net from "node:net"
+import { Effect } from "effect"
 import Provider from "oidc-provider"
+import { freePort } from "../../src/embedded/Process.ts"
 import { App } from "../support/app.ts"
 import { smallest, user } from "../support/records.ts"
 import { Authenticator, invite, Visitor } from "./client.ts"
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const probe = net.createServer().listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
 
 /** The person whom the identity provider signs in, without prompting. */
 let person = { sub: "p1", email: "user_b@example.com", email_verified: true }
@@ -20,7 +13,7 @@ const app = new App()
 let server: http.Server
 
 beforeAll(async () => {
-  const [providerPort, portalPort] = [await freePort(), await freePort()]
+  const [providerPort, portalPort] = await Effect.runPromise(Effect.all([freePort, freePort], { concurrency: 2 }))
   const [issuer, base] = [`http://127.0.0.1:${providerPort}`, `http://127.0.0.1:${portalPort}`]
   const secret = "a-secret-of-the-client-0123456789"
   const provider = new Provider(issuer, {

@@ -4,9 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
-import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
+import { Effect } from "effect"
+import { freePort } from "../../src/embedded/Process.ts"
 import { useApp } from "../support/app.ts"
 import { codeBlocks, documentText } from "../support/document.ts"
 import { lacks, python, run, unless, unlessFetched } from "../support/languages.ts"
@@ -41,17 +42,9 @@ const makeModule = async () => {
 
 const withoutGo = lacks("go") ? unless("go") : await unlessFetched("the module proxy of Go", makeModule)
 
-const freePort = () =>
-  new Promise<string>((resolve) => {
-    const server = net.createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() => resolve(String(typeof address === "object" && address !== null ? address.port : 0)))
-    })
-  })
-
 /** Starts a consumer that trusts a secret; returns a function that sends it a request and returns the response. */
 const consumer = async (command: ReadonlyArray<string>, cwd: string, trusted: string) => {
-  const port = await freePort()
+  const port = String(await Effect.runPromise(freePort))
   const env = { ...process.env, WEBHOOK_SECRET: trusted, PORT: port }
   children.push(Bun.spawn([...command], { cwd, env, stdout: "ignore", stderr: "ignore" }))
   const answer = async ({ body, headers }: Pick<Received, "body" | "headers">) => {

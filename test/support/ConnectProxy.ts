@@ -5,6 +5,8 @@ import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as tls from "node:tls"
+import { Effect } from "effect"
+import { freePort } from "../../src/embedded/Process.ts"
 import { until } from "./receiver.ts"
 
 /** Whether tinyproxy is there; `apt-get install tinyproxy`. */
@@ -15,14 +17,6 @@ const portOf = (server: net.Server): number => {
   return typeof address === "object" && address !== null ? address.port : 0
 }
 
-const freePort = async (): Promise<number> => {
-  const server = net.createServer()
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const port = portOf(server)
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
 /** A tinyproxy, optionally with `user` and `password`, that allows CONNECT to the given ports. */
 export class Tinyproxy {
   readonly #folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-tinyproxy-"))
@@ -30,7 +24,7 @@ export class Tinyproxy {
   port = 0
 
   async open(ports: ReadonlyArray<number>, credentials = ""): Promise<void> {
-    this.port = await freePort()
+    this.port = await Effect.runPromise(freePort)
     const file = path.join(this.#folder, "tinyproxy.conf")
     fs.writeFileSync(
       file,
