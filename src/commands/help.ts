@@ -88,7 +88,10 @@ const named = (parent: string, command: CommandDescriptor.Command<unknown>): Nam
   const below = [...CommandDescriptor.getSubcommands(command)].filter(([name]) => name !== own)
   return {
     path,
-    sections: sectionsOf(CommandDescriptor.getHelp(command, config)),
+    // Rendered when it is printed: it takes a tenth of a second, which a start can do without.
+    get sections() {
+      return sectionsOf(CommandDescriptor.getHelp(command, config))
+    },
     under: inOrder(below.map(([, one]) => named(path, one)))
   }
 }
