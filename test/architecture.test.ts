@@ -9,6 +9,7 @@ const floors = [
   ["values"],
   ["settings", "workflows"],
   ["database", "embedded", "telemetry", "terminal"],
+  ["processes"],
   ["crypto", "limits"],
   ["http", "temporal"],
   ["audit"],

@@ -8,9 +8,9 @@
  * A process that is alone exchanges nothing. While Postgres is away, each process goes on with its own counts, and no
  * request fails because of the exchange. Decision D-51.
  */
-import { randomUUID } from "node:crypto"
 import { SqlClient, type SqlError } from "@effect/sql"
 import { Context, Effect, Layer, Queue, Schedule } from "effect"
+import { presence } from "../processes/Presence.ts"
 import { Settings } from "../settings/Settings.ts"
 
 /** The share of a limit by which all processes together may be ahead of the shared count. */
@@ -18,11 +18,10 @@ const AHEAD = 0.2
 /** Time between exchanges while there is something to tell, and between two that requests wait for. */
 const EVERY = "250 millis",
   GAP = "20 millis"
-/** Time between two signs of life, and how old the last one of a running process may be. */
-const SEEN_EVERY = "1 second",
-  LOST = "5 seconds"
+/** Longest wait of a request for an exchange, in ms; then the process decides alone. */
+const PATIENCE_MS = 1_000
 /** How long rows are kept that nobody changed: longer than any window, and than a bucket takes to fill. */
-const KEPT = { processes: "2 hours", recent_attempts: "2 hours", rate_buckets: "2 days" } as const
+const KEPT = { recent_attempts: "2 hours", rate_buckets: "2 days" } as const
 /** Most rows removed at a time. */
 const REMOVED = 10_000
 
@@ -50,12 +49,46 @@ export class Exchange extends Context.Tag("custody/limits/Exchange")<
   }
 >() {}
 
+/** A request that waits for an exchange. */
+export interface Asking {
+  /** Whether it counts; otherwise it only waits for what others counted. */
+  readonly counts: boolean
+  /** Whether it has its answer, or has given up waiting. */
+  gone: boolean
+  /** Whether the exchange granted it; undefined if there was none. */
+  readonly answer: (granted: boolean | undefined) => void
+}
+
+/**
+ * Adds a request to those that the next exchange answers, calls `begin`, and waits. Undefined if there was no exchange within
+ * {@link PATIENCE_MS}.
+ */
+export const answerOf = (entry: { asking: Array<Asking> }, counts: boolean, begin: () => void) =>
+  Effect.async<boolean | undefined>((resume) => {
+    const asking: Asking = {
+      counts,
+      gone: false,
+      answer: (granted) => {
+        if (asking.gone) return
+        asking.gone = true
+        clearTimeout(timer)
+        resume(Effect.succeed(granted))
+      }
+    }
+    const timer = setTimeout(() => {
+      entry.asking = entry.asking.filter((other) => other !== asking)
+      asking.answer(undefined)
+    }, PATIENCE_MS)
+    entry.asking.push(asking)
+    begin()
+  })
+
 /** An exchange of a process that is always alone. */
 export const alone = Layer.succeed(Exchange, { ahead: () => Number.POSITIVE_INFINITY, add: () => {}, soon: () => {} })
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const id = randomUUID()
+  const { keep } = yield* presence("api")
   const parts: Array<Part> = []
   const asked = yield* Queue.sliding<void>(1)
   let others = 0
@@ -67,38 +100,26 @@ const make = Effect.gen(function* () {
       { concurrency: "unbounded", discard: true }
     )
   )
-  const quietly = <A, E>(what: Effect.Effect<A, E>) =>
-    Effect.catchAllCause(what, (cause) => Effect.logDebug("other API processes could not be found", cause))
 
-  const seen = Effect.flatMap(
-    sql<{ others: number }>`
-      WITH durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), mine AS (
-        INSERT INTO processes (id, role) SELECT ${id}, 'api' FROM durability ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
-      )
-      SELECT count(*)::int AS others FROM processes
-      WHERE role = 'api' AND id <> ${id} AND seen_at > clock_timestamp() - ${LOST}::interval`,
-    ([row]) =>
-      Effect.suspend(() => {
-        const before = others
-        others = row?.others ?? 0
-        if (before === 0 && others > 0) for (const { joined } of parts) joined()
-        return others === 0
-          ? Effect.void
-          : Effect.forEach(parts, ({ learn }) => learn ?? Effect.void, { concurrency: "unbounded", discard: true })
-      })
-  )
+  const seen = (count: number) =>
+    Effect.suspend(() => {
+      const before = others
+      others = count
+      if (before === 0 && others > 0) for (const { joined } of parts) joined()
+      return others === 0
+        ? Effect.void
+        : Effect.forEach(parts, ({ learn }) => learn ?? Effect.void, { concurrency: "unbounded", discard: true })
+    })
   const tidy = Effect.gen(function* () {
-    yield* sql`DELETE FROM processes WHERE seen_at < clock_timestamp() - ${KEPT.processes}::interval`
     for (const table of ["rate_buckets", "recent_attempts"] as const)
       yield* sql`
         DELETE FROM ${sql(table)} WHERE key IN (
           SELECT key FROM ${sql(table)} WHERE at < clock_timestamp() - ${KEPT[table]}::interval ORDER BY at LIMIT ${REMOVED} FOR UPDATE SKIP LOCKED)`
   })
 
-  yield* quietly(seen)
-  yield* Effect.addFinalizer(() => quietly(Effect.timeout(sql`DELETE FROM processes WHERE id = ${id}`, "1 second")))
-  yield* Effect.forkScoped(Effect.schedule(quietly(seen), Schedule.spaced(SEEN_EVERY)))
-  yield* Effect.forkScoped(Effect.schedule(quietly(tidy), Schedule.spaced("1 minute")))
+  yield* keep({ seen })
+  const tidied = Effect.catchAllCause(tidy, (cause) => Effect.logDebug("counts of limits could not be removed", cause))
+  yield* Effect.forkScoped(Effect.schedule(tidied, Schedule.spaced("1 minute")))
   yield* Effect.forkScoped(Effect.forever(Effect.zipRight(Queue.take(asked), Effect.zipRight(tell, Effect.sleep(GAP)))))
   const soon = () => void Queue.unsafeOffer(asked, undefined)
   const due = Effect.sync(() => {

@@ -7,12 +7,10 @@ import { SqlClient, type SqlError } from "@effect/sql"
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { DirectRows } from "../database/pgWorkarounds.ts"
-import { Exchange } from "./Exchange.ts"
+import { type Asking, answerOf, Exchange } from "./Exchange.ts"
 
 /** Most keys that are remembered. */
 export const REMEMBERED = 50_000
-/** Longest wait for an exchange, in ms; then the process decides alone. */
-export const PATIENCE_MS = 1_000
 /** How far back a process reads what others found, in seconds. */
 const LEARN_S = 3
 
@@ -32,7 +30,7 @@ interface Entry {
   /** How many of them, the last ones, are still to be told. */
   untold: number
   /** Those who wait for the next exchange: to be noted if there is room, or only to know what others noted. */
-  asking: Array<{ readonly counts: boolean; readonly answer: (granted: boolean | undefined) => void }>
+  asking: Array<Asking>
 }
 
 interface Row {
@@ -156,21 +154,9 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
       ...(blockMs === undefined ? {} : { learn })
     })
 
-    /** Waits for the next exchange, at most for {@link PATIENCE_MS}. */
+    /** Waits for the next exchange. */
     const ask = (key: string, entry: Entry, counts: boolean) =>
-      Effect.async<boolean | undefined>((resume) => {
-        const asking = {
-          counts,
-          answer: (granted: boolean | undefined) => {
-            clearTimeout(timer)
-            resume(Effect.succeed(granted))
-          }
-        }
-        const timer = setTimeout(() => {
-          entry.asking = entry.asking.filter((other) => other !== asking)
-          asking.answer(undefined)
-        }, PATIENCE_MS)
-        entry.asking.push(asking)
+      answerOf(entry, counts, () => {
         due.set(key, entry)
         exchange.soon()
       })

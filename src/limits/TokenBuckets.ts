@@ -8,15 +8,8 @@ import { Duration, Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { DirectRows } from "../database/pgWorkarounds.ts"
 import type { Rate } from "../settings/Format.ts"
-import { Exchange } from "./Exchange.ts"
-import { PATIENCE_MS, REMEMBERED } from "./SlidingWindows.ts"
-
-interface Asking {
-  /** Whether it has given up waiting. */
-  gone: boolean
-  /** Whether the exchange granted a token; undefined if there was no exchange. */
-  readonly answer: (granted: boolean | undefined) => void
-}
+import { type Asking, answerOf, Exchange } from "./Exchange.ts"
+import { REMEMBERED } from "./SlidingWindows.ts"
 
 interface Bucket {
   /** Tokens at {@link at}, as far as this process knows: others may have taken more. */
@@ -132,27 +125,17 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
 
     /** Lets the next exchange decide. */
     const ask = (key: string, bucket: Bucket) =>
-      Effect.async<Taken>((resume) => {
-        const asking: Asking = {
-          gone: false,
-          answer: (granted) => {
-            if (asking.gone) return
-            asking.gone = true
-            clearTimeout(timer)
-            refill(bucket)
-            const alone = granted === undefined && bucket.tokens >= 1
-            const taken = alone ? spend(key, bucket, exchange.ahead(burst)) : result(bucket, granted === true)
-            resume(Effect.succeed(taken))
-          }
+      Effect.map(
+        answerOf(bucket, true, () => {
+          due.set(key, bucket)
+          exchange.soon()
+        }),
+        (granted) => {
+          refill(bucket)
+          const alone = granted === undefined && bucket.tokens >= 1
+          return alone ? spend(key, bucket, exchange.ahead(burst)) : result(bucket, granted === true)
         }
-        const timer = setTimeout(() => {
-          bucket.asking = bucket.asking.filter((other) => other !== asking)
-          asking.answer(undefined)
-        }, PATIENCE_MS)
-        bucket.asking.push(asking)
-        due.set(key, bucket)
-        exchange.soon()
-      })
+      )
 
     return {
       /** Takes a token of the caller. Waits for others only at a caller that uses most of its limit. */

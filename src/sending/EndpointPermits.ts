@@ -9,15 +9,15 @@
  * unless Postgres was unavailable in between: then no worker could be seen.
  * Decision D-52.
  */
-import { createHash, randomUUID } from "node:crypto"
+import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Schedule } from "effect"
 import { batched } from "../database/Batch.ts"
+import { presence } from "../processes/Presence.ts"
 import { Settings } from "../settings/Settings.ts"
-import { LOST_S, permitsRepo, type Shared } from "./PermitsRepo.ts"
+import { permitsRepo, type Shared } from "./PermitsRepo.ts"
 
-/** Time between two signs of life, and between two looks at who waits for permits. */
-const SEEN_EVERY = "1 second",
-  LOOK_EVERY = "400 millis"
+/** Time between two looks at who waits for permits. */
+const LOOK_EVERY = "400 millis"
 /** How long a worker that was refused a permit leaves asking to its next look, in ms. */
 const AGAIN_MS = 400
 /** How long permits without attempts are kept while nobody waits for them, in ms. */
@@ -64,16 +64,12 @@ export const fairShare = (me: string, { held, wanted, webhookId }: Shared, most:
 
 const make = Effect.gen(function* () {
   const { webhookMaxInFlight: most } = yield* Settings
-  const me = randomUUID()
+  const { becomeAlone, endAlone, exclusively, id: me, isSeen, keep } = yield* presence("worker")
   const repo = yield* permitsRepo(me, most)
   const leases = new Map<string, Lease>()
-  /** Statements that change permits run one after the other. */
-  const mutex = yield* Effect.makeSemaphore(1)
   let alone = false
   /** Whether the other workers know which permits this one uses. */
   let recorded = false
-  /** When the last sign of life was sent, on the monotonic clock. */
-  let seenAt = Number.NEGATIVE_INFINITY
   let usageOf = (_: string): Usage => ({ inFlight: 0, waiting: 0 }),
     changed = (_: string): void => {},
     used = (): Iterable<string> => []
@@ -101,7 +97,7 @@ const make = Effect.gen(function* () {
 
   const grow = yield* batched(
     (webhookIds: ReadonlyArray<string>) =>
-      mutex.withPermits(1)(
+      exclusively(
         Effect.suspend(() => {
           const demands = [...Map.groupBy(webhookIds, (id) => id)].flatMap(([id, all]) => {
             const more = alone ? 0 : Math.min(all.length, most - (leases.get(id)?.permits ?? 0))
@@ -126,28 +122,22 @@ const make = Effect.gen(function* () {
       if (inFlight > 0) leaseOf(id).permits = inFlight
       return inFlight > 0 ? [[id, inFlight] as const] : []
     })
-    return Effect.map(repo.share(held.sort(([one], [other]) => (one < other ? -1 : 1))), () => {
+    return Effect.map(endAlone(repo.share(held.sort(([one], [other]) => (one < other ? -1 : 1)))), () => {
       recorded = true
     })
   })
 
-  const seen = mutex.withPermits(1)(
+  /** Others were granted its permits. What is in flight ends; everything else is asked for again. */
+  const absent = () => {
+    alone = false
+    recorded = false
+    leases.clear()
+  }
+
+  const seen = (others: number) =>
     Effect.gen(function* () {
-      const at = performance.now()
-      const renewed = yield* repo.renew
-      if (renewed === undefined) {
-        // Others were granted its permits. What is in flight ends; everything else is asked for again.
-        alone = false
-        recorded = false
-        leases.clear()
-        yield* repo.register
-      }
-      seenAt = at
-      const isAnyLost = renewed?.steady === true && renewed.others.some(({ lost }) => lost)
-      if (isAnyLost) yield* repo.remove
-      const others = renewed === undefined || isAnyLost ? yield* repo.others : renewed.others
-      if (others.length > 0 && !recorded) yield* share
-      if (others.length === 0 && !alone && (yield* repo.becomeAlone)) {
+      if (others > 0 && !recorded) yield* share
+      if (others === 0 && !alone && (yield* becomeAlone(repo.clear))) {
         alone = true
         recorded = false
         const ids = [...leases.keys()]
@@ -155,7 +145,6 @@ const make = Effect.gen(function* () {
         for (const id of ids) changed(id)
       }
     })
-  )
 
   /** What to keep of a webhook; others that wait get the rest as attempts end. */
   const settle = (shared: Shared, lease: Lease, now: number): number => {
@@ -173,7 +162,7 @@ const make = Effect.gen(function* () {
     return Math.min(lease.permits, Math.max(inFlight, lease.bound))
   }
 
-  const look = mutex.withPermits(1)(
+  const look = exclusively(
     Effect.gen(function* () {
       if (alone || leases.size === 0) return
       const now = performance.now()
@@ -201,16 +190,14 @@ const make = Effect.gen(function* () {
   const quietly = <A, E>(what: Effect.Effect<A, E>) =>
     Effect.catchAllCause(what, (cause) => Effect.logDebug("permits of endpoints could not be exchanged with other workers", cause))
 
-  yield* quietly(seen)
-  yield* Effect.addFinalizer(() => quietly(Effect.timeout(repo.leave, "1 second")))
-  yield* Effect.forkScoped(Effect.schedule(quietly(seen), Schedule.spaced(SEEN_EVERY)))
+  yield* keep({ absent, seen, free: repo.free, leave: repo.free([me]) })
   yield* Effect.forkScoped(Effect.schedule(quietly(look), Schedule.spaced(LOOK_EVERY)))
 
   return EndpointPermits.of({
     of: (webhookId) => {
       if (alone) return most
       // Others may have been granted what this worker has not renewed.
-      if (performance.now() - seenAt > LOST_S * 1_000) return 0
+      if (!isSeen()) return 0
       const lease = leases.get(webhookId)
       return lease === undefined ? 0 : Math.min(lease.permits, lease.bound)
     },

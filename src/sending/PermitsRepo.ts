@@ -6,17 +6,6 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
-/** How old the last sign of life of a running worker may be, in seconds. */
-export const LOST_S = 4
-/** Serializes workers that register with one that becomes the only one. */
-const LOCK = 7_249_032
-
-/** Another worker. */
-export interface Other {
-  readonly id: string
-  readonly lost: boolean
-}
-
 /** A webhook's permits by process. */
 export interface Shared {
   readonly webhookId: string
@@ -26,85 +15,24 @@ export interface Shared {
 
 export const permitsRepo = (me: string, most: number) =>
   Effect.map(SqlClient.SqlClient, (sql) => {
-    const lock = sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
-    const others = sql<Other>`
-      SELECT id, seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) AS lost FROM processes WHERE role = 'worker' AND id <> ${me}`
-
     return {
-      others,
+      /** Frees what processes hold, and what they wait for. */
+      free: (processIds: ReadonlyArray<string>) => sql`
+        UPDATE endpoint_permits p SET held = p.held - ${processIds}::text[], wanted = p.wanted - ${processIds}::text[]
+        WHERE p.webhook_id IN (
+          SELECT webhook_id FROM endpoint_permits WHERE held ?| ${processIds}::text[] OR wanted ?| ${processIds}::text[]
+          ORDER BY webhook_id FOR UPDATE)`,
 
-      /** Registers this worker. */
-      register: sql.withTransaction(
-        Effect.zipRight(
-          lock,
-          sql`
-            INSERT INTO processes (id, role) VALUES (${me}, 'worker')
-            ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), since = clock_timestamp(), alone = false`
-        )
-      ),
-
-      /**
-       * Renews the sign of life, and finds the other workers. Undefined if they removed this one. `steady`: it was seen without
-       * a gap for so long that workers that it has not seen are lost, and not only Postgres was away. A sign that a crash of
-       * Postgres loses is soon given again, so its commit does not wait for the disk.
-       */
-      renew: Effect.map(
-        sql<{ steady: boolean; others: ReadonlyArray<Other> }>`
-          WITH durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-          UPDATE processes p SET seen_at = clock_timestamp(),
-            since = CASE WHEN p.seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) THEN clock_timestamp() ELSE p.since END
-          FROM durability WHERE p.id = ${me}
-          RETURNING p.since < clock_timestamp() - make_interval(secs => ${LOST_S}) AS steady, (
-            SELECT coalesce(jsonb_agg(jsonb_build_object('id', o.id, 'lost', o.seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}))), '[]')
-            FROM processes o WHERE o.role = 'worker' AND o.id <> ${me}) AS others`,
-        ([row]) => row
-      ),
-
-      /** Removes lost workers; their permits are free. */
-      remove: sql.withTransaction(
-        Effect.flatMap(
-          sql<{ id: string }>`
-            DELETE FROM processes WHERE id IN (
-              SELECT id FROM processes WHERE role = 'worker' AND id <> ${me}
-                AND seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) ORDER BY id FOR UPDATE)
-            RETURNING id`,
-          (rows) => {
-            const gone = rows.map(({ id }) => id)
-            return gone.length === 0
-              ? Effect.void
-              : Effect.asVoid(sql`
-                  UPDATE endpoint_permits p SET held = p.held - ${gone}::text[], wanted = p.wanted - ${gone}::text[]
-                  WHERE p.webhook_id IN (
-                    SELECT webhook_id FROM endpoint_permits WHERE held ?| ${gone}::text[] OR wanted ?| ${gone}::text[]
-                    ORDER BY webhook_id FOR UPDATE)`)
-          }
-        )
-      ),
-
-      /** Takes every permit of every webhook, if no other worker is registered. Returns whether it did. */
-      becomeAlone: sql.withTransaction(
-        Effect.zipRight(
-          lock,
-          Effect.flatMap(others, (rows) =>
-            rows.length > 0
-              ? Effect.succeed(false)
-              : Effect.as(Effect.zipRight(sql`UPDATE processes SET alone = true WHERE id = ${me}`, sql`DELETE FROM endpoint_permits`), true)
-          )
-        )
-      ),
+      /** Removes every permit: a worker that is alone needs none. */
+      clear: sql`DELETE FROM endpoint_permits`,
 
       /** Keeps these permits and leaves all others to other workers. */
       share: (held: ReadonlyArray<readonly [webhookId: string, permits: number]>) =>
-        sql.withTransaction(
-          Effect.zipRight(
-            sql`
-              INSERT INTO endpoint_permits AS p (webhook_id, held, wanted)
-              SELECT a.webhook_id, jsonb_build_object(${me}::text, a.permits), '{}'
-              FROM unnest(${held.map(([id]) => id)}::text[], ${held.map(([, permits]) => permits)}::int[]) AS a (webhook_id, permits)
-              ON CONFLICT (webhook_id) DO UPDATE SET held = p.held || excluded.held`,
-            sql`UPDATE processes SET alone = false WHERE id = ${me}`
-          )
-        ),
+        sql`
+          INSERT INTO endpoint_permits AS p (webhook_id, held, wanted)
+          SELECT a.webhook_id, jsonb_build_object(${me}::text, a.permits), '{}'
+          FROM unnest(${held.map(([id]) => id)}::text[], ${held.map(([, permits]) => permits)}::int[]) AS a (webhook_id, permits)
+          ON CONFLICT (webhook_id) DO UPDATE SET held = p.held || excluded.held`,
 
       /** Asks for more permits, of each webhook once. Returns what this worker holds of each; nothing while another one is alone. */
       take: (asked: ReadonlyArray<readonly [webhookId: string, more: number]>) =>
@@ -137,17 +65,6 @@ export const permitsRepo = (me: string, most: number) =>
 
       /** Who holds and waits for permits of these webhooks. */
       read: (webhookIds: ReadonlyArray<string>) => sql<Shared>`
-        SELECT webhook_id AS "webhookId", held, wanted FROM endpoint_permits WHERE webhook_id = ANY(${webhookIds}::text[])`,
-
-      /** Frees everything and removes this worker. */
-      leave: sql.withTransaction(
-        Effect.zipRight(
-          sql`
-            UPDATE endpoint_permits SET held = held - ${me}::text, wanted = wanted - ${me}::text
-            WHERE webhook_id IN (
-              SELECT webhook_id FROM endpoint_permits WHERE held ? ${me}::text OR wanted ? ${me}::text ORDER BY webhook_id FOR UPDATE)`,
-          sql`DELETE FROM processes WHERE id = ${me}`
-        )
-      )
+        SELECT webhook_id AS "webhookId", held, wanted FROM endpoint_permits WHERE webhook_id = ANY(${webhookIds}::text[])`
     }
   })

@@ -1,0 +1,148 @@
+/**
+ * Which processes of a role run. Each keeps a row in `processes` and renews it every second; one that stops removes its row.
+ * A row that has not been renewed for {@link LOST_S} seconds belongs to a lost process, and another one of its role removes
+ * it and frees what it held. Only a process that was itself seen without a gap for as long does so: otherwise Postgres was
+ * unavailable, and nobody could be seen. Decisions D-51, D-52.
+ */
+import { randomUUID } from "node:crypto"
+import { SqlClient, type SqlError } from "@effect/sql"
+import { Effect, Schedule, type Scope } from "effect"
+
+/** How old the last sign of life of a running process may be, in seconds. */
+const LOST_S = 4
+/** Time between two signs of life. */
+const SEEN_EVERY = "1 second"
+/** Serializes processes that register with one that becomes the only one. */
+const LOCK = 7_249_032
+
+type Statements = Effect.Effect<unknown, SqlError.SqlError>
+
+/** What the owner of a presence does. */
+export interface Hooks {
+  /** Called before the row is written: at the start, and after others removed it and freed what this process held. */
+  readonly absent?: () => void
+  /** Called after each sign of life with the number of other processes of the role. */
+  readonly seen: (others: number) => Statements
+  /** Frees what lost processes held, in the transaction that removes them. */
+  readonly free?: (lost: ReadonlyArray<string>) => Statements
+  /** Frees what this process holds, in the transaction that removes it. */
+  readonly leave?: Statements
+}
+
+/** This process among those of its role. */
+export interface Presence {
+  /** Its id in `processes`. */
+  readonly id: string
+  /** Whether other processes still count on it: the last sign of life is younger than {@link LOST_S}. */
+  readonly isSeen: () => boolean
+  /** Runs an effect while no sign of life is given. */
+  readonly exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** If no other process of the role is registered: runs the statements and records that this one is alone. Returns whether it did. */
+  readonly becomeAlone: (statements: Statements) => Effect.Effect<boolean, SqlError.SqlError>
+  /** Runs the statements and records that this process is not alone. */
+  readonly endAlone: (statements: Statements) => Effect.Effect<void, SqlError.SqlError>
+  /** Registers the process, and gives signs of life until the scope closes. While Postgres is away, it tries again every second. */
+  readonly keep: (hooks: Hooks) => Effect.Effect<void, never, Scope.Scope>
+}
+
+/** A presence of a role. Other processes see it once it is kept. */
+export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never, SqlClient.SqlClient> =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const id = randomUUID()
+    /** Statements that depend on who else runs are executed one after the other. */
+    const mutex = yield* Effect.makeSemaphore(1)
+    /** When the last sign of life was sent, on the monotonic clock. */
+    let seenAt = Number.NEGATIVE_INFINITY
+
+    const lock = sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
+    const others = Effect.map(
+      sql<{ others: number }>`SELECT count(*)::int AS others FROM processes WHERE role = ${role} AND id <> ${id}`,
+      ([row]) => row?.others ?? 0
+    )
+
+    const register = sql.withTransaction(
+      Effect.zipRight(
+        lock,
+        sql`
+          INSERT INTO processes (id, role) VALUES (${id}, ${role})
+          ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), since = clock_timestamp(), alone = false`
+      )
+    )
+
+    /**
+     * Renews the sign of life, and counts the others. Undefined if they removed this process. `steady`: it was seen without a
+     * gap for so long that others that have not been seen are lost. A sign that a crash of Postgres loses is soon given
+     * again, so its commit does not wait for the disk.
+     */
+    const renew = Effect.map(
+      sql<{ steady: boolean; others: number; lost: number }>`
+        WITH durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), mine AS (
+          UPDATE processes p SET seen_at = clock_timestamp(),
+            since = CASE WHEN p.seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) THEN clock_timestamp() ELSE p.since END
+          FROM durability WHERE p.id = ${id}
+          RETURNING p.since < clock_timestamp() - make_interval(secs => ${LOST_S}) AS steady)
+        SELECT mine.steady, o.others, o.lost FROM mine, (
+          SELECT count(*)::int AS others, count(*) FILTER (WHERE seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}))::int AS lost
+          FROM processes WHERE role = ${role} AND id <> ${id}) o`,
+      ([row]) => row
+    )
+
+    const remove = (free: (lost: ReadonlyArray<string>) => Statements) =>
+      sql.withTransaction(
+        Effect.flatMap(
+          sql<{ id: string }>`
+            DELETE FROM processes WHERE id IN (
+              SELECT id FROM processes WHERE role = ${role} AND id <> ${id}
+                AND seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) ORDER BY id FOR UPDATE)
+            RETURNING id`,
+          (rows) => (rows.length === 0 ? Effect.void : free(rows.map((row) => row.id)))
+        )
+      )
+
+    const isAlone = (alone: boolean) => sql`UPDATE processes SET alone = ${alone} WHERE id = ${id}`
+
+    const exclusively = mutex.withPermits(1)
+
+    const sign = ({ absent, free, seen }: Hooks) =>
+      exclusively(
+        Effect.gen(function* () {
+          const at = performance.now()
+          const renewed = yield* renew
+          if (renewed === undefined) {
+            absent?.()
+            yield* register
+          }
+          seenAt = at
+          const isAnyLost = renewed?.steady === true && renewed.lost > 0
+          if (isAnyLost) yield* remove(free ?? (() => Effect.void))
+          yield* seen(renewed === undefined || isAnyLost ? yield* others : renewed.others)
+        })
+      )
+
+    const quietly = <A, E>(what: Effect.Effect<A, E>) =>
+      Effect.catchAllCause(what, (cause) => Effect.logDebug(`other processes of the role ${role} could not be found`, cause))
+
+    return {
+      id,
+      isSeen: () => performance.now() - seenAt <= LOST_S * 1_000,
+      exclusively,
+      becomeAlone: (statements) =>
+        sql.withTransaction(
+          Effect.zipRight(
+            lock,
+            Effect.flatMap(others, (count) =>
+              count > 0 ? Effect.succeed(false) : Effect.as(Effect.zipRight(isAlone(true), statements), true)
+            )
+          )
+        ),
+      endAlone: (statements) => Effect.asVoid(sql.withTransaction(Effect.zipRight(statements, isAlone(false)))),
+      keep: (hooks) =>
+        Effect.gen(function* () {
+          const left = sql.withTransaction(Effect.zipRight(hooks.leave ?? Effect.void, sql`DELETE FROM processes WHERE id = ${id}`))
+          yield* quietly(sign(hooks))
+          yield* Effect.addFinalizer(() => quietly(Effect.timeout(left, "1 second")))
+          yield* Effect.forkScoped(Effect.schedule(quietly(sign(hooks)), Schedule.spaced(SEEN_EVERY)))
+        })
+    }
+  })
