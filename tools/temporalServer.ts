@@ -56,8 +56,14 @@ const smallPort = async (): Promise<number> => {
 
 const ports = async () => ({ grpcPort: await smallPort(), membershipPort: await smallPort(), bindOnLocalHost: true })
 
-/** Starts the server on its databases and waits until it has the namespace `default`. */
-export const start = async ({ server }: Built, postgres: URL, folder: string) => {
+/** History shards, as in the compose file: chosen once for a cluster. */
+export const SHARDS = 512
+
+/**
+ * Starts the server on its databases and waits until it has the namespace `default`. `dynamicConfig` is a file of dynamic
+ * settings.
+ */
+export const start = async ({ server }: Built, postgres: URL, folder: string, dynamicConfig: string) => {
   const store = (databaseName: string) => ({
     sql: {
       pluginName: "postgres12",
@@ -83,7 +89,7 @@ export const start = async ({ server }: Built, postgres: URL, folder: string) =>
     persistence: {
       defaultStore: "default",
       visibilityStore: "visibility",
-      numHistoryShards: 4,
+      numHistoryShards: SHARDS,
       datastores: { default: store(databases.temporal), visibility: store(databases.visibility) }
     },
     global: { membership: { maxJoinDuration: "30s", broadcastAddress: "127.0.0.1" } },
@@ -96,39 +102,50 @@ export const start = async ({ server }: Built, postgres: URL, folder: string) =>
       clusterInformation: { active: { enabled: true, initialFailoverVersion: 1, rpcName: "frontend", rpcAddress: address } }
     },
     dcRedirectionPolicy: { policy: "noop" },
-    publicClient: { hostPort: address }
+    publicClient: { hostPort: address },
+    dynamicConfigClient: { filepath: dynamicConfig, pollInterval: "60s" }
   }
   fs.mkdirSync(path.join(folder, "config"), { recursive: true })
   // JSON is valid YAML.
   fs.writeFileSync(path.join(folder, "config", "production.yaml"), JSON.stringify(config, null, 2), { mode: 0o600 })
   const log = fs.openSync(path.join(folder, "temporal.log"), "a")
-  const child = Bun.spawn([server, "--root", folder, "--config", "config", "--env", "production", "--allow-no-auth", "start"], {
-    stdout: log,
-    stderr: log
-  })
-  const deadline = Date.now() + 60_000
-  for (;;) {
-    try {
-      if (child.exitCode !== null) throw new Error("it ended")
-      const connection = await Connection.connect({ address, connectTimeout: "2s" })
-      const { workflowService } = connection
-      await workflowService
-        .registerNamespace({ namespace: "default", workflowExecutionRetentionPeriod: { seconds: 259_200 as never } })
-        .catch((error: { readonly code?: number }) => {
-          if (error.code !== 6) throw error
-        })
-      await workflowService.listWorkflowExecutions({ namespace: "default" })
-      await connection.close()
-      break
-    } catch (error) {
-      if (Date.now() > deadline || child.exitCode !== null) {
-        throw new Error(`Temporal did not start: ${error}\n${fs.readFileSync(path.join(folder, "temporal.log"), "utf8").slice(-3_000)}`)
+  const launch = async () => {
+    const child = Bun.spawn([server, "--root", folder, "--config", "config", "--env", "production", "--allow-no-auth", "start"], {
+      stdout: log,
+      stderr: log
+    })
+    const deadline = Date.now() + 90_000
+    for (;;) {
+      try {
+        if (child.exitCode !== null) throw new Error("it ended")
+        const connection = await Connection.connect({ address, connectTimeout: "2s" })
+        const { workflowService } = connection
+        await workflowService
+          .registerNamespace({ namespace: "default", workflowExecutionRetentionPeriod: { seconds: 259_200 as never } })
+          .catch((error: { readonly code?: number }) => {
+            if (error.code !== 6) throw error
+          })
+        await workflowService.listWorkflowExecutions({ namespace: "default" })
+        await connection.close()
+        return child
+      } catch (error) {
+        if (Date.now() > deadline || child.exitCode !== null) {
+          throw new Error(`Temporal did not start: ${error}\n${fs.readFileSync(path.join(folder, "temporal.log"), "utf8").slice(-3_000)}`)
+        }
+        await Bun.sleep(500)
       }
-      await Bun.sleep(500)
     }
   }
+  let child = await launch()
   return {
     address,
+    pid: () => child.pid,
+    /** Kills it at once, and starts it again at the same address. */
+    crash: async () => {
+      child.kill("SIGKILL")
+      await child.exited
+      child = await launch()
+    },
     close: async () => {
       child.kill("SIGTERM")
       await child.exited

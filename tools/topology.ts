@@ -1,33 +1,28 @@
 /**
  * `bun run topology`: runs the service of docker-compose.yml on this machine without Docker: a Temporal server on
- * Postgres, the image's files, and migrate, api and worker as separate processes with the compose file's commands and
- * settings. It feeds records and expects signed deliveries, also while the worker is replaced; then it runs the
- * end-to-end test against the same servers. Needs Go; the first run builds Temporal, which takes minutes.
+ * Postgres with 512 history shards, the image's files, and migrate, api and worker as separate processes with the compose
+ * file's commands and settings. It feeds records and expects signed deliveries, also while the worker is replaced. Then it
+ * runs two of each process with a read replica, and kills one of each (twoOfEach.ts), and the end-to-end test against the
+ * same servers. Needs Go; the first run builds Temporal, which takes minutes.
  */
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { Connection } from "@temporalio/client"
-import { ConfigProvider, Effect, Exit, Layer, Redacted, Scope } from "effect"
+import { Client, Connection } from "@temporalio/client"
 import { Webhook } from "standardwebhooks"
-import { DataDir } from "../src/embedded/DataDir.ts"
-import * as EmbeddedPostgres from "../src/embedded/Postgres.ts"
-import { Settings } from "../src/settings/Settings.ts"
 import { documentText } from "../test/support/document.ts"
+import { PostgresServer } from "../test/support/postgres.ts"
 import { Receiver, receiverEnv, until } from "../test/support/receiver.ts"
 import { smallest, transaction } from "../test/support/records.ts"
 import { POSTGRES, TEMPORAL, TEMPORAL_UI } from "../test/support/servers.ts"
 import { buildImage } from "./image.ts"
 import * as Temporal from "./temporalServer.ts"
+import { twoOfEach } from "./twoOfEach.ts"
 
 const root = path.resolve(import.meta.dir, "..")
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-topology-"))
-const scope = await Effect.runPromise(Scope.make())
-const closers: Array<() => unknown> = [
-  () => fs.rmSync(folder, { recursive: true, force: true }),
-  () => Effect.runPromise(Scope.close(scope, Exit.void))
-]
+const closers: Array<() => unknown> = [() => fs.rmSync(folder, { recursive: true, force: true })]
 
 /** Runs a step and prints its duration. */
 const step = async <A>(what: string, work: () => Promise<A>): Promise<A> => {
@@ -41,13 +36,12 @@ const must = (what: string, holds: boolean) => {
   if (!holds) throw new Error(`not so: ${what}`)
 }
 
-const postgres = async (): Promise<URL> => {
-  const settings = new Map([
-    ["DATA_DIR", folder],
-    ["EMBEDDED_POSTGRES_PORT", "0"]
-  ])
-  const layer = Layer.provideMerge(DataDir.layer, Layer.provide(Settings.layer, Layer.setConfigProvider(ConfigProvider.fromMap(settings))))
-  return new URL(Redacted.value(await Effect.runPromise(EmbeddedPostgres.acquire.pipe(Effect.provide(layer), Scope.extend(scope)))))
+/** A Postgres server: one for the service, and one for Temporal. */
+const postgres = async (): Promise<PostgresServer> => {
+  const server = new PostgresServer()
+  closers.push(() => server.close())
+  await server.start()
+  return server
 }
 
 const databaseOf = (server: URL, name: string): string => {
@@ -192,10 +186,17 @@ const check = async (address: string, databases: URL, image: Awaited<ReturnType<
 
   await step("Temporal has each as Completed, found by its search attributes", async () => {
     const connection = await Connection.connect({ address })
-    const query = `WebhookId = '${webhook.id}' AND DeliveryStatus = 'DELIVERED' AND ExecutionStatus = 'Completed'`
+    const { workflow } = new Client({ connection })
+    const query = `(WebhookId = '${webhook.id}' OR WebhookIds = '${webhook.id}') AND ExecutionStatus = 'Completed'`
     await until(
-      "120 workflows",
-      async () => Number((await connection.workflowService.countWorkflowExecutions({ namespace: "default", query })).count) === 120,
+      "120 deliveries",
+      async () => {
+        const found = new Set<unknown>()
+        // A delivery has its own workflow, or shares one with others of a burst.
+        for await (const { searchAttributes, workflowId } of workflow.list({ query }))
+          for (const id of searchAttributes["DeliveryIds"] ?? [workflowId]) found.add(id)
+        return found.size === 120
+      },
       60
     )
     await connection.close()
@@ -232,12 +233,17 @@ const endToEnd = async (address: string, databases: URL) => {
 
 const main = async () => {
   const built = await step("Temporal server and schema tool, built by Go", Temporal.build)
-  const databases = await step("Postgres", postgres)
+  const primary = await step("Postgres of the service", postgres)
+  const temporals = new URL((await step("Postgres of Temporal", postgres)).url)
+  const databases = new URL(primary.url)
   const image = await step("the image's files, by the Dockerfile", () => buildImage(path.join(folder, "image")))
-  await step("Temporal's schemas on Postgres", () => Temporal.setUp(built, databases))
-  const server = await step("Temporal server", () => Temporal.start(built, databases, folder))
+  await step("Temporal's schemas on Postgres", () => Temporal.setUp(built, temporals))
+  const server = await step(`Temporal server with ${Temporal.SHARDS} history shards`, () =>
+    Temporal.start(built, temporals, folder, path.join(root, "deploy/temporal/dynamicconfig.yaml"))
+  )
   closers.push(server.close)
   await check(server.address, databases, image)
+  await twoOfEach({ primary, temporal: server, sources: image.workdir, step, closers })
   await step("the end-to-end test of the suite, against the same servers", () => endToEnd(server.address, databases))
 }
 

@@ -113,6 +113,18 @@ export const webhook = (port: number, key: string, name: string, url: string) =>
     notificationEmail: "bench@example.com"
   })
 
+/** Feeds records; returns the times of the request and of the response, in epoch milliseconds. */
+export const feed = async (platformPort: number, token: string, lines: ReadonlyArray<string>) => {
+  const begun = now()
+  const answer = await fetch(`http://127.0.0.1:${platformPort}/platform/v1/records`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/x-ndjson" },
+    body: lines.join("\n")
+  })
+  if (answer.status !== 200) throw new Error(await answer.text())
+  return { begun, answered: now() }
+}
+
 /** A service with an organization, a key of its owner and, with a receiver, a webhook to it. `bunArgs` are options of its runtime. */
 export const service = async (env: Record<string, string>, roles: string, webhookUrl?: string, bunArgs?: ReadonlyArray<string>) => {
   const process = await start("src/main.ts", ["start", "--roles", roles], env, announced, bunArgs)
@@ -124,17 +136,7 @@ export const service = async (env: Record<string, string>, roles: string, webhoo
     key,
     /** The address for single records. */
     target: { port: process.platformPort, path: "/platform/v1/records", token },
-    /** Feeds records; returns the times of the request and of the response, in epoch milliseconds. */
-    feed: async (lines: ReadonlyArray<string>) => {
-      const begun = now()
-      const answer = await fetch(`http://127.0.0.1:${process.platformPort}/platform/v1/records`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/x-ndjson" },
-        body: lines.join("\n")
-      })
-      if (answer.status !== 200) throw new Error(await answer.text())
-      return { begun, answered: now() }
-    }
+    feed: (lines: ReadonlyArray<string>) => feed(process.platformPort, token, lines)
   }
 }
 export type Service = Awaited<ReturnType<typeof service>>

@@ -111,8 +111,15 @@ export const stop = (child: ChildProcess): Promise<void> =>
     child.kill("SIGTERM")
   })
 
+const closers: Array<() => Promise<void>> = []
+/** Runs this at the end, after the processes have ended. */
+export const atEnd = (close: () => Promise<void>): void => {
+  closers.push(close)
+}
+
 const endAll = async (): Promise<void> => {
   await Promise.all(children.map(stop))
+  for (const close of closers.reverse()) await close()
   fs.rmSync(folder, { recursive: true, force: true })
 }
 

@@ -1,6 +1,7 @@
 /** The schema as numbered migrations, applied once and in order. An advisory lock serializes processes that start together. */
 import { Migrator, SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import { Cause, Effect, Schedule } from "effect"
+import pg from "pg"
 import custody from "./migrations/0001_custody.ts"
 import credentials from "./migrations/0002_credentials.ts"
 import events from "./migrations/0003_events.ts"
@@ -60,21 +61,6 @@ export const steps = {
 
 const LOCK = 7_249_011
 
-/** Applies pending migrations; returns their numbers and names. */
-export const migrate = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  return yield* sql.withTransaction(
-    Effect.gen(function* () {
-      yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
-      // The migrator's own CREATE TABLE fails inside a transaction, so the table is created before.
-      yield* sql`
-      CREATE TABLE IF NOT EXISTS effect_sql_migrations (
-        migration_id integer PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), name text NOT NULL)`
-      return yield* Migrator.make({})({ loader: Migrator.fromRecord(steps) })
-    })
-  )
-})
-
 /** Names of pending migrations; empty if the schema is up to date. */
 export const pending = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -82,4 +68,57 @@ export const pending = Effect.gen(function* () {
   const rows = tables[0]?.found === true ? yield* sql<{ id: number }>`SELECT migration_id AS id FROM effect_sql_migrations` : []
   const applied = new Set(rows.map((row) => row.id))
   return Object.keys(steps).filter((name) => !applied.has(Number(name.slice(0, 4))))
+})
+
+/**
+ * How long a migration waits for a table: statements of running processes wait behind it. It is then tried again, as after a
+ * deadlock with one of them.
+ */
+const LOCK_TIMEOUT = "1s",
+  AGAIN = "500 millis",
+  TRIES = 60
+const DEADLOCK = "40P01",
+  LOCK_NOT_AVAILABLE = "55P03"
+
+/** What Postgres said when a migration failed. */
+const postgresError = (defect: unknown): pg.DatabaseError | undefined => {
+  for (let at = defect; at instanceof Error; at = at.cause) if (at instanceof pg.DatabaseError) return at
+  return undefined
+}
+const isBusy = (cause: Cause.Cause<unknown>): boolean =>
+  [...Cause.failures(cause), ...Cause.defects(cause)].some((error) =>
+    [DEADLOCK, LOCK_NOT_AVAILABLE].includes(postgresError(error)?.code ?? "")
+  )
+
+/**
+ * Applies pending migrations, each in its own transaction, so that none keeps a table locked during the next one; returns
+ * their numbers and names.
+ */
+export const migrate = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const upTo = (last: string) =>
+    sql.withTransaction(
+      Effect.gen(function* () {
+        yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
+        yield* sql`SELECT set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`
+        // The migrator's own CREATE TABLE fails inside a transaction, so the table is created before.
+        yield* sql`
+        CREATE TABLE IF NOT EXISTS effect_sql_migrations (
+          migration_id integer PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), name text NOT NULL)`
+        const until = Object.fromEntries(Object.entries(steps).filter(([name]) => name <= last))
+        return yield* Migrator.make({})({ loader: Migrator.fromRecord(until) })
+      })
+    )
+  const applied = yield* Effect.forEach(yield* pending, (name) =>
+    upTo(name).pipe(
+      Effect.sandbox,
+      Effect.retry({ while: isBusy, times: TRIES, schedule: Schedule.spaced(AGAIN) }),
+      Effect.unsandbox,
+      Effect.catchAllDefect((defect) => {
+        const said = postgresError(defect)
+        return Effect.die(said === undefined ? defect : new Error(`the migration ${name} failed: ${said.message}`, { cause: defect }))
+      })
+    )
+  )
+  return applied.flat()
 })

@@ -38,7 +38,8 @@ const shelves: ReadonlyArray<readonly [string, ReadonlyArray<readonly [name: str
       ["temporal", "temporal.md", "Temporal"],
       ["portal", "portal.md", "The web portal"],
       ["security", "security.md", "Security"],
-      ["benchmarks", "benchmarks.md", "Benchmarks and scale"]
+      ["scale", "scale.md", "Sizing and growth"],
+      ["benchmarks", "benchmarks.md", "Benchmarks"]
     ]
   ]
 ]

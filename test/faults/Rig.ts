@@ -3,7 +3,7 @@
  * receiver that records each request, and the history check at the end of every fault. Reliability, fault matrix.
  */
 import { afterAll, beforeAll } from "bun:test"
-import { type Answer, App, type Process } from "../support/app.ts"
+import { type Answer, App, cli, type Process } from "../support/app.ts"
 import { webhookOf, world } from "../support/deliveryFixtures.ts"
 import { type Received, Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { hash, transaction } from "../support/records.ts"
@@ -52,6 +52,8 @@ export class Rig {
   #next = 0
   #stopped = false
   #database = ""
+  /** Root of the sources from which processes are started; this version if absent. */
+  version: string | undefined
 
   /** Opens it; `roles` are those of the first process, `through` the URL by which it reaches a database. */
   async open(
@@ -68,11 +70,24 @@ export class Rig {
     this.#database = await through(this.app.databaseUrl)
     await this.restart({}, roles)
     await this.app.feed(world(2), { "x-record-events": "none" })
-    this.key = (await this.app.key("user_a")).secret
+    this.key = await this.#ownersKey()
     for (const [path, entity] of Object.entries(webhooks)) {
       this.#ids.set(path, (await webhookOf(this.app, this.key, entity, this.receiver.url(path))).id)
       this.answer(path, () => 200)
     }
+  }
+
+  /** A key of the owner; another version makes it by its own code, which knows its schema. */
+  async #ownersKey(): Promise<string> {
+    if (this.version === undefined) return (await this.app.key("user_a")).secret
+    const scopes = "vault:read,webhook:read,webhook:manage"
+    const made = await cli(
+      ["keys", "create", "--user", "user_a", "--scopes", scopes, "--all-vaults"],
+      this.app.env,
+      undefined,
+      this.version
+    )
+    return JSON.parse(made.stdout).secret
   }
 
   /** Sets a path's response, and its delay in ms. */
@@ -95,7 +110,7 @@ export class Rig {
 
   /** Restarts the process with the API. */
   async restart(env: { readonly [name: string]: string } = {}, roles: ReadonlyArray<string> = ALL): Promise<Process> {
-    this.app.main = await this.app.start(roles, { DATABASE_URL: this.#database, ...env })
+    this.app.main = await this.app.start(roles, { DATABASE_URL: this.#database, ...env }, this.version)
     return this.app.main
   }
 

@@ -48,13 +48,13 @@ const builds = {
 
 /**
  * Starts `custody start` and waits until it is ready; fails with its output if it exits before. With `FAIL_AT`, `COLLECT`
- * or `EXPLAIN_TO` in the environment it is a test build.
+ * or `EXPLAIN_TO` in the environment it is a test build. `cwd` is the root of another version's sources.
  */
-export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name: string]: string }): Promise<Process> =>
+export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name: string]: string }, cwd = root): Promise<Process> =>
   new Promise((resolve, reject) => {
     const build = Object.entries(builds).flatMap(([name, file]) => (env[name] === undefined ? [] : ["--preload", file]))
     const child = spawn(process.execPath, [...build, "src/main.ts", "start", ...args], {
-      cwd: root,
+      cwd,
       env: { ...baseEnv(), ...env },
       stdio: ["ignore", "pipe", "pipe"]
     })
@@ -90,10 +90,10 @@ export const baseEnv = (): { readonly [name: string]: string } => {
   }
 }
 
-/** Runs a command of the CLI to its end. */
-export const cli = async (args: ReadonlyArray<string>, env: { readonly [name: string]: string }, input?: string) => {
+/** Runs a command of the CLI to its end. `cwd` is the root of another version's sources. */
+export const cli = async (args: ReadonlyArray<string>, env: { readonly [name: string]: string }, input?: string, cwd = root) => {
   const child = Bun.spawn([process.execPath, "src/main.ts", ...args], {
-    cwd: root,
+    cwd,
     env: { ...baseEnv(), ...env },
     stdin: input === undefined ? "ignore" : new Blob([input]),
     stdout: "pipe",
@@ -132,9 +132,9 @@ export class App {
     if (roles.length > 0) this.main = await this.start(roles)
   }
 
-  /** One more process of the same app. */
-  async start(roles: ReadonlyArray<string>, env: { readonly [name: string]: string } = {}): Promise<Process> {
-    const started = await startProcess(["--roles", roles.join(",")], { ...this.env, ...env })
+  /** One more process of the same app; `cwd` is the root of another version's sources. */
+  async start(roles: ReadonlyArray<string>, env: { readonly [name: string]: string } = {}, cwd?: string): Promise<Process> {
+    const started = await startProcess(["--roles", roles.join(",")], { ...this.env, ...env }, cwd)
     this.#processes.push(started)
     return started
   }

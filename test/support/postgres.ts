@@ -55,14 +55,15 @@ export class PostgresServer {
     }
   }
 
-  get #pid(): number {
+  /** The process id of its postmaster. */
+  get pid(): number {
     return Number(fs.readFileSync(path.join(this.folder, "run", "postgres.pid"), "utf8"))
   }
 
   /** Whether its first process is there. */
   get runs(): boolean {
     try {
-      return alive(this.#pid)
+      return alive(this.pid)
     } catch {
       return false
     }
@@ -70,7 +71,7 @@ export class PostgresServer {
 
   /** Stops it without a checkpoint, as `pg_ctl stop -m immediate` does: the next start recovers. */
   async crash(): Promise<void> {
-    const pid = this.#pid
+    const pid = this.pid
     process.kill(pid, "SIGQUIT")
     await until("the end of Postgres", () => !alive(pid), 30)
     await this.stop()
@@ -78,7 +79,7 @@ export class PostgresServer {
 
   /** Kills all of its processes, as a power failure does. */
   async kill(): Promise<void> {
-    const pid = this.#pid
+    const pid = this.pid
     for (const one of [pid, ...childrenOf(pid)]) {
       try {
         process.kill(one, "SIGKILL")

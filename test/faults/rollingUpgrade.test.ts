@@ -1,0 +1,300 @@
+/**
+ * A rolling upgrade and a rollback: processes of an earlier version and of this one on one database and one task queue, while
+ * records are fed and deliveries wait for days. Deliveries that began under either version end under the other, nothing is
+ * lost, and no workflow task fails. The long run also kills processes in turn. Reliability F29.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { temporal } from "@temporalio/proto"
+import { type Answer, cli, type Process } from "../support/app.ts"
+import { checkOut, missing } from "../support/earlierVersion.ts"
+import { until } from "../support/receiver.ts"
+import { operator } from "../support/temporal.ts"
+import { long, Rig, randoms, report, sound } from "./Rig.ts"
+
+/**
+ * The last version before processes of several machines shared limits and bounds: its workflows and attempts name no
+ * organization, it takes no permits at endpoints, and its API does not know of read replicas. Every migration since then and
+ * each change of workflows is thus applied under running processes.
+ */
+const EARLIER = process.env["CUSTODY_UPGRADE_FROM"] ?? "a81151b2820a"
+const reason = missing(EARLIER)
+
+const { WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND } = temporal.api.enums.v1.WorkflowTaskFailedCause
+const OLD = "earlier version",
+  NEW = "this version"
+type Version = typeof OLD | typeof NEW
+const SENDER = ["worker", "dispatcher"]
+/** Kills of the long run. */
+const ROUNDS = 12
+
+const rig = new Rig()
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-upgrade-"))
+/** Deliveries of `/two` that its endpoint takes. */
+const released = new Set<string>()
+let old = ""
+let temporalServer: Awaited<ReturnType<typeof operator>> | undefined
+
+const start = (version: Version, roles: ReadonlyArray<string>): Promise<Process> =>
+  rig.app.start(roles, {}, version === OLD ? old : undefined)
+
+/** Stops a process, which ends with code 0. */
+const stop = async (running: Process) => expect([await running.end(), running.output()]).toEqual([0, expect.any(String)])
+
+const deliveries = (path: string): Promise<ReadonlyArray<Answer["json"]>> =>
+  rig.app.walk(`/v1/webhooks/${rig.idOf(path)}/deliveries`, rig.key, 500)
+
+/** The ids of the deliveries to `/two` that wait for days, once there are this many. */
+const waiting = (count: number): Promise<ReadonlyArray<string>> =>
+  until(
+    `${count} deliveries that wait for days`,
+    async () => {
+      const rows = (await deliveries("/two")).filter(
+        ({ nextAttemptAt, status }) => status === "RETRYING" && Date.parse(nextAttemptAt) > Date.now() + 86_400_000
+      )
+      return rows.length === count ? rows.map(({ id }) => id) : undefined
+    },
+    60
+  )
+
+/** Lets the endpoint take these deliveries, asks their workflows for the next attempt, and waits until they are delivered. */
+const release = async (ids: ReadonlyArray<string>) => {
+  for (const id of ids) released.add(id)
+  for (const id of ids) await temporalServer?.client.workflow.getHandle(id).signal("retryNow")
+  await until(
+    `${ids.length} released deliveries`,
+    async () => {
+      const rows = await deliveries("/two")
+      return ids.every((id) => rows.find((row) => row.id === id)?.status === "DELIVERED")
+    },
+    60
+  )
+}
+
+const setStatus = async (path: string, status: string) => {
+  const answer = await rig.app.request("PATCH", `/v1/webhooks/${rig.idOf(path)}`, { key: rig.key, body: { status } })
+  expect([answer.status, answer.text]).toEqual([200, expect.any(String)])
+}
+
+/** Waits until none but these deliveries of `/two` waits. */
+const settled = (count: number) =>
+  until(
+    "the end of all other deliveries",
+    async () => {
+      const [row] = await rig.app.sql(`
+        SELECT (SELECT count(*) FROM event_outbox)::int AS events,
+          (SELECT count(*) FROM deliveries WHERE status IN ('PENDING', 'RETRYING', 'HELD'))::int AS waiting`)
+      return row?.["events"] === 0 && row["waiting"] === count
+    },
+    90
+  )
+
+/** Feeds over each of the APIs in turn; half of the transactions are of the webhook `/two`. */
+const feed = async (apis: ReadonlyArray<Process>, count: number) => {
+  for (let fed = 0; fed < count; fed += 10) {
+    rig.app.main = apis[(fed / 10) % apis.length]
+    await rig.feed(10)
+  }
+}
+
+/** Workflow tasks that failed, of all workflows of this task queue. */
+const failedTasks = async (): Promise<ReadonlyArray<string>> => {
+  const client = temporalServer?.client
+  if (client === undefined) throw new Error("no client of Temporal")
+  const found: Array<string> = []
+  let workflows = 0
+  for await (const { runId, type, workflowId } of client.workflow.list({ query: `TaskQueue = '${rig.app.env["TEMPORAL_TASK_QUEUE"]}'` })) {
+    workflows++
+    const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory()
+    // A signal that arrives while a task completes: the task is done again, with the signal.
+    for (const { workflowTaskFailedEventAttributes: failed } of events ?? [])
+      if (failed != null && failed.cause !== WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND)
+        found.push(`${type} ${workflowId}: ${failed.failure?.message ?? failed.cause}`)
+  }
+  expect(workflows).toBeGreaterThan(20)
+  return found
+}
+
+/** Attempts so far, by the version that made them. */
+const attemptsBy = async (): Promise<{ readonly [OLD]: number; readonly [NEW]: number }> => {
+  const [row] = await rig.app.sql(`
+    SELECT count(*) FILTER (WHERE organization_id IS NULL)::int AS old, count(*) FILTER (WHERE organization_id IS NOT NULL)::int AS new
+    FROM delivery_attempts`)
+  return { [OLD]: Number(row?.["old"]), [NEW]: Number(row?.["new"]) }
+}
+
+describe.skipIf(reason !== undefined)(
+  `Reliability F29: a rolling upgrade from ${EARLIER}${reason === undefined ? "" : ` (skipped: ${reason})`}`,
+  () => {
+    let oldApi: Process, oldSender: Process, newApi: Process, newSender: Process
+
+    beforeAll(async () => {
+      old = checkOut(EARLIER, folder)
+      rig.version = old
+      await rig.open(
+        // After its first four attempts, a delivery waits for days.
+        { WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,1s,48h,48h", WEBHOOK_HOLD_AFTER: "1h" },
+        ["api"],
+        async (url) => {
+          await rig.app.sql("DROP SCHEMA public CASCADE")
+          await rig.app.sql("CREATE SCHEMA public")
+          expect(await cli(["migrate"], { ...rig.app.env, DATABASE_URL: url }, undefined, old)).toMatchObject({ code: 0 })
+          return url
+        }
+      )
+      temporalServer = await operator()
+      rig.answer("/two", ({ headers }) => (released.has(headers["x-service-delivery-id"] ?? "") ? 200 : 503))
+      rig.answer("/three", ({ headers }) => (Number(headers["x-service-attempt"]) < 3 ? 503 : 200))
+      if (rig.app.main === undefined) throw new Error("the API did not start")
+      oldApi = rig.app.main
+      oldSender = await start(OLD, SENDER)
+    }, 120_000)
+    afterAll(async () => {
+      await temporalServer?.close()
+      await rig.close()
+      fs.rmSync(folder, { recursive: true, force: true })
+    }, 60_000)
+
+    let begunOld: ReadonlyArray<string> = [],
+      begunBoth: ReadonlyArray<string> = [],
+      begunNew: ReadonlyArray<string> = []
+
+    test("the migration runs while the earlier version takes records and delivers", async () => {
+      await feed([oldApi], 10)
+      begunOld = await waiting(5)
+      const [migrated] = await Promise.all([cli(["migrate"], rig.app.env), rig.feed(20, 50)])
+      expect(migrated).toMatchObject({ code: 0 })
+      // What was recorded before, during and after it is delivered by the earlier version.
+      await feed([oldApi], 10)
+      await waiting(20)
+      await settled(20)
+      begunOld = await waiting(20)
+      expect((await attemptsBy())[NEW]).toBe(0)
+    }, 120_000)
+
+    test("both versions take records, read and deliver at once, and a delivery that began under the earlier one goes on", async () => {
+      ;[newApi, newSender] = await Promise.all([start(NEW, ["api"]), start(NEW, SENDER)])
+      const before = await attemptsBy()
+      await feed([oldApi, newApi], 30)
+      await settled(35)
+      begunBoth = (await waiting(35)).filter((id) => !begunOld.includes(id))
+      const after = await attemptsBy()
+      expect(after[OLD]).toBeGreaterThan(before[OLD])
+      expect(after[NEW]).toBeGreaterThan(before[NEW])
+      // A cursor of one version is read by the other, and a key that one created is known to the other.
+      for (const [first, second] of [
+        [oldApi, newApi],
+        [newApi, oldApi]
+      ] as const) {
+        for (const list of ["/v1/webhook-events?limit=7", "/v1/event-feed?limit=7"]) {
+          rig.app.main = first
+          const page = (await rig.app.get(list, rig.key)).json
+          rig.app.main = second
+          const { nextCursor } = page.pagination
+          const next = await rig.app.get(
+            `${list}&${list.includes("feed") ? "after" : "cursor"}=${nextCursor ?? page.resumeCursor}`,
+            rig.key
+          )
+          expect([list, next.status]).toEqual([list, 200])
+          expect(next.json.data.map(({ id }: Answer["json"]) => id)).not.toContain(page.data[0].id)
+        }
+      }
+      await release(begunOld.slice(0, 10))
+      // Held under one version, and released under the other.
+      await setStatus("/one", "PAUSED")
+      await feed([oldApi, newApi], 10)
+      await until("held deliveries", async () => (await deliveries("/one")).filter(({ status }) => status === "HELD").length === 5, 30)
+    }, 120_000)
+
+    test("a delivery that began under the earlier version ends under this one", async () => {
+      await Promise.all([stop(oldApi), stop(oldSender)])
+      rig.app.main = newApi
+      const before = await attemptsBy()
+      await setStatus("/one", "ACTIVE")
+      await release([...begunOld.slice(10), ...begunBoth.slice(0, 5)])
+      await feed([newApi], 10)
+      begunNew = (await waiting(20)).filter((id) => !begunBoth.includes(id))
+      await settled(20)
+      expect((await attemptsBy())[OLD]).toBe(before[OLD])
+      await setStatus("/one", "PAUSED")
+      await feed([newApi], 10)
+      await until("held deliveries", async () => (await deliveries("/one")).filter(({ status }) => status === "HELD").length === 5, 30)
+    }, 120_000)
+
+    test("after a rollback, a delivery that began under this version ends under the earlier one", async () => {
+      ;[oldApi, oldSender] = await Promise.all([start(OLD, ["api"]), start(OLD, SENDER)])
+      await Promise.all([stop(newApi), stop(newSender)])
+      rig.app.main = oldApi
+      const before = await attemptsBy()
+      await setStatus("/one", "ACTIVE")
+      await release([...begunNew, ...begunBoth.slice(5)])
+      await feed([oldApi], 10)
+      expect((await attemptsBy())[NEW]).toBe(before[NEW])
+    }, 120_000)
+
+    test.skipIf(!long)(
+      `${ROUNDS} times one of four processes is killed and replaced by one of either version`,
+      async () => {
+        const random = randoms()
+        const either = (): Version => (random() < 0.5 ? OLD : NEW)
+        const apis: Array<Process> = [oldApi, await start(NEW, ["api"])]
+        const senders: Array<Process> = [oldSender, await start(NEW, SENDER)]
+        let feeding = true
+        const fed = (async () => {
+          for (let turn = 0; feeding; turn++) {
+            rig.app.main = apis[turn % apis.length]
+            await rig.feed(10, 100)
+          }
+        })()
+        for (let round = 0; round < ROUNDS; round++) {
+          const [processes, roles] = random() < 0.5 ? [apis, ["api"]] : [senders, SENDER]
+          const at = random() < 0.5 ? 0 : 1
+          const [victim, other] = [processes[at], processes[1 - at]]
+          if (victim === undefined || other === undefined) throw new Error("there are no two")
+          // Until it is replaced, the other API takes all records.
+          processes[at] = other
+          if (processes === apis) rig.app.main = other
+          await victim.end("SIGKILL")
+          processes[at] = await start(either(), roles)
+          await Bun.sleep(random() * 3_000)
+        }
+        feeding = false
+        await fed
+        ;[oldApi, newApi] = [apis[0] ?? oldApi, apis[1] ?? newApi]
+        ;[oldSender, newSender] = [senders[0] ?? oldSender, senders[1] ?? newSender]
+        await Promise.all([newApi, newSender].map((one) => one.end()))
+      },
+      600_000
+    )
+
+    test("in the end, under this version alone, nothing is lost and no workflow task has failed", async () => {
+      const [apiAgain, senderAgain] = await Promise.all([start(NEW, ["api"]), start(NEW, SENDER)])
+      await Promise.all([oldApi.end(), oldSender.end()])
+      rig.app.main = apiAgain
+      const ids = (await deliveries("/two")).flatMap(({ id, status }) => (status === "DELIVERED" ? [] : [id]))
+      for (const id of ids) released.add(id)
+      await until(
+        "everything is delivered",
+        async () => {
+          const left = (await deliveries("/two")).filter(({ status }) => status !== "DELIVERED")
+          for (const { id } of left)
+            await temporalServer?.client.workflow
+              .getHandle(id)
+              .signal("retryNow")
+              .catch(() => {})
+          return left.length === 0
+        },
+        120
+      )
+      await settled(0)
+      const history = await rig.history()
+      report("rolling upgrade", { ...history, attempts: await attemptsBy() })
+      expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, deliveries: rig.acknowledged.size * 1.5 })
+      if (!long) expect(history.repeated).toBe(0)
+      expect(await failedTasks()).toEqual([])
+      await Promise.all([stop(apiAgain), stop(senderAgain)])
+    }, 300_000)
+  }
+)
