@@ -48,11 +48,12 @@ try {
   await ours.grow("dispatcher", 1)
 
   let turn = 0
-  const feedNext = (count: number, vaultId?: string) =>
+  const feedNext = (count: number, vaultId?: string, headers?: Record<string, string>) =>
     feed(
       processes.api[turn++ % processes.api.length]?.platformPort ?? 0,
       token,
-      transactions(count, vaultId).map(({ line }) => line)
+      transactions(count, vaultId).map(({ line }) => line),
+      headers
     )
   const delivered = async (count: number) => {
     await target.reaches(count, 300)
@@ -152,6 +153,10 @@ try {
       rows.push({ what, count, ...per(count, cpu), ...kb(count) })
     }
     const singles = RATE * SECONDS
+    await row("a transaction in a batch of 1,000, without an event", BATCHES * 1_000, async () => {
+      for (let batch = 0; batch < BATCHES; batch++) await feedNext(1_000, "vault_bench_quiet", { "x-record-events": "none" })
+      await Bun.sleep(3_000)
+    })
     await row("an event of one post, no webhook", singles, async () => {
       for (let fed = 0; fed < singles; fed++) await feedNext(1, "vault_bench_quiet")
       await Bun.sleep(1_500)

@@ -114,11 +114,11 @@ export const webhook = (port: number, key: string, name: string, url: string) =>
   })
 
 /** Feeds records; returns the times of the request and of the response, in epoch milliseconds. */
-export const feed = async (platformPort: number, token: string, lines: ReadonlyArray<string>) => {
+export const feed = async (platformPort: number, token: string, lines: ReadonlyArray<string>, headers: Record<string, string> = {}) => {
   const begun = now()
   const answer = await fetch(`http://127.0.0.1:${platformPort}/platform/v1/records`, {
     method: "POST",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/x-ndjson" },
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/x-ndjson", ...headers },
     body: lines.join("\n")
   })
   if (answer.status !== 200) throw new Error(await answer.text())

@@ -56,7 +56,7 @@ const waiting = (count: number): Promise<ReadonlyArray<string>> =>
       )
       return rows.length === count ? rows.map(({ id }) => id) : undefined
     },
-    60
+    120
   )
 
 /** Lets the endpoint take these deliveries, asks their workflows for the next attempt, and waits until they are delivered. */
@@ -69,7 +69,7 @@ const release = async (ids: ReadonlyArray<string>) => {
       const rows = await deliveries("/two")
       return ids.every((id) => rows.find((row) => row.id === id)?.status === "DELIVERED")
     },
-    60
+    120
   )
 }
 
@@ -88,7 +88,7 @@ const settled = (count: number) =>
           (SELECT count(*) FROM deliveries WHERE status IN ('PENDING', 'RETRYING', 'HELD'))::int AS waiting`)
       return row?.["events"] === 0 && row["waiting"] === count
     },
-    90
+    150
   )
 
 /** Feeds over each of the APIs in turn; half of the transactions are of the webhook `/two`. */
@@ -150,7 +150,7 @@ describe.skipIf(reason !== undefined)(
       if (rig.app.main === undefined) throw new Error("the API did not start")
       oldApi = rig.app.main
       oldSender = await start(OLD, SENDER)
-    }, 120_000)
+    }, 240_000)
     afterAll(async () => {
       await temporalServer?.close()
       await rig.close()
@@ -172,7 +172,7 @@ describe.skipIf(reason !== undefined)(
       await settled(20)
       begunOld = await waiting(20)
       expect((await attemptsBy())[NEW]).toBe(0)
-    }, 120_000)
+    }, 240_000)
 
     test("both versions take records, read and deliver at once, and a delivery that began under the earlier one goes on", async () => {
       ;[newApi, newSender] = await Promise.all([start(NEW, ["api"]), start(NEW, SENDER)])
@@ -206,7 +206,7 @@ describe.skipIf(reason !== undefined)(
       await setStatus("/one", "PAUSED")
       await feed([oldApi, newApi], 10)
       await until("held deliveries", async () => (await deliveries("/one")).filter(({ status }) => status === "HELD").length === 5, 30)
-    }, 120_000)
+    }, 240_000)
 
     test("a delivery that began under the earlier version ends under this one", async () => {
       await Promise.all([stop(oldApi), stop(oldSender)])
@@ -221,7 +221,7 @@ describe.skipIf(reason !== undefined)(
       await setStatus("/one", "PAUSED")
       await feed([newApi], 10)
       await until("held deliveries", async () => (await deliveries("/one")).filter(({ status }) => status === "HELD").length === 5, 30)
-    }, 120_000)
+    }, 240_000)
 
     test("after a rollback, a delivery that began under this version ends under the earlier one", async () => {
       ;[oldApi, oldSender] = await Promise.all([start(OLD, ["api"]), start(OLD, SENDER)])
@@ -232,7 +232,7 @@ describe.skipIf(reason !== undefined)(
       await release([...begunNew, ...begunBoth.slice(5)])
       await feed([oldApi], 10)
       expect((await attemptsBy())[NEW]).toBe(before[NEW])
-    }, 120_000)
+    }, 240_000)
 
     test.skipIf(!long)(
       `${ROUNDS} times one of four processes is killed and replaced by one of either version`,
