@@ -14,11 +14,11 @@ import { atEnd, end } from "./support/servers.ts"
 
 /** Events a second, far below what two cores can deliver, and for how many seconds. */
 const RATE = 15,
-  SECONDS = options.quick ? 12 : 40
+  SECONDS = options.quick ? 10 : 40
 /** Seconds at rest: of everything else a sweep, every 30 s, costs the most. */
-const REST = options.quick ? 10 : 30
+const REST = options.quick ? 8 : 30
 /** Deliveries before a measurement, for each worker: code is compiled while it runs. */
-const WARM = options.quick ? 150 : 400
+const WARM = options.quick ? 100 : 400
 const BATCHES = options.quick ? 3 : 10,
   READS = options.quick ? 500 : 3_000
 const WAITING = options.quick ? 10_000 : 100_000,
@@ -138,6 +138,7 @@ try {
       const { cpu, kb } = await measure(resting, paced)
       deliveries.push({ ...run, ...per(RATE * SECONDS, cpu) })
       sent.push({ ...run, ...kb(RATE * SECONDS) })
+      console.log(JSON.stringify({ rest: rest.at(-1), delivery: deliveries.at(-1), sent: sent.at(-1) }))
     }
     report("CPU at rest, ms per second of all processes of each component", rest)
     report("CPU per delivery beyond that, ms", deliveries)
