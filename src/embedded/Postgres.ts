@@ -179,7 +179,7 @@ export const acquire = Effect.gen(function* () {
         ...Object.entries({
           listen_addresses: "127.0.0.1",
           unix_socket_directories: "",
-          max_connections: "200",
+          max_connections: "400",
           shared_buffers: "256MB",
           wal_compression: "on",
           max_wal_size: "2GB",

@@ -94,7 +94,7 @@ export class Replica {
     const settings = {
       listen_addresses: "127.0.0.1",
       unix_socket_directories: "",
-      max_connections: "200",
+      max_connections: "400",
       shared_buffers: "64MB",
       jit: "off"
     }
