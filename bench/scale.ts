@@ -209,7 +209,11 @@ try {
     await ours.grow("dispatcher", 2)
     await warm()
     const rows: Array<object> = [{ waiting: 0, ...(await atRest(WAITING_SECONDS)) }]
-    await copies(client, webhookId, 1_000_000, WAITING, { status: "'PENDING'", next_attempt_at: "now() + make_interval(secs => 43200)" })
+    await copies(client, webhookId, 1_000_000, WAITING, {
+      status: "'PENDING'",
+      delivered_at: "NULL",
+      next_attempt_at: "now() + make_interval(secs => 43200)"
+    })
     await Bun.sleep(10_000)
     rows.push({ waiting: WAITING, ...(await atRest(WAITING_SECONDS)) })
     report("CPU at rest beside waiting deliveries, ms per second", rows)
