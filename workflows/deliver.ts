@@ -14,6 +14,7 @@ import {
   continueAsNew,
   defineSignal,
   isCancellation,
+  patched,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
@@ -106,9 +107,10 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
    * Waits until the time is over or a signal asks for the next attempt or another check. A cancellation ends the wait;
    * the next step then reads the delivery's state. Returns whether the wait is over: after a wake it may not be, because
    * the reason may have passed by then. A wake during an attempt is kept: its reason may be newer than the attempt's
-   * outcome.
+   * outcome. So may be that of a retry, which made the recorded outcome due: it is kept as a wake.
    */
   const pause = async (waitMs: number): Promise<boolean> => {
+    if (hurry && patched("retry-during-attempt")) woken = true
     hurry = false
     try {
       if (waitMs > 0) await condition(() => hurry || woken || cancel, waitMs)

@@ -18,7 +18,7 @@ let key = "",
 
 beforeAll(async () => {
   ;({ client, close } = await operator())
-  key = await settle(app, 8)
+  key = await settle(app, 9)
 }, 60_000)
 afterAll(() => close())
 
@@ -130,6 +130,32 @@ describe("docs/temporal.md: what operators can do", () => {
     expect(attempts).toHaveLength(3)
     await ends(delivery.id, "COMPLETED")
   }, 60_000)
+
+  test("a retry between the record of a failed attempt and the workflow's wait makes the next attempt at once", async () => {
+    const answers = [() => 500, () => signaled.promise, () => 200]
+    const signaled = Promise.withResolvers<number>()
+    receiver.on("/between", async (_, count) => new Response("", { status: (await answers[count - 1]?.()) ?? 200 }))
+    const webhook = await webhookOf(app, key, 8, receiver.url("/between"))
+    // As if the row was changed right after the outcome was written: the workflow is told to wait for an hour.
+    await app.sql(
+      `CREATE FUNCTION due_now() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.next_attempt_at := clock_timestamp(); RETURN NEW; END $$`
+    )
+    await app.sql(
+      `CREATE TRIGGER due_now BEFORE UPDATE ON deliveries FOR EACH ROW WHEN (NEW.webhook_id = '${webhook.id}' AND NEW.next_attempt_at > now() + interval '30 minutes') EXECUTE FUNCTION due_now()`
+    )
+    await happen(app, [8])
+    await until("the second attempt", () => receiver.to("/between").length === 2)
+    const { id } = await deliveryWhen(app, key, webhook.id, () => true)
+    await client.workflow.getHandle(id).signal("retryNow")
+    signaled.resolve(500)
+    const { attempts } = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED", 60)
+    expect(attempts).toHaveLength(3)
+    await ends(id, "COMPLETED")
+    const { events } = await client.workflow.getHandle(id).fetchHistory()
+    const signals = (events ?? []).flatMap(({ workflowExecutionSignaledEventAttributes: signal }) => signal?.signalName ?? [])
+    // The sweeper would wake a delivery that is overdue for longer.
+    expect(signals).toEqual(["retryNow"])
+  }, 120_000)
 
   for (const [entity, way] of [
     [5, "signal"],
