@@ -8,8 +8,7 @@ import * as path from "node:path"
 import { Effect } from "effect"
 import * as Process from "../src/embedded/Process.ts"
 import { POSTGRES, prepareTemplate, type Servers, startServers, TEMPORAL, TEMPORAL_UI } from "./support/servers.ts"
-import { groupsOf } from "./support/testFiles.ts"
-import { runQueue } from "./support/testQueue.ts"
+import { concurrency, groupsOf } from "./support/testFiles.ts"
 import { failuresIn, type Report, readReport, sumOf } from "./support/testReport.ts"
 
 /** How long test processes may take to end after a signal. */
@@ -105,13 +104,11 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
   try {
     if (!alone) await prepareTemplate(servers.postgres)
     const reports: Array<Report> = []
-    await runQueue(
-      waiting,
-      async ({ args, name }) => {
-        reports.push(await runGroup(args, name, servers, alone))
-      },
-      () => interruption.signal.aborted
-    )
+    const worker = async () => {
+      for (let next = waiting.shift(); next !== undefined && !interruption.signal.aborted; next = waiting.shift())
+        reports.push(await runGroup(next.args, next.name, servers, alone))
+    }
+    await Promise.all(Array.from({ length: concurrency }, worker))
     return interruption.signal.aborted && reports.length === 0 ? undefined : reports
   } finally {
     await servers.close()

@@ -1,4 +1,5 @@
 /** The test files of a run, put into groups that run in processes of their own beside each other. */
+import * as os from "node:os"
 import * as path from "node:path"
 
 const root = path.resolve(import.meta.dir, "../..")
@@ -20,6 +21,9 @@ const longest = [
   "test/http/",
   "test/ledger/"
 ]
+
+/** One process per core: with the programs that they start, tests use the CPU nearly all of the time. */
+export const concurrency = Math.min(6, os.availableParallelism())
 
 const rank = (file: string): number => {
   const index = longest.findIndex((prefix) => file.startsWith(prefix))
