@@ -1,6 +1,7 @@
 /** How commands end: a meaningful exit code, and one message that says what to do. */
 import { describe, expect, test } from "bun:test"
 import * as net from "node:net"
+import { steps } from "../../src/database/Migrations.ts"
 import { cli, useApp } from "../support/app.ts"
 import { freshDatabase, servers } from "../support/servers.ts"
 
@@ -134,7 +135,7 @@ describe("exit code 5: a dependency is unavailable, or a port is in use", () => 
 })
 
 describe("custody migrate", () => {
-  test("applies missing migrations once and lists them; a second run and two runs at once are harmless", async () => {
+  test("applies missing migrations once and lists them; two runs at once share them, and a later one finds none", async () => {
     const { postgres } = await servers()
     const name = `migrated_${process.pid}_${Date.now()}`
     await app.sql(`CREATE DATABASE ${name}`)
@@ -145,9 +146,8 @@ describe("custody migrate", () => {
       [0, ""],
       [0, ""]
     ])
-    const applied = ends.map(({ stdout }) => JSON.parse(stdout).applied)
-    expect(applied.map(({ length }) => length > 0).sort()).toEqual([false, true])
-    expect(applied.flat()[0]).toBe("0001_custody")
+    const applied: ReadonlyArray<string> = ends.flatMap(({ stdout }) => JSON.parse(stdout).applied)
+    expect([...applied].sort()).toEqual(Object.keys(steps).sort())
     expect(JSON.parse((await run(["migrate"], { DATABASE_URL: url.toString() })).stdout)).toEqual({ applied: [] })
   })
 })

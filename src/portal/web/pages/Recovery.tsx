@@ -42,11 +42,12 @@ export const StartRecovery = ({
     setError(null)
     try {
       await postOnce(listOf(webhookId), crypto.randomUUID(), { since: data.since })
-      await client.invalidateQueries({ queryKey: [listOf(webhookId)] })
-      // What was counted is being sent.
-      client.removeQueries({ predicate: ({ queryKey: [path] }) => String(path).startsWith(`/webhooks/${webhookId}/missed`) })
       notify("Recovery started")
       onClose()
+      // What was counted is being sent.
+      client.removeQueries({ predicate: ({ queryKey: [path] }) => String(path).startsWith(`/webhooks/${webhookId}/missed`) })
+      // The dialog does not wait for this, which a busy service may refuse at first.
+      await client.invalidateQueries({ queryKey: [listOf(webhookId)] })
     } catch (failure) {
       setError(failure)
     } finally {
