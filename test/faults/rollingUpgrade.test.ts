@@ -11,7 +11,7 @@ import { temporal } from "@temporalio/proto"
 import { type Answer, cli, type Process } from "../support/app.ts"
 import { checkOut, missing } from "../support/earlierVersion.ts"
 import { until } from "../support/receiver.ts"
-import { operator } from "../support/temporal.ts"
+import { atRest, operator } from "../support/temporal.ts"
 import { long, Rig, randoms, report, sound } from "./Rig.ts"
 
 /**
@@ -59,10 +59,10 @@ const waiting = (count: number): Promise<ReadonlyArray<string>> =>
     120
   )
 
-/** Lets the endpoint take these deliveries, asks their workflows for the next attempt, and waits until they are delivered. */
+/** Lets the endpoint take these deliveries, asks their workflows for the next attempt once they wait, and awaits it. */
 const release = async (ids: ReadonlyArray<string>) => {
   for (const id of ids) released.add(id)
-  for (const id of ids) await temporalServer?.client.workflow.getHandle(id).signal("retryNow")
+  for (const id of ids) await (await atRest(temporalServer?.client.workflow.getHandle(id))).signal("retryNow")
   await until(
     `${ids.length} released deliveries`,
     async () => {

@@ -1,16 +1,27 @@
 /** Temporal as an operator sees it, and a server that a test can stop. */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { Client, Connection } from "@temporalio/client"
+import { Client, Connection, type WorkflowHandle } from "@temporalio/client"
 import { Effect, Exit, Layer, Schedule, Scope } from "effect"
 import { DataDir } from "../../src/embedded/DataDir.ts"
 import * as EmbeddedTemporal from "../../src/embedded/Temporal.ts"
+import { until } from "./receiver.ts"
 import { serverFolder, servers, settingsOf } from "./servers.ts"
 
 /** A client of the run's server, or of the one at `address`. */
 export const operator = async (address?: string) => {
   const connection = await Connection.connect({ address: address ?? (await servers()).temporal })
   return { client: new Client({ connection }), close: () => connection.close() }
+}
+
+/** Waits until no task or activity of a workflow is under way: it waits for a time or for a signal, and loses none. */
+export const atRest = async (handle: WorkflowHandle | undefined): Promise<WorkflowHandle> => {
+  if (handle === undefined) throw new Error("no client of Temporal")
+  await until(`the wait of ${handle.workflowId}`, async () => {
+    const { raw } = await handle.describe()
+    return raw.pendingWorkflowTask == null && (raw.pendingActivities ?? []).length === 0
+  })
+  return handle
 }
 
 /** A Temporal server of one's own, to kill, to empty and to start again at the same address. */
