@@ -14,7 +14,7 @@ const receiver = useReceiver()
 const ROLES = ["api", "worker", "dispatcher"]
 const app = useApp(ROLES, () => receiverEnv(receiver))
 /** One organization's waiting events, and how many of its deliveries may be created between another's event and its delivery. */
-const BACKLOG = long ? 20_000 : 2_000,
+const BACKLOG = long ? 40_000 : 2_000,
   BETWEEN = 200
 /** Events of the other organization: beside the backlog, and beside the pings. */
 const EVENTS = long ? 60 : 5
@@ -84,7 +84,7 @@ const backlog = async (app: App, key: string, path: string) => {
   for (let fed = 0; fed < BACKLOG; fed += BATCH)
     await app.feed(Array.from({ length: Math.min(BATCH, BACKLOG - fed) }, () => transaction("vault_0", ++hashes)))
   const begun = new Date().toISOString()
-  const beside = await theirs(app, EVENTS, long ? 1_000 : 300)
+  const beside = await theirs(app, EVENTS, 250)
   const passed = await between(app, begun)
   const drained = receiver.to(path).length
   report(`F26 one organization's backlog, ${path}`, { backlog: BACKLOG, drained, alone, beside, passedBy: passed.at(-1) })
