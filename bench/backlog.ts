@@ -5,7 +5,7 @@
 import { delivering, now, percentile, receiver, service, transactions } from "./support/deliveries.ts"
 import { optionEnv, options } from "./support/options.ts"
 import { reader } from "./support/reader.ts"
-import { end, start } from "./support/servers.ts"
+import { announced, end, start } from "./support/servers.ts"
 
 const BACKLOG = options.quick ? 2_000 : 20_000,
   STEADY = 1_000,
@@ -27,9 +27,7 @@ try {
   await Bun.sleep(5_000)
   await warm()
 
-  await start("src/main.ts", ["start", "--roles", "worker,dispatcher"], env, (line) =>
-    line.includes('"message":"ready"') ? {} : undefined
-  )
+  await start("src/main.ts", ["start", "--roles", "worker,dispatcher"], env, announced)
   const begun = now()
   const during = reading()
   await target.reaches(BACKLOG, 900)

@@ -19,7 +19,7 @@ import {
 } from "./support/deliveries.ts"
 import { optionEnv, options } from "./support/options.ts"
 import { answersOf, type Posted, post, receiptsOf } from "./support/posting.ts"
-import { database, end, start } from "./support/servers.ts"
+import { announced, database, end, start } from "./support/servers.ts"
 
 const BACKLOG = options.quick ? 2_000 : 20_000,
   /** Time over which B's events are measured; A's backlog is refilled if it drains sooner. */
@@ -150,7 +150,7 @@ try {
     const { missing, p50Ms, p99Ms } = receiptsOf(alone, seen, await arrival(alone, GRACE))
     events["B alone"] = { p50Ms, p99Ms, missing, refused: answersOf(alone).refused }
     events["B beside A's backlog, one dispatcher"] = await backlog()
-    await start("src/main.ts", ["start", "--roles", "dispatcher"], env, (line) => (line.includes('"message":"ready"') ? {} : undefined))
+    await start("src/main.ts", ["start", "--roles", "dispatcher"], env, announced)
     events["B beside A's backlog, two dispatchers"] = await backlog()
   }
   await client.end()

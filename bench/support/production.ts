@@ -9,7 +9,7 @@ import pg from "pg"
 import { PostgresServer } from "../../test/support/postgres.ts"
 import * as Temporal from "../../tools/temporalServer.ts"
 import { cpuMs } from "./cpu.ts"
-import { atEnd, custody, folder, start } from "./servers.ts"
+import { announced, atEnd, custody, folder, start } from "./servers.ts"
 
 export const roles = ["api", "dispatcher", "worker"] as const
 export type Role = (typeof roles)[number]
@@ -38,14 +38,6 @@ const clientOf = async (server: PostgresServer, database: string): Promise<pg.Cl
   await client.connect()
   atEnd(() => client.end())
   return client
-}
-
-/** The ports that a process announces; 0 for what its roles do not have. */
-const ready = (line: string): { readonly port: number; readonly platformPort: number } | undefined => {
-  if (!line.startsWith("{") || !line.includes('"message":"ready"')) return undefined
-  const { api, platform }: { readonly api?: string; readonly platform?: string } = JSON.parse(line)
-  const portOf = (url: string | undefined) => (url === undefined ? 0 : Number(new URL(url).port))
-  return { port: portOf(api), platformPort: portOf(platform) }
 }
 
 /** Starts the servers, with `env` for processes of the service, and applies the migrations. */
@@ -90,7 +82,7 @@ export const production = async (env: Record<string, string>) => {
     /** Starts processes of a role until there are this many. */
     grow: async (role: Role, count: number) => {
       while (running[role].length < count) {
-        const { platformPort, port, process } = await start("src/main.ts", ["start", "--roles", role, "--no-migrate"], settings, ready)
+        const { platformPort, port, process } = await start("src/main.ts", ["start", "--roles", role, "--no-migrate"], settings, announced)
         running[role].push({ pid: process.pid ?? 0, port, platformPort })
       }
     },

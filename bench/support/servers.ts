@@ -64,16 +64,12 @@ export const start = <A>(
     child.on("exit", (code) => reject(new Error(`${script} ended with ${code}:\n${all}`)))
   })
 
-/** The ports that a `custody start` announces. */
+/** The ports that a `custody start` announces once it is ready; 0 for what its roles do not have. */
 export const announced = (line: string): { readonly port: number; readonly platformPort: number } | undefined => {
-  try {
-    const parsed = JSON.parse(line)
-    return parsed.message === "ready"
-      ? { port: Number(new URL(parsed.api).port), platformPort: Number(new URL(parsed.platform).port) }
-      : undefined
-  } catch {
-    return undefined
-  }
+  if (!line.startsWith("{") || !line.includes('"message":"ready"')) return undefined
+  const { api, platform }: { readonly api?: string; readonly platform?: string } = JSON.parse(line)
+  const portOf = (url: string | undefined) => (url === undefined ? 0 : Number(new URL(url).port))
+  return { port: portOf(api), platformPort: portOf(platform) }
 }
 
 /** Where the embedded servers of a data directory in this run's folder are; `data` is that of `environment()`. */

@@ -50,7 +50,7 @@ export class Exchange extends Context.Tag("custody/limits/Exchange")<
 >() {}
 
 /** A request that waits for an exchange. */
-export interface Asking {
+export interface Waiter {
   /** Whether it counts; otherwise it only waits for what others counted. */
   readonly counts: boolean
   /** Whether it has its answer, or has given up waiting. */
@@ -63,23 +63,23 @@ export interface Asking {
  * Adds a request to those that the next exchange answers, calls `begin`, and waits. Undefined if there was no exchange within
  * {@link PATIENCE_MS}.
  */
-export const answerOf = (entry: { asking: Array<Asking> }, counts: boolean, begin: () => void) =>
+export const answerFor = (entry: { waiters: Array<Waiter> }, counts: boolean, begin: () => void) =>
   Effect.async<boolean | undefined>((resume) => {
-    const asking: Asking = {
+    const waiter: Waiter = {
       counts,
       gone: false,
       answer: (granted) => {
-        if (asking.gone) return
-        asking.gone = true
+        if (waiter.gone) return
+        waiter.gone = true
         clearTimeout(timer)
         resume(Effect.succeed(granted))
       }
     }
     const timer = setTimeout(() => {
-      entry.asking = entry.asking.filter((other) => other !== asking)
-      asking.answer(undefined)
+      entry.waiters = entry.waiters.filter((other) => other !== waiter)
+      waiter.answer(undefined)
     }, PATIENCE_MS)
-    entry.asking.push(asking)
+    entry.waiters.push(waiter)
     begin()
   })
 

@@ -7,7 +7,7 @@ import { SqlClient, type SqlError } from "@effect/sql"
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { DirectRows } from "../database/pgWorkarounds.ts"
-import { type Asking, answerOf, Exchange } from "./Exchange.ts"
+import { answerFor, Exchange, type Waiter } from "./Exchange.ts"
 
 /** Most keys that are remembered. */
 export const REMEMBERED = 50_000
@@ -30,7 +30,7 @@ interface Entry {
   /** How many of them, the last ones, are still to be told. */
   untold: number
   /** Those who wait for the next exchange: to be noted if there is room, or only to know what others noted. */
-  asking: Array<Asking>
+  waiters: Array<Waiter>
 }
 
 interface Row {
@@ -45,7 +45,7 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
     const sql = yield* SqlClient.SqlClient
     const direct = yield* DirectRows
     const exchange = yield* Exchange
-    const entries = new LRUCache<string, Entry>({ max: REMEMBERED, memoMethod: () => ({ times: [], untold: 0, asking: [] }) })
+    const entries = new LRUCache<string, Entry>({ max: REMEMBERED, memoMethod: () => ({ times: [], untold: 0, waiters: [] }) })
     /** Entries with something to tell. */
     const due = new Map<string, Entry>()
     const [windowSeconds, blockSeconds] = [windowMs / 1_000, blockMs === undefined ? null : blockMs / 1_000]
@@ -101,28 +101,28 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
       const told = [...due]
         .map(([key, entry]) => {
           const ages = entry.untold === 0 ? [] : entry.times.slice(-entry.untold).map((time) => now - time)
-          return { key, entry, ages, asking: entry.asking, asked: entry.asking.filter(({ counts }) => counts).length }
+          return { key, entry, ages, waiters: entry.waiters, asked: entry.waiters.filter(({ counts }) => counts).length }
         })
         .sort((one, other) => (one.key < other.key ? -1 : 1))
       due.clear()
-      for (const { entry } of told) Object.assign(entry, { untold: 0, asking: [] })
+      for (const { entry } of told) Object.assign(entry, { untold: 0, waiters: [] })
       return Effect.matchEffect(statement(told.map(({ ages, asked, key }) => [`${name}/${key}`, ages, asked])), {
         onSuccess: (rows) =>
           Effect.sync(() => {
             const byKey = new Map(rows.map((row) => [row.key, row]))
-            for (const { asking, entry, key } of told) {
+            for (const { waiters, entry, key } of told) {
               const row = byKey.get(`${name}/${key}`)
               if (row !== undefined) apply(entry, row.ages)
               let left = row?.granted ?? 0
-              for (const { answer, counts } of asking) answer(row === undefined ? undefined : !counts || left-- > 0)
+              for (const { answer, counts } of waiters) answer(row === undefined ? undefined : !counts || left-- > 0)
             }
           }),
         onFailure: (error) =>
           Effect.suspend(() => {
-            for (const { ages, asking, entry, key } of told) {
+            for (const { ages, waiters, entry, key } of told) {
               entry.untold += ages.length
               due.set(key, entry)
-              for (const { answer } of asking) answer(undefined)
+              for (const { answer } of waiters) answer(undefined)
             }
             return Effect.fail(error)
           })
@@ -156,7 +156,7 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
 
     /** Waits for the next exchange. */
     const ask = (key: string, entry: Entry, counts: boolean) =>
-      answerOf(entry, counts, () => {
+      answerFor(entry, counts, () => {
         due.set(key, entry)
         exchange.soon()
       })

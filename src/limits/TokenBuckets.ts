@@ -8,7 +8,7 @@ import { Duration, Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { DirectRows } from "../database/pgWorkarounds.ts"
 import type { Rate } from "../settings/Format.ts"
-import { type Asking, answerOf, Exchange } from "./Exchange.ts"
+import { answerFor, Exchange, type Waiter } from "./Exchange.ts"
 import { REMEMBERED } from "./SlidingWindows.ts"
 
 interface Bucket {
@@ -18,7 +18,7 @@ interface Bucket {
   /** Tokens taken since the last exchange. */
   spent: number
   /** Requests that wait for the next one. */
-  asking: Array<Asking>
+  waiters: Array<Waiter>
 }
 
 /** The state of a caller's bucket after a request. */
@@ -38,7 +38,7 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
     const perMs = tokens / Duration.toMillis(period)
     const buckets = new LRUCache<string, Bucket>({
       max: REMEMBERED,
-      memoMethod: () => ({ tokens: burst, at: performance.now(), spent: 0, asking: [] })
+      memoMethod: () => ({ tokens: burst, at: performance.now(), spent: 0, waiters: [] })
     })
     /** Buckets with something to tell. */
     const due = new Map<string, Bucket>()
@@ -49,11 +49,11 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
       bucket.at = now
     }
 
-    const statement = (told: ReadonlyArray<{ readonly key: string; readonly spent: number; readonly asking: ReadonlyArray<Asking> }>) =>
+    const statement = (told: ReadonlyArray<{ readonly key: string; readonly spent: number; readonly waiters: ReadonlyArray<Waiter> }>) =>
       direct.query(sql<{ key: string; tokens: number; granted: number }>`
         INSERT INTO rate_buckets AS b (key, tokens, granted, at)
         SELECT a.key, ${burst}::float8 - a.spent - g.granted, g.granted, clock_timestamp()
-        FROM unnest(${told.map(({ key }) => key)}::text[], ${told.map(({ spent }) => spent)}::float8[], ${told.map(({ asking }) => asking.length)}::int[])
+        FROM unnest(${told.map(({ key }) => key)}::text[], ${told.map(({ spent }) => spent)}::float8[], ${told.map(({ waiters }) => waiters.length)}::int[])
           AS a (key, spent, asked), LATERAL (SELECT least(a.asked, greatest(0, floor(${burst}::float8 - a.spent)))::int AS granted) g
         ON CONFLICT (key) DO UPDATE SET (tokens, granted, at) = (
           SELECT t.tokens - g.granted, g.granted, greatest(b.at, excluded.at)
@@ -64,32 +64,32 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
 
     const tell: Effect.Effect<void, SqlError.SqlError> = Effect.suspend(() => {
       const told = [...due]
-        .map(([key, bucket]) => ({ key, bucket, spent: bucket.spent, asking: bucket.asking }))
+        .map(([key, bucket]) => ({ key, bucket, spent: bucket.spent, waiters: bucket.waiters }))
         .sort((one, other) => (one.key < other.key ? -1 : 1))
       due.clear()
-      for (const { bucket } of told) Object.assign(bucket, { spent: 0, asking: [] })
+      for (const { bucket } of told) Object.assign(bucket, { spent: 0, waiters: [] })
       return Effect.matchEffect(statement(told), {
         onSuccess: (rows) =>
           Effect.sync(() => {
             const byKey = new Map(rows.map((row) => [row.key, row]))
-            for (const { asking, bucket, key } of told) {
+            for (const { waiters, bucket, key } of told) {
               const row = byKey.get(key)
               if (row !== undefined) {
                 // What was granted to requests that no longer wait goes back with the next exchange.
-                bucket.spent -= asking.slice(0, row.granted).filter(({ gone }) => gone).length
+                bucket.spent -= waiters.slice(0, row.granted).filter(({ gone }) => gone).length
                 bucket.tokens = row.tokens - bucket.spent
                 bucket.at = performance.now()
                 if (bucket.spent !== 0) due.set(key, bucket)
               }
-              for (const [index, { answer }] of asking.entries()) answer(row === undefined ? undefined : index < row.granted)
+              for (const [index, { answer }] of waiters.entries()) answer(row === undefined ? undefined : index < row.granted)
             }
           }),
         onFailure: (error) =>
           Effect.suspend(() => {
-            for (const { asking, bucket, key, spent } of told) {
+            for (const { waiters, bucket, key, spent } of told) {
               bucket.spent += spent
               due.set(key, bucket)
-              for (const { answer } of asking) answer(undefined)
+              for (const { answer } of waiters) answer(undefined)
             }
             return Effect.fail(error)
           })
@@ -126,7 +126,7 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
     /** Lets the next exchange decide. */
     const ask = (key: string, bucket: Bucket) =>
       Effect.map(
-        answerOf(bucket, true, () => {
+        answerFor(bucket, true, () => {
           due.set(key, bucket)
           exchange.soon()
         }),

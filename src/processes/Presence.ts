@@ -8,9 +8,9 @@ import { randomUUID } from "node:crypto"
 import { SqlClient, type SqlError } from "@effect/sql"
 import { Effect, Schedule, type Scope } from "effect"
 
-/** How old the last sign of life of a running process may be, in seconds. */
+/** How old the last heartbeat of a running process may be, in seconds. */
 const LOST_S = 4
-/** Time between two signs of life. */
+/** Time between two heartbeats. */
 const SEEN_EVERY = "1 second"
 /** Serializes processes that register with one that becomes the only one. */
 const LOCK = 7_249_032
@@ -21,7 +21,7 @@ type Statements = Effect.Effect<unknown, SqlError.SqlError>
 export interface Hooks {
   /** Called before the row is written: at the start, and after others removed it and freed what this process held. */
   readonly absent?: () => void
-  /** Called after each sign of life with the number of other processes of the role. */
+  /** Called after each heartbeat with the number of other processes of the role. */
   readonly seen: (others: number) => Statements
   /** Frees what lost processes held, in the transaction that removes them. */
   readonly free?: (lost: ReadonlyArray<string>) => Statements
@@ -33,15 +33,15 @@ export interface Hooks {
 export interface Presence {
   /** Its id in `processes`. */
   readonly id: string
-  /** Whether other processes still count on it: the last sign of life is younger than {@link LOST_S}. */
+  /** Whether other processes still count on it: the last heartbeat is younger than {@link LOST_S}. */
   readonly isSeen: () => boolean
-  /** Runs an effect while no sign of life is given. */
+  /** Runs an effect between two heartbeats. */
   readonly exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** If no other process of the role is registered: runs the statements and records that this one is alone. Returns whether it did. */
   readonly becomeAlone: (statements: Statements) => Effect.Effect<boolean, SqlError.SqlError>
   /** Runs the statements and records that this process is not alone. */
   readonly endAlone: (statements: Statements) => Effect.Effect<void, SqlError.SqlError>
-  /** Registers the process, and gives signs of life until the scope closes. While Postgres is away, it tries again every second. */
+  /** Registers the process, and sends heartbeats until the scope closes. While Postgres is away, it tries again every second. */
   readonly keep: (hooks: Hooks) => Effect.Effect<void, never, Scope.Scope>
 }
 
@@ -52,7 +52,7 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
     const id = randomUUID()
     /** Statements that depend on who else runs are executed one after the other. */
     const mutex = yield* Effect.makeSemaphore(1)
-    /** When the last sign of life was sent, on the monotonic clock. */
+    /** When the last heartbeat was sent, on the monotonic clock. */
     let seenAt = Number.NEGATIVE_INFINITY
 
     const lock = sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
@@ -71,9 +71,9 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
     )
 
     /**
-     * Renews the sign of life, and counts the others. Undefined if they removed this process. `steady`: it was seen without a
-     * gap for so long that others that have not been seen are lost. A sign that a crash of Postgres loses is soon given
-     * again, so its commit does not wait for the disk.
+     * Sends a heartbeat, and counts the others. Undefined if they removed this process. `steady`: it was seen without a
+     * gap for so long that others that have not been seen are lost. One that a crash of Postgres loses is
+     * soon followed by the next, so its commit does not wait for the disk.
      */
     const renew = Effect.map(
       sql<{ steady: boolean; others: number; lost: number }>`
@@ -104,7 +104,7 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
 
     const exclusively = mutex.withPermits(1)
 
-    const sign = ({ absent, free, seen }: Hooks) =>
+    const heartbeat = ({ absent, free, seen }: Hooks) =>
       exclusively(
         Effect.gen(function* () {
           const at = performance.now()
@@ -140,9 +140,9 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
       keep: (hooks) =>
         Effect.gen(function* () {
           const left = sql.withTransaction(Effect.zipRight(hooks.leave ?? Effect.void, sql`DELETE FROM processes WHERE id = ${id}`))
-          yield* quietly(sign(hooks))
+          yield* quietly(heartbeat(hooks))
           yield* Effect.addFinalizer(() => quietly(Effect.timeout(left, "1 second")))
-          yield* Effect.forkScoped(Effect.schedule(quietly(sign(hooks)), Schedule.spaced(SEEN_EVERY)))
+          yield* Effect.forkScoped(Effect.schedule(quietly(heartbeat(hooks)), Schedule.spaced(SEEN_EVERY)))
         })
     }
   })
