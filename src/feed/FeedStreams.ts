@@ -10,6 +10,7 @@ import { KeyChecks } from "../credentials/KeyChecks.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
+import { currentRequest } from "../http/RequestContext.ts"
 import { type Place, seal } from "./cursor.ts"
 import { FeedFollower, type Waiting } from "./FeedFollower.ts"
 import { type FeedFilter, FeedRepo, type FeedRow, placeOf } from "./FeedRepo.ts"
@@ -22,6 +23,8 @@ const KEEP_ALIVE = 15_000
 /** A reader is disconnected if it receives nothing for so long, in ms, while so many bytes wait, or if so many bytes wait. */
 const STALLED = 30_000,
   MOST_WAITING = 1_048_576
+/** Idle timeout of a stream's connection in seconds: long enough that it is this service that ends a stream that stalls. */
+const IDLE = 60
 /** How often streams are checked, in ms. */
 const LOOK_AFTER = 2_500
 /**
@@ -242,6 +245,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
         Effect.gen(function* () {
           if (stopping) return yield* problem("service_unavailable", "The service is stopping.", { headers: { "retry-after": "1" } })
           const leave = yield* readers.enter("stream", principal)
+          ;(yield* currentRequest).allowIdle(IDLE)
           const stream = new Stream(principal, filter, place, (at) => seal(master, principal.organizationId, at), leave)
           streams.add(stream)
           if (++opened % COLLECT_AFTER === 0) setImmediate(edenGC)
