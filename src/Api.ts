@@ -2,7 +2,8 @@
  * The complete public contract. The server, the OpenAPI document, the typed client and the route golden file are derived
  * from it.
  */
-import { HttpApi, OpenApi } from "@effect/platform"
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as OpenApi from "@effect/platform/OpenApi"
 import { CredentialApi } from "./access/CredentialApi.ts"
 import { AuditLogApi } from "./auditLog/AuditLogApi.ts"
 import { CatalogApi } from "./catalog/CatalogApi.ts"

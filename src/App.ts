@@ -1,62 +1,35 @@
 /**
  * The composition root: which servers, pools, rooms and listeners a process has, in which order they start, and in
- * reverse stop. Server.ts and portal/Portal.ts compose the layers of the API and the portal.
+ * reverse stop. roles/ composes the layers of each role, Server.ts and portal/Portal.ts those of the API and the portal.
  */
 
-import { Etag, type HttpApp, HttpRouter } from "@effect/platform"
-import { BunContext, BunHttpPlatform } from "@effect/platform-bun"
-import { type Context, Effect, ExecutionStrategy, Exit, Layer, type Redacted, Schedule, Scope } from "effect"
+import type { HttpApp } from "@effect/platform"
+import * as Etag from "@effect/platform/Etag"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as BunContext from "@effect/platform-bun/BunContext"
+import * as BunHttpPlatform from "@effect/platform-bun/BunHttpPlatform"
+import { Effect, ExecutionStrategy, Exit, Layer, type Redacted, Schedule, Scope } from "effect"
 import { databaseUrl } from "./Base.ts"
-import { Authentication } from "./credentials/Authentication.ts"
 import { masterKeyLayer } from "./crypto/MasterKey.ts"
-import { SigningKeys } from "./crypto/SigningKeys.ts"
 import * as Database from "./database/Database.ts"
 import * as Migrations from "./database/Migrations.ts"
 import * as Notifications from "./database/Notifications.ts"
 import * as Partitions from "./database/Partitions.ts"
 import { ReadReplica } from "./database/ReadReplica.ts"
-import { Snapshots } from "./database/Snapshots.ts"
 import { isUnavailable, whileUnavailable } from "./database/unavailable.ts"
-import { WorkflowStarter } from "./deliveries/WorkflowStarter.ts"
-import { Canceler } from "./dispatch/Canceler.ts"
-import { Dispatcher } from "./dispatch/Dispatcher.ts"
-import { HoldKeeper } from "./dispatch/HoldKeeper.ts"
-import { OutboxRepo } from "./dispatch/OutboxRepo.ts"
-import { RecoveryKeeper } from "./dispatch/RecoveryKeeper.ts"
-import { SignalRelay } from "./dispatch/SignalRelay.ts"
-import { Sweeper } from "./dispatch/Sweeper.ts"
 import { DataDir } from "./embedded/DataDir.ts"
 import { EmbeddedServerError, portInUse } from "./embedded/Process.ts"
 import * as EmbeddedTemporal from "./embedded/Temporal.ts"
 import { EventChains } from "./events/EventChains.ts"
 import { answerLog } from "./http/accessLog.ts"
 import { ListenError, listen } from "./http/listener.ts"
-import { Ledger } from "./ledger/Ledger.ts"
-import { Notices } from "./notifications/Notices.ts"
-import { feedRoutes, MAX_BYTES, platformApp } from "./platform/platformApp.ts"
+import { MAX_BYTES, platformApp } from "./platform/platformApp.ts"
 import { platformToken } from "./platform/platformToken.ts"
 import { readiness } from "./platform/readiness.ts"
 import * as Portal from "./portal/origin.ts"
-import * as PortalPool from "./portal/PortalPool.ts"
-import { RecoveryRunner } from "./recoveries/RecoveryRunner.ts"
-import * as Retention from "./retention/Retention.ts"
-import * as Server from "./Server.ts"
-import { AttemptRunner } from "./sending/AttemptRunner.ts"
-import { AttemptsRepo } from "./sending/AttemptsRepo.ts"
-import { activities } from "./sending/activities.ts"
-import { FailureRecorder } from "./sending/FailureRecorder.ts"
-import { FirstAttempts } from "./sending/FirstAttempts.ts"
-import { HoldRunner } from "./sending/HoldRunner.ts"
-import { PingSender } from "./sending/PingSender.ts"
-import { WebhookClient } from "./sending/request/WebhookClient.ts"
 import type { Role } from "./settings/roles.ts"
 import { isClearText, Settings } from "./settings/Settings.ts"
-import { StatementSealer } from "./statements/StatementSealer.ts"
-import { schedule as statementSchedule } from "./statements/schedule.ts"
-import { bundle } from "./temporal/bundle.ts"
 import { TemporalAddress, TemporalConnection } from "./temporal/Connection.ts"
-import { register } from "./temporal/searchAttributes.ts"
-import { runWorkers } from "./temporal/Worker.ts"
 
 /** The Temporal server: the configured one, or the embedded one. */
 export const temporal = Effect.flatMap(Settings, ({ temporalAddress, temporalUiUrl }) =>
@@ -65,59 +38,13 @@ export const temporal = Effect.flatMap(Settings, ({ temporalAddress, temporalUiU
 
 const http = Layer.mergeAll(BunHttpPlatform.layer, Etag.layerWeak, BunContext.layer)
 
-/** Attempts, pings, notices and retention, executed by Temporal workers. Nothing else sends to endpoints. */
-const work = Effect.gen(function* () {
-  const connection = yield* TemporalConnection
-  const dataDir = yield* DataDir
-  const connected = yield* connection.ready
-  // Repeated, because a Temporal server that lost its state has neither.
-  const setUp = Effect.zipRight(
-    Effect.catchAll(register(connected, connection.namespace), (error) =>
-      Effect.logWarning("search attributes could not be registered; see docs/temporal.md", error)
-    ),
-    Effect.catchAll(Effect.zipRight(Retention.schedule, statementSchedule), (error) =>
-      Effect.logWarning("the schedules of retention and statements could not be created", error)
-    )
-  )
-  yield* setUp
-  yield* Effect.forkScoped(Effect.schedule(setUp, Schedule.spaced("5 minutes")))
-  const code = yield* bundle(dataDir.at("cache"))
-  yield* Effect.logInfo("worker started").pipe(Effect.annotateLogs({ taskQueue: connection.taskQueue }))
-  const { hostQueue, namespace, noticeQueue, retryQueue, slowQueue, taskQueue } = connection
-  yield* runWorkers({
-    connection: connected.connection,
-    dataConverter: connected.dataConverter,
-    namespace,
-    taskQueue,
-    slowQueue,
-    retryQueue,
-    hostQueue,
-    noticeQueue,
-    bundle: code,
-    activities: yield* activities
-  })
-}).pipe(Effect.scoped)
-
-const workLayer = Layer.mergeAll(FirstAttempts.layer, HoldRunner.layer, RecoveryRunner.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(AttemptRunner.layer, PingSender.layer)),
-  Layer.provide([AttemptsRepo.layer, FailureRecorder.layer, Layer.provide(WebhookClient.layer, SigningKeys.layer), WorkflowStarter.layer]),
-  Layer.merge(Layer.mergeAll(Notices.layer, Retention.Retention.layer, Layer.provide(StatementSealer.layer, SigningKeys.layer)))
-)
-
-const dispatchLayer = Dispatcher.layer.pipe(
-  Layer.provide([OutboxRepo.layer, Sweeper.layer, SignalRelay.layer, Canceler.layer, HoldKeeper.layer, RecoveryKeeper.layer]),
-  Layer.provide([WorkflowStarter.layer, Notices.layer])
-)
-
-/** The dependencies of the public API and the record feed, each with its own connections. */
-const apiLayer = (url: Redacted.Redacted, connection: Context.Context<TemporalConnection | Notifications.Notifications | ReadReplica>) =>
-  Layer.merge(
-    Layer.provideMerge(
-      Authentication.layer,
-      Layer.mergeAll(Layer.succeedContext(connection), Database.layer(url, Database.pools.api), Snapshots.layer(url), PortalPool.layer(url))
-    ),
-    Layer.provide(Ledger.layer, Database.layer(url, Database.pools.ledger))
-  )
+/** Loads the code of the process's roles: that of the others would cost half of the start, and memory. */
+const codeOf = (has: (role: Role) => boolean) =>
+  Effect.promise(async () => ({
+    api: has("api") ? await import("./roles/api.ts") : undefined,
+    dispatcher: has("dispatcher") ? await import("./roles/dispatcher.ts") : undefined,
+    worker: has("worker") ? await import("./roles/worker.ts") : undefined
+  }))
 
 /** The platform listener; a process without the API continues if the port is in use by one that has it. */
 const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
@@ -162,7 +89,7 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     const token = has("api") ? yield* platformToken : undefined
     for (const role of wanted) yield* dataDir.pidFile(role)
 
-    const [url, servers] = yield* Effect.all([databaseUrl, temporal], { concurrency: 2 })
+    const [url, servers, code] = yield* Effect.all([databaseUrl, temporal, codeOf(has)], { concurrency: 3 })
     yield* patiently(prepare(url, options.migrate))
 
     // Acquired first, released last: everything that depends on these stops in reverse order, the listeners first.
@@ -180,26 +107,23 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
       Effect.flatMap(EventChains, ({ keep }) => keep),
       Layer.provide(EventChains.layer, Layer.succeedContext(workerPool))
     )
-    const worker = has("worker") ? yield* Layer.build(Layer.provideMerge(workLayer, common)) : undefined
-    const dispatcher = has("dispatcher") ? yield* Layer.build(Layer.provide(dispatchLayer, common)) : undefined
-    const api = has("api") ? yield* Layer.build(apiLayer(url, connection)) : undefined
+    const worker = code.worker && { ...code.worker, services: yield* Layer.build(Layer.provideMerge(code.worker.layer, common)) }
+    const dispatcher = code.dispatcher && { ...code.dispatcher, services: yield* Layer.build(Layer.provide(code.dispatcher.layer, common)) }
+    const api = code.api && { ...code.api, services: yield* Layer.build(code.api.layer(url, connection)) }
 
     // Everything with work in flight stops concurrently, so a stop takes as long as the slowest part.
     const roles = yield* Effect.acquireRelease(Scope.make(ExecutionStrategy.parallel), (scope) => Scope.close(scope, Exit.void))
-    if (worker !== undefined) yield* Effect.forkIn(Effect.provide(surviving("the worker", work), worker), roles)
-    if (dispatcher !== undefined) {
-      const running = Effect.flatMap(Dispatcher, ({ run }) => run)
-      yield* Effect.forkIn(Effect.provide(running, dispatcher), roles)
-    }
+    if (worker !== undefined) yield* Effect.forkIn(Effect.provide(surviving("the worker", worker.run), worker.services), roles)
+    if (dispatcher !== undefined) yield* Effect.forkIn(Effect.provide(dispatcher.run, dispatcher.services), roles)
     const ready = yield* Effect.provide(readiness(has("api")), common)
     if (api === undefined || token === undefined) {
       const { port } = yield* Scope.extend(listenPlatform(platformApp(HttpRouter.empty, ready), false), roles)
       yield* announce(wanted, addresses(settings, { platformPort: port, temporalUi: servers.ui }), options)
       return yield* Effect.never
     }
-    const { port } = yield* Scope.extend(Effect.provide(Server.serve, api), roles)
-    const feed = platformApp(feedRoutes(token), ready)
-    const platform = yield* Scope.extend(Effect.provide(listenPlatform(feed, true), api), roles)
+    const { port } = yield* Scope.extend(Effect.provide(api.serve, api.services), roles)
+    const feed = platformApp(api.feedRoutes(token), ready)
+    const platform = yield* Scope.extend(Effect.provide(listenPlatform(feed, true), api.services), roles)
     yield* announce(wanted, addresses(settings, { port, platformPort: platform.port, temporalUi: servers.ui }), options)
     return yield* Effect.never
   }).pipe(Effect.scoped, Effect.provide(Layer.merge(masterKeyLayer, http)))

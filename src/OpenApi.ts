@@ -3,7 +3,8 @@
  * This adds what the framework does not know (headers, examples, webhook events) and removes the framework's decode
  * error, which never leaves the error boundary. Spec: the whole API. Decision D-18.
  */
-import { OpenApi, OpenApiJsonSchema } from "@effect/platform"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as OpenApiJsonSchema from "@effect/platform/OpenApiJsonSchema"
 import { Api } from "./Api.ts"
 import { schemaOf } from "./events/Envelope.ts"
 import { type Kind, kinds, names } from "./events/Kind.ts"

@@ -2,7 +2,9 @@
  * The public API's HTTP listener: the contract's routes behind the error boundary, the documentation, and the web portal.
  * Spec: Endpoints.
  */
-import { HttpApi, HttpApiBuilder, HttpRouter } from "@effect/platform"
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpRouter from "@effect/platform/HttpRouter"
 import { Effect, Layer, Metric, MetricBoundaries, type Runtime } from "effect"
 import { Api } from "./Api.ts"
 import { Admission } from "./access/Admission.ts"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bun
 /** The program: `bun run custody <command>`. Commands are declared in commands/, composed in App.ts, and end here. */
-import { CliConfig, Command } from "@effect/cli"
+import * as CliConfig from "@effect/cli/CliConfig"
+import * as Command from "@effect/cli/Command"
 import * as BunContext from "@effect/platform-bun/BunContext"
 import { Console, Effect, type Exit, Fiber, Layer } from "effect"
 import packageJson from "../package.json" with { type: "json" }

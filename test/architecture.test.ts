@@ -37,6 +37,7 @@ const floors = [
   ["portal"],
   ["Base"],
   ["Server"],
+  ["roles"],
   ["App"],
   ["demo", "doctor"],
   ["commands"],
@@ -118,7 +119,7 @@ describe("architecture", () => {
 
   test("only the worker sends to endpoints: apart from the composition root, nothing outside src/sending imports it", () => {
     const outside = local.filter(({ from, to }) => to === "sending" && from !== "sending").map(({ file }) => file)
-    expect(new Set(outside)).toEqual(new Set([path.join("src", "App.ts")]))
+    expect(new Set(outside)).toEqual(new Set([path.join("src", "roles", "worker.ts")]))
     const senders = local
       .filter(({ target, typeOnly }) => path.basename(target) === "webhookRequest.ts" && !typeOnly)
       .map(({ file }) => path.basename(file))
@@ -156,30 +157,39 @@ describe("architecture", () => {
     return new Set([...packages].filter((name) => !/^(?:node:|bun)/.test(name)))
   }
 
+  /** Packages without the names of their modules. */
+  const named = (modules: ReadonlySet<string>): ReadonlyArray<string> =>
+    [...new Set([...modules].map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name))].sort()
+
+  test("modules of Effect's packages are imported one by one: an index loads all of them, 5 MB of documentation pages among them", () => {
+    const whole = imports.filter(({ target, typeOnly }) => !typeOnly && /^@effect\/[a-z-]+$/.test(target))
+    expect(whole.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
+  })
+
+  test("a process loads the code of its roles only: Temporal's workers and webpack for the worker, the sign-in library and documents when they are used", () => {
+    const role = (name: string) => packagesOf(path.join("src", "roles", `${name}.ts`))
+    expect([...role("worker")]).toContain("@temporalio/worker")
+    const later = ["@temporalio/worker", "@simplewebauthn/server", "better-auth", "marked", "nodemailer"]
+    for (const loaded of [packagesOf(path.join("src", "App.ts")), role("api"), role("dispatcher")])
+      expect(later.filter((name) => loaded.has(name))).toEqual([])
+  })
+
   test("a command loads modules when it runs: help and usage errors load only the command line's library, database commands only that and Postgres", () => {
-    const line = ["effect", "@effect/cli", "@effect/platform-bun/BunContext"]
-    expect([...packagesOf(path.join("src", "main.ts"))].sort()).toEqual(line.sort())
+    const line = ["effect", "@effect/cli", "@effect/platform-bun"]
+    expect(named(packagesOf(path.join("src", "main.ts")))).toEqual(line.sort())
     const commands = path.join("src", "commands", "run")
-    const database = [...packagesOf(path.join("src", "Base.ts"))]
-    expect(database.sort()).toEqual([
-      "@effect/experimental/Reactivity",
-      "@effect/sql",
-      "@effect/sql-pg",
-      "effect",
-      "ipaddr.js",
-      "pg",
-      "typeid-js"
-    ])
+    const database = named(packagesOf(path.join("src", "Base.ts")))
+    expect(database).toEqual(["@effect/experimental", "@effect/sql", "@effect/sql-pg", "effect", "ipaddr.js", "pg", "typeid-js"])
     const small = {
-      keys: ["@noble/hashes/utils"],
+      keys: ["@noble/hashes"],
       migrate: [],
       reencrypt: ["@effect/platform", "otpauth"],
       statements: ["canonicalize", "decimal.js", "jose"],
       users: ["@effect/platform"]
     }
     for (const [name, more] of Object.entries(small)) {
-      const loaded = packagesOf(path.join(commands, `${name}.ts`))
-      expect([name, [...loaded].filter((one) => ![...line, ...database, ...more].includes(one))]).toEqual([name, []])
+      const loaded = named(packagesOf(path.join(commands, `${name}.ts`)))
+      expect([name, loaded.filter((one) => ![...line, ...database, ...more].includes(one))]).toEqual([name, []])
     }
   })
 

@@ -1,6 +1,8 @@
 /** The contract of `GET /v1/credential`: what a key can find out about itself. C-7. */
 
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as OpenApi from "@effect/platform/OpenApi"
 import { Schema } from "effect"
 import { query } from "../http/Parameters.ts"
 import { InvalidRequest } from "../http/Problem.ts"

@@ -2,7 +2,7 @@
  * What a key is and what it can see. An unknown vault and a vault on which the user has no role get the same response:
  * the role is checked first, and for every vault in the same way. C-7.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import type { Credential } from "./CredentialApi.ts"

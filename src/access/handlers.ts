@@ -1,5 +1,5 @@
 /** The handlers of `GET /v1/credential`. C-7. */
-import { HttpApiBuilder } from "@effect/platform"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { Principal } from "../credentials/Principal.ts"

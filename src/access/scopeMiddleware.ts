@@ -5,7 +5,10 @@
  *
  * Mutations also require `webhook:manage` and an owner, after the resource was found: {@link requireManage}.
  */
-import { HttpApiMiddleware, HttpApiSecurity, HttpServerRequest, OpenApi } from "@effect/platform"
+import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
+import * as HttpApiSecurity from "@effect/platform/HttpApiSecurity"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as OpenApi from "@effect/platform/OpenApi"
 import { Effect, Layer, Schema } from "effect"
 import { Authentication } from "../credentials/Authentication.ts"
 import { Principal, type PrincipalState, type Scope } from "../credentials/Principal.ts"

@@ -1,5 +1,7 @@
 /** The contract of the audit log. Decision D-50. */
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as OpenApi from "@effect/platform/OpenApi"
 import { Schema } from "effect"
 import { AuditReadable } from "../access/scopeMiddleware.ts"
 import { actions } from "../audit/AuditTrail.ts"

@@ -2,7 +2,9 @@
  * Reads of the audit log. Each combination of filters has its own index, so the cost of a page does not depend on the
  * length of the log. A filter by actor matches a key, a session, or a user with all of theirs. Decisions D-2, D-50.
  */
-import { SqlClient, type Statement } from "@effect/sql"
+
+import type { Statement } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { AUDIT_DAYS } from "../audit/AuditTrail.ts"
 import { and, limit } from "../database/sql.ts"

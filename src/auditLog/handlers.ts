@@ -1,5 +1,5 @@
 /** The handler of the audit log. Decision D-50. */
-import { HttpApiBuilder } from "@effect/platform"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { reads } from "../access/Admission.ts"

@@ -1,5 +1,5 @@
 /** Reads of assets and networks: those on the networks available to the caller's organization. Spec: Custody reads. */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"

@@ -1,5 +1,6 @@
 /** `custody demo`. */
-import { Command, Options } from "@effect/cli"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
 import { Effect } from "effect"
 
 export const demo = Command.make(

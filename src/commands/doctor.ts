@@ -1,5 +1,6 @@
 /** `custody doctor`. */
-import { Command, Options } from "@effect/cli"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
 import { Console, Effect, Logger, LogLevel } from "effect"
 import type { Report } from "../doctor/Doctor.ts"
 import { codeOf, type Finding } from "../doctor/Finding.ts"

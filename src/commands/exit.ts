@@ -1,5 +1,5 @@
 /** How commands end: a message for people and an exit code for scripts. */
-import { ValidationError } from "@effect/cli"
+import * as ValidationError from "@effect/cli/ValidationError"
 import { Cause, Data, Exit } from "effect"
 import type { InvalidKey, UnknownKey } from "../credentials/ApiKeys.ts"
 import type { DemoFailed } from "../demo/demoData.ts"

@@ -3,7 +3,9 @@
  * per command however long, with a sentence about every type. This prints them for the width of a terminal.
  */
 import { stripVTControlCharacters } from "node:util"
-import { CliConfig, CommandDescriptor, HelpDoc } from "@effect/cli"
+import * as CliConfig from "@effect/cli/CliConfig"
+import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
+import * as HelpDoc from "@effect/cli/HelpDoc"
 import { left, type Styles, styles, widthOf, wrap } from "../terminal/text.ts"
 import { exitCodes } from "./exit.ts"
 

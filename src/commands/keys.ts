@@ -1,5 +1,7 @@
 /** `custody keys`: API keys from the command line, against the same database as the service. Results are JSON on standard output. */
-import { Args, Command, Options } from "@effect/cli"
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
 import { Effect, Option } from "effect"
 
 const running = Effect.promise(() => import("./run/keys.ts"))

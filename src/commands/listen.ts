@@ -2,7 +2,8 @@
  * `custody listen`: prints the event feed of any deployment on a developer's screen, and posts each event to their server
  * like a delivery. It uses only the public API. C-1.
  */
-import { Command, Options } from "@effect/cli"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
 import { Effect } from "effect"
 import { api, key } from "./remote.ts"
 

@@ -1,5 +1,7 @@
 /** `custody load`: records from a file or standard input. */
-import { Args, Command, Options } from "@effect/cli"
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
 import { Effect } from "effect"
 
 const file = Args.text({ name: "file" }).pipe(Args.withDescription("an NDJSON file, or - for standard input"))

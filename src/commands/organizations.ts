@@ -1,5 +1,6 @@
 /** `custody organizations`: the export and the deletion of one organization. Results are JSON on standard output. */
-import { Args, Command } from "@effect/cli"
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
 import { Effect } from "effect"
 
 const running = Effect.promise(() => import("./run/organizations.ts"))

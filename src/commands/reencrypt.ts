@@ -1,5 +1,5 @@
 /** `custody secrets`: stored secrets. */
-import { Command } from "@effect/cli"
+import * as Command from "@effect/cli/Command"
 import { Effect } from "effect"
 
 const reencrypt = Command.make("reencrypt", {}, () =>

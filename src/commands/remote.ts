@@ -1,5 +1,5 @@
 /** Options of commands that use a deployment's public API: its address and a key. They need no database and no settings. */
-import { Options } from "@effect/cli"
+import * as Options from "@effect/cli/Options"
 import { Config, Effect, Option, Redacted } from "effect"
 import { Usage } from "./exit.ts"
 

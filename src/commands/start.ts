@@ -1,5 +1,6 @@
 /** `custody start` and `custody migrate`. */
-import { Command, Options } from "@effect/cli"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
 import { Effect } from "effect"
 import { type Role, roles } from "../settings/roles.ts"
 import { Usage } from "./exit.ts"

@@ -1,5 +1,5 @@
 /** `custody statements`: seal statements that are due. The result is JSON on standard output. C-6. */
-import { Command } from "@effect/cli"
+import * as Command from "@effect/cli/Command"
 import { Effect } from "effect"
 
 const seal = Command.make("seal", {}, () =>

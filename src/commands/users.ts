@@ -1,5 +1,7 @@
 /** `custody users`: users of the web portal. Results are JSON on standard output. */
-import { Args, Command, Options } from "@effect/cli"
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
 import { Effect } from "effect"
 
 const invite = Command.make(

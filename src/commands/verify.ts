@@ -3,7 +3,8 @@
  * it. C-3.
  */
 import * as fs from "node:fs"
-import { Command, Options } from "@effect/cli"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
 import { Console, Effect, Option } from "effect"
 import { NotComplete, NotVerified } from "./exit.ts"
 import { api, apiKey, baseUrl, key } from "./remote.ts"

@@ -3,7 +3,7 @@
  * vaults on which that user has the Developer role. The secret is returned by `create` and never again. Spec:
  * Authentication 2 to 10. Decision D-10.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Duration, Effect, Either, Redacted } from "effect"
 import { type Action, type Actor, changed, OPERATOR, record } from "../audit/AuditTrail.ts"
 import { dieOnSql, transaction } from "../database/sql.ts"

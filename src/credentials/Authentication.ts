@@ -4,8 +4,8 @@
  * request after the revocation. Concurrent requests share a query (Batch.ts). Spec: Authentication 1, 5 to 7, 10.
  * Decisions D-4, D-10, D-12, D-51.
  */
-import { HttpServerRequest } from "@effect/platform"
-import { SqlClient } from "@effect/sql"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { batched } from "../database/Batch.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"

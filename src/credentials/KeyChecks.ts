@@ -2,7 +2,7 @@
  * Re-checks keys that were authenticated some time ago, for requests that stay open. One statement serves all keys. Spec:
  * Authentication 5 to 7, 10. C-1.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { allowsAddress } from "./ipAllowlist.ts"
 import type { PrincipalState } from "./Principal.ts"

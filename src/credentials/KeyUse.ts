@@ -2,7 +2,7 @@
  * Records when each key was last used and from which address, for people who decide whether to revoke it. All keys are
  * written together every 15 seconds, so a busy key costs no write per request; a killed process loses at most 15 seconds.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule } from "effect"
 import type { RequestState } from "../http/RequestContext.ts"
 

@@ -5,7 +5,7 @@
  * previous one removed. C-3, C-8.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, sign as signBytes } from "node:crypto"
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Redacted } from "effect"
 import { CompactSign, calculateJwkThumbprint } from "jose"
 import { Settings } from "../settings/Settings.ts"

@@ -6,7 +6,7 @@
  */
 
 import * as Reactivity from "@effect/experimental/Reactivity"
-import { PgClient } from "@effect/sql-pg"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 import { breakSilent, connectionLossAsError, DirectRows, direct, PreparingClient } from "./pgWorkarounds.ts"

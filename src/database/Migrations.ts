@@ -1,5 +1,6 @@
 /** The schema as numbered migrations, applied once and in order. An advisory lock serializes processes that start together. */
-import { Migrator, SqlClient } from "@effect/sql"
+import * as Migrator from "@effect/sql/Migrator"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Cause, Effect, Schedule } from "effect"
 import pg from "pg"
 import custody from "./migrations/0001_custody.ts"

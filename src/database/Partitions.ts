@@ -3,7 +3,7 @@
  * time, so the key contains the day, and a lookup by id reads one partition only. Every writing process creates
  * partitions ahead of time; retention drops them. Decision D-31.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule } from "effect"
 import * as Id from "../values/Id.ts"
 

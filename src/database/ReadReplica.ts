@@ -10,8 +10,9 @@
  * events tell of. A cursor needs the position of its first page, so a list never goes back in time. Decision D-58.
  */
 import * as Reactivity from "@effect/experimental/Reactivity"
-import { SqlClient, SqlError } from "@effect/sql"
-import { PgClient } from "@effect/sql-pg"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlError from "@effect/sql/SqlError"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, Duration, Effect, Layer, Metric, type Redacted } from "effect"
 import { LRUCache } from "lru-cache"
 import * as Database from "./Database.ts"

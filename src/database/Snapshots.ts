@@ -3,7 +3,9 @@
  * own small pool, so that long reads do not take connections from short ones. If a connection is released while a
  * statement runs, the statement is canceled and the connection closed.
  */
-import { SqlError, type Statement } from "@effect/sql"
+
+import type { Statement } from "@effect/sql"
+import * as SqlError from "@effect/sql/SqlError"
 import { Context, Duration, Effect, Layer, type Redacted, type Scope } from "effect"
 import type pg from "pg"
 import { acquirePool, type PoolShape } from "./Database.ts"

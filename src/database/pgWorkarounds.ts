@@ -2,7 +2,9 @@
  * Workarounds for `pg` and `@effect/sql-pg`, each with its upstream issue; remove a part when a version resolves it.
  * Notifications.ts is the fifth.
  */
-import { SqlError, type Statement } from "@effect/sql"
+
+import type { Statement } from "@effect/sql"
+import * as SqlError from "@effect/sql/SqlError"
 import type { PgClient } from "@effect/sql-pg"
 import { Context, Duration, Effect, Option } from "effect"
 import pg from "pg"

@@ -1,5 +1,7 @@
 /** Helpers for building statements. */
-import { type SqlClient, SqlError, type Statement } from "@effect/sql"
+
+import type { SqlClient, Statement } from "@effect/sql"
+import * as SqlError from "@effect/sql/SqlError"
 import { Effect } from "effect"
 
 /** `AND a AND b …` of the given conditions; empty without any. */

@@ -1,5 +1,5 @@
 /** Detecting that Postgres is unavailable, and waiting until it is back. */
-import { SqlError } from "@effect/sql"
+import * as SqlError from "@effect/sql/SqlError"
 import { type Duration, Effect, Schedule } from "effect"
 import pg from "pg"
 

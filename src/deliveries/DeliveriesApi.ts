@@ -1,6 +1,8 @@
 /** The contract of deliveries: histories, redelivery, ping. Spec: Webhook operations; List event deliveries. Decisions D-22, D-26, D-27. */
 
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as OpenApi from "@effect/platform/OpenApi"
 import { Schema } from "effect"
 import { InsufficientScope, OwnerRequired, WebhookReadable } from "../access/scopeMiddleware.ts"
 import { eventPath } from "../events/EventsApi.ts"

@@ -5,7 +5,9 @@
  * caller can see, so the cost does not depend on how few are visible. Spec: Delivery; Redeliver. Decisions D-8, D-9,
  * D-22, D-27.
  */
-import { SqlClient, type Statement } from "@effect/sql"
+
+import type { Statement } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { requireManage } from "../access/scopeMiddleware.ts"
 import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"

@@ -2,7 +2,9 @@
  * Commands on a waiting delivery: retry now, and cancel. They require the same permission as a redelivery. The row is
  * changed and the workflow's signal is written in one transaction; a dispatcher sends the signal. Decision D-22.
  */
-import { SqlClient, type Statement } from "@effect/sql"
+
+import type { Statement } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { actorOf, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

@@ -3,7 +3,7 @@
  * affect health, and works while the webhook is disabled. A workflow sends it, so the API role needs no outbound internet
  * access. Spec: ping. Decision D-26.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Fiber } from "effect"
 import { type PingInput, searchKeys, workflows } from "../../workflows/contract.ts"
 import { PING } from "../events/Kind.ts"

@@ -2,7 +2,7 @@
  * A delivery's request as it would be sent now, for people who write the code that verifies it: headers with signatures
  * of the valid secrets, and the body. Nothing is sent. Requires the same permission as a redelivery. Decision D-24.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"

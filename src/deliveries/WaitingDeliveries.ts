@@ -2,7 +2,7 @@
  * Commands on all deliveries that wait for a webhook: retry them now, or cancel them. Both concern the webhook as a whole, so
  * they require what disabling it does: the owner role and sight of the webhook. Decision D-22, C-5.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { type Action, actorOf, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

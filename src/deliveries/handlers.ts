@@ -1,6 +1,6 @@
 /** The handlers of the delivery routes. Spec: Webhook operations; List event deliveries. */
-import { HttpApiBuilder } from "@effect/platform"
-import { SqlClient } from "@effect/sql"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
 import { reads, turns } from "../access/Admission.ts"

@@ -2,7 +2,7 @@
  * Executes recorded cancellations: cancels the waiting deliveries of disabled and deleted webhooks in parts. If a
  * dispatcher is killed, another one continues. Decision D-22.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { carryOut, pendingCancellations } from "../webhooks/cancelWaiting.ts"
 

@@ -3,7 +3,7 @@
  * and wakes the workflows that probe and drain; cancels deliveries held for 31 days; and finds held deliveries without a
  * hold, which a crash or an older version may leave. If a dispatcher is killed, another one continues. C-5.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { HOLD_DAYS, holdPart } from "../webhooks/holds.ts"

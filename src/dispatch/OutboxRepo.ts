@@ -8,7 +8,7 @@
  * recorded first, with a commit that waits, and the WAL is written in order. A claim that is lost in a crash of Postgres
  * had no effect, and its events are in the outbox again. Spec: Emission and log. Architecture, What must hold 1.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Array as Arr, Effect } from "effect"
 import { writing } from "../deliveries/newDeliveries.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"

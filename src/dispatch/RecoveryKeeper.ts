@@ -1,5 +1,5 @@
 /** Starts and wakes the workflows of recoveries: new, changed and lost ones. C-4. */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 

@@ -4,7 +4,7 @@
  * harmless: a woken delivery checks whether it is due. A workflow that has ended or not yet started needs no signal: its
  * first step reads the row, and the sweeper starts overdue deliveries without a workflow. Decision D-22.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { WorkflowNotFoundError } from "@temporalio/common"
 import { Effect } from "effect"
 import { signals } from "../../workflows/contract.ts"

@@ -9,7 +9,7 @@
  * Temporal's list may lag behind, so deliveries that are not in it are looked up by id before they are started, and so
  * are a few that are. Architecture, What must hold 1.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { searchKeys, workflows } from "../../workflows/contract.ts"
 import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"

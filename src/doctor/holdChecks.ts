@@ -1,5 +1,5 @@
 /** The doctor's check of endpoints: how many are down, and since when. */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { type Finding, notice, well } from "./Finding.ts"
 

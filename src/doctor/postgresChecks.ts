@@ -1,6 +1,6 @@
 /** The doctor's checks of Postgres: connection, version, clock, schema, signatures, and whether the master key decrypts stored secrets. */
 import * as fs from "node:fs"
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Cause, Duration, Effect, Exit, Redacted } from "effect"
 import { type Sealing, sealing } from "../crypto/MasterKey.ts"
 import * as Database from "../database/Database.ts"

@@ -1,5 +1,5 @@
 /** The doctor's checks of the read replica: connection, that it follows this primary, its lag, and its feedback. Decision D-58. */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Layer, type Redacted } from "effect"
 import * as Database from "../database/Database.ts"
 import { MAX_LAG } from "../database/ReadReplica.ts"

@@ -1,5 +1,5 @@
 /** The doctor's checks of signatures and statements: whether the current signing key is published, and how far statements are sealed. */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { Sealing } from "../crypto/MasterKey.ts"
 import { kidOf } from "../crypto/SigningKeys.ts"

@@ -1,5 +1,7 @@
 /** The routes of the documentation: no key, compressed, cached by browsers for a while; unknown pages are 404. */
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect } from "effect"
 import { notFound } from "../http/Problem.ts"
 import { currentRequest } from "../http/RequestContext.ts"

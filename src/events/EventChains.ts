@@ -4,7 +4,7 @@
  * events. Every process does both, and none repeats what another has done. The upgrade's work resumes where it stopped.
  * C-1, C-3.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule } from "effect"
 import { type Chain, extend, midnight } from "./chain.ts"
 import { chainsOf, lock } from "./EventLog.ts"

@@ -4,7 +4,9 @@
  * that the caller can see, by each entity that the vault was of. So the cost depends neither on the length of the log nor
  * on the filters nor on how little of it the caller can see. Spec: List webhook events. Decisions D-2, D-9, D-28, D-31.
  */
-import { SqlClient, type Statement } from "@effect/sql"
+
+import type { Statement } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { reachesEntity, seesEvent, seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

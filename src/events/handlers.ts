@@ -1,5 +1,6 @@
 /** The handlers of the event log. Spec: List webhook events. */
-import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
 import { reads } from "../access/Admission.ts"

@@ -4,7 +4,7 @@
  * one is lost, the poll comes a little later. Nothing is queried while nobody waits. Access is evaluated with every event
  * and every {@link RECHECK}. C-1.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Runtime, Schedule } from "effect"
 import { KeyChecks } from "../credentials/KeyChecks.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

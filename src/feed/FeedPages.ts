@@ -2,7 +2,7 @@
  * Pages of the event feed: where a reader begins, and the wait for an event that it can see. The framework's route and the
  * fast path share this implementation. C-1.
  */
-import { HttpServerResponse } from "@effect/platform"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect } from "effect"
 import { Admission } from "../access/Admission.ts"
 import { KeyChecks } from "../credentials/KeyChecks.ts"

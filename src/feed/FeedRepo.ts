@@ -4,7 +4,9 @@
  * events and cost however much happens that the reader cannot see. Filters by kind and entity search a bounded number of
  * visible events, so they do not reveal more either. C-1.
  */
-import { SqlClient, type Statement } from "@effect/sql"
+
+import type { Statement } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { reachesEntity, seesEvent } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

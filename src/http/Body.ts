@@ -3,7 +3,7 @@
  * reported, of a body with very many values the first. A field that the contract does not have is rejected, so a
  * misspelled one is never ignored silently. Decision D-4.
  */
-import { HttpServerRequest } from "@effect/platform"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import { Effect, ParseResult, Schema } from "effect"
 import { type FieldIssue, type ProblemOf, problem, problems } from "./Problem.ts"
 import { currentRequest } from "./RequestContext.ts"

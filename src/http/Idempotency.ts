@@ -5,7 +5,8 @@
  */
 
 import { createHash } from "node:crypto"
-import { HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { MasterKey } from "../crypto/MasterKey.ts"

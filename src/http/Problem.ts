@@ -3,7 +3,7 @@
  * one title, defined here. A handler fails with a {@link Problem} whose code is in its contract, and the error boundary
  * (errorBoundary.ts) writes it. Spec: Errors 1. Decision D-4.
  */
-import { HttpApiSchema } from "@effect/platform"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import { Data, Schema } from "effect"
 
 /** Codes of the web portal only; the API's documentation leaves them out. */

@@ -3,7 +3,12 @@
  * `Accept` that no response can satisfy), turns every failure into the error envelope, logs defects once, and sets the
  * request id. Decision D-4.
  */
-import { HttpApiError, type HttpApp, type HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+
+import type { HttpApp, HttpRouter } from "@effect/platform"
+import * as HttpApiError from "@effect/platform/HttpApiError"
+import * as HttpServerError from "@effect/platform/HttpServerError"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Cause, Chunk, Effect } from "effect"
 import { isUnavailable } from "../database/unavailable.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "./Problem.ts"

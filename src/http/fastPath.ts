@@ -4,7 +4,9 @@
  * decodes with the contract's schema. Everything else, including errors, is left to the framework, so the fast path adds
  * speed and no behavior. Both use the same authorization, handler and error boundary.
  */
-import { type HttpApp, HttpServerRequest, type HttpServerResponse } from "@effect/platform"
+
+import type { HttpApp, HttpServerResponse } from "@effect/platform"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import { Context, Effect, Either, Schema } from "effect"
 import type { Problem } from "./Problem.ts"
 

@@ -6,7 +6,10 @@
  */
 
 import * as fs from "node:fs"
-import { type HttpApp, HttpServerError, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import type { HttpApp } from "@effect/platform"
+import * as HttpServerError from "@effect/platform/HttpServerError"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { Server } from "bun"
 import { Cause, Context, Data, Duration, Effect, Exit, Runtime, Scope, type Types } from "effect"
 import { CurrentReading } from "../database/Reading.ts"

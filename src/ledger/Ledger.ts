@@ -11,7 +11,9 @@
  * What can fail: an invalid record, which is reported by line and field; an unavailable Postgres, which loses nothing
  * because nothing was acknowledged; a deadlock, after which the transaction is repeated. Source: custody records.
  */
-import { SqlClient, type SqlError } from "@effect/sql"
+
+import type { SqlError } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Effect, Exit, Metric, MetricBoundaries } from "effect"
 import { LRUCache } from "lru-cache"
 import { MasterKey } from "../crypto/MasterKey.ts"

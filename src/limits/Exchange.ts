@@ -8,7 +8,9 @@
  * A process that is alone exchanges nothing. While Postgres is away, each process goes on with its own counts, and no
  * request fails because of the exchange. Decision D-51.
  */
-import { SqlClient, type SqlError } from "@effect/sql"
+
+import type { SqlError } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Queue, Schedule } from "effect"
 import { presence } from "../processes/Presence.ts"
 import { Settings } from "../settings/Settings.ts"

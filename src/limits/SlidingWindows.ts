@@ -3,7 +3,9 @@
  * make up addresses and names, so the least recently used keys are forgotten first. Times are on the monotonic clock, which
  * cannot be set back; what other processes tell arrives as ages by Postgres' clock. Decision D-51.
  */
-import { SqlClient, type SqlError } from "@effect/sql"
+
+import type { SqlError } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { DirectRows } from "../database/pgWorkarounds.ts"

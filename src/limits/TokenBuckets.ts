@@ -3,7 +3,9 @@
  * set back, counts based on it would stop until the old time is reached again. The most recently used callers are kept.
  * Decisions D-12, D-51.
  */
-import { SqlClient, type SqlError } from "@effect/sql"
+
+import type { SqlError } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import { LRUCache } from "lru-cache"
 import { DirectRows } from "../database/pgWorkarounds.ts"

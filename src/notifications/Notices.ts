@@ -4,9 +4,8 @@
  * until it succeeds. The message id is derived from the notice, so a mail server can drop the duplicate that a crash
  * between sending and recording causes. Without SMTP_URL a notice is logged. Decision D-23.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Effect, Predicate, Redacted } from "effect"
-import { createTransport } from "nodemailer"
 import { whileUnavailable } from "../database/unavailable.ts"
 import { Settings } from "../settings/Settings.ts"
 import { messageOf, type Notice } from "./message.ts"
@@ -35,14 +34,19 @@ const refused = (error: unknown) => {
   return new MailRefused({ message: `the mail server rejected the message (${codes.join(", ")})` })
 }
 
+/** The mail server, whose library is loaded only if one is configured. */
+const connect = (url: Redacted.Redacted) =>
+  Effect.map(
+    Effect.promise(() => import("nodemailer")),
+    ({ createTransport }) =>
+      createTransport({ url: Redacted.value(url), connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 })
+  )
+
 export class Notices extends Effect.Service<Notices>()("custody/Notices", {
   scoped: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { noticeFrom, portalBaseUrl, smtpUrl } = yield* Settings
-    const transport =
-      smtpUrl === undefined
-        ? undefined
-        : createTransport({ url: Redacted.value(smtpUrl), connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 })
+    const transport = smtpUrl === undefined ? undefined : yield* connect(smtpUrl)
     if (transport !== undefined) yield* Effect.addFinalizer(() => Effect.sync(() => transport.close()))
 
     return {

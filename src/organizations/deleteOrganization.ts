@@ -3,7 +3,8 @@
  * a time in transactions of their own, with pauses, so that other organizations are not slowed down. It can be killed at any
  * point: another run finishes it. The audit log stays. Decision D-56.
  */
-import { SqlClient, SqlError } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlError from "@effect/sql/SqlError"
 import { Duration, Effect, Schedule } from "effect"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
 import { deletePart } from "../database/OrganizationRows.ts"

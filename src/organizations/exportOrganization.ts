@@ -5,7 +5,8 @@
  */
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs/promises"
-import { SqlClient, type Statement } from "@effect/sql"
+import type { Statement } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Effect } from "effect"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
 import { recordsOf } from "./exportedRecords.ts"

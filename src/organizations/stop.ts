@@ -2,7 +2,7 @@
  * Stops an organization before it is deleted: records of it are refused, its keys are revoked, nobody is signed in, and nothing
  * is sent to its webhooks. Every statement can be repeated. Decision D-56.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule } from "effect"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
 import { transaction } from "../database/sql.ts"

@@ -1,5 +1,5 @@
 /** Readiness of this process, for `/health/ready` on the platform listener. */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { ReadReplica } from "../database/ReadReplica.ts"
 import { oldestId } from "../events/EventsRepo.ts"

@@ -3,7 +3,7 @@
  * health for the rows of a list, in two statements for all of them. Every statement has the same conditions as the API's
  * (access/visibility.ts); no access rule is duplicated here.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { reachesEntity, seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import type { ReceivedEvent } from "../client/receivedEvent.ts"

@@ -4,7 +4,11 @@
  * a key. The portal's own routes are beside it: sign-in, keys, accounts, additional data for lists. Changes are only
  * accepted from the portal's own pages; every other path returns the pages. Decision D-42.
  */
-import { type HttpApp, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+
+import type { HttpApp } from "@effect/platform"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Layer, Option, Schema } from "effect"
 import { CredentialRepo } from "../access/CredentialRepo.ts"
 import { ApiKeys } from "../credentials/ApiKeys.ts"

@@ -3,7 +3,7 @@
  * names by substring. Every statement has the API's conditions (access/visibility.ts) and uses an index or one
  * organization's vaults and webhooks; each kind returns a few rows at most.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

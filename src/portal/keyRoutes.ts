@@ -2,7 +2,7 @@
  * The portal's routes for the signed-in user's own API keys, with the same service as the command line. Creating a key,
  * or giving it more access, requires the second factor in the same request. Spec: Authentication 2 to 9. Decision D-44.
  */
-import { HttpRouter } from "@effect/platform"
+import * as HttpRouter from "@effect/platform/HttpRouter"
 import { Duration, Effect, Redacted } from "effect"
 import { CredentialRepo } from "../access/CredentialRepo.ts"
 import { actorOf } from "../audit/AuditTrail.ts"

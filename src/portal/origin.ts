@@ -2,7 +2,7 @@
  * The portal's origin, and whether a request comes from its own pages. Cookies belong to an origin, so there is exactly
  * one: `PORTAL_BASE_URL`, or the loopback address of the request on a developer's machine. Decision D-45.
  */
-import { HttpServerRequest } from "@effect/platform"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import { Effect } from "effect"
 import { problem } from "../http/Problem.ts"
 import { currentRequest } from "../http/RequestContext.ts"

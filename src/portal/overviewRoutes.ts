@@ -2,7 +2,8 @@
  * The portal's routes beside the API: names for selection, counts and health for lists, exact payloads, and commands on
  * waiting deliveries.
  */
-import { HttpRouter, HttpServerResponse } from "@effect/platform"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Duration, Effect, Option } from "effect"
 import { Admission } from "../access/Admission.ts"
 import { type PrincipalState, scopes } from "../credentials/Principal.ts"

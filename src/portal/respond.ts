@@ -1,5 +1,8 @@
 /** The portal's own routes, as its contract has them, and what they have in common. */
-import { Cookies, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import * as Cookies from "@effect/platform/Cookies"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Data, Effect, type Schema } from "effect"
 import * as Body from "../http/Body.ts"
 import { notFound, problem } from "../http/Problem.ts"

@@ -5,7 +5,8 @@
  * unavailable, and nobody could be seen. Decisions D-51, D-52.
  */
 import { randomUUID } from "node:crypto"
-import { SqlClient, type SqlError } from "@effect/sql"
+import type { SqlError } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule, type Scope } from "effect"
 
 /** How old the last heartbeat of a running process may be, in seconds. */

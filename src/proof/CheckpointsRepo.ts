@@ -1,5 +1,5 @@
 /** Reads of checkpoints. An entity's chain counts all of its events, so only callers who can see all of them can read it. C-3. */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { reachesEntity } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

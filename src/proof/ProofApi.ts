@@ -1,6 +1,8 @@
 /** The contract of signing keys and checkpoints, with which customers and their auditors verify the service. C-3. */
 
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as OpenApi from "@effect/platform/OpenApi"
 import { Schema } from "effect"
 import { NotFound, WebhooksReadable } from "../access/scopeMiddleware.ts"
 import { Page, PageParams } from "../http/Page.ts"

@@ -1,5 +1,6 @@
 /** The handlers of signing keys and checkpoints. C-3. */
-import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
 import { reads } from "../access/Admission.ts"

@@ -2,7 +2,7 @@
  * Operations on recoveries: create, pause, resume, cancel. A recovery is a row that its workflow follows. A change of it
  * locks the webhook's row first, like a change of the webhook. C-4.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { requireManage } from "../access/scopeMiddleware.ts"
 import { seesWebhook } from "../access/visibility.ts"

@@ -1,5 +1,7 @@
 /** The contract of recoveries. C-4. */
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as OpenApi from "@effect/platform/OpenApi"
 import { Schema } from "effect"
 import { InsufficientScope, OwnerRequired, WebhookReadable } from "../access/scopeMiddleware.ts"
 import { InvalidBody, PayloadTooLarge, UnsupportedMediaType } from "../http/Body.ts"

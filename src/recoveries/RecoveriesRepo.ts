@@ -2,7 +2,9 @@
  * Reads of recoveries. Each includes the caller's visibility and counts only deliveries whose events the caller can see.
  * Counts use an index by status and vault. C-4.
  */
-import { SqlClient, type Statement } from "@effect/sql"
+
+import type { Statement } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

@@ -6,7 +6,7 @@
  * no delivery is created twice, even if a process is killed. Events that are not dispatched yet are examined after their
  * dispatch. New events come first: a recovery has one group of first attempts in progress at a time, and pauses. C-4.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import type { RecoverOutcome, RecoverStep } from "../../workflows/contract.ts"
 import { transaction } from "../database/sql.ts"

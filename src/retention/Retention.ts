@@ -4,7 +4,9 @@
  * period, idempotency keys after 24 hours, counters of past days, pings. A Temporal schedule runs it daily. Spec: Limits.
  * Decision D-31.
  */
-import { SqlClient, type Statement } from "@effect/sql"
+
+import type { Statement } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from "@temporalio/client"
 import { Effect } from "effect"
 import { workflows } from "../../workflows/contract.ts"

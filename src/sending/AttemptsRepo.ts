@@ -7,7 +7,7 @@
  * disable the webhook. Decisions D-21, D-22, D-23.
  */
 import { randomInt } from "node:crypto"
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { batched } from "../database/Batch.ts"
 import type { Result } from "../deliveries/Delivery.ts"

@@ -3,7 +3,7 @@
  * decides about notices and disabling the webhook. Nothing else extends a streak, and its row is locked meanwhile, so
  * each cause has one notice however many attempts fail concurrently. Decision D-23.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { record, SERVICE } from "../audit/AuditTrail.ts"
 import * as EventLog from "../events/EventLog.ts"

@@ -5,7 +5,7 @@
  * this process, where the workflow's first step joins it. Running the group again is harmless: completed attempts are in
  * their rows, and attempts of a dead process are closed as interrupted and repeated. Architecture, What must hold 1.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Deferred, Effect, Option } from "effect"
 import type { AttemptOutcome, FirstAttemptsInput, FirstAttemptsOutcome } from "../../workflows/contract.ts"
 import { toStart } from "../deliveries/toStart.ts"

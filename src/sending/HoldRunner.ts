@@ -7,7 +7,7 @@
  * never accepts does not keep it on hold. Draining begins with one delivery in flight and doubles after each successful
  * round, up to the bound of attempts in flight. A delivery that fails continues in its own workflow with its schedule. C-5.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Option } from "effect"
 import type { AttemptOutcome, HoldInput, HoldOutcome } from "../../workflows/contract.ts"
 import { record, SERVICE } from "../audit/AuditTrail.ts"

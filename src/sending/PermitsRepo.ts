@@ -3,7 +3,7 @@
  * exceeds the bound, however many workers ask at once. While a worker is registered as alone, nobody is granted anything.
  * Decision D-52.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 /** A webhook's permits by process. */

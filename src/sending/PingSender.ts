@@ -2,7 +2,7 @@
  * The worker's side of a ping: sends the signed test request and stores its result for the API. If the result cannot be
  * stored, the ping fails. Nothing is sent a second time, or after the API has stopped waiting. Spec: ping. Decision D-26.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { whileUnavailable } from "../database/unavailable.ts"

@@ -4,7 +4,7 @@
  * another revision if they differ. Each step is one transaction that extends the vault's chain by a few days, so a process
  * may be killed anywhere and another one continues; concurrent sealers of one vault take turns at its chain. C-6.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Metric } from "effect"
 import { SigningKeys } from "../crypto/SigningKeys.ts"
 import { Settings } from "../settings/Settings.ts"

@@ -1,5 +1,7 @@
 /** The contract of statements. C-6. */
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as OpenApi from "@effect/platform/OpenApi"
 import { Schema } from "effect"
 import { VaultDocumentReadable, VaultReadable } from "../access/scopeMiddleware.ts"
 import { Page, PageParams } from "../http/Page.ts"

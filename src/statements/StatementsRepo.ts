@@ -1,5 +1,5 @@
 /** Reads of statements, each with the caller's visibility. C-6. */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { seesVault } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

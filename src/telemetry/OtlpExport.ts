@@ -1,6 +1,9 @@
 /** The exporter to a collector; loaded when one is configured. */
 import * as Otlp from "@effect/opentelemetry/Otlp"
-import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "@effect/platform"
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
+import * as HttpBody from "@effect/platform/HttpBody"
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import { Effect, Layer } from "effect"
 import { masked } from "./Log.ts"
 

@@ -7,7 +7,11 @@
 import * as fs from "node:fs"
 import { Client } from "@temporalio/client"
 import type { DataConverter } from "@temporalio/common"
-import { DefaultLogger, NativeConnection, type NativeConnectionOptions, Runtime } from "@temporalio/worker"
+// Not the package's index, which also loads the workers and webpack: a process without the worker's role needs neither.
+import { NativeConnection } from "@temporalio/worker/lib/connection"
+import type { NativeConnectionOptions } from "@temporalio/worker/lib/connection-options"
+import { DefaultLogger } from "@temporalio/worker/lib/logger"
+import { Runtime } from "@temporalio/worker/lib/runtime"
 import { Context, Data, Deferred, Effect, type Layer, Option, Redacted, Schedule } from "effect"
 import { noticeQueueOf } from "../../workflows/contract.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"

@@ -2,7 +2,7 @@
  * Reads of past balances. Each asset of a vault costs one lookup in the history's index, or none if its newest record is
  * old enough, so the cost of a page does not depend on the length of the history. C-6.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { seesVault } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

@@ -3,8 +3,10 @@
  * client receives them, so memory use does not depend on the size. If the client disconnects, or reads nothing for a
  * minute, everything is released; the response then ends with a broken connection, so it never looks complete. C-6.
  */
-import { HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { SqlClient, type Statement } from "@effect/sql"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import type { Statement } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Exit, Runtime, Scope } from "effect"
 import { seesVault } from "../access/visibility.ts"
 import { callerOf, type PrincipalState } from "../credentials/Principal.ts"

@@ -2,7 +2,7 @@
  * The list of a vault's transactions, the hottest read. Rows are stored as the JSON text of their response and sent
  * unchanged. The framework's route and the fast path share this implementation. Spec: Custody reads. Decision D-2.
  */
-import { HttpServerResponse } from "@effect/platform"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Option } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { answerText, Pages } from "../http/Page.ts"

@@ -1,5 +1,8 @@
 /** The contract of the vault routes. Spec: Custody reads. */
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as OpenApi from "@effect/platform/OpenApi"
 import { Schema } from "effect"
 import { VaultDocumentReadable, VaultReadable, VaultsReadable } from "../access/scopeMiddleware.ts"
 import { Page, PageParams } from "../http/Page.ts"

@@ -3,7 +3,7 @@
  * give the same empty result. Lists are paginated by a keyset over a unique order. Spec: Custody reads; Authentication
  * 11. Decisions D-2, D-7.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { seesVault } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

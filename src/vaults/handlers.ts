@@ -1,5 +1,5 @@
 /** The handlers of the vault routes. Spec: Custody reads. */
-import { HttpApiBuilder } from "@effect/platform"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
 import { reads } from "../access/Admission.ts"

@@ -3,7 +3,9 @@
  * organization's newest events. If that does not settle the count, it uses the indexes of each vault and kind, some at a
  * time. So a statement reads a bounded number of rows, however long the log is and however rare the kinds are. C-7.
  */
-import { SqlClient, type Statement } from "@effect/sql"
+
+import type { Statement } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { seesEvent } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

@@ -4,7 +4,7 @@
  * (url.ts). A transaction that fails with a deadlock or serialization error is repeated. Spec: Webhook operations;
  * Delivery contract 5 to 7. Decisions D-8, D-19, D-25, D-29.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Either, Redacted } from "effect"
 import { seesEvent } from "../access/visibility.ts"
 import { type Action, actorOf, type Changes, changed, record } from "../audit/AuditTrail.ts"

@@ -1,6 +1,9 @@
 /** The contract of the webhook paths. Spec: Webhook operations. Decisions D-5, D-13, D-19, D-25, D-29. */
 
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as OpenApi from "@effect/platform/OpenApi"
 import { Schema } from "effect"
 import { InsufficientScope, OwnerRequired, WebhookReadable, WebhooksManageable, WebhooksReadable } from "../access/scopeMiddleware.ts"
 import { InvalidBody, PayloadTooLarge, UnsupportedMediaType } from "../http/Body.ts"

@@ -1,5 +1,5 @@
 /** Reads of webhooks. Each includes the caller's visibility; none returns deleted webhooks. Decisions D-2, D-8. */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"

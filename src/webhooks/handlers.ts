@@ -1,6 +1,7 @@
 /** The handlers of the webhook routes. Spec: Webhook operations. */
-import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
-import { SqlClient } from "@effect/sql"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
 import { reads, turns } from "../access/Admission.ts"

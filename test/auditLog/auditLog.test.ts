@@ -1,6 +1,6 @@
 /** The audit log: every mutation leaves an entry, visible only to those who may see it. Decision D-50. */
 import { describe, expect, test } from "bun:test"
-import { HttpApi } from "@effect/platform"
+import * as HttpApi from "@effect/platform/HttpApi"
 import { Api } from "../../src/Api.ts"
 import * as Id from "../../src/values/Id.ts"
 import { delivery, event, insertDeliveries, insertEvents } from "../events/rows.ts"

@@ -1,6 +1,7 @@
 /** Migrations of a database that running processes use: none of them blocks a table for long, or ends in a deadlock. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import { Migrator, SqlClient } from "@effect/sql"
+import * as Migrator from "@effect/sql/Migrator"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Redacted } from "effect"
 import pg from "pg"
 import * as Database from "../../src/database/Database.ts"

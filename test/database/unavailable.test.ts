@@ -1,6 +1,6 @@
 /** An error in a statement is never mistaken for an unreachable Postgres, whatever words its message contains. */
 import { expect, test } from "bun:test"
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Redacted } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import { isUnavailable } from "../../src/database/unavailable.ts"

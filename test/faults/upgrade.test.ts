@@ -4,7 +4,8 @@
  * among the tests, a million in the long run, with the time and the write-ahead log that it takes. C-1, C-3.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import { Migrator, SqlClient } from "@effect/sql"
+import * as Migrator from "@effect/sql/Migrator"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Redacted } from "effect"
 import { createClient, verifyEvents } from "../../src/client/index.ts"
 import * as Database from "../../src/database/Database.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { OpenApiJsonSchema } from "@effect/platform"
+import * as OpenApiJsonSchema from "@effect/platform/OpenApiJsonSchema"
 import { schemaOf } from "../../src/events/Envelope.ts"
 import { type Kind, kinds, names } from "../../src/events/Kind.ts"
 import { names as files, golden, pretty, read } from "../support/golden.ts"

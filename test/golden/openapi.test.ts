@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test"
-import { HttpApi } from "@effect/platform"
+import * as HttpApi from "@effect/platform/HttpApi"
 import { Api } from "../../src/Api.ts"
 import { type Answer, useApp } from "../support/app.ts"
 import { golden, pretty } from "../support/golden.ts"

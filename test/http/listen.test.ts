@@ -1,6 +1,6 @@
 /** A failure around a response is logged and does not end the process. Reliability T17, T21. */
 import { expect, test } from "bun:test"
-import { HttpServerResponse } from "@effect/platform"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect } from "effect"
 import { listen } from "../../src/http/listener.ts"
 

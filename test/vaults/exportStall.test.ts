@@ -1,7 +1,7 @@
 /** Exports to clients that stop reading: disconnected, and everything is released. C-6. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as net from "node:net"
-import { HttpServerResponse } from "@effect/platform"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Exit, Layer, Redacted, Scope } from "effect"
 import type { PrincipalState } from "../../src/credentials/Principal.ts"
 import * as Database from "../../src/database/Database.ts"

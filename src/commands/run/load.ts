@@ -9,7 +9,8 @@ import { commandDatabase } from "../../Base.ts"
 import { type Applied, InvalidRecords, type Line } from "../../ledger/applyTogether.ts"
 import { Ledger, MAX_RECORDS } from "../../ledger/Ledger.ts"
 import { readLine } from "../../ledger/Record.ts"
-import { idOf, MAX_BYTES } from "../../platform/platformApp.ts"
+import { MAX_BYTES } from "../../platform/platformApp.ts"
+import { idOf } from "../../platform/recordFeed.ts"
 import { InvalidInput } from "../exit.ts"
 
 interface Source {

@@ -1,6 +1,6 @@
 /** Implementation of `custody organizations`. Decision D-56. */
 import * as readline from "node:readline/promises"
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Console, Effect, Layer } from "effect"
 import { commandDatabase } from "../../Base.ts"
 import { masterKeyLayer } from "../../crypto/MasterKey.ts"

@@ -3,7 +3,7 @@
  * MASTER_KEY and the old one as MASTER_KEY_PREVIOUS; then this command re-encrypts everything stored; then
  * MASTER_KEY_PREVIOUS can be removed. Decision D-25.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Console, Effect, Layer } from "effect"
 import { OPERATOR, record } from "../../audit/AuditTrail.ts"
 import { commandDatabase } from "../../Base.ts"

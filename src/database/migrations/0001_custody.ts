@@ -2,7 +2,7 @@
  * Custody data: catalog, organizations, vaults and what happens in them. The ledger is the only writer.
  * Ids compare as bytes ("C"), so that their order is the same on every installation.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

@@ -1,5 +1,5 @@
 /** API keys. Only the hash of a secret is here; a key is never deleted, it is revoked. Spec: Authentication. */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

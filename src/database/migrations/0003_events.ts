@@ -2,7 +2,7 @@
  * The event log, in daily partitions over the id (Partitions.ts). The payload is text on purpose: it is the
  * very text that is signed and sent, and jsonb would change it.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

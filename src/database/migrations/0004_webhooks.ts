@@ -2,7 +2,7 @@
  * Webhooks, deliveries and attempts. Deliveries and attempts are partitioned by day like events. Secrets are here as
  * ciphertext only. A deleted webhook keeps its row, because its deliveries stay readable through their events.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

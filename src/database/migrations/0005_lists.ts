@@ -2,7 +2,7 @@
  * Indexes by which the lists of events and deliveries find their rows whatever they are filtered by, so that a page
  * costs the same however long the log is.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

@@ -3,7 +3,7 @@
  * from a one-time invitation. portal_users, portal_sessions, portal_accounts and portal_verifications have the columns
  * that better-auth works with, under names of ours; columns that it does not know have defaults.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

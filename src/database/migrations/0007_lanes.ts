@@ -3,7 +3,7 @@
  * asked for, so that no other index can serve: of a plan that is kept Postgres knows only how common a kind or status is
  * on the average, and to find a rare one it would go along the list of everything.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

@@ -2,7 +2,7 @@
  * A webhook's deliveries of one status whatever their kind, by one run of an index: by the index of statuses and kinds
  * it takes one for each kind there is, and misses kinds that a newer version of the program has stored.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

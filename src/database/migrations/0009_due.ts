@@ -2,7 +2,7 @@
  * What is due is found by an index of its own, whatever else waits, and a workflow is told the same thing once, however
  * often it is asked for.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

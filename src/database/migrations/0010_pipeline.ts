@@ -4,7 +4,7 @@
  * wants waits in `event_outbox`, which is emptied as it is dispatched, so a row of `events` is written once and never
  * updated. Deliveries carry their organization and a number without gaps within their webhook.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

@@ -4,7 +4,7 @@
  *
  * The audit log: who did what. Rows are added and never changed; they can be deleted once they are 400 days old.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

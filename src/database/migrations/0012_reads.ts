@@ -4,7 +4,7 @@
  * it is over an expression that only its list asks for. Otherwise a filter that matches many rows alone and none beside
  * another one would go along the list of everything.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

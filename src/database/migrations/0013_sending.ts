@@ -3,7 +3,7 @@
  * that turned out to be closed does not), and that a proxy of ours failed. What waits for a disabled webhook is canceled
  * afterwards and in parts, and its workflows slowly. Pings in flight are counted for each organization.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

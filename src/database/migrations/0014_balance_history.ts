@@ -3,7 +3,7 @@
  * of each asset. A statement is sealed per vault and day; what is recorded late about a past day is noted in
  * `statement_changes`, by which sealing finds the days to compare again. C-6.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

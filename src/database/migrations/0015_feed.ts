@@ -2,7 +2,7 @@
  * The event feed: indexes by which a reader goes along the events of a vault, and of entities, in the order of recording.
  * The hash chains of entities and their checkpoints. Public keys of checkpoints, statements and deliveries are kept for good, so that what a replaced key signed still verifies.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

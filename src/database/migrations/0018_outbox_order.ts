@@ -3,7 +3,7 @@
  * last time (outbox.ts), and does not pass the entries of what was dispatched since, which stay in the index for as long
  * as a backup holds a snapshot.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

@@ -3,7 +3,7 @@
  * few of the rows. An event keeps the entity that its vault was of when it was recorded. Every such pair is stored, so that
  * a vault's events are found by each of its entities. Each index is over one text, as in 0007.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

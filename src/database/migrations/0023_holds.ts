@@ -3,7 +3,7 @@
  * what goes to the webhook waits: its deliveries are `HELD`. What a version that does not know of holds goes on with, this
  * one holds at its next step.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

@@ -2,7 +2,7 @@
  * Cancellations of everything that waits for a webhook, by an owner; and since when an endpoint is down, kept until its hold
  * ends. C-5.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

@@ -1,5 +1,5 @@
 /** What people recognize a key by: the first and last characters of its secret, and the address that used it last. */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

@@ -2,7 +2,7 @@
  * The organization of an attempt, as deliveries and notices have it. Rows from before are not written again: for the 31 days
  * that they are kept, their deliveries name it. Decision D-55.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

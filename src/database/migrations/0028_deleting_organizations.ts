@@ -2,7 +2,7 @@
  * Organizations that are being deleted: their keys, records and deliveries are refused from then on. The audit log stays when
  * an organization is deleted, so its entries no longer refer to the organization's row. Decision D-56.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

@@ -2,7 +2,7 @@
  * What processes tell each other for limits that hold over all of them: which processes run, and the counts of rate limits.
  * The counts are unlogged: they are worth nothing after an hour, and a crash of Postgres only starts them anew.
  */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

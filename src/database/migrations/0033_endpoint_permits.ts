@@ -1,5 +1,5 @@
 /** The bound of attempts in flight at one endpoint over all workers: which worker holds how many permits of a webhook. */
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>

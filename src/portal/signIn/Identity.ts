@@ -4,8 +4,8 @@
  * whichever loopback name a developer uses. Its responses contain session tokens, so they are read here and never passed
  * on as a whole.
  */
-import { HttpServerRequest } from "@effect/platform"
-import { SqlClient } from "@effect/sql"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Redacted, Runtime } from "effect"
 import { MasterKey } from "../../crypto/MasterKey.ts"
 import { problem } from "../../http/Problem.ts"

@@ -4,7 +4,7 @@
  * accepted, which is how somebody who lost the second factor gets back in. Decision D-43.
  */
 import { createHash, randomBytes } from "node:crypto"
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Duration, Effect, Redacted } from "effect"
 import { OPERATOR, recordOfUser } from "../../audit/AuditTrail.ts"
 import { dieOnSql } from "../../database/sql.ts"

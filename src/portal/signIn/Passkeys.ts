@@ -4,7 +4,7 @@
  * minutes.
  */
 import { randomBytes } from "node:crypto"
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { recordOfUser } from "../../audit/AuditTrail.ts"
 import { notFound, problem } from "../../http/Problem.ts"

@@ -5,7 +5,7 @@
  * Otherwise somebody with the password could try five hundred codes a day.
  */
 import { createHash, randomInt } from "node:crypto"
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import * as OTPAuth from "otpauth"
 import { type Action, recordOfUser } from "../../audit/AuditTrail.ts"

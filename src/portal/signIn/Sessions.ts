@@ -3,8 +3,9 @@
  * a deactivated user loses access at the next request. A session without the second factor gives access only to the steps
  * that complete it.
  */
-import { HttpServerRequest } from "@effect/platform"
-import { SqlClient, type SqlError } from "@effect/sql"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import type { SqlError } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import { type Actor, recordOfUser } from "../../audit/AuditTrail.ts"
 import { Authentication } from "../../credentials/Authentication.ts"

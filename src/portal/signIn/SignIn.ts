@@ -4,7 +4,7 @@
  * address, a wrong password and a deactivated user get the same response after the same work.
  */
 import { createHash } from "node:crypto"
-import { SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { recordOfUser } from "../../audit/AuditTrail.ts"
 import { networkOf } from "../../http/ClientAddress.ts"

@@ -1,6 +1,6 @@
 /** The portal's routes for an account: sessions, password, backup codes, passkeys. */
-import { HttpRouter } from "@effect/platform"
-import { SqlClient } from "@effect/sql"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { recordOfUser } from "../../audit/AuditTrail.ts"
 import * as Body from "../../http/Body.ts"

@@ -1,5 +1,7 @@
 /** The portal's routes for signing in and out: session, passwords, passkeys, identity provider, invitations. */
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Schema } from "effect"
 import { problem } from "../../http/Problem.ts"
 import * as bodies from "../bodies.ts"
