@@ -74,13 +74,6 @@ describe("D-56: an organization is deleted", () => {
   test("its workflows are terminated, and those of the other are not", async () => {
     for (const id of gone.waiting) expect([id, await statusOf(id)]).toEqual([id, "TERMINATED"])
     for (const id of stays.waiting) expect([id, await statusOf(id)]).toEqual([id, "RUNNING"])
-    const running = await until("the list of its workflows", async () => {
-      const ids: Array<string> = []
-      for await (const { workflowId } of client.workflow.list({ query: `OrganizationId = "org_gone" AND ExecutionStatus = "Running"` }))
-        ids.push(workflowId)
-      return ids.length === 0 && "none"
-    })
-    expect(running).toBe("none")
   })
 
   test("afterwards its key is unknown and its records are refused; the other goes on, and the same organization can be fed again", async () => {
@@ -88,6 +81,13 @@ describe("D-56: an organization is deleted", () => {
     await app.sql("DELETE FROM event_outbox WHERE position = -1")
     app.main = await app.start(ALL)
     expect((await app.get("/v1/vaults", gone.key)).status).toBe(401)
+    // One that was ending when the workers stopped may not have been listed: it ends once they are back.
+    const left = async () => {
+      const query = `OrganizationId = "org_gone" AND ExecutionStatus = "Running"`
+      for await (const { workflowId } of client.workflow.list({ query })) return workflowId
+      return undefined
+    }
+    await until("the end of its last workflow", async () => (await left()) === undefined, 60)
     const refused = await app.records([{ ...recordsOf("gone", TOKENS[0])[7] } as never])
     expect([refused.status, refused.text.includes("vault_gone was not recorded before")]).toEqual([400, true])
     const count = receiver.to("/stays/fine").length
@@ -99,7 +99,7 @@ describe("D-56: an organization is deleted", () => {
     const key = await ownerKey(app, "gone")
     expect((await app.get("/v1/vaults", key)).json.data).toHaveLength(2)
     expect((await app.get("/v1/webhooks", key)).json.data).toEqual([])
-  })
+  }, 120_000)
 
   test("from its beginning on, keys, records and new keys of the organization are refused, and nothing is sent", async () => {
     const key = await ownerKey(app, "gone")
@@ -114,6 +114,8 @@ describe("D-56: an organization is deleted", () => {
     }
     expect((await app.records([recordsOf("stays", TOKENS[1])[0] as never])).status).toBe(200)
     await expect(app.key("user_gone")).rejects.toThrow()
+    const invited = await cli(["users", "invite", "user_gone"], app.env)
+    expect([invited.code, invited.stderr.includes("The organization of the user user_gone is being deleted.")]).toEqual([1, true])
     expect((await remove("org_gone", "org_gone")).code).toBe(0)
     expect((await app.get("/v1/vaults", key)).status).toBe(401)
   })

@@ -47,6 +47,7 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
       SELECT i.id, u.id AS "userId", u.name, lower(u.email) AS email, o.name AS "organizationName", i.reset, i.expires_at AS "expiresAt"
       FROM portal_invitations i JOIN users u ON u.id = i.user_id JOIN organizations o ON o.id = u.organization_id
       WHERE i.token_hash = ${hash(token)} AND i.used_at IS NULL AND i.expires_at > clock_timestamp() AND u.status = 'active'
+        AND o.deleting_at IS NULL
       ${lock ? sql`FOR UPDATE OF i` : sql``}`
 
     return {
@@ -57,12 +58,14 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
       ) {
         const refuse = (message: string) => new InvalidInvitation({ message })
         // The row is locked, so that of two concurrent invitations the later one also ends the earlier.
-        const [user] = yield* sql<{ name: string; email: string; status: string; known: boolean; taken: boolean }>`
-          SELECT u.name, u.email, u.status, EXISTS (SELECT 1 FROM portal_users p WHERE p.id = u.id) AS known,
+        const [user] = yield* sql<{ name: string; email: string; status: string; deleting: boolean; known: boolean; taken: boolean }>`
+          SELECT u.name, u.email, u.status, o.deleting_at IS NOT NULL AS deleting,
+            EXISTS (SELECT 1 FROM portal_users p WHERE p.id = u.id) AS known,
             EXISTS (SELECT 1 FROM portal_users p WHERE p.email = lower(u.email) AND p.id <> u.id) AS taken
-          FROM users u WHERE u.id = ${userId} FOR NO KEY UPDATE`
+          FROM users u JOIN organizations o ON o.id = u.organization_id WHERE u.id = ${userId} FOR NO KEY UPDATE OF u`
         if (user === undefined) return yield* refuse(`There is no user ${userId}.`)
         if (user.status !== "active") return yield* refuse(`The user ${userId} is deactivated.`)
+        if (user.deleting) return yield* refuse(`The organization of the user ${userId} is being deleted.`)
         if (user.taken) return yield* refuse(`Another account uses ${user.email}; each account needs its own e-mail address.`)
         if (user.known && !options.reset) {
           return yield* refuse(
