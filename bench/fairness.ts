@@ -1,9 +1,10 @@
 /**
- * `bun run bench fairness [--quick] [--part backlog|webhooks|posts] [--first-attempts …]`: the effect of one organization's
- * load on another. B's events come at one a second while a backlog of A's 20,000 events drains, with one dispatcher and with
- * two; A has a webhook that takes two seconds to answer beside a fast one; and B posts single records at five a second while
- * A loads batches of 1,000.
+ * `bun run bench fairness [--quick] [--part backlog|webhooks|posts] [--without-fairness] [--first-attempts …]`: the effect of
+ * one organization's load on another. B's events come at one a second while a backlog of A's 20,000 events drains, with one
+ * dispatcher and with two; A has a webhook that takes two seconds to answer beside a fast one; and B posts single records at
+ * five a second while A loads batches of 1,000. `--without-fairness` runs it on a Temporal server that has no fairness keys.
  */
+import { startPlainTemporal } from "../test/support/plainTemporal.ts"
 import {
   ask,
   delivering,
@@ -19,7 +20,7 @@ import {
 } from "./support/deliveries.ts"
 import { optionEnv, options } from "./support/options.ts"
 import { answersOf, type Posted, post, receiptsOf } from "./support/posting.ts"
-import { announced, database, end, start } from "./support/servers.ts"
+import { announced, atEnd, database, end, start } from "./support/servers.ts"
 
 const BACKLOG = options.quick ? 2_000 : 20_000,
   /** Time over which B's events are measured; A's backlog is refilled if it drains sooner. */
@@ -39,7 +40,9 @@ const GOALS = { backlogP50Ms: 250, backlogP99Ms: 1_500, loadP99Ms: 500 }
 
 try {
   const target = await receiver()
-  const env = { ...delivering(target), ...optionEnv }
+  const plain = options["without-fairness"] ? await startPlainTemporal() : undefined
+  if (plain !== undefined) atEnd(plain.stop)
+  const env = { ...delivering(target), ...optionEnv, ...(plain === undefined ? {} : { TEMPORAL_ADDRESS: plain.address }) }
   const ours = await service(env, "api,worker,dispatcher")
   const client = await database()
   client.on("error", () => {})

@@ -14,6 +14,8 @@ const parse = () => {
         profile: { type: "boolean", default: false },
         /** `events`: `WEBHOOK_FIRST_ATTEMPTS` of the service under test; its default when absent. */
         "first-attempts": { type: "string" },
+        /** `fairness`: a Temporal server without fairness keys. */
+        "without-fairness": { type: "boolean", default: false },
         /** `fairness`, `feed-read`: only this part of it. */
         part: { type: "string" }
       }

@@ -2,10 +2,10 @@
  * One organization does not delay another: a backlog that drains through two dispatchers, and pings of endpoints that
  * hang. Decisions D-26, D-34; reliability F26.
  */
-import { beforeAll, describe, expect, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { type Answer, type App, useApp } from "../support/app.ts"
 import { happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
-import { usePlainTemporal } from "../support/plainTemporal.ts"
+import { startPlainTemporal } from "../support/plainTemporal.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { entity, organization, transaction, user, vault } from "../support/records.ts"
 import { long, report } from "./Rig.ts"
@@ -146,8 +146,12 @@ describe("Architecture, What must hold 7: one organization delays no other", () 
 })
 
 describe.skipIf(!long)("Architecture, What must hold 7: a Temporal server without fairness keys", () => {
-  const plain = usePlainTemporal()
-  const unaided = useApp(ROLES, () => ({ ...receiverEnv(receiver), TEMPORAL_ADDRESS: plain.address() }))
+  let plain: Awaited<ReturnType<typeof startPlainTemporal>>
+  beforeAll(async () => {
+    plain = await startPlainTemporal()
+  }, 90_000)
+  afterAll(() => plain.stop(), 60_000)
+  const unaided = useApp(ROLES, () => ({ ...receiverEnv(receiver), TEMPORAL_ADDRESS: plain.address }))
 
   test("makes no difference: while a backlog drains, another organization's events are sent in between", async () => {
     const keys = await organizations(unaided)
