@@ -16,6 +16,7 @@ import * as Migrations from "./database/Migrations.ts"
 import * as Notifications from "./database/Notifications.ts"
 import * as Partitions from "./database/Partitions.ts"
 import { ReadReplica } from "./database/ReadReplica.ts"
+import * as TransactionsMove from "./database/TransactionsMove.ts"
 import { isUnavailable, whileUnavailable } from "./database/unavailable.ts"
 import { DataDir } from "./embedded/DataDir.ts"
 import { EmbeddedServerError, portInUse } from "./embedded/Process.ts"
@@ -103,6 +104,7 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     const workerPool = yield* Layer.build(Database.layer(url, Database.pools.worker))
     const common = Layer.merge(Layer.succeedContext(connection), Layer.succeedContext(workerPool))
     yield* Effect.provide(Partitions.keep, workerPool)
+    if (has("worker")) yield* Effect.provide(TransactionsMove.keep, workerPool)
     yield* Effect.provide(
       Effect.flatMap(EventChains, ({ keep }) => keep),
       Layer.provide(EventChains.layer, Layer.succeedContext(workerPool))

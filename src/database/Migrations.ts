@@ -29,6 +29,7 @@ import attemptsOfOrganizations from "./migrations/0027_attempts_of_organizations
 import deletingOrganizations from "./migrations/0028_deleting_organizations.ts"
 import sharedLimits from "./migrations/0032_shared_limits.ts"
 import endpointPermits from "./migrations/0033_endpoint_permits.ts"
+import transactionsByVault from "./migrations/0034_transactions_by_vault.ts"
 
 /** The migrations by number and name; add new ones at the end, never edit old ones. */
 export const steps = {
@@ -57,7 +58,8 @@ export const steps = {
   "0027_attempts_of_organizations": attemptsOfOrganizations,
   "0028_deleting_organizations": deletingOrganizations,
   "0032_shared_limits": sharedLimits,
-  "0033_endpoint_permits": endpointPermits
+  "0033_endpoint_permits": endpointPermits,
+  "0034_transactions_by_vault": transactionsByVault
 }
 
 const LOCK = 7_249_011

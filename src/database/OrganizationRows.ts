@@ -24,12 +24,16 @@ export const byEntity: OrganizationTable["of"] = (sql, organizationId) =>
 export const byUser: OrganizationTable["of"] = (sql, organizationId) =>
   sql`t.user_id IN (SELECT u.id FROM users u WHERE u.organization_id = ${organizationId})`
 
-/** Deletes at most this many of the organization's rows from a table without partitions; returns how many. */
+/**
+ * Deletes about this many of the organization's rows from a table; returns how many. In a table with partitions they can be more:
+ * a row's address is only unique within its partition, so every other row at one of the addresses is checked again.
+ */
 export const deletePart = (sql: SqlClient.SqlClient, { of, table }: OrganizationTable, organizationId: string, most: number) =>
   Effect.map(
     sql<{ count: number }>`
       WITH gone AS (
-        DELETE FROM ${sql(table)} WHERE ctid = ANY (ARRAY(SELECT t.ctid FROM ${sql(table)} t WHERE ${of(sql, organizationId)} LIMIT ${most}))
+        DELETE FROM ${sql(table)} t
+        WHERE t.ctid = ANY (ARRAY(SELECT t.ctid FROM ${sql(table)} t WHERE ${of(sql, organizationId)} LIMIT ${most})) AND ${of(sql, organizationId)}
         RETURNING 1
       )
       SELECT count(*) AS count FROM gone`,

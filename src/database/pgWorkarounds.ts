@@ -10,8 +10,8 @@ import { Context, Duration, Effect, Option } from "effect"
 import pg from "pg"
 import { isUnavailable } from "./unavailable.ts"
 
-/** Distinct statement texts that are prepared; further statements run unprepared. */
-const PREPARED = 400
+/** Distinct statement texts that are prepared, many of which differ only in a partition; further statements run unprepared. */
+const PREPARED = 600
 
 const names = new Map<string, string>()
 

@@ -6,8 +6,10 @@
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect } from "effect"
 import type { LRUCache } from "lru-cache"
+import { ALL } from "../database/TransactionTables.ts"
 import type { TransactionStatus } from "../vaults/Vault.ts"
 import { BalanceHistory, lastRecords } from "./BalanceHistory.ts"
+import { knownTransactions } from "./knownTransactions.ts"
 import type { LedgerCatalog } from "./LedgerCatalog.ts"
 import type { Record } from "./Record.ts"
 import { Rows } from "./Rows.ts"
@@ -100,6 +102,8 @@ export interface State {
   readonly deactivated: Set<string>
   readonly addresses: Rows<Address>
   readonly transactions: Rows<Transaction>
+  /** The table that has them: all vaults', or a partition if they are of one vault. */
+  readonly transactionTable: string
   readonly balances: Rows<Balance>
   readonly balanceHistory: BalanceHistory
   /** By vault, the earliest time at which its account changed: statements of that day and later are compared again. */
@@ -202,6 +206,8 @@ const named = Effect.fnUntraced(function* <Row extends object, E>(
 export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient, records: ReadonlyArray<Record>, catalog: LedgerCatalog) {
   const ids = idsIn(records)
   catalog.deleting ??= new Set((yield* sql<{ id: string }>`SELECT id FROM organizations WHERE deleting_at IS NOT NULL`).map(({ id }) => id))
+  const transactions = records.filter((record) => record.type === "transaction")
+  const [vaultId, ...otherVaults] = new Set(transactions.map((_) => _.vaultId))
   const state: State = {
     networks: yield* named(
       ids.networks,
@@ -240,6 +246,7 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
     deactivated: new Set(),
     addresses: new Rows(),
     transactions: new Rows(),
+    transactionTable: vaultId === undefined || otherVaults.length > 0 ? ALL : yield* catalog.transactionTables.of(sql, vaultId),
     balances: new Rows(),
     balanceHistory: new BalanceHistory(),
     accountChanges: new Rows()
@@ -269,20 +276,7 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
   ))
     state.addresses.load(keyOf.address(row), row)
 
-  const transactions = records.filter((record) => record.type === "transaction")
-  // The hash must be the only usable index: on a table that was never analyzed, Postgres would use a vault's index
-  // instead and read the vault's whole history for each record.
-  for (const row of yield* unlessEmpty(
-    transactions,
-    sql<Transaction>`
-    SELECT t.vault_id AS "vaultId", t.hash, t.network, t.index, t.direction, t.status, t.asset_id AS asset, t.amount::text AS amount,
-      t.from_address AS "from", t.to_address AS "to", t.timestamp
-    FROM unnest(${transactions.map((_) => _.hash)}::text[], ${transactions.map((_) => _.vaultId)}::text[],
-      ${transactions.map((_) => _.network)}::text[], ${transactions.map((_) => _.index)}::int[],
-      ${transactions.map((_) => _.direction)}::text[]) AS k (hash, vault_id, network, index, direction)
-    JOIN transactions t ON t.hash = k.hash AND t.vault_id IS NOT DISTINCT FROM k.vault_id AND t.network IS NOT DISTINCT FROM k.network
-      AND t.index IS NOT DISTINCT FROM k.index AND t.direction IS NOT DISTINCT FROM k.direction`
-  ))
+  for (const row of yield* unlessEmpty(transactions, knownTransactions(sql, state.transactionTable, transactions)))
     state.transactions.load(keyOf.transaction(row), row)
 
   const balances = records.filter((record) => record.type === "balance")

@@ -63,13 +63,13 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
   const transactions = state.transactions.changedInOrder()
   if (transactions.length > 0) {
     yield* sql`
-      INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+      INSERT INTO ${sql.literal(state.transactionTable)} (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
       SELECT * FROM unnest(${transactions.map((_) => _.vaultId)}::text[], ${transactions.map((_) => _.network)}::text[],
         ${transactions.map((_) => _.hash)}::text[], ${transactions.map((_) => _.index)}::int[], ${transactions.map((_) => _.direction)}::text[],
         ${transactions.map((_) => _.status)}::text[], ${transactions.map((_) => _.asset)}::text[], ${transactions.map((_) => _.amount)}::numeric[],
         ${transactions.map((_) => _.from)}::text[], ${transactions.map((_) => _.to)}::text[], ${transactions.map((_) => _.timestamp)}::timestamptz[],
         ${transactions.map(transactionJson)}::text[])
-      ON CONFLICT ON CONSTRAINT transactions_natural_key DO UPDATE SET status = excluded.status, asset_id = excluded.asset_id,
+      ON CONFLICT (hash, vault_id, network, index, direction) DO UPDATE SET status = excluded.status, asset_id = excluded.asset_id,
         amount = excluded.amount, from_address = excluded.from_address, to_address = excluded.to_address,
         timestamp = excluded.timestamp, json = excluded.json, updated_at = now()`
   }

@@ -9,6 +9,7 @@ import { seesVault } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
 import { and, limit } from "../database/sql.ts"
+import { TransactionTables } from "../database/TransactionTables.ts"
 import type { Key } from "../http/Page.ts"
 import { type TransactionFilter, transactionPage } from "./transactionPage.ts"
 import type { Balance, DepositAddress, Vault } from "./Vault.ts"
@@ -23,10 +24,18 @@ export interface TransactionRow {
   readonly json: string
 }
 
+/** Identifies the statement for a page of transactions by what its text depends on. */
+const statementOf = (filter: TransactionFilter, after: Key | null, take: number): string => {
+  let statement = after === null ? `${take}` : `${take} after`
+  for (const [name, value] of Object.entries(filter)) if (value !== undefined) statement += ` ${name}`
+  return statement
+}
+
 export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const direct = yield* DirectRows
+    const tables = new TransactionTables()
 
     /** No rows: either there are none, or the vault is not visible. */
     const visible = Effect.fnUntraced(function* <Row>(principal: PrincipalState, vaultId: string, rows: ReadonlyArray<Row>) {
@@ -98,7 +107,9 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
       ): Rows<TransactionRow> =>
         Effect.orDie(
           Effect.flatMap(
-            direct.query(transactionPage<TransactionRow>(sql, vaultId, filter, after, take, sees(principal, vaultId))),
+            Effect.flatMap(tables.ofFrequent(sql, vaultId, statementOf(filter, after, take)), (table) =>
+              direct.query(transactionPage<TransactionRow>(sql, table, vaultId, filter, after, take, sees(principal, vaultId)))
+            ),
             (rows) => visible(principal, vaultId, rows)
           )
         ),

@@ -28,9 +28,10 @@ const newest = "timestamp DESC, id DESC",
   byNetwork = "timestamp DESC, id DESC NULLS LAST",
   byStatus = "timestamp DESC NULLS LAST, id DESC NULLS LAST"
 
-/** The rows `id, timestamp, json` of a page, newest first, if `visible` holds. */
+/** The rows `id, timestamp, json` of a page, newest first, if `visible` holds. `table` has the vault's transactions. */
 export const transactionPage = <Row extends object>(
   sql: SqlClient.SqlClient,
+  table: string,
   vaultId: string,
   filter: TransactionFilter,
   after: Key | null,
@@ -46,11 +47,12 @@ export const transactionPage = <Row extends object>(
     occurredBefore !== undefined && sql`v.timestamp <= ${occurredBefore}::timestamptz`,
     after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
   )
+  const from = sql.literal(table)
   const rows = (where: Statement.Fragment, order: string) =>
-    sql`SELECT v.id, v.timestamp, v.json FROM transactions v WHERE v.vault_id = ${vaultId} ${where} ${within}
+    sql`SELECT v.id, v.timestamp, v.json FROM ${from} v WHERE v.vault_id = ${vaultId} ${where} ${within}
       ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
-  const page = (from: Statement.Fragment, order: string) =>
-    sql<Row>`SELECT v.id, v.timestamp, v.json FROM (${from}) v WHERE ${visible} ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
+  const page = (rows: Statement.Fragment, order: string) =>
+    sql<Row>`SELECT v.id, v.timestamp, v.json FROM (${rows}) v WHERE ${visible} ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
 
   if (hash !== undefined) {
     // Few rows share a hash. They are read in the order of its index and then sorted.
@@ -61,7 +63,7 @@ export const transactionPage = <Row extends object>(
       asset !== undefined && sql`v.asset_id = ${asset}`,
       network !== undefined && sql`v.network = ${network}`
     )
-    const found = sql`SELECT v.id, v.timestamp, v.json FROM transactions v WHERE v.hash = ${hash} AND v.vault_id = ${vaultId} ${rest} ${within}
+    const found = sql`SELECT v.id, v.timestamp, v.json FROM ${from} v WHERE v.hash = ${hash} AND v.vault_id = ${vaultId} ${rest} ${within}
       ORDER BY v.hash, v.vault_id, v.network, v.index, v.direction`
     return page(found, newest)
   }

@@ -5,6 +5,8 @@
  *
  * `FAIL_AT=event-writer:n` counts the places between statements of those that record events: after the lock of an
  * organization's stream, before each statement that follows, before the commit, and after it.
+ *
+ * `FAIL_AT=transactions-move:n` kills before the n-th statement of a process from the first look for transactions to move on.
  */
 import { plugin } from "bun"
 import pg from "pg"
@@ -51,4 +53,17 @@ if (wanted === "event-writer") {
     return Reflect.apply(query, this, [...input.slice(0, -1), answered])
   }
   Object.assign(pg.Client.prototype, { query: recording })
+}
+
+if (wanted === "transactions-move") {
+  const query: Query = pg.Client.prototype.query
+  let moving = false
+  const counting: Query = function (...input) {
+    const [first] = input
+    const text = typeof first === "string" ? first : typeof first === "object" && first !== null ? String(Reflect.get(first, "text")) : ""
+    moving ||= text.includes("pg_try_advisory_xact_lock")
+    if (moving) Reflect.get(globalThis, "custodyFailpoint")("transactions-move")
+    return Reflect.apply(query, this, input)
+  }
+  Object.assign(pg.Client.prototype, { query: counting })
 }

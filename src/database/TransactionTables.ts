@@ -1,0 +1,54 @@
+/**
+ * The table that a statement on one vault's transactions names: the partition that has them. A kept plan on the whole table
+ * locks and opens every partition at each execution, before it leaves out those that it does not need. Only Postgres knows
+ * which partition a vault belongs to. That never changes, so it is asked once per vault. Decision D-60.
+ */
+import type { SqlClient, SqlError } from "@effect/sql"
+import { Effect } from "effect"
+import { LRUCache } from "lru-cache"
+
+/** The table of all vaults' transactions. */
+export const ALL = "transactions"
+/** Vaults whose partition is remembered. */
+const REMEMBERED = 50_000
+/** How long it is remembered that there are no partitions yet, in ms (TransactionsMove.ts). */
+const UNDIVIDED = 5_000
+
+/** Statements that name partitions; each is kept by a connection in as many variants. The others name the whole table. */
+const FREQUENT = 4
+/** How often a statement runs before it is one of them. */
+const OFTEN = 50
+
+export class TransactionTables {
+  readonly #known = new LRUCache<string, string>({ max: REMEMBERED })
+  readonly #runs = new LRUCache<string, number>({ max: 1_000 })
+  readonly #frequent = new Set<string>()
+
+  /** The table that has the transactions of a vault, which need not exist: its partition, or all before there are partitions. */
+  of(sql: SqlClient.SqlClient, vaultId: string): Effect.Effect<string, SqlError.SqlError> {
+    const known = this.#known.get(vaultId)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.map(
+      sql<{ name: string }>`
+        SELECT c.relname || '_' || lpad(n::text, 2, '0') AS name FROM pg_class c CROSS JOIN generate_series(0, 31) n
+        WHERE c.oid = ${ALL}::regclass AND CASE WHEN c.relkind = 'p' THEN satisfies_hash_partition(c.oid, 32, n, ${vaultId}::text) END`,
+      ([partition]) => {
+        if (partition === undefined) this.#known.set(vaultId, ALL, { ttl: UNDIVIDED })
+        else this.#known.set(vaultId, partition.name)
+        return partition?.name ?? ALL
+      }
+    )
+  }
+
+  /** The same for one of several statements, identified by `statement`, of which only the most frequent name partitions. */
+  ofFrequent(sql: SqlClient.SqlClient, vaultId: string, statement: string): Effect.Effect<string, SqlError.SqlError> {
+    if (!this.#frequent.has(statement)) {
+      if (this.#frequent.size === FREQUENT) return Effect.succeed(ALL)
+      const runs = (this.#runs.get(statement) ?? 0) + 1
+      this.#runs.set(statement, runs)
+      if (runs < OFTEN) return Effect.succeed(ALL)
+      this.#frequent.add(statement)
+    }
+    return this.of(sql, vaultId)
+  }
+}

@@ -1,0 +1,193 @@
+/**
+ * Moves the transactions of a database from before they were partitioned (migration 34), while the service runs. A part of
+ * the rows is copied per transaction, which also notes how far it came; a killed move is continued by whoever comes next. The
+ * table from before stays complete and in use until every row was copied. Then both are compared, and the new table takes its
+ * place in one transaction. Decision D-60.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlError from "@effect/sql/SqlError"
+import { Duration, Effect, Schedule } from "effect"
+import { DELETERS, exchange } from "./migrations/0034_transactions_by_vault.ts"
+
+/** Rows per part. While one is copied, whoever writes one of its rows waits, and nobody deletes rows. */
+const PART = 200
+/** The pause after a part: as a multiple of the time that it took, and at least. So it takes a third of a core, and less of a busy one. */
+const PAUSE = 2,
+  LEAST = Duration.millis(5)
+/**
+ * How long the move waits for others' locks, in ms: a part for writers of its rows, which may wait for it in turn, and the
+ * exchange for readers, with everybody else behind. Much less than until Postgres looks for deadlocks.
+ */
+const PATIENCE = 100
+/** A transaction that is older than this, in ms, may last longer. */
+const USUAL = 100
+/** The time between two attempts, and between two looks at what another process does. */
+const AGAIN = Duration.millis(500)
+/** How long replicas get to replay the last part before the exchange, in seconds. */
+const REPLAY = 10
+/** Held by the process that moves rows, for a part. */
+const MOVER = 7_249_018
+/** How often a process checks whether rows are to be moved. */
+const LOOK = "30 seconds"
+
+/** How far a move is. */
+export interface Progress {
+  readonly rows: number
+  /** Share of the ids that are done, in percent. */
+  readonly percent: number
+  /** What it waits for: whoever has been reading since before the last part; nothing while rows are copied. */
+  readonly waits: boolean
+}
+
+interface Move {
+  readonly lastId: number
+  readonly endId: number
+  readonly moved: number
+}
+
+/** Somebody else holds a lock, or both wait for each other: nothing happened. */
+const isBusy = (error: unknown): boolean =>
+  error instanceof SqlError.SqlError &&
+  typeof error.cause === "object" &&
+  error.cause !== null &&
+  "code" in error.cause &&
+  (error.cause.code === "55P03" || error.cause.code === "40P01")
+
+const underWay = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ found: boolean }>`SELECT to_regclass('transactions_move') IS NOT NULL AS found`
+  return row?.found === true
+})
+
+/** Runs in a transaction as the only mover, with bounded waits for locks. `undefined` if another process moves or the move is over. */
+const alone = <A, E, R>(step: (sql: SqlClient.SqlClient, move: Move) => Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    return yield* sql.withTransaction(
+      Effect.gen(function* () {
+        yield* sql.unsafe(`SET LOCAL lock_timeout = ${PATIENCE}`)
+        const [mine] = yield* sql<{ mine: boolean }>`SELECT pg_try_advisory_xact_lock(${MOVER}::bigint) AS mine`
+        if (mine?.mine !== true || !(yield* underWay)) return undefined
+        const [move] = yield* sql<Move>`SELECT last_id AS "lastId", end_id AS "endId", moved FROM transactions_move`
+        return move === undefined ? undefined : yield* step(sql, move)
+      })
+    )
+  })
+
+/** Copies the next part. Returns how far the move is then. */
+const part = alone((sql, { endId, lastId, moved }) =>
+  Effect.gen(function* () {
+    if (lastId >= endId) return { lastId, endId, moved }
+    // A row that was written since this part's snapshot is in the new table already, or its writer waits for this part; so it is
+    // left as it is. One that was deleted would come back, so nobody deletes meanwhile. The commit need not wait for the disk: a
+    // part that a crash takes back is copied again, and the exchange writes all parts before it.
+    yield* sql`SELECT pg_advisory_xact_lock(${DELETERS}::bigint), set_config('synchronous_commit', 'off', true)`
+    const [row] = yield* sql<Move>`
+      WITH part AS MATERIALIZED (
+        SELECT * FROM transactions WHERE id > ${lastId}::bigint AND id <= ${endId}::bigint ORDER BY id LIMIT ${PART}::int
+      ), copied AS (
+        INSERT INTO transactions_by_vault SELECT * FROM part ON CONFLICT ON CONSTRAINT transactions_by_vault_natural_key DO NOTHING
+      )
+      UPDATE transactions_move SET last_id = coalesce((SELECT CASE WHEN count(*) = ${PART}::int THEN max(id) END FROM part), end_id),
+        moved = moved + (SELECT count(*) FROM part), last_part = pg_current_xact_id(), last_at = clock_timestamp()
+      RETURNING last_id AS "lastId", end_id AS "endId", moved`
+    return row
+  })
+)
+
+/**
+ * Whether every row can be seen in the new table by whoever will read it: no transaction, here or on a replica, reads as of a
+ * time before the last part.
+ */
+const isSeen = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ seen: boolean }>`
+    SELECT NOT EXISTS (
+        SELECT 1 FROM pg_stat_activity a WHERE a.datname = current_database() AND a.backend_type = 'client backend'
+          AND a.pid <> pg_backend_pid() AND a.backend_xmin IS NOT NULL AND age(a.backend_xmin) >= age(m.last_part::xid))
+      AND (m.last_at < clock_timestamp() - ${REPLAY}::int * interval '1 second' OR NOT EXISTS (SELECT 1 FROM pg_stat_replication)) AS seen
+    FROM transactions_move m`
+  return row?.seen === true
+})
+
+/**
+ * Whether somebody has been using one of the tables that the exchange locks for longer than a usual statement: an export, or a
+ * vacuum. To wait for it, with everybody else behind, would be in vain.
+ */
+const isUsed = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ used: boolean }>`
+    SELECT EXISTS (
+      SELECT 1 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+      WHERE l.relation IN ('vaults'::regclass, 'networks'::regclass, 'assets'::regclass, 'transactions'::regclass)
+        AND a.datname = current_database() AND a.pid <> pg_backend_pid()
+        AND a.xact_start < clock_timestamp() - ${USUAL}::int * interval '1 millisecond') AS used`
+  return row?.used === true
+})
+
+/** Fails if the two tables are not the same, which no order of events should lead to: then the one from before stays in use. */
+const compare = alone((sql) =>
+  Effect.gen(function* () {
+    yield* sql.unsafe("SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on; SET LOCAL max_parallel_workers_per_gather = 0")
+    const [row] = yield* sql.unsafe<{ same: boolean }>(`
+      SELECT (SELECT (count(*), sum(hash_record_extended(t, 0)::numeric))::text FROM transactions t)
+        = (SELECT (count(*), sum(hash_record_extended(t, 0)::numeric))::text FROM transactions_by_vault t) AS same`)
+    if (row?.same !== true) yield* Effect.dieMessage("the moved transactions differ from the others: both tables are kept")
+    return true
+  })
+)
+
+/** Puts the new table in place. Returns whether it is. */
+const finish = alone((sql, { endId, lastId }) =>
+  Effect.gen(function* () {
+    if (lastId < endId || !(yield* isSeen) || (yield* isUsed)) return false
+    yield* sql.unsafe(exchange)
+    return true
+  })
+)
+
+/** Moves all rows; `told` hears how far it is. Returns how many this process or others moved; undefined if there is nothing to move. */
+export const move = <E, R>(told: (progress: Progress) => Effect.Effect<void, E, R>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const retried = <A, F, S>(step: Effect.Effect<A, F, S>) =>
+      Effect.retry(step, { while: isBusy, schedule: Schedule.spaced("100 millis") })
+    /** How far it is, whoever does it; undefined once it is over. */
+    const look = Effect.flatMap(underWay, (found) =>
+      found
+        ? Effect.map(sql<Move>`SELECT last_id AS "lastId", end_id AS "endId", moved FROM transactions_move`, ([row]) => row)
+        : Effect.succeed(undefined)
+    )
+    let compared = false,
+      rows: number | undefined
+    for (;;) {
+      const [took, mine] = yield* Effect.timed(retried(part))
+      const now = mine ?? (yield* look)
+      if (now === undefined) return rows
+      rows = now.moved
+      const copied = now.lastId >= now.endId
+      yield* told({ rows, percent: now.endId === 0 ? 100 : Math.floor((now.lastId / now.endId) * 100), waits: copied && compared })
+      if (!copied) {
+        yield* Effect.sleep(mine === undefined ? AGAIN : Duration.max(LEAST, Duration.times(took, PAUSE)))
+        continue
+      }
+      if (mine !== undefined && !compared) compared = (yield* retried(compare)) === true
+      const finished = compared ? yield* Effect.catchIf(finish, isBusy, () => Effect.succeed(false)) : false
+      if (finished !== true) yield* Effect.sleep(AGAIN)
+    }
+  })
+
+/** Moves rows beside the service while the scope is open, if there are any left to move. */
+export const keep = Effect.forkScoped(
+  Effect.flatMap(underWay, (found) =>
+    found
+      ? Effect.flatMap(
+          move(() => Effect.void),
+          (rows) => Effect.logInfo(`moved ${rows ?? 0} transactions into partitions`)
+        )
+      : Effect.void
+  ).pipe(
+    Effect.catchAllCause((cause) => Effect.logWarning("moving transactions into partitions failed and is tried again", cause)),
+    Effect.repeat(Schedule.spaced(LOOK))
+  )
+)
