@@ -150,17 +150,21 @@ export const useReceiver = (): Receiver => {
   return receiver
 }
 
-/** Waits until a condition holds, and returns its value; fails with `what` after `seconds`. */
+/**
+ * Waits until a condition holds, and returns its value; fails with `what` after `seconds`. The pause between two looks grows
+ * with the time waited, from 20 to 100 ms: most looks are requests, and would take much of a core from what they wait for.
+ */
 export const until = async <A>(
   what: string,
   condition: () => Promise<A | undefined | false> | A | undefined | false,
   seconds = 15
 ): Promise<A> => {
-  const end = Date.now() + seconds * 1_000
+  const begun = Date.now()
   for (;;) {
     const value = await condition()
     if (value !== undefined && value !== false) return value
-    if (Date.now() > end) throw new Error(`${what}: not within ${seconds} s`)
-    await Bun.sleep(20)
+    const waited = Date.now() - begun
+    if (waited > seconds * 1_000) throw new Error(`${what}: not within ${seconds} s`)
+    await Bun.sleep(Math.min(100, Math.max(20, waited / 20)))
   }
 }
