@@ -19,6 +19,7 @@ import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { hostOf } from "../webhooks/url.ts"
 import { AttemptRunner } from "./AttemptRunner.ts"
+import { DrainWidth } from "./DrainWidth.ts"
 
 /** Duration of a step, in ms; another webhook may be waiting for the slot. */
 const STEP_MS = 10_000
@@ -191,6 +192,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
       const until = performance.now() + STEP_MS
       const notices: Array<string> = []
       let pace = { width, failures }
+      const full = new DrainWidth(webhookMaxInFlight)
       let after = 0
       const done = (outcome: HoldOutcome): HoldOutcome => ({ ...outcome, notices: [...notices, ...outcome.notices] })
       while (performance.now() < until) {
@@ -205,18 +207,20 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
           after = 0
           continue
         }
-        const turns = yield* Effect.forEach(round, (held) => turn(webhookId, held, notices), { concurrency: pace.width })
+        const concurrency = round.length === ROUND ? full.width : pace.width
+        const [took, turns] = yield* Effect.timed(Effect.forEach(round, (held) => turn(webhookId, held, notices), { concurrency }))
         after = round.at(-1)?.sequence ?? after
         if (turns.includes("again")) return done(waiting(AGAIN_MS, pace, "waits for room at the endpoint"))
         const failed = turns.filter((one) => one === "failed").length
         const delivered = turns.filter((one) => one === "delivered").length
+        if (delivered === ROUND) full.took(ROUND, Duration.toMillis(took))
         if (failed === 0) pace = { width: Math.min(webhookMaxInFlight, pace.width * 2), failures: 0 }
         else if (delivered === 0) {
           pace = { width: 1, failures: pace.failures + 1 }
           return done(waiting(FAILED_MS[Math.min(pace.failures, FAILED_MS.length) - 1] ?? AGAIN_MS, pace, "the endpoint fails again"))
         } else pace = { ...pace, failures: 0 }
       }
-      return done(waiting(0, pace, `draining, ${pace.width} in flight`))
+      return done(waiting(0, pace, `draining, at most ${pace.width} in flight`))
     })
 
     return {
