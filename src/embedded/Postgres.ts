@@ -97,13 +97,28 @@ export const spawnAs = (who: RunAs | undefined, command: string, args: ReadonlyA
   return { command: first, args: rest, options: who === undefined || who.prefix.length > 0 ? {} : { uid: who.uid, gid: who.gid } }
 }
 
-/** Creates the cluster under another name and renames it, so that a killed start leaves no incomplete one. */
+/** Removes what earlier starts left of clusters that they did not complete. */
+const removeIncomplete = (cluster: string): void => {
+  const folder = path.dirname(cluster)
+  for (const name of fs.readdirSync(folder)) {
+    if (!name.startsWith(`${path.basename(cluster)}.init`)) continue
+    try {
+      fs.rmSync(path.join(folder, name), { recursive: true, force: true })
+    } catch {
+      // The initdb of a start that was killed is still writing there; it fails now.
+    }
+  }
+}
+
+/**
+ * Creates the cluster under a name of its own and renames it, so that a killed start leaves no incomplete one, and its initdb,
+ * which may go on for a moment, disturbs no other.
+ */
 const initialise = (bin: Binaries, cluster: string, password: string, who: RunAs | undefined) =>
   Effect.try({
     try: () => {
-      const fresh = `${cluster}.init`
-      fs.rmSync(fresh, { recursive: true, force: true })
-      fs.mkdirSync(fresh, { recursive: true, mode: 0o700 })
+      removeIncomplete(cluster)
+      const fresh = fs.mkdtempSync(`${cluster}.init-`)
       const passwordFile = `${fresh}.password`
       fs.writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 })
       if (who !== undefined) for (const file of [fresh, passwordFile]) fs.chownSync(file, who.uid, who.gid)
@@ -120,6 +135,7 @@ const initialise = (bin: Binaries, cluster: string, password: string, who: RunAs
       fs.rmSync(passwordFile)
       if (made.status !== 0) throw new Error(`${made.stderr ?? ""}${made.error?.message ?? ""}`)
       fs.renameSync(fresh, cluster)
+      removeIncomplete(cluster)
     },
     catch: (error) =>
       new EmbeddedServerError({
