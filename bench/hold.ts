@@ -5,7 +5,7 @@
  * and delivery.
  */
 import { copies } from "./support/copies.ts"
-import { cpuOfService, residentMb } from "./support/cpu.ts"
+import { cpuOfService, machineCpuMs, residentMb } from "./support/cpu.ts"
 import { ask, delivering, now, organizationWithKey, receiver, service, transactions, webhook } from "./support/deliveries.ts"
 import { options } from "./support/options.ts"
 import { post, receiptsOf } from "./support/posting.ts"
@@ -79,7 +79,11 @@ try {
     const startedAt = now()
     // The URL works now, and a changed URL is probed at once.
     await ask(ours.port, ours.key, "PATCH", `/v1/webhooks/${mine.id}`, { url: target.url.replace("/hook", "/numbered") })
+    const [cpuBefore, machineBefore] = [cpu(), machineCpuMs()]
     const { numbers, receipts } = await live()
+    const [cpuAfter, machineAfter, tookMs] = [cpu(), machineCpuMs(), now() - startedAt]
+    /** CPU milliseconds a second of a part of the service. */
+    const used = (part: keyof typeof cpuAfter) => Math.round(((cpuAfter[part] - cpuBefore[part]) / tookMs) * 1_000)
     const seconds = (Math.max(...numbers.map(([, at]) => at)) - startedAt) / 1_000
     const inOrder = numbers.toSorted(([, a], [, b]) => a - b)
     const sorted = numbers.map(([number]) => number).toSorted((a, b) => a - b)
@@ -94,6 +98,13 @@ try {
         repeated: numbers.length - place.size,
         /** How many places a delivery arrived away from its own. */
         displaced: Math.max(...inOrder.map(([number], index) => Math.abs(index - (place.get(number) ?? 0))))
+      },
+      /** CPU milliseconds a second meanwhile; a core has a thousand. `rest` is the receiver, the load and the system. */
+      drainCpu: {
+        service: used("service"),
+        temporal: used("temporal"),
+        postgres: used("postgres"),
+        rest: Math.round(((machineAfter - machineBefore) / tookMs) * 1_000) - used("all")
       },
       others: receipts,
       othersP99Ratio: Math.round((receipts.p99Ms / alone.p99Ms) * 100) / 100

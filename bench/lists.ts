@@ -1,14 +1,15 @@
 /**
  * `bun run bench lists`: the event log, a webhook's deliveries and its health at 10 thousand and at 1 million events
  * and deliveries, with and without filters, first and late pages, for a key that sees everything and for one that
- * sees one in 400. Each is compared with itself: the cost must not depend on the number of rows.
+ * sees one in 400. Each is compared with itself: the cost must not depend on the number of rows. First pages, one event and
+ * one webhook are also compared with a bare floor, in turn.
  */
 
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Partitions from "../src/database/Partitions.ts"
 import * as Id from "../src/values/Id.ts"
-import { announced, custody, database, end, environment, folder, load, median, start } from "./support/servers.ts"
+import { announced, custody, database, embedded, end, environment, folder, load, median, start } from "./support/servers.ts"
 
 const ROUNDS = 3,
   SECONDS = 2,
@@ -142,6 +143,12 @@ try {
   await client.query(idFunction)
   await makePartitions(client)
   await seedHealth(client, webhookId)
+  const floor = await start(
+    "bench/support/listsFloor.ts",
+    [webhookId],
+    { ...env, DATABASE_URL: embedded().databaseUrl },
+    (line): { readonly port: number } | undefined => (line.startsWith("{") ? JSON.parse(line) : undefined)
+  )
 
   /** The target of the page after this many rows. */
   const late = async (target: string, rows: number): Promise<string> => {
@@ -153,7 +160,7 @@ try {
     return `${target}?limit=20${cursor}`
   }
 
-  const measured: Record<string, Array<{ readonly perSecond: number; readonly p99Ms: number }>> = {}
+  const measured: Record<string, Array<{ readonly perSecond: number; readonly p99Ms: number; readonly floor: number | null }>> = {}
   let seeded = 0
   for (const size of sizes) {
     await seed(client, webhookId, seeded, size)
@@ -162,30 +169,37 @@ try {
       deliveries = `/v1/webhooks/${webhookId}/deliveries`
     const [event] = (await ask(`${events}?limit=1`, owner)).data
     const middle = encodeURIComponent(new Date(Date.now() - (DAYS / 2) * DAY).toISOString())
-    const cases: ReadonlyArray<readonly [name: string, target: string, key: string]> = [
-      ["events, first page", `${events}?limit=20`, owner],
+    const cases: ReadonlyArray<readonly [name: string, target: string, key: string, floor?: string]> = [
+      ["events, first page", `${events}?limit=20`, owner, "/events"],
       ["events, late page", await late(events, LATE), owner],
       ["events, a rare kind", `${events}?limit=20&kind=vault.updated`, owner],
       ["events, a kind that never was", `${events}?limit=20&kind=transaction.reorged`, owner],
       ["events, a rare vault", `${events}?limit=20&vaultId=vault_rare`, owner],
       ["events, before a time", `${events}?limit=20&occurredBefore=${middle}`, owner],
       ["events, a key that sees one in 400", `${events}?limit=20`, rare],
-      ["one event", `${events}/${event?.id}`, owner],
+      ["one event", `${events}/${event?.id}`, owner, `/event?id=${event?.id}`],
       ["an event's deliveries", `${events}/${event?.id}/deliveries`, owner],
-      ["deliveries, first page", `${deliveries}?limit=20`, owner],
+      ["deliveries, first page", `${deliveries}?limit=20`, owner, "/deliveries"],
       ["deliveries, late page", await late(deliveries, LATE), owner],
       ["deliveries, a rare status", `${deliveries}?limit=20&status=FAILED`, owner],
       ["deliveries, a rare kind", `${deliveries}?limit=20&kind=vault.updated`, owner],
       ["deliveries, a status and kind that never were", `${deliveries}?limit=20&status=CANCELED&kind=vault.created`, owner],
-      ["a webhook with its health", `/v1/webhooks/${webhookId}`, owner],
+      ["a webhook with its health", `/v1/webhooks/${webhookId}`, owner, "/webhook"],
       ["webhooks", "/v1/webhooks?limit=20", owner]
     ]
-    for (const [name, target, key] of cases) {
-      const rounds = []
+    for (const [name, target, key, bare] of cases) {
+      const rounds = [],
+        floors = []
       for (let round = 0; round < ROUNDS; round++) {
         rounds.push(await load({ paths: [target], key, port: ours.port, connections: CONNECTIONS, seconds: SECONDS }))
+        if (bare !== undefined)
+          floors.push(await load({ paths: [bare], key, port: floor.port, connections: CONNECTIONS, seconds: SECONDS }))
       }
-      const result = { perSecond: median(rounds.map((_) => _.perSecond)), p99Ms: median(rounds.map((_) => _.p99Ms)) }
+      const result = {
+        perSecond: median(rounds.map((_) => _.perSecond)),
+        p99Ms: median(rounds.map((_) => _.p99Ms)),
+        floor: bare === undefined ? null : median(floors.map((_) => _.perSecond))
+      }
       measured[name] = [...(measured[name] ?? []), result]
     }
   }
@@ -196,6 +210,8 @@ try {
     perSecondAt1M: large?.perSecond,
     p99MsAt10k: small?.p99Ms,
     p99MsAt1M: large?.p99Ms,
+    floorAt1M: large?.floor,
+    oursOverFloor: large?.floor == null ? null : Math.round((large.perSecond / large.floor) * 100) / 100,
     costAgainst10k: Math.round(((small?.perSecond ?? 0) / (large?.perSecond ?? 1)) * 100) / 100
   }))
   console.log(
