@@ -64,10 +64,11 @@ describe("Decision D-52: attempts in flight at one endpoint", () => {
     takes = 100
     const delivered = async () =>
       (await app.sql("SELECT count(*)::int AS n FROM deliveries WHERE webhook_id = $1 AND status = 'DELIVERED'", [id]))[0]?.["n"]
-    await until("all deliveries", async () => (await delivered()) === EVENTS, 90)
+    // Those of the workers that ended come last, on a busy machine after more than a minute.
+    await until("all deliveries", async () => (await delivered()) === EVENTS, 150)
     expect(most).toBe(MOST)
     workers = survivors.slice(0, 1)
-  }, 240_000)
+  }, 300_000)
 
   test("WEBHOOK_MAX_IN_FLIGHT outside of 1 to 1,000 stops the start with a message", async () => {
     for (const value of ["0", "1001", "some"])
