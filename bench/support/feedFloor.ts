@@ -5,8 +5,8 @@
  *
  * `bun bench/support/feedFloor.ts` prints `{ port }`.
  */
-import { createHash } from "node:crypto"
 import pg from "pg"
+import { hasKey } from "./floorKey.ts"
 
 // As anybody who cares about speed would have it: plans are kept, and read an index up to the end of a page.
 const config = {
@@ -74,13 +74,7 @@ const server = Bun.serve({
       })
       return new Response(body, { headers: { "content-type": "text/event-stream" } })
     }
-    const secret = request.headers.get("authorization")?.slice(7) ?? ""
-    const keys = await pool.query({
-      name: "key",
-      text: "SELECT id, user_id, scopes, vault_ids, ip_allowlist, expires_at, revoked_at FROM api_keys WHERE secret_hash = $1",
-      values: [createHash("sha256").update(secret).digest()]
-    })
-    if (keys.rows.length === 0) return new Response("", { status: 401 })
+    if (!(await hasKey(pool, request))) return new Response("", { status: 401 })
     const name = url.searchParams.get("of") === "vault" ? "vault" : "organization"
     const limit = Number(url.searchParams.get("limit"))
     const { rows } = await pool.query<Row>({ name, text: of[name], values: [Number(url.searchParams.get("after")), limit] })

@@ -1,11 +1,10 @@
 /**
  * The floor of reads: the least that a server must do for the same response. `Bun.serve` and `pg`, one look-up of the
  * key, one query for the page, `JSON.stringify`; no visibility, no limits, no errors, no cursor. Statements are
- * prepared, as in any fast program, and the page's names the partition of the
- * one vault, which is its argument.
+ * prepared, as in any fast program, and that of the page names the partition of the vault, whose id is the argument.
  */
-import { createHash } from "node:crypto"
 import pg from "pg"
+import { hasKey } from "./floorKey.ts"
 
 const pool = new pg.Pool({
   connectionString: process.env.DATABASE_URL,
@@ -29,13 +28,7 @@ const server = Bun.serve({
   hostname: "127.0.0.1",
   async fetch(request) {
     const url = new URL(request.url)
-    const secret = request.headers.get("authorization")?.slice(7) ?? ""
-    const keys = await pool.query({
-      name: "key",
-      text: "SELECT id, user_id, scopes, vault_ids, ip_allowlist, expires_at, revoked_at FROM api_keys WHERE secret_hash = $1",
-      values: [createHash("sha256").update(secret).digest()]
-    })
-    if (keys.rows.length === 0) return new Response("", { status: 401 })
+    if (!(await hasKey(pool, request))) return new Response("", { status: 401 })
     const limit = Number(url.searchParams.get("limit") ?? 100)
     const { rows } = await pool.query({
       name: "page",

@@ -192,7 +192,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
       const until = performance.now() + STEP_MS
       const notices: Array<string> = []
       let pace = { width, failures }
-      const full = new DrainWidth(webhookMaxInFlight)
+      const drainWidth = new DrainWidth(webhookMaxInFlight)
       let after = 0
       const done = (outcome: HoldOutcome): HoldOutcome => ({ ...outcome, notices: [...notices, ...outcome.notices] })
       while (performance.now() < until) {
@@ -207,13 +207,13 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
           after = 0
           continue
         }
-        const concurrency = round.length === ROUND ? full.width : pace.width
+        const concurrency = round.length === ROUND ? drainWidth.width : pace.width
         const [took, turns] = yield* Effect.timed(Effect.forEach(round, (held) => turn(webhookId, held, notices), { concurrency }))
         after = round.at(-1)?.sequence ?? after
         if (turns.includes("again")) return done(waiting(AGAIN_MS, pace, "waits for room at the endpoint"))
         const failed = turns.filter((one) => one === "failed").length
         const delivered = turns.filter((one) => one === "delivered").length
-        if (delivered === ROUND) full.took(ROUND, Duration.toMillis(took))
+        if (delivered === ROUND) drainWidth.took(ROUND, Duration.toMillis(took))
         if (failed === 0) pace = { width: Math.min(webhookMaxInFlight, pace.width * 2), failures: 0 }
         else if (delivered === 0) {
           pace = { width: 1, failures: pace.failures + 1 }

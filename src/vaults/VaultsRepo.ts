@@ -8,7 +8,7 @@ import { Effect, Option } from "effect"
 import { seesVault } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
-import { and, limit } from "../database/sql.ts"
+import { and, isUsual, limit } from "../database/sql.ts"
 import { TransactionTables } from "../database/TransactionTables.ts"
 import type { Key } from "../http/Page.ts"
 import { type TransactionFilter, transactionPage } from "./transactionPage.ts"
@@ -26,7 +26,7 @@ export interface TransactionRow {
 
 /** Identifies the statement for a page of transactions by what its text depends on. */
 const statementOf = (filter: TransactionFilter, after: Key | null, take: number): string => {
-  let statement = after === null ? `${take}` : `${take} after`
+  let statement = `${isUsual(take) ? take : "any"}${after === null ? "" : " after"}`
   for (const [name, value] of Object.entries(filter)) if (value !== undefined) statement += ` ${name}`
   return statement
 }

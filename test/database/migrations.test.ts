@@ -1,12 +1,12 @@
 /** Migrations of a database that running processes use: none of them blocks a table for long, or ends in a deadlock. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import * as Migrator from "@effect/sql/Migrator"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Redacted } from "effect"
 import pg from "pg"
 import * as Database from "../../src/database/Database.ts"
 import { steps } from "../../src/database/Migrations.ts"
 import { App, cli } from "../support/app.ts"
+import { migrateTo } from "../support/earlierSchema.ts"
 
 /** The last migration before one that alters `delivery_attempts`, and then one that alters `organizations`. */
 const BEFORE = 26
@@ -24,11 +24,7 @@ const earlier = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql.unsafe("DROP SCHEMA public CASCADE")
   yield* sql.unsafe("CREATE SCHEMA public")
-  yield* sql.unsafe(`CREATE TABLE effect_sql_migrations (
-    migration_id integer PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), name text NOT NULL)`)
-  yield* Migrator.make({})({
-    loader: Migrator.fromRecord(Object.fromEntries(Object.entries(steps).filter(([name]) => Number(name.slice(0, 4)) <= BEFORE)))
-  })
+  yield* migrateTo(BEFORE)
 })
 
 beforeAll(async () => {

@@ -7,11 +7,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { spawn } from "node:child_process"
 import * as path from "node:path"
-import { Migrator, SqlClient } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Redacted } from "effect"
 import * as Database from "../../src/database/Database.ts"
-import { steps } from "../../src/database/Migrations.ts"
 import { App, baseEnv, cli } from "../support/app.ts"
+import { migrateTo } from "../support/earlierSchema.ts"
 import { transaction } from "../support/records.ts"
 import { long, report } from "./Rig.ts"
 
@@ -33,11 +33,7 @@ let key = ""
 /** The database as that version left it. Of the vaults' transactions every third is pending. */
 const old = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  yield* sql.unsafe(`CREATE TABLE effect_sql_migrations (
-    migration_id integer PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), name text NOT NULL)`)
-  yield* Migrator.make({})({
-    loader: Migrator.fromRecord(Object.fromEntries(Object.entries(steps).filter(([name]) => Number(name.slice(0, 4)) <= BEFORE)))
-  })
+  yield* migrateTo(BEFORE)
   yield* sql.unsafe(`
     INSERT INTO networks (name, kind) VALUES ('ethereum', 'mainnet');
     INSERT INTO assets (id, network, symbol, name, decimals) VALUES ('ethereum/native', 'ethereum', 'ETH', 'Ether', 18);

@@ -4,15 +4,14 @@
  * among the tests, a million in the long run, with the time and the write-ahead log that it takes. C-1, C-3.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import * as Migrator from "@effect/sql/Migrator"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Redacted } from "effect"
 import { createClient, verifyEvents } from "../../src/client/index.ts"
 import * as Database from "../../src/database/Database.ts"
-import { steps } from "../../src/database/Migrations.ts"
 import * as Partitions from "../../src/database/Partitions.ts"
 import * as Id from "../../src/values/Id.ts"
 import { App, cli } from "../support/app.ts"
+import { migrateTo } from "../support/earlierSchema.ts"
 import { codeOf } from "../support/problem.ts"
 import { until } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
@@ -31,11 +30,7 @@ const names = Array.from({ length: ORGANIZATIONS }, (_, index) => String(index))
 /** The database as that version left it: what the catalog needs, and events over many days. */
 const old = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  yield* sql.unsafe(`CREATE TABLE effect_sql_migrations (
-    migration_id integer PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), name text NOT NULL)`)
-  yield* Migrator.make({})({
-    loader: Migrator.fromRecord(Object.fromEntries(Object.entries(steps).filter(([name]) => Number(name.slice(0, 4)) <= BEFORE)))
-  })
+  yield* migrateTo(BEFORE)
   yield* sql.unsafe(`
     INSERT INTO networks (name, kind) VALUES ('ethereum', 'mainnet');
     INSERT INTO assets (id, network, symbol, name, decimals) VALUES ('ethereum/native', 'ethereum', 'ETH', 'Ether', 18);

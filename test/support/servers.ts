@@ -69,7 +69,7 @@ export const serverFolder = (): string => {
  * Commits wait for the operating system and not for the disk: that is enough for whatever dies in a test, and a disk that is busy
  * for seconds, as after an installation, delays none. Servers that tests crash, and the program's own, wait for the disk.
  */
-const withoutDisk = async (postgres: string): Promise<void> => {
+const disableFsync = async (postgres: string): Promise<void> => {
   const client = new pg.Client({ connectionString: postgres })
   await client.connect()
   try {
@@ -102,7 +102,7 @@ export const startServers = async (signal?: AbortSignal): Promise<Servers & { re
       fs.copyFileSync(built, `${kept}.${process.pid}`)
       fs.renameSync(`${kept}.${process.pid}`, kept)
     }
-    await withoutDisk(Redacted.value(postgres))
+    await disableFsync(Redacted.value(postgres))
     return { postgres: Redacted.value(postgres), temporal: temporal.address, temporalUi: temporal.ui, close }
   } catch (error) {
     await close()
