@@ -76,11 +76,11 @@ describe("C-3: checkpoints", () => {
     }
   })
 
-  test("are sealed at midnight over the events recorded before it, by the first writer afterwards or without one", async () => {
+  test.concurrent("are sealed at midnight over the events recorded before it, by the first writer afterwards or without one", async () => {
     // The chain is in its state of two days ago: the next event passes two midnights.
     const before = (await latest("entity_a")).json
     const days = await app.sql(
-      "UPDATE entity_chains SET sealed_until = date_trunc('day', now(), 'UTC') - interval '2 days' RETURNING date_trunc('day', now(), 'UTC') AS today"
+      "UPDATE entity_chains SET sealed_until = date_trunc('day', now(), 'UTC') - interval '2 days' WHERE organization_id = 'org_a' RETURNING date_trunc('day', now(), 'UTC') AS today"
     )
     const today = days[0]?.today
     if (!(today instanceof Date)) throw new Error("no day")
@@ -98,12 +98,12 @@ describe("C-3: checkpoints", () => {
       chainHash(payloadsOf(between, "entity_a"), Buffer.from(before.hash, "hex"))
     ])
     // An idle entity gets its checkpoint without a writer.
-    await app.sql("UPDATE event_streams SET sealed_until = '-infinity'")
+    await app.sql("UPDATE event_streams SET sealed_until = '-infinity' WHERE organization_id = 'org_a'")
     await until("the checkpoints", async () => (await app.get(`${PATH}?entityId=entity_b`, keys.owner)).json.data.length === 2, 45)
     expect((await app.get(`${PATH}?entityId=entity_empty`, keys.owner)).json.data[0]).toMatchObject({ count: 0, hash: "0".repeat(64) })
   }, 60_000)
 
-  test("are visible to keys without an allowlist whose user sees every vault of the entity; for others the entity does not exist", async () => {
+  test.concurrent("are visible to keys without an allowlist whose user sees every vault of the entity; for others the entity does not exist", async () => {
     for (const [name, key, entityId, status] of [
       ["owner", keys.owner, "entity_a", 200],
       ["whole", keys.whole, "entity_a", 200],
@@ -127,7 +127,8 @@ describe("C-3: checkpoints", () => {
   })
 })
 
-test("C-1, C-3: events from before an upgrade are numbered and chained while the service runs, and until then the feed begins at the upgrade", async () => {
+// Beside the test above: both wait for work that is done every 30 seconds.
+test.concurrent("C-1, C-3: events from before an upgrade are numbered and chained while the service runs, and until then the feed begins at the upgrade", async () => {
   await app.feed(
     [
       organization("org_old", ["ethereum"]),
@@ -140,12 +141,12 @@ test("C-1, C-3: events from before an upgrade are numbered and chained while the
   const key = (await app.key("user_old")).secret
   await app.feed(Array.from({ length: 30 }, (_, index) => transaction("vault_old", 200 + index)))
   // A database after the migration, with events from before positions existed.
-  await app.sql("BEGIN")
-  await app.sql("UPDATE events SET position = NULL WHERE organization_id = 'org_old'")
-  await app.sql("DELETE FROM entity_chains WHERE organization_id = 'org_old'")
-  await app.sql("UPDATE event_fill SET last_id = ''")
-  await app.sql("UPDATE event_streams SET filled = false, position = 0, chained_to = 0 WHERE organization_id = 'org_old'")
-  await app.sql("COMMIT")
+  await app.sql(`DO $$ BEGIN
+    UPDATE events SET position = NULL WHERE organization_id = 'org_old';
+    DELETE FROM entity_chains WHERE organization_id = 'org_old';
+    UPDATE event_fill SET last_id = '';
+    UPDATE event_streams SET filled = false, position = 0, chained_to = 0 WHERE organization_id = 'org_old';
+  END $$`)
   const cursor = (await app.get("/v1/event-feed?from=now", key)).json.resumeCursor
   await app.feed([transaction("vault_old", 300)])
   const page = (await app.get(`/v1/event-feed?after=${cursor}`, key)).json
