@@ -21,13 +21,15 @@ let key = ""
 const webhooks: Array<string> = []
 const everybody = Array.from({ length: ENDPOINTS }, (_, number) => number)
 const healthy = everybody.slice(3)
+/** The end of the tests, at which the hanging endpoint answers: a stop of the service waits for attempts in flight. */
+const over = Promise.withResolvers<void>()
 /** Duration of a round without the others, in seconds. */
 let alone = 0
 
 beforeAll(async () => {
   await receiver.open()
   receiver.on(`/${HANGS}`, async () => {
-    await Bun.sleep(30_000)
+    await Promise.race([Bun.sleep(30_000), over.promise])
     return new Response("")
   })
   receiver.on(`/${FAILS}`, () => new Response("", { status: 500 }))
@@ -44,6 +46,7 @@ beforeAll(async () => {
     webhooks.push((await webhookOf(app, key, number, number === DEAD ? "https://localhost:1/" : receiver.url(`/${number}`))).id)
 }, 120_000)
 afterAll(async () => {
+  over.resolve()
   await app.close()
   await receiver.close()
 }, 60_000)
