@@ -92,7 +92,8 @@ const progress = (scanned: number, delivered: number, more = {}) => ({
   ...more
 })
 
-describe("C-4 what is recovered", () => {
+// Each test has an entity and an endpoint of its own.
+describe.concurrent("C-4 what is recovered", () => {
   test("a webhook that was disabled for a day gets what it missed, and what was canceled by the disable", async () => {
     let status = 500
     receiver.on("/0", () => new Response("", { status }))
@@ -207,7 +208,7 @@ describe("C-4 what is recovered", () => {
   }, 90_000)
 })
 
-describe("C-4 lifecycle", () => {
+describe.concurrent("C-4 lifecycle", () => {
   test("a recovery is paused, resumed and canceled; one runs at a time, and an ended one accepts no command", async () => {
     receiver.on("/5", () => new Response(""))
     await happen(5, 30)
@@ -222,6 +223,7 @@ describe("C-4 lifecycle", () => {
     await until("what was under way", async () => (await get(recovery.id)).progress.pending === 0)
     const paused = (await get(recovery.id)).progress.created
     expect(paused).toBeLessThan(25)
+    // Time for more than twice as many.
     await Bun.sleep(2_500)
     expect((await get(recovery.id)).progress.created).toBeLessThanOrEqual(paused + 5)
     expect((await command("resume")).json.status).toBe("RUNNING")
@@ -274,12 +276,13 @@ describe("C-4 lifecycle", () => {
     expect(codeOf(await app.get(`/v1/webhook-recoveries/${second.id}`, keys.owner))).toBe("not_found")
     expect(codeOf(await app.request("POST", `/v1/webhook-recoveries/${second.id}/cancel`, { key: keys.owner }))).toBe("not_found")
     const sent = receiver.to("/7").length
+    // Time for four more.
     await Bun.sleep(2_000)
     expect(receiver.to("/7").length).toBe(sent)
   }, 60_000)
 })
 
-describe("C-4 access", () => {
+describe.concurrent("C-4 access", () => {
   test("a key of two vaults, a member and a reader see their part of a recovery; creating one requires access to all that the webhook covers", async () => {
     receiver.on("/8", () => new Response(""))
     for (const part of ["a", "b", "c"]) await happen(8, part === "a" ? 2 : 1, part)
