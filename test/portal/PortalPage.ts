@@ -1,8 +1,8 @@
 /** A user of the portal in a real browser, with the steps that tests share. */
 import { beforeAll, expect } from "bun:test"
 import type { BrowserContext, Page } from "playwright-core"
-import { collapsed, executable, navigation, overflows, sizes, useBrowser, violations, widths } from "./browser.ts"
-import { Authenticator, invite, PASSWORD } from "./client.ts"
+import { executable, layout, sizes, useBrowser, violations, widths } from "./browser.ts"
+import { Authenticator, PASSWORD, signedIn, type Visitor } from "./client.ts"
 import { usePortalService } from "./portalFixture.ts"
 
 /** Whether there is a browser for tests. */
@@ -35,8 +35,8 @@ export class PortalPage {
   async expectAccessible(what: string): Promise<void> {
     for (const width of widths) {
       await this.page.setViewportSize({ width, height: sizes.wide.height })
-      expect([what, width, await overflows(this.page), ...(await collapsed(this.page))]).toEqual([what, width, false])
-      const { cut, rows } = await navigation(this.page)
+      const { collapsed, cut, overflows, rows } = await layout(this.page)
+      expect([what, width, overflows, ...collapsed]).toEqual([what, width, false])
       // A bar of one row where the window is narrow, a column elsewhere.
       if (width < 800) expect([what, width, rows <= 1, cut]).toEqual([what, width, true, false])
     }
@@ -46,7 +46,8 @@ export class PortalPage {
     ] as const) {
       await this.page.setViewportSize(sizes[size])
       await this.page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
-      expect([what, size, await overflows(this.page), ...(await violations(this.page))]).toEqual([what, size, false])
+      const { overflows } = await layout(this.page)
+      expect([what, size, overflows, ...(await violations(this.page))]).toEqual([what, size, false])
     }
   }
 
@@ -57,6 +58,13 @@ export class PortalPage {
 
   /** Each works like a code of the authenticator, without waiting for the next code. */
   readonly backupCodes: Array<string> = []
+
+  /** Goes on with the session of a visitor, who accepted an invitation without a browser. */
+  async takeOver({ authenticator, backupCodes, cookies }: Visitor): Promise<void> {
+    this.#authenticator = authenticator
+    this.backupCodes.push(...backupCodes)
+    await this.context.addCookies([...cookies].map(([name, value]) => ({ name, value, url: this.origin })))
+  }
 
   /** Chooses a password on the page of an invitation. */
   async choosePassword(): Promise<void> {
@@ -116,10 +124,8 @@ export const useOwner = () => {
     if (!found) return
     const portal = new PortalPage(service.origin(), await browser.open(service.origin()))
     opened.push(portal)
-    await portal.goto(`/invitation#${await invite(service.app, "user_a")}`)
-    await portal.choosePassword()
-    await portal.setUpAuthenticator()
-    await portal.enrol(await portal.authenticator.code())
+    await portal.takeOver(await signedIn(service.app, "user_a"))
+    await portal.goto("/")
     await portal.heading("Hello, Ada").waitFor()
   }, 180_000)
   return {

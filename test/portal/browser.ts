@@ -59,7 +59,7 @@ export const useBrowser = () => {
 /** The violations that axe-core finds in a page as it is now: the rule, and where. */
 export const violations = async (page: Page): Promise<ReadonlyArray<string>> => {
   // The page's policy allows no foreign script, so the checker is evaluated by the debugger instead of being inserted.
-  await page.evaluate(axe.source)
+  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(axe.source)
   const found = await page.evaluate<
     ReadonlyArray<{ id: string; nodes: ReadonlyArray<{ target: ReadonlyArray<string>; failureSummary?: string }> }>
   >("axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)")
@@ -69,10 +69,22 @@ export const violations = async (page: Page): Promise<ReadonlyArray<string>> => 
 /** Widths at which pages are measured, from a small phone to a large screen. */
 export const widths = [320, 390, 600, 820, 900, 1024, 1280, 1920]
 
-/** Texts in a column so narrow that they break into single letters: the text, if there is one. */
-export const collapsed = (page: Page): Promise<ReadonlyArray<string>> =>
-  page.evaluate<ReadonlyArray<string>>(`(() => {
-    const found = []
+/** How a page fits into its window. */
+export interface Layout {
+  /** Whether something is wider than the window, or than the frame around it. */
+  readonly overflows: boolean
+  /** Texts in a column so narrow that they break into single letters. */
+  readonly collapsed: ReadonlyArray<string>
+  /** The rows of the navigation's entries, and whether one of them is wider than its place. */
+  readonly rows: number
+  readonly cut: boolean
+}
+
+/** Measures a page as it is now. */
+export const layout = (page: Page): Promise<Layout> =>
+  page.evaluate<Layout>(`(() => {
+    const wider = (one) => one.scrollWidth > one.clientWidth + 1
+    const collapsed = []
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
     for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
       const text = node.textContent.trim()
@@ -83,23 +95,13 @@ export const collapsed = (page: Page): Promise<ReadonlyArray<string>> =>
       const range = document.createRange()
       range.selectNodeContents(node)
       const lines = new Set([...range.getClientRects()].filter(({ width }) => width > 1).map(({ top }) => Math.round(top)))
-      if (lines.size >= 3 && text.length / lines.size < 6) found.push(text)
+      if (lines.size >= 3 && text.length / lines.size < 6) collapsed.push(text)
     }
-    return found
-  })()`)
-
-/** How many rows the entries of the navigation stand in, and whether one of them is wider than its place. */
-export const navigation = (page: Page): Promise<{ readonly rows: number; readonly cut: boolean }> =>
-  page.evaluate<{ rows: number; cut: boolean }>(`(() => {
     const links = [...document.querySelectorAll("nav[aria-label=Portal] a")]
     return {
+      overflows: [document.documentElement, ...document.querySelectorAll('.table, .rows, .card, .dialog, .facts')].some(wider),
+      collapsed,
       rows: new Set(links.map((one) => Math.round(one.getBoundingClientRect().top))).size,
-      cut: links.some((one) => one.scrollWidth > one.clientWidth + 1)
+      cut: links.some(wider)
     }
   })()`)
-
-/** Whether something is wider than the window, or than the frame around it. */
-export const overflows = (page: Page): Promise<boolean> =>
-  page.evaluate<boolean>(
-    "[document.documentElement, ...document.querySelectorAll('.table, .rows, .card, .dialog, .facts')].some((one) => one.scrollWidth > one.clientWidth + 1)"
-  )
