@@ -80,7 +80,7 @@ export const explained = (): {
       for (const line of whole.split("\n")) if (line !== "") found.push(JSON.parse(line))
       const last = found.at(-1)
       if (last !== undefined && last.answered === last.asked) return found
-      await Bun.sleep(5)
+      await Bun.sleep(1)
     }
   }
 
