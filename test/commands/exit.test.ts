@@ -112,19 +112,20 @@ describe("exit code 5: a dependency is unavailable, or a port is in use", () => 
     }
   })
 
-  test("an unreachable Postgres is reported in plain words, without the password", async () => {
-    const { free, port } = await occupied()
-    free()
-    for (const command of [["migrate"], ["keys", "list"], ["start", "--roles", "api"]]) {
-      const { code, stderr } = await run(command, { DATABASE_URL: `postgres://someone:hunter2hunter2@127.0.0.1:${port}/custody` })
-      expect([command, code]).toEqual([command, 5])
+  // Waits 15 seconds for Postgres, beside the tests that follow.
+  test.concurrent("an unreachable Postgres is reported in plain words, without the password", async () => {
+    const commands = [["migrate"], ["keys", "list"], ["start", "--roles", "api"]]
+    const url = `postgres://someone:hunter2hunter2@127.0.0.1:1/custody`
+    const ends = await Promise.all(commands.map((command) => run(command, { DATABASE_URL: url })))
+    expect(ends.map(({ code }, index) => [commands[index], code])).toEqual(commands.map((command) => [command, 5]))
+    for (const { stderr } of ends) {
       expect(stderr).toContain("Postgres cannot be reached")
       expect(stderr).toContain("DATABASE_URL")
       expect(stderr).not.toContain("hunter2")
     }
   })
 
-  test("start --no-migrate on a database without the schema lists the missing migrations", async () => {
+  test.concurrent("start --no-migrate on a database without the schema lists the missing migrations", async () => {
     const url = new URL(await freshDatabase())
     url.pathname = "/postgres"
     const { code, stderr } = await run(["start", "--roles", "api", "--no-migrate"], { DATABASE_URL: url.toString() })
@@ -135,7 +136,7 @@ describe("exit code 5: a dependency is unavailable, or a port is in use", () => 
 })
 
 describe("custody migrate", () => {
-  test("applies missing migrations once and lists them; two runs at once share them, and a later one finds none", async () => {
+  test.concurrent("applies missing migrations once and lists them; two runs at once share them, and a later one finds none", async () => {
     const { postgres } = await servers()
     const name = `migrated_${process.pid}_${Date.now()}`
     await app.sql(`CREATE DATABASE ${name}`)
