@@ -45,11 +45,12 @@ const drain = async (wakeMs: number) => {
 const ideal = (DELIVERIES * TAKES) / PER_WEBHOOK
 
 describe("Decision D-20: a slow endpoint", () => {
+  // Beside each other: they wait most of the time.
   for (const [name, wakeMs] of [
     ["left alone", Number.POSITIVE_INFINITY],
     ["woken again and again", 400]
   ] as const)
-    test(`gets all deliveries within 1.3 times the minimum, oldest first, when they are ${name}`, async () => {
+    test.concurrent(`gets all deliveries within 1.3 times the minimum, oldest first, when they are ${name}`, async () => {
       const { asked, gap, most, off, tookMs } = await drain(wakeMs)
       expect(most).toBe(PER_WEBHOOK)
       expect(tookMs).toBeLessThan(1.3 * ideal)
