@@ -4,35 +4,50 @@
  * Reliability F1, F2, F3, F5.
  */
 import { describe, expect, test } from "bun:test"
+import { inTurn } from "../support/inTurn.ts"
 import { until } from "../support/receiver.ts"
-import { long, report, sound, useRig } from "./Rig.ts"
+import { long, type Rig, report, sound, useRig } from "./Rig.ts"
 
-const rig = useRig()
+/** Services that are killed beside each other, each at one statement after the other: after a kill, all wait for Temporal. */
+const rigs = [useRig(), useRig(), useRig()].map((rig) => ({ rig, next: inTurn() }))
+/** The time limit, in ms: tests of a service wait for each other. */
+const WHOLE = 900_000
 /** Transactions fed around a kill at one statement. */
 const FED = long ? 40 : 20
 const exit = (child: { exitCode: number | null; signalCode: string | null }) => child.exitCode !== null || child.signalCode !== null
 
-describe("Architecture, What must hold 1: a process may die between any two statements", () => {
+describe.concurrent("Architecture, What must hold 1: a process may die between any two statements", () => {
+  let tests = 0
+  /** Runs a test with one of the services, in turn. */
+  const at = (run: (rig: Rig) => Promise<void>) => {
+    const one = rigs[tests++ % rigs.length]
+    if (one === undefined) throw new Error("no service")
+    return one.next(() => run(one.rig))
+  }
   const kills = long ? 10 : 2,
     events = long ? 500 : 80
-  test(`killed ${kills} times at random moments while ${events} events flow (F1, F5)`, async () => {
-    // One in ten is refused at first, so that retries are in progress, too.
-    for (const path of rig.paths)
-      rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && Math.random() < 0.1 ? 500 : 200))
-    const feeding = rig.feed(events, long ? 150 : 60)
-    for (let kill = 0; kill < kills; kill++) {
-      await Bun.sleep(300 + Math.random() * 1_500)
-      if (rig.app.main !== undefined) await rig.app.main.end("SIGKILL")
-      await rig.restart()
-    }
-    await feeding
-    await rig.settle()
-    const history = await rig.history()
-    report("F1 F5 killed at random", { kills, ...history })
-    expect(history).toMatchObject({ ...sound, events, deliveries: events * 1.5 })
-    // At most the attempts in flight: 8 for each webhook and kill.
-    expect(history.repeated).toBeLessThanOrEqual(kills * 8 * rig.paths.length)
-  }, 600_000)
+  test(
+    `killed ${kills} times at random moments while ${events} events flow (F1, F5)`,
+    at(async (rig) => {
+      // One in ten is refused at first, so that retries are in progress, too.
+      for (const path of rig.paths)
+        rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && Math.random() < 0.1 ? 500 : 200))
+      const feeding = rig.feed(events, long ? 150 : 60)
+      for (let kill = 0; kill < kills; kill++) {
+        await Bun.sleep(300 + Math.random() * 1_500)
+        if (rig.app.main !== undefined) await rig.app.main.end("SIGKILL")
+        await rig.restart()
+      }
+      await feeding
+      await rig.settle()
+      const history = await rig.history()
+      report("F1 F5 killed at random", { kills, ...history })
+      expect(history).toMatchObject({ ...sound, events, deliveries: events * 1.5 })
+      // At most the attempts in flight: 8 for each webhook and kill.
+      expect(history.repeated).toBeLessThanOrEqual(kills * 8 * rig.paths.length)
+    }),
+    WHOLE
+  )
 
   const places = [
     "feed-written",
@@ -51,24 +66,28 @@ describe("Architecture, What must hold 1: a process may die between any two stat
   for (const place of places) {
     if (!long && !["dispatched", "sent", "answered", "group-started"].includes(place)) continue
     for (const nth of ofClaims.has(place) ? [1] : long ? [1, 4] : [3])
-      test(`killed where it has ${place.replace("-", " ")}, the ${nth}th time (F1, F2, F3)`, async () => {
-        if (rig.app.main !== undefined) await rig.app.main.end("SIGKILL")
-        for (const path of rig.paths)
-          rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && place === "failure-written" ? 500 : 200))
-        const { child } = await rig.restart({
-          FAIL_AT: `${place}:${nth}`,
-          ...(place === "group-started" ? { WEBHOOK_FIRST_ATTEMPTS: "grouped" } : {})
-        })
-        const before = rig.acknowledged.size
-        const feeding = rig.feed(FED, 40)
-        await until("its end", () => exit(child), 60)
-        expect(child.signalCode).toBe("SIGKILL")
-        await rig.restart()
-        await feeding
-        await rig.settle()
-        const history = await rig.history()
-        report(`F1-F3 killed at ${place}:${nth}`, history)
-        expect(history).toMatchObject({ ...sound, events: before + FED })
-      }, 120_000)
+      test(
+        `killed where it has ${place.replace("-", " ")}, the ${nth}th time (F1, F2, F3)`,
+        at(async (rig) => {
+          if (rig.app.main !== undefined) await rig.app.main.end("SIGKILL")
+          for (const path of rig.paths)
+            rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && place === "failure-written" ? 500 : 200))
+          const { child } = await rig.restart({
+            FAIL_AT: `${place}:${nth}`,
+            ...(place === "group-started" ? { WEBHOOK_FIRST_ATTEMPTS: "grouped" } : {})
+          })
+          const before = rig.acknowledged.size
+          const feeding = rig.feed(FED, 40)
+          await until("its end", () => exit(child), 60)
+          expect(child.signalCode).toBe("SIGKILL")
+          await rig.restart()
+          await feeding
+          await rig.settle()
+          const history = await rig.history()
+          report(`F1-F3 killed at ${place}:${nth}`, history)
+          expect(history).toMatchObject({ ...sound, events: before + FED })
+        }),
+        WHOLE
+      )
   }
 })
