@@ -12,7 +12,7 @@ import { long, report } from "./Rig.ts"
 const receiver = useReceiver()
 const ALL = ["api", "worker", "dispatcher"]
 const app = useApp(ALL, () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1h", WEBHOOK_HOLD: "off" }))
-const EVENTS = long ? 20_000 : 1_200
+const EVENTS = long ? 20_000 : 720
 const KILLS = long ? 10 : 2
 
 const counted = async (id: string) => {
