@@ -1,6 +1,7 @@
 /** A user of the portal in a real browser, with the steps that tests share. */
 import { beforeAll, expect } from "bun:test"
-import type { BrowserContext, Page } from "playwright-core"
+import type { BrowserContext, Locator, Page } from "playwright-core"
+import { until } from "../support/receiver.ts"
 import { executable, layout, sizes, useBrowser, violations, widths } from "./browser.ts"
 import { Authenticator, PASSWORD, signedIn, type Visitor } from "./client.ts"
 import { usePortalService } from "./portalFixture.ts"
@@ -99,6 +100,21 @@ export class PortalPage {
   /** Shows the rows that a live list received since it was loaded. */
   async showNewRows(): Promise<void> {
     await this.page.locator(".news .pill").click()
+  }
+
+  /** Waits for what changed at the service: the page looks again as when its window is shown, instead of after some seconds. */
+  async soon(what: Locator): Promise<void> {
+    await until(
+      "what changed",
+      async () => {
+        await this.page.evaluate("window.dispatchEvent(new Event('visibilitychange'))")
+        return await what.waitFor({ timeout: 1_000 }).then(
+          () => true,
+          () => false
+        )
+      },
+      30
+    )
   }
 
   /** Opens the menu of a page and chooses from it. */
