@@ -47,6 +47,7 @@ const receiver = new Receiver()
 const app = new App()
 /** A service without a mail server. */
 const silent = new App()
+app.patient = true
 let key = ""
 
 beforeAll(async () => {

@@ -79,6 +79,7 @@ const app = useApp(["api"], () => ({
   WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,6s,1h",
   RATE_LIMIT: "1000/1s burst 100000"
 }))
+app.patient = true
 let key = ""
 let worker: Awaited<ReturnType<typeof app.start>>
 beforeAll(async () => {
