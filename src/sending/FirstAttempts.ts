@@ -6,7 +6,7 @@
  * their rows, and attempts of a dead process are closed as interrupted and repeated. Architecture, What must hold 1.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Deferred, Effect, Option } from "effect"
+import { Deferred, Effect, Option, RateLimiter } from "effect"
 import type { AttemptOutcome, FirstAttemptsInput, FirstAttemptsOutcome } from "../../workflows/contract.ts"
 import { toStart } from "../deliveries/toStart.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
@@ -17,8 +17,11 @@ import { AttemptRunner } from "./AttemptRunner.ts"
 /** How long one attempt may take within a group, and how long a group begins new attempts, in ms. */
 const PATIENCE_MS = 1_000,
   GROUP_MS = 5_000
-/** Concurrent starts. */
-const STARTS = 24
+/**
+ * Starts of workflows by all groups of a process. On a Temporal server without fairness keys, the workflows of other
+ * organizations wait behind them.
+ */
+const STARTS = { limit: 10, interval: "200 millis" } as const
 
 /** How a webhook's members continue: until when, and whether one of them took too long, so that the others leave. */
 interface Pace {
@@ -34,12 +37,13 @@ type Result = AttemptOutcome | "under way" | undefined
 const noticesOf = (result: Result) => (typeof result === "object" && "notices" in result ? result.notices : [])
 
 export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/FirstAttempts", {
-  effect: Effect.gen(function* () {
+  scoped: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const attempts = yield* AttemptRunner
     const starter = yield* WorkflowStarter
     const { hostQueue } = yield* TemporalConnection
     const { webhookMaxInFlight } = yield* Settings
+    const paced = yield* RateLimiter.make(STARTS)
 
     const attempt = ({ deliveryId, webhookId }: Member, { waitsMs }: FirstAttemptsInput, pace: Pace) =>
       Effect.suspend((): Effect.Effect<Result> => {
@@ -107,8 +111,9 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
             const deliveries = yield* toStart(sql, [...others.keys()])
             yield* Effect.forEach(
               deliveries,
-              (delivery) => starter.start(delivery, others.get(delivery.id) === "under way" ? Option.some(hostQueue) : Option.none()),
-              { concurrency: STARTS, discard: true }
+              (delivery) =>
+                paced(starter.start(delivery, others.get(delivery.id) === "under way" ? Option.some(hostQueue) : Option.none())),
+              { concurrency: "unbounded", discard: true }
             )
           }
           return {

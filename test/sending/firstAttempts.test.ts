@@ -22,7 +22,7 @@ let key = "",
 
 beforeAll(async () => {
   ;({ client, close } = await operator())
-  key = await settle(app, 6)
+  key = await settle(app, 7)
 }, 60_000)
 afterAll(() => close())
 
@@ -109,6 +109,33 @@ describe("a group of first attempts", () => {
     const deliveries = await ended(slow.id, 10, "DELIVERED")
     expect(deliveries.map(({ attempts }) => attempts.length)).toEqual(Array.from({ length: 10 }, () => 1))
     expect(receiver.to("/slow")).toHaveLength(10)
+  }, 90_000)
+
+  test("starts the workflows of deliveries that leave it at a limited rate, so that they do not flood Temporal's queue", async () => {
+    let answer = () => {}
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    receiver.on("/stuck", async () => {
+      await answered
+      return new Response("ok")
+    })
+    const webhook = await webhookOf(app, key, 6, receiver.url("/stuck"))
+    await feed(6, 150)
+    const starts = await until(
+      "most of their workflows",
+      async () => {
+        const found: Array<number> = []
+        for await (const { startTime } of client.workflow.list({ query: `WorkflowType = "deliver" AND WebhookId = "${webhook.id}"` }))
+          found.push(startTime.getTime())
+        return found.length >= 100 && found.sort((a, b) => a - b)
+      },
+      60
+    )
+    // 50 a second, ten of them at once.
+    const inSecond = starts.map((from) => starts.filter((at) => at >= from && at < from + 1_000).length)
+    expect(Math.max(...inSecond)).toBeLessThanOrEqual(65)
+    answer()
   }, 90_000)
 
   test("leaves canceled deliveries canceled and failed ones failed, each with a workflow that shows it", async () => {
