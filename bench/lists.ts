@@ -79,7 +79,7 @@ const seed = async (client: Client, webhookId: string, from: number, to: number)
          SELECT n, date_trunc('milliseconds', now() - make_interval(secs => (hashint8(n)::bigint + 2147483648) % ${span} / 1000.0)) AS at, n % 400 = 7 AS rare
          FROM generate_series($1::bigint, $2::bigint) AS n
        ), made AS (
-         SELECT bench_id('evt', at, n) AS event_id, bench_id('del', at, n) AS id, at, rare,
+         SELECT n, bench_id('evt', at, n) AS event_id, bench_id('del', at, n) AS id, at, rare,
            CASE WHEN rare THEN 'vault_rare' ELSE 'vault_' || n % ${VAULTS} END AS vault_id,
            CASE WHEN rare THEN 'vault.updated' WHEN n % 3 = 0 THEN 'balance.updated' ELSE 'transaction.confirmed' END AS kind FROM rows
        ), logged AS (
@@ -87,8 +87,8 @@ const seed = async (client: Client, webhookId: string, from: number, to: number)
          SELECT event_id, 'org_bench', 'entity_bench', vault_id, kind, 1, format('{"id":"%s","kind":"%s","data":{"vaultId":"%s","filler":"%s"}}',
            event_id, kind, vault_id, repeat(md5(event_id), 12)), at, at, at, 1 FROM made
        ), sent AS (
-         INSERT INTO deliveries (id, event_id, webhook_id, kind, status, failure_reason, created_at, delivered_at)
-         SELECT id, event_id, '${webhookId}', kind, CASE WHEN rare THEN 'FAILED' ELSE 'DELIVERED' END,
+         INSERT INTO deliveries (id, event_id, webhook_id, organization_id, vault_id, sequence, kind, status, failure_reason, created_at, delivered_at)
+         SELECT id, event_id, '${webhookId}', 'org_bench', vault_id, n + 1, kind, CASE WHEN rare THEN 'FAILED' ELSE 'DELIVERED' END,
            CASE WHEN rare THEN 'EXHAUSTED' END, at, CASE WHEN rare THEN NULL ELSE at END FROM made
        )
        INSERT INTO delivery_attempts (delivery_id, number, at, result, http_status, latency_ms, body_snippet)
@@ -103,8 +103,8 @@ const seed = async (client: Client, webhookId: string, from: number, to: number)
 const seedHealth = (client: Client, webhookId: string) =>
   client.query(
     `WITH waiting AS (
-       INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at)
-       SELECT bench_id('del', now(), n), bench_id('evt', now(), n), $1, 'transaction.confirmed', 'RETRYING', now() + interval '1 day' FROM generate_series(1, 100) AS n)
+       INSERT INTO deliveries (id, event_id, webhook_id, vault_id, kind, status, next_attempt_at)
+       SELECT bench_id('del', now(), n), bench_id('evt', now(), n), $1, 'vault_0', 'transaction.confirmed', 'RETRYING', now() + interval '1 day' FROM generate_series(1, 100) AS n)
      INSERT INTO webhook_counters (webhook_id, slot, shard, delivered, failed, last_success_at)
      SELECT $1, date_bin('10 minutes', now(), 'epoch') - slot * interval '10 minutes', shard, 10, 1, now()
      FROM generate_series(0, 143) AS slot, generate_series(0, 3) AS shard`,

@@ -14,7 +14,7 @@ import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import { actorOf, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { and, limit } from "../database/sql.ts"
-import { oldestId } from "../events/EventsRepo.ts"
+import { oldestDelivery, oldestId } from "../events/EventsRepo.ts"
 import { names as kinds } from "../events/Kind.ts"
 import type { Key } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
@@ -136,7 +136,11 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         )
       }
       if (eventId !== undefined)
-        return newest(shown, sql`d.event_id = ${eventId} AND (d.webhook_id || '') = ${webhookId} ${common} ${matching(filter)}`, take)
+        return newest(
+          shown,
+          sql`d.event_id = ${eventId} AND d.id >= ${oldestDelivery(eventId)} AND (d.webhook_id || '') = ${webhookId} ${common} ${matching(filter)}`,
+          take
+        )
       if (status === undefined && kind === undefined) return newest(shown, sql`d.webhook_id = ${webhookId} ${common}`, take)
       const lane =
         kind === undefined
@@ -242,7 +246,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
           Effect.map(
             withAttempts(sql`
               SELECT ${sql.literal(columns)}, true AS seen FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
-              WHERE d.event_id = ${eventId} AND d.id >= ${oldestId("del")} AND ${seesWebhook(sql, principal)}`),
+              WHERE d.event_id = ${eventId} AND d.id >= ${oldestId("del")} AND d.id >= ${oldestDelivery(eventId)} AND ${seesWebhook(sql, principal)}`),
             (rows) => rows.map(deliveryOf)
           )
         ),

@@ -44,6 +44,19 @@ const LOOK = 3_000
 /** The same for callers who see few vaults, per requested event: the search rarely succeeds for them. */
 const LOOK_FEW = 4
 
+/**
+ * The part of the log that is searched first, in ms: most pages are in it, and a search of the whole log opens an index of
+ * every day.
+ */
+const RECENT_MS = 86_400_000
+/**
+ * How far the time of an event may be from that of its id, in ms. Both are of Postgres's clock, which never runs backwards
+ * in a log, and differ by the wait for the log's lock and by milliseconds of a batch.
+ */
+const SLACK_MS = 3_600_000
+/** The same for a delivery of an event: the id of a redelivery is of the clock of a process. */
+const DELIVERY_SLACK_MS = 86_400_000
+
 /** The columns of an {@link EventRow}, of `events e`. */
 export const eventColumns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
   e.occurred_at AS "occurredAt", coalesce(e.dispatched_at, x.dispatched_at) AS "dispatchedAt", e.created_at AS "createdAt",
@@ -51,6 +64,9 @@ export const eventColumns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vau
 
 /** What {@link eventColumns} needs beside `events e`: when and how an event was dispatched. */
 export const withDispatch = "LEFT JOIN event_dispatches x ON x.event_id = e.id"
+
+/** The smallest id that a delivery of an event can have. */
+export const oldestDelivery = (eventId: string): string => Id.floor("del", (Id.time(eventId) ?? 0) - DELIVERY_SLACK_MS)
 
 /** An event as JSON text; `more` are additional members. */
 export const eventJson = (row: EventRow, more = ""): string =>
@@ -60,6 +76,10 @@ export const eventJson = (row: EventRow, more = ""): string =>
 
 /** The smallest id in the log's time range: ids begin with the time of recording. */
 export const oldestId = (prefix: Id.Prefix): string => Id.floor(prefix, Date.now() - RETENTION_DAYS * 86_400_000)
+
+/** Since when, in ms since the epoch, events are recent for a page: those before the cursor, the requested time, or now. */
+const recentSince = ({ occurredBefore }: EventFilter, after: Key | null): number =>
+  Math.min(Date.now(), ...[after?.[0], occurredBefore].flatMap((time) => (time == null ? [] : [Date.parse(time)]))) - RECENT_MS
 
 export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo", {
   effect: Effect.gen(function* () {
@@ -72,7 +92,8 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         sql`e.id >= ${oldestId("evt")}`,
         occurredAfter !== undefined && sql`e.occurred_at >= ${occurredAfter}::timestamptz`,
         occurredBefore !== undefined && sql`e.occurred_at <= ${occurredBefore}::timestamptz`,
-        after !== null && sql`(e.occurred_at, e.id) < (${after[0]}::timestamptz, ${after[1]})`
+        after !== null &&
+          sql`(e.occurred_at, e.id) < (${after[0]}::timestamptz, ${after[1]}) AND e.id < ${Id.floor("evt", Date.parse(after[0] ?? "") + SLACK_MS)}`
       )
 
     /** Events by the index over exactly this text: one id or several, and optionally the kind. */
@@ -137,23 +158,30 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
      */
     const alongNewest = Effect.fnUntraced(function* (
       principal: PrincipalState,
-      { entityId, kind }: EventFilter,
+      filter: EventFilter,
+      after: Key | null,
       common: Statement.Fragment,
       take: number
     ) {
+      const { entityId, kind } = filter
       const [look, limited] = (yield* seesMany(principal))
         ? [LOOK, sql.literal(`LIMIT ${LOOK}`)]
         : [LOOK_FEW * take, limit(sql, take, LOOK_FEW)]
       // There is no index for an entity's kinds: its events of every kind are searched.
-      const newest = sql`
-        SELECT * FROM events e WHERE ${entityId === undefined ? lane("e.organization_id", sql`${principal.organizationId}::text`, kind) : sql`e.entity_id = ${entityId}`} ${common}
+      const newest = (recent: Statement.Fragment) => sql`
+        SELECT * FROM events e WHERE ${entityId === undefined ? lane("e.organization_id", sql`${principal.organizationId}::text`, kind) : sql`e.entity_id = ${entityId}`} ${common} ${recent}
         ORDER BY e.occurred_at DESC, e.id DESC ${limited}`
-      const found = yield* sql<EventRow>`
-        SELECT ${sql.literal(eventColumns)} FROM (${newest}) e ${sql.literal(withDispatch)}
+      const visible = (recent: Statement.Fragment, dispatched: Statement.Fragment) => sql<EventRow>`
+        SELECT ${sql.literal(eventColumns)} FROM (${newest(recent)}) e ${sql.literal(withDispatch)} ${dispatched}
         WHERE ${seesEvent(sql, principal)} ${and(sql, kind !== undefined && sql`e.kind = ${kind}`)}
         ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
+      const since = recentSince(filter, after)
+      const from = Id.floor("evt", since)
+      const recent = yield* visible(sql`AND e.id >= ${from}`, sql`AND x.event_id >= ${from}`)
+      if (recent.length === take && Date.parse(recent.at(-1)?.occurredAt ?? "") >= since + SLACK_MS) return recent
+      const found = yield* visible(sql.literal(""), sql.literal(""))
       if (found.length === take) return found
-      const [looked] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM (${newest}) e`
+      const [looked] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM (${newest(sql.literal(""))}) e`
       return looked !== undefined && looked.count < look ? found : undefined
     })
 
@@ -163,7 +191,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         Effect.gen(function* () {
           const { vaultId } = filter,
             common = within(filter, after)
-          const newest = vaultId === undefined ? yield* alongNewest(principal, filter, common, take) : undefined
+          const newest = vaultId === undefined ? yield* alongNewest(principal, filter, after, common, take) : undefined
           return newest ?? (yield* alongVaults(principal, filter, common, take))
         }).pipe(Effect.orDie),
 
@@ -184,7 +212,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
           Effect.map(
             sql<{ status: string; count: number }>`
               SELECT d.status, count(*) AS count FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
-              WHERE d.event_id = ${eventId} AND ${seesWebhook(sql, principal)} GROUP BY d.status`,
+              WHERE d.event_id = ${eventId} AND d.id >= ${oldestDelivery(eventId)} AND ${seesWebhook(sql, principal)} GROUP BY d.status`,
             (rows) => ({
               PENDING: 0,
               RETRYING: 0,

@@ -28,12 +28,19 @@ interface HealthRow {
   readonly lastFailureAt: string | null
   readonly lastFailureResult: string | null
   readonly pendingDeliveries: number
-  readonly heldDeliveries: number
+  /** Whether any deliveries may be HELD. */
+  readonly mayHold: boolean
   readonly holding: boolean
   readonly nextProbeAt: string | null
   readonly delivered24h: number
   readonly failed24h: number
   readonly failingLong: boolean
+}
+
+interface Counts {
+  readonly id: string
+  readonly pendingDeliveries: number
+  readonly heldDeliveries: number
 }
 
 /** Failed attempts and duration after which a streak counts as FAILING and its first notice is sent. Decision D-23. */
@@ -45,6 +52,13 @@ const SHARDS = 8
 
 /** Waiting deliveries are counted up to this, so that an endpoint that has been down for days does not cost more. */
 const COUNTED = 100_000
+
+const PENDING = "d.status IN ('PENDING', 'RETRYING')",
+  HELD = "d.status = 'HELD'"
+
+/** The number of deliveries of a webhook `w` with these statuses, up to {@link COUNTED}. */
+const counted = (sql: SqlClient.SqlClient, which: string) => sql`
+  (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.id AND ${sql.literal(which)} LIMIT ${COUNTED}) counted)`
 
 export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/WebhooksRepo", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => ({
@@ -81,35 +95,40 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
 
     /** The health counters of webhooks, by id. Counts waiting deliveries and the slots of a day, never history. */
     health: (webhookIds: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, Health>>> =>
-      Effect.orDie(
-        Effect.map(
-          sql<HealthRow>`
-            SELECT w.id, coalesce(h.consecutive_failures, 0) AS "consecutiveFailures", h.failing_since AS "failingSince",
-              h.last_failure_at AS "lastFailureAt", h.last_failure_result AS "lastFailureResult",
-              coalesce(h.consecutive_failures >= ${STREAK_ATTEMPTS}
-                AND h.failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}), false) AS "failingLong",
-              (SELECT max(n.last_success_at) FROM (SELECT c.last_success_at FROM webhook_counters c
-                WHERE c.webhook_id = w.id AND c.last_success_at IS NOT NULL ORDER BY c.slot DESC LIMIT ${SHARDS}) n) AS "lastSuccessAt",
-              (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.id AND d.status IN ('PENDING', 'RETRYING')
-                LIMIT ${COUNTED}) waiting) AS "pendingDeliveries",
-              (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.id AND d.status = 'HELD'
-                LIMIT ${COUNTED}) held) AS "heldDeliveries",
-              coalesce(hd.down, false) AS holding,
-              (SELECT hd.probe_at FROM webhooks a WHERE a.id = w.id AND a.status = 'ACTIVE') AS "nextProbeAt",
-              coalesce(c.delivered, 0) AS "delivered24h", coalesce(c.failed, 0) AS "failed24h"
-            FROM unnest(${webhookIds}::text[]) w (id)
-            LEFT JOIN webhook_health h ON h.webhook_id = w.id LEFT JOIN webhook_holds hd ON hd.webhook_id = w.id
-            LEFT JOIN LATERAL (SELECT sum(k.delivered) AS delivered, sum(k.failed) AS failed FROM webhook_counters k
-              WHERE k.webhook_id = w.id AND k.slot > clock_timestamp() - interval '24 hours') c ON true`,
-          (rows) => Object.fromEntries(rows.map((row) => [row.id, healthOf(row)]))
-        )
-      )
+      Effect.gen(function* () {
+        const rows = yield* sql<HealthRow>`
+          SELECT w.id, coalesce(h.consecutive_failures, 0) AS "consecutiveFailures", h.failing_since AS "failingSince",
+            h.last_failure_at AS "lastFailureAt", h.last_failure_result AS "lastFailureResult",
+            coalesce(h.consecutive_failures >= ${STREAK_ATTEMPTS}
+              AND h.failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}), false) AS "failingLong",
+            (SELECT max(n.last_success_at) FROM (SELECT c.last_success_at FROM webhook_counters c
+              WHERE c.webhook_id = w.id AND c.last_success_at IS NOT NULL ORDER BY c.slot DESC LIMIT ${SHARDS}) n) AS "lastSuccessAt",
+            ${counted(sql, PENDING)} AS "pendingDeliveries",
+            (hd.webhook_id IS NOT NULL OR EXISTS (SELECT 1 FROM pending_cancellations p WHERE p.webhook_id = w.id)) AS "mayHold",
+            coalesce(hd.down, false) AS holding,
+            (SELECT hd.probe_at FROM webhooks a WHERE a.id = w.id AND a.status = 'ACTIVE') AS "nextProbeAt",
+            coalesce(c.delivered, 0) AS "delivered24h", coalesce(c.failed, 0) AS "failed24h"
+          FROM unnest(${webhookIds}::text[]) w (id)
+          LEFT JOIN webhook_health h ON h.webhook_id = w.id LEFT JOIN webhook_holds hd ON hd.webhook_id = w.id
+          LEFT JOIN LATERAL (SELECT sum(k.delivered) AS delivered, sum(k.failed) AS failed FROM webhook_counters k
+            WHERE k.webhook_id = w.id AND k.slot > clock_timestamp() - interval '24 hours') c ON true`
+        const holding = rows.filter(({ mayHold }) => mayHold).map(({ id }) => id)
+        // A statement of its own: even an empty count opens an index of every day.
+        const found =
+          holding.length === 0
+            ? []
+            : yield* sql<Counts>`
+                SELECT w.id, ${counted(sql, PENDING)} AS "pendingDeliveries", ${counted(sql, HELD)} AS "heldDeliveries"
+                FROM unnest(${holding}::text[]) w (id)`
+        const held = new Map(found.map((counts) => [counts.id, counts]))
+        return Object.fromEntries(rows.map((row) => [row.id, healthOf(row, held.get(row.id) ?? { ...row, heldDeliveries: 0 })]))
+      }).pipe(Effect.orDie)
   }))
 }) {
   static readonly layer = this.Default
 }
 
-const healthOf = (row: HealthRow): Health => {
+const healthOf = (row: HealthRow, { heldDeliveries, pendingDeliveries }: Omit<Counts, "id">): Health => {
   const { consecutiveFailures, failingLong, lastFailureAt, lastSuccessAt } = row
   const succeededLast = lastSuccessAt !== null && (lastFailureAt === null || lastSuccessAt >= lastFailureAt)
   return {
@@ -119,8 +138,8 @@ const healthOf = (row: HealthRow): Health => {
     lastSuccessAt,
     lastFailureAt,
     lastResult: succeededLast ? "2xx" : row.lastFailureResult,
-    pendingDeliveries: Math.min(COUNTED, row.pendingDeliveries + row.heldDeliveries),
-    heldDeliveries: row.heldDeliveries,
+    pendingDeliveries: Math.min(COUNTED, pendingDeliveries + heldDeliveries),
+    heldDeliveries,
     nextProbeAt: row.nextProbeAt,
     delivered24h: row.delivered24h,
     failed24h: row.failed24h

@@ -259,3 +259,20 @@ describe("Limits: event log retention 31 days", () => {
     expect(short(await redeliver(0))).toBe("202")
   })
 })
+
+describe("a log of several days", () => {
+  test("is paged from day to day, although the last day before a page's end is searched first", async () => {
+    const now = Date.now()
+    const rows = Array.from({ length: 60 }, (_, index) => event({ at: now - index * 3 * 3_600_000, kind: "deposit_address.created" }))
+    await insertEvents(app, rows)
+    for (const limit of [1, 7, 8, 9, 20, 25, 500])
+      expect([limit, ids(await app.walk("/v1/webhook-events?kind=deposit_address.created", keys.owner, limit))]).toEqual([
+        limit,
+        ids(newestFirst(rows))
+      ])
+    const before = new Date(now - 3 * DAY).toISOString()
+    expect(ids(await app.walk(`/v1/webhook-events?kind=deposit_address.created&occurredBefore=${before}`, keys.owner, 7))).toEqual(
+      ids(newestFirst(rows.filter(({ occurredAt }) => occurredAt <= before)))
+    )
+  })
+})
