@@ -164,24 +164,24 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       take: number
     ) {
       const { entityId, kind } = filter
-      const [look, limited] = (yield* seesMany(principal))
-        ? [LOOK, sql.literal(`LIMIT ${LOOK}`)]
-        : [LOOK_FEW * take, limit(sql, take, LOOK_FEW)]
       // There is no index for an entity's kinds: its events of every kind are searched.
-      const newest = (recent: Statement.Fragment) => sql`
+      const newest = (recent: Statement.Fragment, limited: Statement.Fragment) => sql`
         SELECT * FROM events e WHERE ${entityId === undefined ? lane("e.organization_id", sql`${principal.organizationId}::text`, kind) : sql`e.entity_id = ${entityId}`} ${common} ${recent}
         ORDER BY e.occurred_at DESC, e.id DESC ${limited}`
-      const visible = (recent: Statement.Fragment, dispatched: Statement.Fragment) => sql<EventRow>`
-        SELECT ${sql.literal(eventColumns)} FROM (${newest(recent)}) e ${sql.literal(withDispatch)} ${dispatched}
+      const visible = (recent: Statement.Fragment, limited: Statement.Fragment, dispatched: Statement.Fragment) => sql<EventRow>`
+        SELECT ${sql.literal(eventColumns)} FROM (${newest(recent, limited)}) e ${sql.literal(withDispatch)} ${dispatched}
         WHERE ${seesEvent(sql, principal)} ${and(sql, kind !== undefined && sql`e.kind = ${kind}`)}
         ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
       const since = recentSince(filter, after)
       const from = Id.floor("evt", since)
-      const recent = yield* visible(sql`AND e.id >= ${from}`, sql`AND x.event_id >= ${from}`)
+      const few = limit(sql, take, LOOK_FEW)
+      const recent = yield* visible(sql`AND e.id >= ${from}`, few, sql`AND x.event_id >= ${from}`)
       if (recent.length === take && Date.parse(recent.at(-1)?.occurredAt ?? "") >= since + SLACK_MS) return recent
-      const found = yield* visible(sql.literal(""), sql.literal(""))
+      const none = sql.literal("")
+      const [look, limited] = (yield* seesMany(principal)) ? [LOOK, sql.literal(`LIMIT ${LOOK}`)] : [LOOK_FEW * take, few]
+      const found = yield* visible(none, limited, none)
       if (found.length === take) return found
-      const [looked] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM (${newest(sql.literal(""))}) e`
+      const [looked] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM (${newest(none, limited)}) e`
       return looked !== undefined && looked.count < look ? found : undefined
     })
 
@@ -206,22 +206,22 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
           )
         ),
 
-      /** Counts an event's deliveries by status, for webhooks that the caller can see. */
-      deliveryCounts: (principal: PrincipalState, eventId: string): Effect.Effect<Readonly<Record<string, number>>> =>
+      /** One event that the caller can see, and the number of its deliveries by status, for webhooks that the caller can see. */
+      findCounted: (principal: PrincipalState, eventId: string) =>
         Effect.orDie(
           Effect.map(
-            sql<{ status: string; count: number }>`
-              SELECT d.status, count(*) AS count FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
-              WHERE d.event_id = ${eventId} AND d.id >= ${oldestDelivery(eventId)} AND ${seesWebhook(sql, principal)} GROUP BY d.status`,
-            (rows) => ({
-              PENDING: 0,
-              RETRYING: 0,
-              HELD: 0,
-              DELIVERED: 0,
-              FAILED: 0,
-              CANCELED: 0,
-              ...Object.fromEntries(rows.map((row) => [row.status, row.count]))
-            })
+            sql<EventRow & { readonly counts: Readonly<Record<string, number>> }>`
+              SELECT ${sql.literal(eventColumns)}, (
+                SELECT coalesce(json_object_agg(c.status, c.count), '{}') FROM (
+                  SELECT d.status, count(*) AS count FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
+                  WHERE d.event_id = ${eventId} AND d.id >= ${oldestDelivery(eventId)} AND ${seesWebhook(sql, principal)} GROUP BY d.status) c) AS counts
+              FROM events e ${sql.literal(withDispatch)}
+              WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`,
+            ([row]) =>
+              Option.map(Option.fromNullable(row), ({ counts, ...event }) => ({
+                event,
+                counts: { PENDING: 0, RETRYING: 0, HELD: 0, DELIVERED: 0, FAILED: 0, CANCELED: 0, ...counts }
+              }))
           )
         )
     }

@@ -43,10 +43,10 @@ export const layer = HttpApiBuilder.group(
         read("getEvent", ({ path: { eventId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            const found = yield* events.find(principal, eventId)
+            const found = yield* events.findCounted(principal, eventId)
             if (Option.isNone(found)) return yield* notFound()
-            const counts = yield* events.deliveryCounts(principal, eventId)
-            return json(eventJson(found.value, `,"matchedCount":${found.value.matchedCount},"deliveryCounts":${JSON.stringify(counts)}`))
+            const { counts, event } = found.value
+            return json(eventJson(event, `,"matchedCount":${event.matchedCount},"deliveryCounts":${JSON.stringify(counts)}`))
           })
         )
       )
