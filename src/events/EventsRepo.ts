@@ -50,12 +50,12 @@ const LOOK_FEW = 4
  */
 const RECENT_MS = 86_400_000
 /**
- * How far the time of an event may be from that of its id, in ms. Both are of Postgres's clock, which never runs backwards
- * in a log, and differ by the wait for the log's lock and by milliseconds of a batch.
+ * How much later than its id an event may have occurred, in ms. Ids of a log never run backwards, and times are ahead of
+ * them by milliseconds of a batch at most. If Postgres's clock was set back, ids are ahead.
  */
 const SLACK_MS = 3_600_000
-/** The same for a delivery of an event: the id of a redelivery is of the clock of a process. */
-const DELIVERY_SLACK_MS = 86_400_000
+/** How much earlier than its event's id a delivery's may be, in ms: that of a redelivery is of the clock of a process. */
+const DELIVERY_SLACK_MS = 2 * 86_400_000
 
 /** The columns of an {@link EventRow}, of `events e`. */
 export const eventColumns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
@@ -92,8 +92,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         sql`e.id >= ${oldestId("evt")}`,
         occurredAfter !== undefined && sql`e.occurred_at >= ${occurredAfter}::timestamptz`,
         occurredBefore !== undefined && sql`e.occurred_at <= ${occurredBefore}::timestamptz`,
-        after !== null &&
-          sql`(e.occurred_at, e.id) < (${after[0]}::timestamptz, ${after[1]}) AND e.id < ${Id.floor("evt", Date.parse(after[0] ?? "") + SLACK_MS)}`
+        after !== null && sql`(e.occurred_at, e.id) < (${after[0]}::timestamptz, ${after[1]})`
       )
 
     /** Events by the index over exactly this text: one id or several, and optionally the kind. */

@@ -202,9 +202,8 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         if (previous === undefined) return yield* Effect.die(new Error(`the webhook ${webhookId} has no secret that is valid`))
         const { expires } = previous
         yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${webhookId}, ${Secret.seal(master, webhookId, secret)})`
-        const [updated] = yield* sql<{
-          at: string
-        }>`UPDATE webhooks SET updated_at = now() WHERE id = ${webhookId} RETURNING updated_at AS at`
+        const [updated] = yield* sql<{ at: string }>`
+          UPDATE webhooks SET updated_at = now() WHERE id = ${webhookId} RETURNING updated_at AS at`
         if (updated === undefined) return yield* Effect.die(new Error(`the webhook ${webhookId} is gone although it is locked`))
         yield* EventLog.record(
           sql,
