@@ -1,8 +1,9 @@
 /**
  * Reads of the event log. Payloads are returned as the recorded text, never parsed and serialized again. A list first
- * searches a bounded number of the organization's newest events. If that does not fill the page, it searches each vault
- * that the caller can see, by each entity that the vault was of. So the cost depends neither on the length of the log nor
- * on the filters nor on how little of it the caller can see. Spec: List webhook events. Decisions D-2, D-9, D-28, D-31.
+ * searches the newest events of the page's last day, then a bounded number of the organization's newest. If neither fills
+ * the page, it searches each vault that the caller can see, by each entity that the vault was of. So the cost depends
+ * neither on the length of the log nor on the filters nor on how little of it the caller can see. Spec: List webhook
+ * events. Decisions D-2, D-9, D-28, D-31.
  */
 
 import type { Statement } from "@effect/sql"
