@@ -9,8 +9,9 @@
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
+import { LRUCache } from "lru-cache"
 import { reachesEntity, seesEvent, seesWebhook } from "../access/visibility.ts"
-import type { PrincipalState } from "../credentials/Principal.ts"
+import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import * as Id from "../values/Id.ts"
@@ -50,6 +51,8 @@ const LOOK_FEW = 4
  * every day.
  */
 const RECENT_MS = 86_400_000
+/** Callers whose pages were not in it, how many are remembered, and for how long, in ms. */
+const REMEMBERED = { max: 10_000, ttl: 60_000 }
 /**
  * How much later than its id an event may have occurred, in ms. Ids of a log never run backwards, and times are ahead of
  * them by milliseconds of a batch at most. If Postgres's clock was set back, ids are ahead.
@@ -85,6 +88,8 @@ const recentSince = ({ occurredBefore }: EventFilter, after: Key | null): number
 export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    /** By key, entity and kind. */
+    const seldomRecent = new LRUCache<string, true>(REMEMBERED)
 
     /** The part of the log for the requested times, after the previous page. */
     const within = ({ occurredAfter, occurredBefore }: EventFilter, after: Key | null) =>
@@ -172,11 +177,15 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         SELECT ${sql.literal(eventColumns)} FROM (${newest(recent, limited)}) e ${sql.literal(withDispatch)} ${dispatched}
         WHERE ${seesEvent(sql, principal)} ${and(sql, kind !== undefined && sql`e.kind = ${kind}`)}
         ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
-      const since = recentSince(filter, after)
-      const from = Id.floor("evt", since)
       const few = limit(sql, take, LOOK_FEW)
-      const recent = yield* visible(sql`AND e.id >= ${from}`, few, sql`AND x.event_id >= ${from}`)
-      if (recent.length === take && Date.parse(recent.at(-1)?.occurredAt ?? "") >= since + SLACK_MS) return recent
+      const caller = JSON.stringify([callerOf(principal), entityId, kind])
+      if (!seldomRecent.has(caller)) {
+        const since = recentSince(filter, after)
+        const from = Id.floor("evt", since)
+        const recent = yield* visible(sql`AND e.id >= ${from}`, few, sql`AND x.event_id >= ${from}`)
+        if (recent.length === take && Date.parse(recent.at(-1)?.occurredAt ?? "") >= since + SLACK_MS) return recent
+        seldomRecent.set(caller, true)
+      }
       const none = sql.literal("")
       const [look, limited] = (yield* seesMany(principal)) ? [LOOK, sql.literal(`LIMIT ${LOOK}`)] : [LOOK_FEW * take, few]
       const found = yield* visible(none, limited, none)
