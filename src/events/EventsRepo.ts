@@ -51,7 +51,7 @@ const LOOK_FEW = 4
  * every day.
  */
 const RECENT_MS = 86_400_000
-/** Callers whose pages were not in it, how many are remembered, and for how long, in ms. */
+/** How many callers are remembered whose last page was not in it, and for how long, in ms. */
 const REMEMBERED = { max: 10_000, ttl: 60_000 }
 /**
  * How much later than its id an event may have occurred, in ms. Ids of a log never run backwards, and times are ahead of
@@ -88,8 +88,8 @@ const recentSince = ({ occurredBefore }: EventFilter, after: Key | null): number
 export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    /** By key, entity and kind. */
-    const seldomRecent = new LRUCache<string, true>(REMEMBERED)
+    /** Callers whose last page was older, by key, entity and kind, for whom the last day is not searched first. */
+    const olderPages = new LRUCache<string, true>(REMEMBERED)
 
     /** The part of the log for the requested times, after the previous page. */
     const within = ({ occurredAfter, occurredBefore }: EventFilter, after: Key | null) =>
@@ -179,12 +179,12 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
         ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
       const few = limit(sql, take, LOOK_FEW)
       const caller = JSON.stringify([callerOf(principal), entityId, kind])
-      if (!seldomRecent.has(caller)) {
+      if (!olderPages.has(caller)) {
         const since = recentSince(filter, after)
         const from = Id.floor("evt", since)
         const recent = yield* visible(sql`AND e.id >= ${from}`, few, sql`AND x.event_id >= ${from}`)
         if (recent.length === take && Date.parse(recent.at(-1)?.occurredAt ?? "") >= since + SLACK_MS) return recent
-        seldomRecent.set(caller, true)
+        olderPages.set(caller, true)
       }
       const none = sql.literal("")
       const [look, limited] = (yield* seesMany(principal)) ? [LOOK, sql.literal(`LIMIT ${LOOK}`)] : [LOOK_FEW * take, few]

@@ -18,8 +18,8 @@ import { AttemptRunner } from "./AttemptRunner.ts"
 const PATIENCE_MS = 1_000,
   GROUP_MS = 5_000
 /**
- * Starts of workflows by all groups of a process. On a Temporal server without fairness keys, the workflows of other
- * organizations wait behind them.
+ * How many workflows the groups of a process start. On a Temporal server without fairness keys, the workflows of other
+ * organizations wait behind these.
  */
 const STARTS = { limit: 10, interval: "200 millis" } as const
 

@@ -23,10 +23,7 @@ test(`at most ${IN_FLIGHT} pings of an organization are in flight, and one more 
     }
   )
   const other = (await app.key("user_b")).secret
-  let release = () => {}
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
   receiver.on("/hangs", async () => {
     await released
     return new Response("")

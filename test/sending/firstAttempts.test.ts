@@ -90,10 +90,7 @@ describe("a group of first attempts", () => {
   }, 90_000)
 
   test("is not held up by a slow endpoint, whose attempts continue separately, each sent once, while the others finish first", async () => {
-    let answer = () => {}
-    const answered = new Promise<void>((resolve) => {
-      answer = resolve
-    })
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
     receiver.on("/slow", async () => {
       await answered
       return new Response("ok")
@@ -112,10 +109,7 @@ describe("a group of first attempts", () => {
   }, 90_000)
 
   test("starts the workflows of deliveries that leave it at a limited rate, so that they do not flood Temporal's queue", async () => {
-    let answer = () => {}
-    const answered = new Promise<void>((resolve) => {
-      answer = resolve
-    })
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
     receiver.on("/stuck", async () => {
       await answered
       return new Response("ok")
