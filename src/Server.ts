@@ -19,11 +19,15 @@ import { Authentication } from "./credentials/Authentication.ts"
 import { KeyChecks } from "./credentials/KeyChecks.ts"
 import { SigningKeys } from "./crypto/SigningKeys.ts"
 import { routed } from "./database/ReadReplica.ts"
+import { DeliveriesQuery } from "./deliveries/DeliveriesApi.ts"
 import { DeliveriesRepo } from "./deliveries/DeliveriesRepo.ts"
+import { DeliveryReads } from "./deliveries/DeliveryReads.ts"
 import * as deliveries from "./deliveries/handlers.ts"
 import { Pings } from "./deliveries/Pings.ts"
 import { WorkflowStarter } from "./deliveries/WorkflowStarter.ts"
 import { routes as documentation, isPublic as isDocumentation } from "./documentation/routes.ts"
+import { EventReads } from "./events/EventReads.ts"
+import { EventsQuery } from "./events/EventsApi.ts"
 import { EventsRepo } from "./events/EventsRepo.ts"
 import * as events from "./events/handlers.ts"
 import { CatchUpQuery } from "./feed/FeedApi.ts"
@@ -39,6 +43,7 @@ import { errorBoundary } from "./http/errorBoundary.ts"
 import { fastPath } from "./http/fastPath.ts"
 import { listen } from "./http/listener.ts"
 import { Pages } from "./http/Page.ts"
+import { noQuery } from "./http/Parameters.ts"
 import type { RequestState } from "./http/RequestContext.ts"
 import * as Portal from "./portal/Portal.ts"
 import { CheckpointsRepo } from "./proof/CheckpointsRepo.ts"
@@ -57,6 +62,7 @@ import { TransactionQuery } from "./vaults/VaultsApi.ts"
 import { VaultsRepo } from "./vaults/VaultsRepo.ts"
 import * as webhooks from "./webhooks/handlers.ts"
 import { WebhookPreview } from "./webhooks/WebhookPreview.ts"
+import { WebhookReads } from "./webhooks/WebhookReads.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { WebhooksRepo } from "./webhooks/WebhooksRepo.ts"
 
@@ -131,15 +137,9 @@ const groups = Layer.mergeAll(
   credential.layer,
   feed.layer
 ).pipe(
-  Layer.provide([
-    SigningKeys.layer,
-    AuditLogRepo.layer,
-    CheckpointsRepo.layer,
-    WebhooksRepo.layer,
-    Webhooks.layer,
-    EventsRepo.layer,
-    DeliveriesRepo.layer
-  ]),
+  Layer.provide([SigningKeys.layer, AuditLogRepo.layer, CheckpointsRepo.layer, Webhooks.layer]),
+  Layer.provideMerge(Layer.mergeAll(EventReads.layer, DeliveryReads.layer, WebhookReads.layer)),
+  Layer.provide([WebhooksRepo.layer, EventsRepo.layer, DeliveriesRepo.layer]),
   Layer.provide([Layer.provideMerge(Recoveries.layer, RecoveriesRepo.layer)]),
   Layer.provide([CredentialRepo.layer, WebhookPreview.layer, StatementsRepo.layer]),
   Layer.provide(Pings.layer),
@@ -180,7 +180,10 @@ const listening = Effect.gen(function* () {
   const transactions = yield* Transactions
   const { admit } = yield* Admission
   const feedPages = yield* FeedPages
-  const { vaultReadable, webhooksReadable } = Access.authorizations(authentication)
+  const { vaultReadable, webhookReadable, webhooksReadable } = Access.authorizations(authentication)
+  const eventReads = yield* EventReads
+  const deliveryReads = yield* DeliveryReads
+  const webhookReads = yield* WebhookReads
   const hot = [
     fastPath({
       path: "/v1/vaults/:vaultId/transactions",
@@ -193,6 +196,30 @@ const listening = Effect.gen(function* () {
       query: CatchUpQuery,
       authorize: webhooksReadable,
       handle: (principal, _, asked) => feedPages.answer(principal, asked)
+    }),
+    fastPath({
+      path: "/v1/webhook-events",
+      query: EventsQuery,
+      authorize: webhooksReadable,
+      handle: (principal, _, asked) => admit(principal, eventReads.list(principal, asked))
+    }),
+    fastPath({
+      path: "/v1/webhook-events/:eventId",
+      query: noQuery,
+      authorize: webhookReadable,
+      handle: (principal, eventId) => admit(principal, eventReads.get(principal, eventId))
+    }),
+    fastPath({
+      path: "/v1/webhooks/:webhookId",
+      query: noQuery,
+      authorize: webhookReadable,
+      handle: (principal, webhookId) => admit(principal, webhookReads.get(principal, webhookId))
+    }),
+    fastPath({
+      path: "/v1/webhooks/:webhookId/deliveries",
+      query: DeliveriesQuery,
+      authorize: webhookReadable,
+      handle: (principal, webhookId, asked) => admit(principal, deliveryReads.list(principal, webhookId, asked))
     })
   ]
   // Inside the framework's app, so that the error boundary sees failures before the framework turns them into responses.

@@ -219,6 +219,11 @@ describe("architecture", () => {
     expect(handlers.filter((file) => /\bsql(?:<[^>]*>)?`/.test(text(file)))).toEqual([])
   })
 
+  test("no statement claims the type of its rows: schemas decode them", () => {
+    expect(sources.filter((file) => text(file).includes("decodeRows(")).length).toBeGreaterThan(40)
+    expect(sources.filter((file) => /\bsql<|\.query<|\.unsafe</.test(text(file)))).toEqual([])
+  })
+
   test("only the ledger writes custody rows", () => {
     const tables = "vaults|balances|transactions|deposit_addresses|assets|networks|vault_networks|organizations|entities|users|vault_roles"
     const writes = new RegExp(`\\b(?:INSERT INTO|UPDATE|DELETE FROM)\\s+(?:${tables})\\b`, "i")

@@ -3,25 +3,27 @@
  * the role is checked first, and for every vault in the same way. C-7.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
-import type { Credential } from "./CredentialApi.ts"
+import { decodeRows } from "../database/rows.ts"
+import { Credential } from "./CredentialApi.ts"
 
-interface KeyRow {
-  readonly label: string
-  readonly scopes: ReadonlyArray<string>
-  readonly vaultIds: ReadonlyArray<string> | null
-  readonly ipAllowlist: ReadonlyArray<string>
-  readonly createdAt: string
-  readonly expiresAt: string | null
-  readonly organizationRole: "owner" | "member"
-  readonly role: number
-  readonly allowlist: number
-  readonly hasRole: boolean
-}
+const KeyRow = Schema.Struct({
+  label: Schema.String,
+  scopes: Schema.Array(Schema.String),
+  vaultIds: Schema.NullOr(Schema.Array(Schema.String)),
+  ipAllowlist: Schema.Array(Schema.String),
+  createdAt: Schema.String,
+  expiresAt: Schema.NullOr(Schema.String),
+  organizationRole: Credential.fields.user.fields.organizationRole,
+  role: Schema.Number,
+  allowlist: Schema.Number,
+  hasRole: Schema.Boolean
+})
+const decode = decodeRows(KeyRow)
 
 /** Why a key can or cannot see a vault: the first reason that applies. */
-const becauseOf = (hasRole: boolean, { scopes, vaultIds }: Pick<KeyRow, "scopes" | "vaultIds">, vaultId: string) => {
+const becauseOf = (hasRole: boolean, { scopes, vaultIds }: Pick<typeof KeyRow.Type, "scopes" | "vaultIds">, vaultId: string) => {
   if (!hasRole) return "unknown"
   if (!scopes.includes("vault:read")) return "scope"
   return vaultIds !== null && !vaultIds.includes(vaultId) ? "allowlist" : "visible"
@@ -40,13 +42,13 @@ export class CredentialRepo extends Effect.Service<CredentialRepo>()("custody/Cr
         vaultId: string | undefined
       ) {
         const asked = vaultId ?? ""
-        const [key] = yield* sql<KeyRow>`
+        const [key] = yield* decode(sql`
           SELECT k.label, k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist", k.created_at AS "createdAt",
             k.expires_at AS "expiresAt", u.organization_role AS "organizationRole",
             (SELECT count(*) FROM vault_roles r WHERE r.user_id = k.user_id) AS role,
             (SELECT count(*) FROM vault_roles r WHERE r.user_id = k.user_id AND (k.vault_ids IS NULL OR r.vault_id = ANY(k.vault_ids))) AS allowlist,
             EXISTS (SELECT 1 FROM vault_roles r WHERE r.user_id = k.user_id AND r.vault_id = ${asked}) AS "hasRole"
-          FROM api_keys k JOIN users u ON u.id = k.user_id WHERE k.id = ${keyId} AND k.user_id = ${userId}`
+          FROM api_keys k JOIN users u ON u.id = k.user_id WHERE k.id = ${keyId} AND k.user_id = ${userId}`)
         if (key === undefined) return undefined
         const { allowlist, createdAt, expiresAt, hasRole, ipAllowlist, label, organizationRole, role, scopes, vaultIds } = key
         const because = becauseOf(hasRole, key, asked)

@@ -4,7 +4,8 @@
  * than {@link AUDIT_DAYS}. No entry contains a secret. Decision D-50.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
-import { Context, Effect, Option } from "effect"
+import { Context, Effect, Option, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 import { RequestContext } from "../http/RequestContext.ts"
 import * as Id from "../values/Id.ts"
 
@@ -118,9 +119,11 @@ export const record = (sql: SqlClient.SqlClient, entries: ReadonlyArray<Entry>) 
         AS e (id, organization_id, actor_type, actor_id, user_id, action, target_type, target_id, changes)`)
   })
 
+const decodeOrganizations = decodeRows(Schema.Struct({ organizationId: Schema.String }))
+
 /** Records an entry about a portal user, in that user's organization. */
 export const recordOfUser = (sql: SqlClient.SqlClient, userId: string, actor: Actor, action: Action, changes: Changes = {}) =>
-  Effect.flatMap(sql<{ organizationId: string }>`SELECT organization_id AS "organizationId" FROM users WHERE id = ${userId}`, (rows) =>
+  Effect.flatMap(decodeOrganizations(sql`SELECT organization_id AS "organizationId" FROM users WHERE id = ${userId}`), (rows) =>
     record(
       sql,
       rows.map(({ organizationId }) => ({ organizationId, actor, action, target: { type: "account", id: userId }, changes }))

@@ -5,11 +5,12 @@
 
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { AUDIT_DAYS } from "../audit/AuditTrail.ts"
+import { decodeRows } from "../database/rows.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
-import type { AuditEntry } from "./AuditEntry.ts"
+import { AuditEntry } from "./AuditEntry.ts"
 
 /** Filters of the list. */
 export interface AuditFilter {
@@ -19,14 +20,16 @@ export interface AuditFilter {
   readonly occurredBefore?: string | undefined
 }
 
-interface Row extends Omit<AuditEntry, "actor" | "target" | "changes"> {
-  readonly actorType: AuditEntry["actor"]["type"]
-  readonly actorId: string | null
-  readonly userId: string | null
-  readonly targetType: string
-  readonly targetId: string
-  readonly changes: string
-}
+const Row = Schema.Struct({
+  ...AuditEntry.omit("actor", "target", "changes").fields,
+  actorType: AuditEntry.fields.actor.fields.type,
+  actorId: Schema.NullOr(Schema.String),
+  userId: Schema.NullOr(Schema.String),
+  targetType: Schema.String,
+  targetId: Schema.String,
+  changes: Schema.parseJson(AuditEntry.fields.changes)
+})
+const decode = decodeRows(Row)
 
 const columns = `a.id, a.at, a.actor_type AS "actorType", a.actor_id AS "actorId", a.user_id AS "userId", a.action,
   a.target_type AS "targetType", a.target_id AS "targetId", a.client_address AS "clientAddress", a.request_id AS "requestId", a.changes`
@@ -43,7 +46,7 @@ const entryOf = ({
   targetId,
   targetType,
   userId
-}: Row): AuditEntry => ({
+}: typeof Row.Type): AuditEntry => ({
   id,
   at,
   actor: { type: actorType, id: actorId, userId },
@@ -51,7 +54,7 @@ const entryOf = ({
   target: { type: targetType, id: targetId },
   clientAddress,
   requestId,
-  changes: JSON.parse(changes)
+  changes
 })
 
 export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditLogRepo", {
@@ -82,15 +85,15 @@ export class AuditLogRepo extends Effect.Service<AuditLogRepo>()("custody/AuditL
         const common = within(filter, after)
         const rows =
           actor !== undefined
-            ? sql<Row>`
+            ? sql`
                 SELECT * FROM (
                   (${page(sql`${by("actor_id", organizationId, actor, action)} ${common}`, take)})
                   UNION (${page(sql`${by("user_id", organizationId, actor, action)} ${common}`, take)})
                 ) a ORDER BY at DESC, id DESC ${limit(sql, take)}`
             : action !== undefined
-              ? sql<Row>`${page(sql`(a.organization_id || '/' || a.action) = ${organizationId}::text || '/' || ${action}::text ${common}`, take)}`
-              : sql<Row>`${page(sql`a.organization_id = ${organizationId} ${common}`, take)}`
-        return Effect.orDie(Effect.map(rows, (found) => found.map(entryOf)))
+              ? page(sql`(a.organization_id || '/' || a.action) = ${organizationId}::text || '/' || ${action}::text ${common}`, take)
+              : page(sql`a.organization_id = ${organizationId} ${common}`, take)
+        return Effect.orDie(Effect.map(decode(rows), (found) => found.map(entryOf)))
       }
     }
   })

@@ -4,8 +4,9 @@
  * Authentication 2 to 10. Decision D-10.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Data, Duration, Effect, Either, Redacted } from "effect"
+import { Data, Duration, Effect, Either, Redacted, Schema } from "effect"
 import { type Action, type Actor, changed, OPERATOR, record } from "../audit/AuditTrail.ts"
+import { decodeRows } from "../database/rows.ts"
 import { dieOnSql, transaction } from "../database/sql.ts"
 import * as Format from "../settings/Format.ts"
 import { isStorable } from "../values/givenId.ts"
@@ -22,26 +23,32 @@ const MAX_VAULTS = 1_000,
   MAX_RANGES = 100
 
 /** A listed key; it does not contain the secret. */
-export interface ApiKey {
-  readonly id: string
-  readonly userId: string
-  readonly label: string
+export const ApiKey = Schema.Struct({
+  id: Schema.String,
+  userId: Schema.String,
+  label: Schema.String,
   /** First and last characters of its secret; null for keys that are older than this property. */
-  readonly hint: string | null
-  readonly scopes: ReadonlyArray<string>
+  hint: Schema.NullOr(Schema.String),
+  scopes: Schema.Array(Schema.String),
   /** null allows every vault that the user's roles reach. */
-  readonly vaultIds: ReadonlyArray<string> | null
+  vaultIds: Schema.NullOr(Schema.Array(Schema.String)),
   /** Canonical CIDRs; empty means no restriction. */
-  readonly ipAllowlist: ReadonlyArray<string>
+  ipAllowlist: Schema.Array(Schema.String),
   /** null means that it does not expire. */
-  readonly expiresAt: string | null
-  readonly createdAt: string
-  readonly lastUsedAt: string | null
+  expiresAt: Schema.NullOr(Schema.String),
+  createdAt: Schema.String,
+  lastUsedAt: Schema.NullOr(Schema.String),
   /** Address of the client that used it last; null if unused or unknown. */
-  readonly lastUsedAddress: string | null
-  readonly revokedAt: string | null
-  readonly revokedReason: string | null
-}
+  lastUsedAddress: Schema.NullOr(Schema.String),
+  revokedAt: Schema.NullOr(Schema.String),
+  revokedReason: Schema.NullOr(Schema.String)
+})
+export type ApiKey = typeof ApiKey.Type
+
+const decode = decodeRows(ApiKey),
+  decodeIds = decodeRows(Schema.Struct({ id: Schema.String })),
+  decodeStatuses = decodeRows(Schema.Struct({ status: Schema.String })),
+  decodeOrganizations = decodeRows(Schema.Struct({ organizationId: Schema.String }))
 
 /** The properties of a key that are chosen at creation and can be edited. Spec: Authentication 3, 9. */
 export interface Choice {
@@ -113,8 +120,10 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
         if (choice.vaultIds.length === 0) return yield* refuse("vaultIds", "Name at least one vault, or allow all of them.")
         if (choice.vaultIds.length > MAX_VAULTS)
           return yield* refuse("vaultIds", `Name at most ${MAX_VAULTS} vaults, or allow all of them.`)
-        const rows = yield* Effect.orDie(sql<{ id: string }>`
-          SELECT r.vault_id AS id FROM vault_roles r WHERE r.user_id = ${userId} AND r.vault_id = ANY(${choice.vaultIds.filter(isStorable)})`)
+        const rows = yield* Effect.orDie(
+          decodeIds(sql`
+            SELECT r.vault_id AS id FROM vault_roles r WHERE r.user_id = ${userId} AND r.vault_id = ANY(${choice.vaultIds.filter(isStorable)})`)
+        )
         const reached = new Set(rows.map(({ id }) => id))
         const foreign = choice.vaultIds.find((id) => !reached.has(id))
         if (foreign !== undefined) return yield* refuse("vaultIds", `The user has no Developer role on ${foreign}.`)
@@ -133,22 +142,20 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
 
     /** A change of a key, for the audit log; `before` is absent for a new key. */
     const audit = (actor: Actor, action: Action, before: ApiKey | undefined, after: ApiKey) =>
-      Effect.flatMap(
-        sql<{ organizationId: string }>`SELECT organization_id AS "organizationId" FROM users WHERE id = ${after.userId}`,
-        (rows) =>
-          record(
-            sql,
-            rows.map(({ organizationId }) => ({
-              organizationId,
-              actor,
-              action,
-              target: { type: "api_key", id: after.id },
-              changes: changed(["userId", "label", "scopes", "vaultIds", "ipAllowlist", "expiresAt"], before, after)
-            }))
-          )
+      Effect.flatMap(decodeOrganizations(sql`SELECT organization_id AS "organizationId" FROM users WHERE id = ${after.userId}`), (rows) =>
+        record(
+          sql,
+          rows.map(({ organizationId }) => ({
+            organizationId,
+            actor,
+            action,
+            target: { type: "api_key", id: after.id },
+            changes: changed(["userId", "label", "scopes", "vaultIds", "ipAllowlist", "expiresAt"], before, after)
+          }))
+        )
       )
 
-    const find = (id: string) => Effect.orDie(sql<ApiKey>`SELECT ${sql.literal(columns)} FROM api_keys k WHERE k.id = ${id}`)
+    const find = (id: string) => Effect.orDie(decode(sql`SELECT ${sql.literal(columns)} FROM api_keys k WHERE k.id = ${id}`))
 
     return {
       /** Fails if the properties are invalid, without changing anything. */
@@ -159,9 +166,9 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
         function* (userId: string, choice: Choice, actor: Actor = OPERATOR) {
           // The user's row and its organization's are locked until the key is committed: a concurrent deactivation or
           // deletion then finds the key and revokes it.
-          const users = yield* sql<{ status: string }>`
+          const users = yield* decodeStatuses(sql`
             SELECT CASE WHEN o.deleting_at IS NULL THEN u.status ELSE 'deactivated' END AS status
-            FROM users u JOIN organizations o ON o.id = u.organization_id WHERE u.id = ${userId} FOR SHARE`
+            FROM users u JOIN organizations o ON o.id = u.organization_id WHERE u.id = ${userId} FOR SHARE`)
           if (users[0] === undefined) return yield* new UnknownKey({ message: `There is no user ${userId}.` })
           if (users[0].status !== "active") return yield* new InvalidKey({ field: "user", message: `The user ${userId} is deactivated.` })
           const stored = yield* checked(userId, choice)
@@ -182,9 +189,11 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
 
       /** Keys, newest first; optionally of one user. */
       list: (userId?: string): Effect.Effect<ReadonlyArray<ApiKey>> =>
-        Effect.orDie(sql<ApiKey>`
-          SELECT ${sql.literal(columns)} FROM api_keys k WHERE ${userId === undefined ? sql`true` : sql`k.user_id = ${userId}`}
-          ORDER BY k.created_at DESC, k.id DESC`),
+        Effect.orDie(
+          decode(sql`
+            SELECT ${sql.literal(columns)} FROM api_keys k WHERE ${userId === undefined ? sql`true` : sql`k.user_id = ${userId}`}
+            ORDER BY k.created_at DESC, k.id DESC`)
+        ),
 
       /** A key of the user; undefined if the id is unknown or the key is somebody else's. */
       ofUser: (userId: string, id: string): Effect.Effect<ApiKey | undefined> =>
@@ -194,7 +203,7 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
       bySecret: (secret: Redacted.Redacted): Effect.Effect<ApiKey | undefined> =>
         Effect.map(
           Effect.orDie(
-            sql<ApiKey>`SELECT ${sql.literal(columns)} FROM api_keys k WHERE k.secret_hash = ${Secret.hash(Redacted.value(secret))}`
+            decode(sql`SELECT ${sql.literal(columns)} FROM api_keys k WHERE k.secret_hash = ${Secret.hash(Redacted.value(secret))}`)
           ),
           ([key]) => key
         ),

@@ -6,10 +6,11 @@
  */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Context, Duration, Effect, Layer, Option } from "effect"
+import { Context, Duration, Effect, Layer, Option, Schema } from "effect"
 import { batched } from "../database/Batch.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
-import { ReadReplica, type Seen } from "../database/ReadReplica.ts"
+import { ReadReplica, Seen } from "../database/ReadReplica.ts"
+import { decodeRows } from "../database/rows.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
 import { current, type RequestState, unshared } from "../http/RequestContext.ts"
 import * as Exchange from "../limits/Exchange.ts"
@@ -22,16 +23,19 @@ import { KeyUse } from "./KeyUse.ts"
 import * as Secret from "./keySecret.ts"
 import { type PrincipalState, SignedIn } from "./Principal.ts"
 
-interface KeyRow extends Seen {
-  readonly hash: string
-  readonly id: string
-  readonly scopes: ReadonlyArray<string>
-  readonly vaultIds: ReadonlyArray<string> | null
-  readonly ipAllowlist: ReadonlyArray<string>
-  readonly expired: boolean
-  readonly revoked: boolean
-  readonly isOwner: boolean
-}
+const KeyRow = Schema.Struct({
+  ...Seen.fields,
+  hash: Schema.String,
+  id: Schema.String,
+  scopes: Schema.Array(Schema.String),
+  vaultIds: Schema.NullOr(Schema.Array(Schema.String)),
+  ipAllowlist: Schema.Array(Schema.String),
+  expired: Schema.Boolean,
+  revoked: Schema.Boolean,
+  isOwner: Schema.Boolean
+})
+type KeyRow = typeof KeyRow.Type
+const decodeKeys = decodeRows(KeyRow)
 
 /** Errors of authentication. Routing comes later, so every route can answer with these. */
 export type AuthenticationProblem = ProblemOf<
@@ -77,14 +81,16 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
         const size = SIZES.find((one) => one >= hashes.length) ?? BATCH
         const filled = Array.from({ length: size }, (_, index) => hashes[index] ?? hashes[0])
         return Effect.map(
-          direct.query(sql<KeyRow>`
+          decodeKeys(
+            direct.query(sql`
           SELECT encode(k.secret_hash, 'hex') AS hash, k.id, k.user_id AS "userId", u.organization_id AS "organizationId",
             k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist",
             coalesce(k.expires_at <= clock_timestamp(), false) AS expired,
             k.revoked_at IS NOT NULL OR u.status <> 'active' AS revoked,
             u.organization_role = 'owner' AS "isOwner"${sql.literal(replica.columns)}
           FROM api_keys k JOIN users u ON u.id = k.user_id
-          WHERE k.secret_hash IN ${sql.in(filled)}`),
+          WHERE k.secret_hash IN ${sql.in(filled)}`)
+          ),
           (rows) => {
             const byHash = new Map(rows.map((row) => [row.hash, row]))
             return hashes.map((hash) => byHash.get(hash.toString("hex")) ?? null)

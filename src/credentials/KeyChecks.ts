@@ -3,17 +3,19 @@
  * Authentication 5 to 7, 10. C-1.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 import { allowsAddress } from "./ipAllowlist.ts"
 import type { PrincipalState } from "./Principal.ts"
 
-interface KeyRow {
-  readonly id: string
-  readonly scopes: ReadonlyArray<string>
-  readonly vaultIds: ReadonlyArray<string> | null
-  readonly isOwner: boolean
-  readonly ipAllowlist: ReadonlyArray<string>
-}
+const KeyRow = Schema.Struct({
+  id: Schema.String,
+  scopes: Schema.Array(Schema.String),
+  vaultIds: Schema.NullOr(Schema.Array(Schema.String)),
+  isOwner: Schema.Boolean,
+  ipAllowlist: Schema.Array(Schema.String)
+})
+const decode = decodeRows(KeyRow)
 
 export class KeyChecks extends Effect.Service<KeyChecks>()("custody/KeyChecks", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => ({
@@ -26,11 +28,11 @@ export class KeyChecks extends Effect.Service<KeyChecks>()("custody/KeyChecks", 
         const keyIds = [...new Set(principals.flatMap(({ keyId }) => keyId ?? []))]
         if (keyIds.length === 0) return Effect.succeed(new Map<PrincipalState, PrincipalState>())
         return Effect.map(
-          sql<KeyRow>`
+          decode(sql`
             SELECT k.id, k.scopes, k.vault_ids AS "vaultIds", k.ip_allowlist AS "ipAllowlist", u.organization_role = 'owner' AS "isOwner"
             FROM api_keys k JOIN users u ON u.id = k.user_id
             WHERE k.id = ANY(${keyIds}::text[]) AND k.revoked_at IS NULL AND u.status = 'active'
-              AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())`,
+              AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())`),
           (rows) => {
             const byKey = new Map(rows.map((row) => [row.id, row]))
             return new Map(

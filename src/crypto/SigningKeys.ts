@@ -6,8 +6,9 @@
  */
 import { createPrivateKey, createPublicKey, type KeyObject, sign as signBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { CompactSign, calculateJwkThumbprint } from "jose"
+import { Bytes, decodeRows } from "../database/rows.ts"
 import { Settings } from "../settings/Settings.ts"
 import { MasterKey, type Sealing } from "./MasterKey.ts"
 
@@ -46,6 +47,8 @@ const kidOfX = (x: string) => Effect.promise(() => calculateJwkThumbprint({ kty:
 /** The `kid` of the signing key that is derived from a master key. */
 export const kidOf = (master: Sealing): Effect.Effect<string> => kidOfX(xOf(privateKeyOf(Redacted.value(master.keyOf("signing")))))
 
+const decode = decodeRows(Schema.Struct({ kid: Schema.String, publicKey: Bytes }))
+
 export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningKeys", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -72,8 +75,8 @@ export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningK
         Effect.zipRight(
           store,
           Effect.map(
-            sql<{ kid: string; publicKey: Buffer }>`
-              SELECT kid, public_key AS "publicKey" FROM signing_keys ORDER BY kid = ${kid} DESC, created_at DESC, kid LIMIT ${PUBLISHED}`,
+            decode(sql`
+              SELECT kid, public_key AS "publicKey" FROM signing_keys ORDER BY kid = ${kid} DESC, created_at DESC, kid LIMIT ${PUBLISHED}`),
             (rows) => ({ keys: rows.map((row) => jwkOf(row.kid, row.publicKey.toString("base64url"))) })
           )
         )

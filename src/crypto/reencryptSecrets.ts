@@ -4,7 +4,8 @@
  * already done are skipped, so an interrupted run can be repeated. Decision D-25.
  */
 import type { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { Bytes, decodeRows } from "../database/rows.ts"
 import { whileUnavailable } from "../database/unavailable.ts"
 import type { Purpose, Sealing } from "./MasterKey.ts"
 
@@ -35,11 +36,8 @@ const BATCH = 500
 /** Waits for locked rows and for a database that restarts. */
 const patiently = whileUnavailable("1 second", "30 seconds")
 
-interface Row {
-  readonly key: ReadonlyArray<string>
-  readonly context: string
-  readonly sealed: Buffer
-}
+const Row = Schema.Struct({ key: Schema.Array(Schema.String), context: Schema.String, sealed: Bytes })
+const decode = decodeRows(Row)
 
 /** Re-encrypts a column. `onBatch` gets the progress. Fails with the database's error if Postgres stays away. */
 export const reencrypt = (
@@ -52,15 +50,16 @@ export const reencrypt = (
   const table = sql.literal(of.table),
     column = sql.literal(of.column)
 
-  const read = (after: ReadonlyArray<string> | undefined) => sql<Row>`
-    SELECT ARRAY[${sql.literal(of.key.map(([name]) => `${name}::text`).join(", "))}] AS key, ${sql.literal(of.context)} AS context, ${column} AS sealed
-    FROM ${table} ${
-      after === undefined
-        ? sql.literal("")
-        : sql`WHERE (${sql.literal(names)}) > (${sql.csv(of.key.map(([, type], index) => sql`${after[index] ?? ""}::${sql.literal(type)}`))})`
-    } ORDER BY ${sql.literal(names)} LIMIT ${BATCH}`
+  const read = (after: ReadonlyArray<string> | undefined) =>
+    decode(sql`
+      SELECT ARRAY[${sql.literal(of.key.map(([name]) => `${name}::text`).join(", "))}] AS key, ${sql.literal(of.context)} AS context, ${column} AS sealed
+      FROM ${table} ${
+        after === undefined
+          ? sql.literal("")
+          : sql`WHERE (${sql.literal(names)}) > (${sql.csv(of.key.map(([, type], index) => sql`${after[index] ?? ""}::${sql.literal(type)}`))})`
+      } ORDER BY ${sql.literal(names)} LIMIT ${BATCH}`)
 
-  const write = (rows: ReadonlyArray<Row & { readonly resealed: Buffer }>) => {
+  const write = (rows: ReadonlyArray<typeof Row.Type & { readonly resealed: Buffer }>) => {
     const columns = of.key.map(([, type], index) => sql`${rows.map(({ key }) => key[index] ?? "")}::${sql.literal(type)}[]`)
     const matches = of.key.map(([name], index) => `t.${name} = n.key${index}`).join(" AND ")
     return sql`

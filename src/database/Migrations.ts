@@ -1,7 +1,7 @@
 /** The schema as numbered migrations, applied once and in order. An advisory lock serializes processes that start together. */
 import * as Migrator from "@effect/sql/Migrator"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Cause, Effect, Schedule } from "effect"
+import { Cause, Effect, Schedule, Schema } from "effect"
 import pg from "pg"
 import custody from "./migrations/0001_custody.ts"
 import credentials from "./migrations/0002_credentials.ts"
@@ -30,6 +30,7 @@ import deletingOrganizations from "./migrations/0028_deleting_organizations.ts"
 import sharedLimits from "./migrations/0032_shared_limits.ts"
 import endpointPermits from "./migrations/0033_endpoint_permits.ts"
 import transactionsByVault from "./migrations/0034_transactions_by_vault.ts"
+import { decodeRows } from "./rows.ts"
 
 /** The migrations by number and name; add new ones at the end, never edit old ones. */
 export const steps = {
@@ -64,11 +65,14 @@ export const steps = {
 
 const LOCK = 7_249_011
 
+const decodeFound = decodeRows(Schema.Struct({ found: Schema.Boolean })),
+  decodeIds = decodeRows(Schema.Struct({ id: Schema.Number }))
+
 /** Names of pending migrations; empty if the schema is up to date. */
 export const pending = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const tables = yield* sql<{ found: boolean }>`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`
-  const rows = tables[0]?.found === true ? yield* sql<{ id: number }>`SELECT migration_id AS id FROM effect_sql_migrations` : []
+  const tables = yield* decodeFound(sql`SELECT to_regclass('effect_sql_migrations') IS NOT NULL AS found`)
+  const rows = tables[0]?.found === true ? yield* decodeIds(sql`SELECT migration_id AS id FROM effect_sql_migrations`) : []
   const applied = new Set(rows.map((row) => row.id))
   return Object.keys(steps).filter((name) => !applied.has(Number(name.slice(0, 4))))
 })

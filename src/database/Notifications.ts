@@ -35,7 +35,7 @@ export const layer = (url: Redacted.Redacted) =>
       const waiting = new Map<string, Array<Queue.Queue<void>>>()
       let connected: pg.Client | undefined
 
-      const listen = Effect.async<void, unknown>((resume) => {
+      const listen = Effect.async<void>((resume) => {
         const client = new pg.Client({
           connectionString: Redacted.value(url),
           application_name: "custody-notifications",
@@ -45,8 +45,9 @@ export const layer = (url: Redacted.Redacted) =>
         client.on("notification", ({ channel }) => {
           for (const queue of waiting.get(channel) ?? []) Queue.unsafeOffer(queue, undefined)
         })
-        client.on("error", (error) => resume(Effect.fail(error)))
-        client.on("end", () => resume(Effect.void))
+        const ended = () => resume(Effect.void)
+        client.on("error", ended)
+        client.on("end", ended)
         client
           .connect()
           .then(async () => {
@@ -55,7 +56,7 @@ export const layer = (url: Redacted.Redacted) =>
             // Earlier notifications were lost.
             for (const queue of [...waiting.values()].flat()) Queue.unsafeOffer(queue, undefined)
           })
-          .catch((error) => resume(Effect.fail(error)))
+          .catch(ended)
         return Effect.sync(() => {
           connected = undefined
           client.end().catch(() => {})
@@ -64,7 +65,7 @@ export const layer = (url: Redacted.Redacted) =>
       // Releases a connection whether it broke or was closed here.
       const session = Effect.raceFirst(listen, Effect.sleep(LIFETIME))
       const asked = yield* Effect.makeLatch()
-      yield* Effect.forkScoped(asked.whenOpen(session.pipe(Effect.ignore, Effect.repeat(Schedule.spaced(AGAIN)))))
+      yield* Effect.forkScoped(asked.whenOpen(session.pipe(Effect.repeat(Schedule.spaced(AGAIN)))))
 
       return {
         on: (channel) =>

@@ -4,8 +4,9 @@
  * partitions ahead of time; retention drops them. Decision D-31.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Schedule } from "effect"
+import { Effect, Schedule, Schema } from "effect"
 import * as Id from "../values/Id.ts"
+import { decodeRows } from "./rows.ts"
 
 /** The partitioned tables, and the prefix of the ids in their ranges. */
 export const tables = [
@@ -28,6 +29,8 @@ export const dayOf = (millis: number): number => Math.floor(millis / DAY)
 
 const LOCK = 7_249_012
 
+const decodeNames = decodeRows(Schema.Struct({ name: Schema.String }))
+
 /** Creates missing partitions from yesterday to a week ahead. Safe to run twice or concurrently. */
 export const ensure = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -35,8 +38,8 @@ export const ensure = Effect.gen(function* () {
   const wanted = tables.flatMap(([table, prefix]) =>
     Array.from({ length: AHEAD + 2 }, (_, index) => ({ table, prefix, day: today - 1 + index, name: nameOf(table, today - 1 + index) }))
   )
-  const found = yield* sql<{ name: string }>`
-    SELECT c.relname AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relname = ANY(${wanted.map(({ name }) => name)})`
+  const found = yield* decodeNames(sql`
+    SELECT c.relname AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relname = ANY(${wanted.map(({ name }) => name)})`)
   const there = new Set(found.map(({ name }) => name))
   const missing = wanted.filter(({ name }) => !there.has(name))
   if (missing.length === 0) return

@@ -13,7 +13,7 @@ import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlError from "@effect/sql/SqlError"
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { Context, Duration, Effect, Layer, Metric, type Redacted } from "effect"
+import { Context, Duration, Effect, Layer, Metric, type Redacted, Schema } from "effect"
 import { LRUCache } from "lru-cache"
 import * as Database from "./Database.ts"
 import { DirectRows } from "./pgWorkarounds.ts"
@@ -57,13 +57,14 @@ const COLUMNS = `, u.xmin::text AS version, (SELECT s.position FROM event_stream
   CASE WHEN pg_is_in_recovery() THEN NULL ELSE (pg_current_wal_insert_lsn() - '0/0')::float8 END AS position`
 
 /** A user's row with {@link ReadReplica.columns}, which are absent without a replica. */
-export interface Seen {
-  readonly userId: string
-  readonly organizationId: string
-  readonly version?: string
-  readonly events?: number | null
-  readonly position?: number | null
-}
+export const Seen = Schema.Struct({
+  userId: Schema.String,
+  organizationId: Schema.String,
+  version: Schema.optional(Schema.String),
+  events: Schema.optional(Schema.NullOr(Schema.Number)),
+  position: Schema.optional(Schema.NullOr(Schema.Number))
+})
+export type Seen = typeof Seen.Type
 
 /** Remembers by id where in the log something was first seen as it is now: it was written before that. */
 const firstSeen = () => {

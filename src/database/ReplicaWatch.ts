@@ -4,10 +4,11 @@
  * replica has reached. So it grows when the replica lags, loses its primary or stops answering, and not while the primary
  * is idle. Positions are bytes since the beginning of the log. Decision D-58.
  */
-import { Duration, Effect, type Redacted, Schedule } from "effect"
+import { Duration, Effect, type Redacted, Schedule, Schema } from "effect"
 import type pg from "pg"
 import { batched } from "./Batch.ts"
 import { acquirePool, type PoolShape } from "./Database.ts"
+import { decodeRows } from "./rows.ts"
 
 /** What a replica shows now. */
 export interface Standing {
@@ -27,28 +28,25 @@ const KEPT = 120
 /** A connection of its own: a busy pool would look like an absent server. */
 const shape: PoolShape = { name: "replica-watch", connections: 1, statement: LIMIT, acquire: LIMIT, planner: [] }
 
-interface PrimaryRow {
-  readonly inserted: number
-  readonly flushed: number
-  readonly cluster: string
-}
-
-interface ReplicaRow {
-  readonly position: number | null
-  readonly standby: boolean
-  readonly cluster: string
-}
+const PrimaryRow = Schema.Struct({ inserted: Schema.Number, flushed: Schema.Number, cluster: Schema.String })
+const ReplicaRow = Schema.Struct({ position: Schema.NullOr(Schema.Number), standby: Schema.Boolean, cluster: Schema.String })
 
 const CLUSTER = "(SELECT system_identifier::text FROM pg_control_system()) AS cluster"
 const ofPrimary = `SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS inserted, (pg_current_wal_flush_lsn() - '0/0')::float8 AS flushed, ${CLUSTER}`
 const ofReplica = `SELECT (pg_last_wal_replay_lsn() - '0/0')::float8 AS position, pg_is_in_recovery() AS standby, ${CLUSTER}`
 
-const ask = <Row extends object>(pool: pg.Pool, text: string): Effect.Effect<Row | undefined> =>
-  Effect.tryPromise(() => pool.query<Row>(text)).pipe(
-    Effect.map(({ rows: [row] }) => row),
-    Effect.timeout(LIMIT),
-    Effect.orElseSucceed(() => undefined)
-  )
+/** The first row of a statement; undefined if the server does not answer in time. */
+const ask = <A, I>(row: Schema.Schema<A, I>, text: string) => {
+  const decode = decodeRows(row)
+  return (pool: pg.Pool): Effect.Effect<A | undefined> =>
+    decode(Effect.tryPromise(async (): Promise<ReadonlyArray<unknown>> => (await pool.query(text)).rows)).pipe(
+      Effect.map(([first]) => first),
+      Effect.timeout(LIMIT),
+      Effect.orElseSucceed(() => undefined)
+    )
+}
+const askPrimary = ask(PrimaryRow, ofPrimary),
+  askReplica = ask(ReplicaRow, ofReplica)
 
 /** Watches the replica while the scope is open. Returns what it shows now, or why it cannot be used. */
 export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted.Redacted) =>
@@ -61,7 +59,7 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
     let position: number | string = "It has not answered yet",
       freshAt = Number.NEGATIVE_INFINITY
 
-    const positionOf = (row: ReplicaRow | undefined): number | string =>
+    const positionOf = (row: typeof ReplicaRow.Type | undefined): number | string =>
       row === undefined
         ? "It cannot be reached"
         : !row.standby || row.position === null
@@ -72,14 +70,14 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
 
     /** A position of the replica that was read after the call; calls share statements. */
     const current = yield* batched(
-      (calls: ReadonlyArray<void>) => Effect.map(ask<ReplicaRow>(replica, ofReplica), (row) => calls.map(() => positionOf(row))),
+      (calls: ReadonlyArray<void>) => Effect.map(askReplica(replica), (row) => calls.map(() => positionOf(row))),
       { size: 1_000, parallel: 1 }
     )
 
     const look = Effect.gen(function* () {
       const found = yield* current(undefined)
       const at = performance.now()
-      const now = yield* ask<PrimaryRow>(primary, ofPrimary)
+      const now = yield* askPrimary(primary)
       cluster = now?.cluster ?? cluster
       position = found
       // After a failover, a replica may have replayed what the new primary never had.

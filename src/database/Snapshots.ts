@@ -12,7 +12,7 @@ import { acquirePool, type PoolShape } from "./Database.ts"
 
 /** Reads of one snapshot. */
 export interface Snapshot {
-  readonly query: <Row extends object>(statement: Statement.Statement<Row>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
+  readonly query: (statement: Statement.Statement<object>) => Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
 }
 
 const shape: PoolShape = {
@@ -55,7 +55,7 @@ export class Snapshots extends Context.Tag("custody/Snapshots")<
             (held) => Effect.promise(() => release(pool, held))
           ),
           (held): Snapshot => ({
-            query: <Row extends object>(statement: Statement.Statement<Row>) => {
+            query: (statement) => {
               const [text, values] = statement.compile()
               return Effect.tryPromise({
                 try: () => {
@@ -63,8 +63,7 @@ export class Snapshots extends Context.Tag("custody/Snapshots")<
                   return run(held.client, text, values).finally(() => held.running--)
                 },
                 catch: failed
-                // The caller's type describes what its statement selects, as with every statement.
-              }).pipe(Effect.map(({ rows }): ReadonlyArray<Row> => rows as Array<Row>))
+              }).pipe(Effect.map(({ rows }) => rows))
             }
           })
         )

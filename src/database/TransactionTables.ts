@@ -4,8 +4,9 @@
  * which partition a vault belongs to. That never changes, so it is asked once per vault. Decision D-60.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { LRUCache } from "lru-cache"
+import { decodeRows } from "./rows.ts"
 
 /** The table of all vaults' transactions. */
 export const ALL = "transactions"
@@ -19,6 +20,8 @@ const FREQUENT = 4
 /** How often a statement runs before it is one of them. */
 const OFTEN = 50
 
+const decodeNames = decodeRows(Schema.Struct({ name: Schema.String }))
+
 export class TransactionTables {
   readonly #known = new LRUCache<string, string>({ max: REMEMBERED })
   readonly #runs = new LRUCache<string, number>({ max: 1_000 })
@@ -29,9 +32,9 @@ export class TransactionTables {
     const known = this.#known.get(vaultId)
     if (known !== undefined) return Effect.succeed(known)
     return Effect.map(
-      sql<{ name: string }>`
+      decodeNames(sql`
         SELECT c.relname || '_' || lpad(n::text, 2, '0') AS name FROM pg_class c CROSS JOIN generate_series(0, 31) n
-        WHERE c.oid = ${ALL}::regclass AND CASE WHEN c.relkind = 'p' THEN satisfies_hash_partition(c.oid, 32, n, ${vaultId}::text) END`,
+        WHERE c.oid = ${ALL}::regclass AND CASE WHEN c.relkind = 'p' THEN satisfies_hash_partition(c.oid, 32, n, ${vaultId}::text) END`),
       ([partition]) => {
         if (partition === undefined) this.#known.set(vaultId, ALL, { ttl: UNDIVIDED })
         else this.#known.set(vaultId, partition.name)

@@ -6,8 +6,9 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlError from "@effect/sql/SqlError"
-import { Duration, Effect, Schedule } from "effect"
+import { Duration, Effect, Schedule, Schema } from "effect"
 import { DELETERS, exchange } from "./migrations/0034_transactions_by_vault.ts"
+import { decodeRows } from "./rows.ts"
 
 /** Rows per part. While one is copied, whoever writes one of its rows waits, and nobody deletes rows. */
 const PART = 200
@@ -39,11 +40,14 @@ export interface Progress {
   readonly waits: boolean
 }
 
-interface Move {
-  readonly lastId: number
-  readonly endId: number
-  readonly moved: number
-}
+const Move = Schema.Struct({ lastId: Schema.Number, endId: Schema.Number, moved: Schema.Number })
+type Move = typeof Move.Type
+const decodeMoves = decodeRows(Move),
+  decodeFound = decodeRows(Schema.Struct({ found: Schema.Boolean })),
+  decodeMine = decodeRows(Schema.Struct({ mine: Schema.Boolean })),
+  decodeSeen = decodeRows(Schema.Struct({ seen: Schema.Boolean })),
+  decodeUsed = decodeRows(Schema.Struct({ used: Schema.Boolean })),
+  decodeSame = decodeRows(Schema.Struct({ same: Schema.Boolean }))
 
 /** Somebody else holds a lock, or both wait for each other: nothing happened. */
 const isBusy = (error: unknown): boolean =>
@@ -55,7 +59,7 @@ const isBusy = (error: unknown): boolean =>
 
 const underWay = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ found: boolean }>`SELECT to_regclass('transactions_move') IS NOT NULL AS found`
+  const [row] = yield* decodeFound(sql`SELECT to_regclass('transactions_move') IS NOT NULL AS found`)
   return row?.found === true
 })
 
@@ -66,9 +70,9 @@ const alone = <A, E, R>(step: (sql: SqlClient.SqlClient, move: Move) => Effect.E
     return yield* sql.withTransaction(
       Effect.gen(function* () {
         yield* sql.unsafe(`SET LOCAL lock_timeout = ${PATIENCE}`)
-        const [mine] = yield* sql<{ mine: boolean }>`SELECT pg_try_advisory_xact_lock(${MOVER}::bigint) AS mine`
+        const [mine] = yield* decodeMine(sql`SELECT pg_try_advisory_xact_lock(${MOVER}::bigint) AS mine`)
         if (mine?.mine !== true || !(yield* underWay)) return undefined
-        const [move] = yield* sql<Move>`SELECT last_id AS "lastId", end_id AS "endId", moved FROM transactions_move`
+        const [move] = yield* decodeMoves(sql`SELECT last_id AS "lastId", end_id AS "endId", moved FROM transactions_move`)
         return move === undefined ? undefined : yield* step(sql, move)
       })
     )
@@ -82,7 +86,7 @@ const part = alone((sql, { endId, lastId, moved }) =>
     // left as it is. One that was deleted would come back, so nobody deletes meanwhile. The commit need not wait for the disk: a
     // part that a crash takes back is copied again, and the exchange writes all parts before it.
     yield* sql`SELECT pg_advisory_xact_lock(${DELETERS}::bigint), set_config('synchronous_commit', 'off', true)`
-    const [row] = yield* sql<Move>`
+    const [row] = yield* decodeMoves(sql`
       WITH part AS MATERIALIZED (
         SELECT * FROM transactions WHERE id > ${lastId}::bigint AND id <= ${endId}::bigint ORDER BY id LIMIT ${PART}::int
       ), copied AS (
@@ -90,7 +94,7 @@ const part = alone((sql, { endId, lastId, moved }) =>
       )
       UPDATE transactions_move SET last_id = coalesce((SELECT CASE WHEN count(*) = ${PART}::int THEN max(id) END FROM part), end_id),
         moved = moved + (SELECT count(*) FROM part), last_part = pg_current_xact_id(), last_at = clock_timestamp()
-      RETURNING last_id AS "lastId", end_id AS "endId", moved`
+      RETURNING last_id AS "lastId", end_id AS "endId", moved`)
     return row
   })
 )
@@ -101,12 +105,12 @@ const part = alone((sql, { endId, lastId, moved }) =>
  */
 const isSeen = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ seen: boolean }>`
+  const [row] = yield* decodeSeen(sql`
     SELECT NOT EXISTS (
         SELECT 1 FROM pg_stat_activity a WHERE a.datname = current_database() AND a.backend_type = 'client backend'
           AND a.pid <> pg_backend_pid() AND a.backend_xmin IS NOT NULL AND age(a.backend_xmin) >= age(m.last_part::xid))
       AND (m.last_at < clock_timestamp() - ${REPLAY}::int * interval '1 second' OR NOT EXISTS (SELECT 1 FROM pg_stat_replication)) AS seen
-    FROM transactions_move m`
+    FROM transactions_move m`)
   return row?.seen === true
 })
 
@@ -116,12 +120,12 @@ const isSeen = Effect.gen(function* () {
  */
 const isUsed = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ used: boolean }>`
+  const [row] = yield* decodeUsed(sql`
     SELECT EXISTS (
       SELECT 1 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
       WHERE l.relation IN ('vaults'::regclass, 'networks'::regclass, 'assets'::regclass, 'transactions'::regclass)
         AND a.datname = current_database() AND a.pid <> pg_backend_pid()
-        AND a.xact_start < clock_timestamp() - ${USUAL}::int * interval '1 millisecond') AS used`
+        AND a.xact_start < clock_timestamp() - ${USUAL}::int * interval '1 millisecond') AS used`)
   return row?.used === true
 })
 
@@ -129,9 +133,11 @@ const isUsed = Effect.gen(function* () {
 const compare = alone((sql) =>
   Effect.gen(function* () {
     yield* sql.unsafe("SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on; SET LOCAL max_parallel_workers_per_gather = 0")
-    const [row] = yield* sql.unsafe<{ same: boolean }>(`
-      SELECT (SELECT (count(*), sum(hash_record_extended(t, 0)::numeric))::text FROM transactions t)
-        = (SELECT (count(*), sum(hash_record_extended(t, 0)::numeric))::text FROM transactions_by_vault t) AS same`)
+    const [row] = yield* decodeSame(
+      sql.unsafe(`
+        SELECT (SELECT (count(*), sum(hash_record_extended(t, 0)::numeric))::text FROM transactions t)
+          = (SELECT (count(*), sum(hash_record_extended(t, 0)::numeric))::text FROM transactions_by_vault t) AS same`)
+    )
     if (row?.same !== true) yield* Effect.dieMessage("the moved transactions differ from the others: both tables are kept")
     return true
   })
@@ -155,7 +161,7 @@ export const move = <E, R>(told: (progress: Progress) => Effect.Effect<void, E, 
     /** How far it is, whoever does it; undefined once it is over. */
     const look = Effect.flatMap(underWay, (found) =>
       found
-        ? Effect.map(sql<Move>`SELECT last_id AS "lastId", end_id AS "endId", moved FROM transactions_move`, ([row]) => row)
+        ? Effect.map(decodeMoves(sql`SELECT last_id AS "lastId", end_id AS "endId", moved FROM transactions_move`), ([row]) => row)
         : Effect.succeed(undefined)
     )
     let compared = false,

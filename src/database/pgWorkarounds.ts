@@ -96,14 +96,14 @@ export const breakSilent = (pool: pg.Pool, statement: Duration.Duration) => {
  */
 export class DirectRows extends Context.Tag("custody/DirectRows")<
   DirectRows,
-  { readonly query: <Row extends object>(statement: Statement.Statement<Row>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> }
+  { readonly query: (statement: Statement.Statement<object>) => Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError> }
 >() {}
 
 export const direct = (pool: pg.Pool): typeof DirectRows.Service => ({
-  query: <Row extends object>(statement: Statement.Statement<Row>) =>
-    Effect.async<ReadonlyArray<Row>, SqlError.SqlError>((resume) => {
+  query: (statement) =>
+    Effect.async<ReadonlyArray<unknown>, SqlError.SqlError>((resume) => {
       const [text, values] = statement.compile()
-      pool.query(text, [...values], (cause: Error | undefined, result: pg.QueryResult<Row>) =>
+      pool.query(text, [...values], (cause: Error | undefined, result: pg.QueryResult) =>
         resume(cause ? Effect.fail(new SqlError.SqlError({ cause, message: "Failed to execute statement" })) : Effect.succeed(result.rows))
       )
     })

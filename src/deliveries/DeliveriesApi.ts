@@ -28,23 +28,22 @@ const Sequence = Schema.transform(
 
 const WebhookDisabled = problems("WebhookDisabled", "webhook_disabled")
 
+/** The query of a webhook's deliveries. */
+export const DeliveriesQuery = query({
+  ...PageParams,
+  status: Schema.optional(Schema.Array(DeliveryStatus).annotations({ description: "Only these statuses; may be given several times" })),
+  kind: Schema.optional(KindName.annotations({ description: "Only deliveries of events of this kind" })),
+  sequence: Schema.optional(Sequence.annotations({ description: "Only the delivery with this number" })),
+  eventId: Schema.optional(GivenId.annotations({ description: "Only deliveries of this event" })),
+  createdAfter: Schema.optional(TimestampFrom.annotations({ description: "Only created at or after this" })),
+  createdBefore: Schema.optional(TimestampParam.annotations({ description: "Only created at or before this" }))
+})
+
 export class DeliveriesApi extends HttpApiGroup.make("deliveries")
   .add(
     HttpApiEndpoint.get("listWebhookDeliveries", "/webhooks/:webhookId/deliveries")
       .setPath(webhookPath)
-      .setUrlParams(
-        query({
-          ...PageParams,
-          status: Schema.optional(
-            Schema.Array(DeliveryStatus).annotations({ description: "Only these statuses; may be given several times" })
-          ),
-          kind: Schema.optional(KindName.annotations({ description: "Only deliveries of events of this kind" })),
-          sequence: Schema.optional(Sequence.annotations({ description: "Only the delivery with this number" })),
-          eventId: Schema.optional(GivenId.annotations({ description: "Only deliveries of this event" })),
-          createdAfter: Schema.optional(TimestampFrom.annotations({ description: "Only created at or after this" })),
-          createdBefore: Schema.optional(TimestampParam.annotations({ description: "Only created at or before this" }))
-        })
-      )
+      .setUrlParams(DeliveriesQuery)
       .addSuccess(Page(Delivery, "DeliveryPage"))
       .addError(InvalidList)
       .middleware(WebhookReadable)

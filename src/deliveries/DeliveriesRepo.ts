@@ -8,19 +8,23 @@
 
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { requireManage } from "../access/scopeMiddleware.ts"
 import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import { actorOf, record } from "../audit/AuditTrail.ts"
-import type { PrincipalState } from "../credentials/Principal.ts"
+import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
+import { DirectRows } from "../database/pgWorkarounds.ts"
+import { decodeRows } from "../database/rows.ts"
 import { and, limit } from "../database/sql.ts"
-import { oldestDelivery, oldestId } from "../events/EventsRepo.ts"
+import { DELIVERY_SLACK_MS, oldestDelivery, oldestId } from "../events/EventsRepo.ts"
 import { names as kinds } from "../events/Kind.ts"
+import { recentPages } from "../events/recentPages.ts"
 import type { Key } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { type Delivery, type DeliveryFilter, statuses } from "./Delivery.ts"
+import { castDeliveries, columns, decodeNew, decodeRedeliverable, deliveryOf } from "./deliveryRows.ts"
 import { writing } from "./newDeliveries.ts"
 import { firstWait } from "./retrySchedule.ts"
 import type { ToStart } from "./WorkflowStarter.ts"
@@ -34,42 +38,14 @@ const UNFINISHED = "1 minute"
 /** Deliveries of a webhook that are searched for visible ones before each of the caller's vaults is. */
 const EXAMINED = 3_000
 
-/** What a redelivery copies from a delivery, and whether its webhook is active. */
-interface Redeliverable extends ToStart {
-  readonly vaultId: string | null
-  readonly active: boolean
-}
+/** Deliveries of three days are searched first: an id may be as old as its creation less the slack. */
+const recent = { searchMs: DELIVERY_SLACK_MS + 86_400_000, slackMs: DELIVERY_SLACK_MS }
 
-/** A delivery, and whether the caller can see its event. */
-type Examined = Delivery & { readonly seen: boolean }
+const decodeExamined = decodeRows(Schema.Struct({ examined: Schema.Number, ids: Schema.Array(Schema.String) })),
+  decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
 
 /** A timestamp in JSON, as in all responses. */
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
-
-/** The delivery, with fields in the order of its contract. */
-const deliveryOf = ({
-  attempts,
-  createdAt,
-  deliveredAt,
-  failureReason,
-  nextAttemptAt,
-  recoveryId,
-  replayedFromDeliveryId,
-  seen: _,
-  ...row
-}: Examined): Delivery => ({
-  ...row,
-  attempts,
-  nextAttemptAt,
-  failureReason,
-  replayedFromDeliveryId,
-  recoveryId,
-  deliveredAt,
-  createdAt
-})
-
-const columns = `d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.sequence, d.kind, d.status, d.next_attempt_at AS "nextAttemptAt",
-  d.failure_reason AS "failureReason", d.replayed_from AS "replayedFromDeliveryId", d.recovery_id AS "recoveryId", d.delivered_at AS "deliveredAt", d.created_at AS "createdAt"`
 
 /**
  * True for a row of `deliveries d` whose event the principal can see; visibility of the webhook is a separate condition.
@@ -84,20 +60,25 @@ const seesDelivery = (sql: SqlClient.SqlClient, principal: PrincipalState) => sq
 export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/DeliveriesRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const direct = yield* DirectRows
     const { webhookRetrySchedule } = yield* Settings
+    const recentPage = recentPages(recent)
 
     /**
      * The deliveries of a query with their attempts, newest first, without attempts that may still be in flight. One
-     * statement, so that a delivery and its attempts are consistent.
+     * statement, so that a delivery and its attempts are consistent. No id is below `from`.
      */
-    const withAttempts = (rows: Statement.Fragment) => sql<Examined>`
+    const withAttempts = (rows: Statement.Fragment, from = oldestId("del")) =>
+      castDeliveries(
+        direct.query(sql`
       SELECT d.*, (
         SELECT coalesce(json_agg(json_build_object('at', to_char(t.at AT TIME ZONE 'UTC', ${ISO}),
           'result', coalesce(t.result, 'interrupted'), 'httpStatus', t.http_status, 'latencyMs', t.latency_ms, 'bodySnippet', t.body_snippet)
           ORDER BY t.number), '[]')
-        FROM delivery_attempts t WHERE t.delivery_id = d.id
+        FROM delivery_attempts t WHERE t.delivery_id = d.id AND t.delivery_id >= ${from}
           AND (t.result IS NOT NULL OR t.at < clock_timestamp() - ${UNFINISHED}::interval)) AS attempts
-      FROM (${rows}) d ORDER BY d."createdAt" DESC, d.id DESC`
+      FROM (${rows}) d ORDER BY d."createdAt" DESC, d.id DESC`)
+      )
 
     const newest = (shown: Statement.Fragment, where: Statement.Fragment, take: Statement.Fragment) => sql`
       SELECT ${shown} FROM deliveries d WHERE ${where} ORDER BY d.created_at DESC, d.id DESC ${take}`
@@ -105,11 +86,12 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
     /** Rows of one text each. Not an array: Postgres does not know an array's length and would plan each execution again. */
     const valuesOf = (texts: ReadonlyArray<string>) => sql`(VALUES ${sql.csv(texts.map((text) => sql`(${text}::text)`))})`
 
-    /** The part of the list in the filter's time range, after the previous page. */
-    const within = (filter: DeliveryFilter, after: Key | null) =>
+    /** The part of the list in the filter's time range, after the previous page; none if the caller cannot see the webhook. */
+    const within = (principal: PrincipalState, webhookId: string, filter: DeliveryFilter, after: Key | null, from: string) =>
       and(
         sql,
-        sql`d.id >= ${oldestId("del")}`,
+        sql`d.id >= ${from}`,
+        sql`EXISTS (SELECT 1 FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)})`,
         filter.createdAfter !== undefined && sql`d.created_at >= ${filter.createdAfter}::timestamptz`,
         filter.createdBefore !== undefined && sql`d.created_at <= ${filter.createdBefore}::timestamptz`,
         after !== null && sql`(d.created_at, d.id) < (${after[0]}::timestamptz, ${after[1]})`
@@ -156,10 +138,10 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
     const examine = (principal: PrincipalState, webhookId: string, filter: DeliveryFilter, common: Statement.Fragment, take: number) => {
       const shown = sql`d.id, d.created_at AS "createdAt", (${seesDelivery(sql, principal)}) AS seen`
       return Effect.map(
-        sql<{ examined: number; ids: ReadonlyArray<string> }>`
+        decodeExamined(sql`
           WITH newest AS MATERIALIZED (${filtered(shown, webhookId, filter, common, sql.literal(`LIMIT ${EXAMINED}`))})
           SELECT (SELECT count(*) FROM newest)::int AS examined,
-            ARRAY(SELECT id FROM newest WHERE seen ORDER BY "createdAt" DESC, id DESC ${limit(sql, take)})::text[] AS ids`,
+            ARRAY(SELECT id FROM newest WHERE seen ORDER BY "createdAt" DESC, id DESC ${limit(sql, take)})::text[] AS ids`),
         ([row]) => (row === undefined || (row.ids.length < take && row.examined === EXAMINED) ? undefined : row.ids)
       )
     }
@@ -185,19 +167,19 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
           )}) found`
       }
       return Effect.map(
-        sql<{ id: string }>`
+        decodeIds(sql`
           SELECT id FROM (
             SELECT visible.* FROM vault_roles r CROSS JOIN LATERAL (${keys(sql`r.vault_id`, sql`AND d.event_id >= ${oldestId("evt")}`)}) visible
             WHERE r.user_id = ${principal.userId}
               AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
             UNION ALL
             (${keys(sql`''`, sql`AND ${seesDelivery(sql, principal)}`)})
-          ) visible ORDER BY created_at DESC, id DESC ${limit(sql, take)}`,
+          ) visible ORDER BY created_at DESC, id DESC ${limit(sql, take)}`),
         (rows) => rows.map(({ id }) => id)
       )
     }
 
-    /** A page of a webhook's deliveries whose events the caller can see. */
+    /** A page of a webhook's deliveries whose events the caller can see; empty if the caller cannot see the webhook. */
     const ofWebhook = Effect.fnUntraced(function* (
       principal: PrincipalState,
       webhookId: string,
@@ -205,24 +187,35 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       after: Key | null,
       take: number
     ) {
-      const { eventId } = filter
-      const common = within(filter, after)
+      const { createdBefore, eventId, sequence } = filter
+      const common = (from = oldestId("del")) => within(principal, webhookId, filter, after, from)
       // All deliveries of one event are visible, or none is.
       const seen =
         eventId === undefined
           ? seesDelivery(sql, principal)
           : sql`EXISTS (SELECT 1 FROM events e WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)})`
       const shown = sql`${sql.literal(columns)}, (${seen}) AS seen`
-      const found = yield* withAttempts(filtered(shown, webhookId, filter, common, limit(sql, take)))
+      const newestFrom = (from?: string) => withAttempts(filtered(shown, webhookId, filter, common(from), limit(sql, take)), from)
+      const inRecent =
+        eventId === undefined && sequence === undefined
+          ? yield* recentPage({
+              caller: JSON.stringify([callerOf(principal), webhookId, filter]),
+              before: [after?.[0], createdBefore],
+              take,
+              search: (since) => newestFrom(Id.floor("del", since)),
+              timeOf: ({ createdAt }) => createdAt
+            })
+          : undefined
+      const found = inRecent ?? (yield* newestFrom())
       const visible = found.filter((row) => row.seen)
       if (visible.length === found.length || found.length < take || eventId !== undefined) return visible
       const ids =
-        (yield* examine(principal, webhookId, filter, common, take)) ?? (yield* alongVaults(principal, webhookId, filter, common, take))
+        (yield* examine(principal, webhookId, filter, common(), take)) ?? (yield* alongVaults(principal, webhookId, filter, common(), take))
       return yield* withAttempts(sql`SELECT ${sql.literal(columns)}, true AS seen FROM deliveries d WHERE d.id = ANY(${ids}::text[])`)
     })
 
     /** The delivery with what a redelivery copies, if the caller can see its webhook and its event. */
-    const visible = (principal: PrincipalState, deliveryId: string) => sql<Redeliverable>`
+    const visible = (principal: PrincipalState, deliveryId: string) => sql`
       SELECT d.id, w.organization_id AS "organizationId", d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url,
         e.vault_id AS "vaultId", w.status IN ('ACTIVE', 'PAUSED') AS active
       FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
@@ -230,7 +223,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         AND ${seesWebhook(sql, principal)} AND ${seesEvent(sql, principal)}`
 
     return {
-      /** A page of a webhook's deliveries whose events the caller can see; visibility of the webhook is checked before. */
+      /** A page of a webhook's deliveries whose events the caller can see; empty if the caller cannot see the webhook. */
       ofWebhook: (
         principal: PrincipalState,
         webhookId: string,
@@ -262,16 +255,16 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
        * Call it in a transaction; start the workflow after the commit, which needs no further read.
        */
       redeliver: Effect.fn("DeliveriesRepo.redeliver")(function* (principal: PrincipalState, deliveryId: string) {
-        const [found] = yield* sql<Redeliverable>`${visible(principal, deliveryId)} FOR SHARE OF w`
+        const [found] = yield* decodeRedeliverable(sql`${visible(principal, deliveryId)} FOR SHARE OF w`)
         if (found === undefined) return yield* notFound()
         yield* requireManage(principal)
         if (!found.active) return yield* problem("webhook_disabled", "The webhook is disabled. Enable it first.")
         const id = Id.make("del")
         const { eventId, kind, vaultId, webhookId } = found
         const row = { id, eventId, webhookId, organizationId: principal.organizationId, kind, vaultId, replayedFrom: deliveryId }
-        const [made] = yield* sql<Omit<Examined, "attempts">>`
+        const [made] = yield* decodeNew(sql`
           WITH ${writing(sql, [row], firstWait(webhookRetrySchedule))}
-          SELECT ${sql.literal(columns)}, true AS seen FROM written d`
+          SELECT ${sql.literal(columns)}, true AS seen FROM written d`)
         if (made === undefined) return yield* Effect.die(new Error(`the delivery ${id} was not written`))
         yield* record(sql, [
           {

@@ -5,14 +5,17 @@
 
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { actorOf, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { decodeRows } from "../database/rows.ts"
 import { dieOnSql } from "../database/sql.ts"
 import { problem } from "../http/Problem.ts"
 import { SIGNALS_CHANNEL } from "../webhooks/cancelWaiting.ts"
 import { probeNow } from "../webhooks/holds.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
+
+const decodeWaiting = decodeRows(Schema.Struct({ webhookId: Schema.String, status: Schema.String }))
 
 const ended = () => problem("delivery_ended", "The delivery has already ended.")
 
@@ -28,9 +31,9 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
     const change = (deliveryId: string, set: Statement.Fragment) =>
       Effect.gen(function* () {
         yield* sql`SELECT 1 FROM webhooks WHERE id = (SELECT webhook_id FROM deliveries WHERE id = ${deliveryId}) FOR SHARE`
-        const [waiting] = yield* sql<{ webhookId: string; status: string }>`
+        const [waiting] = yield* decodeWaiting(sql`
           UPDATE deliveries SET ${set} WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD')
-          RETURNING webhook_id AS "webhookId", status`
+          RETURNING webhook_id AS "webhookId", status`)
         return waiting === undefined ? yield* ended() : waiting
       })
     // If a dispatcher has read the row but not removed it yet, it is written again, so that the signal is sent once more.

@@ -4,13 +4,14 @@
  * access. Spec: ping. Decision D-26.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Schema } from "effect"
 import { type PingInput, searchKeys, workflows } from "../../workflows/contract.ts"
+import { decodeRows } from "../database/rows.ts"
 import { PING } from "../events/Kind.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Id from "../values/Id.ts"
-import type { PingResult } from "../webhooks/Webhook.ts"
+import { PingResult } from "../webhooks/Webhook.ts"
 import { NotStarted, organizationIn, WorkflowStarter } from "./WorkflowStarter.ts"
 
 /** The outcome of a ping whose webhook was deleted in the meantime, or for which nobody waits any more. */
@@ -24,6 +25,9 @@ const IN_FLIGHT = 20
 export const LONGEST = 20
 const BEGINNING = "14 seconds",
   RESULT = "14 seconds"
+
+const decodeTimes = decodeRows(Schema.Struct({ until: Schema.String }))
+const decodeResults = decodeRows(PingResult.omit("success"))
 
 /** The API's side: starts a ping and waits for its result. */
 export class Pings extends Effect.Service<Pings>()("custody/Pings", {
@@ -49,9 +53,9 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
                 headers: { "retry-after": "10" }
               }
             )
-          const [row] = yield* sql<{ until: string }>`
+          const [row] = yield* decodeTimes(sql`
             INSERT INTO pings_in_flight (event_id, organization_id, until)
-            VALUES (${eventId}, ${organizationId}, clock_timestamp() + make_interval(secs => ${LONGEST})) RETURNING until::text AS until`
+            VALUES (${eventId}, ${organizationId}, clock_timestamp() + make_interval(secs => ${LONGEST})) RETURNING until::text AS until`)
           return row?.until ?? ""
         })
       )
@@ -100,9 +104,9 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
         )
         // Deleted between the check and the request.
         if (outcome === GONE) return yield* notFound()
-        const [row] = yield* sql<Omit<PingResult, "success">>`
+        const [row] = yield* decodeResults(sql`
             SELECT webhook_id AS "webhookId", event_id AS "eventId", at, result, http_status AS "httpStatus", latency_ms AS "latencyMs",
-              body_snippet AS "bodySnippet" FROM pings WHERE event_id = ${eventId}`
+              body_snippet AS "bodySnippet" FROM pings WHERE event_id = ${eventId}`)
         if (row === undefined) return yield* away()
         const { at, bodySnippet, httpStatus, latencyMs, result } = row
         return { webhookId, eventId, at, success: result === "2xx", result, httpStatus, latencyMs, bodySnippet }

@@ -3,14 +3,28 @@
  * of the valid secrets, and the body. Nothing is sent. Requires the same permission as a redelivery. Decision D-24.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
+import { Bytes, decodeRows } from "../database/rows.ts"
 import { dieOnSql } from "../database/sql.ts"
 import { notFound } from "../http/Problem.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
 import * as sign from "./signatureHeaders.ts"
+
+const decode = decodeRows(
+  Schema.Struct({
+    eventId: Schema.String,
+    webhookId: Schema.String,
+    kind: Schema.String,
+    sequence: Schema.Number,
+    url: Schema.String,
+    body: Schema.String,
+    attempts: Schema.Number,
+    secrets: Schema.Array(Bytes)
+  })
+)
 
 /** A request that is not sent. */
 export interface Sample {
@@ -30,20 +44,11 @@ export class RequestPreview extends Effect.Service<RequestPreview>()("custody/Re
       signed: (principal: PrincipalState, deliveryId: string) =>
         Effect.gen(function* () {
           yield* deliveries.requireRedeliverable(principal, deliveryId)
-          const [row] = yield* sql<{
-            eventId: string
-            webhookId: string
-            kind: string
-            sequence: number
-            url: string
-            body: string
-            attempts: number
-            secrets: ReadonlyArray<Buffer>
-          }>`
+          const [row] = yield* decode(sql`
           SELECT d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, d.sequence, w.url, e.payload AS body,
             (SELECT count(*) FROM delivery_attempts t WHERE t.delivery_id = d.id) AS attempts,
             ${Secret.live(sql, "d.webhook_id")} AS secrets
-          FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id WHERE d.id = ${deliveryId}`
+          FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id WHERE d.id = ${deliveryId}`)
           if (row === undefined) return yield* notFound()
           const { attempts, body, eventId, kind, secrets, sequence, url, webhookId } = row
           const headers = sign.headers({

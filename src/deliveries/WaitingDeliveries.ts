@@ -3,14 +3,17 @@
  * they require what disabling it does: the owner role and sight of the webhook. Decision D-22, C-5.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { type Action, actorOf, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { decodeRows } from "../database/rows.ts"
 import { dieOnSql, transaction } from "../database/sql.ts"
 import { problem } from "../http/Problem.ts"
 import { announceCancellation, requestCancellation } from "../webhooks/cancelWaiting.ts"
 import { drain, holdPart, probeNow } from "../webhooks/holds.ts"
 import { lockWebhook } from "../webhooks/lockWebhook.ts"
+
+const decodeStates = decodeRows(Schema.Struct({ status: Schema.String, down: Schema.Boolean }))
 
 /** Statements that hold deliveries in one transaction, 200 each; deliveries beyond that keep their due time. */
 const PARTS = 100
@@ -32,9 +35,9 @@ export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("cust
       retryAll: Effect.fn("WaitingDeliveries.retryAll")(
         function* (principal: PrincipalState, webhookId: string) {
           yield* lockWebhook(sql, principal, webhookId)
-          const [{ down, status } = { down: false, status: "DISABLED" }] = yield* sql<{ status: string; down: boolean }>`
+          const [{ down, status } = { down: false, status: "DISABLED" }] = yield* decodeStates(sql`
             SELECT w.status, EXISTS (SELECT 1 FROM webhook_holds h WHERE h.webhook_id = w.id AND h.down) AS down
-            FROM webhooks w WHERE w.id = ${webhookId}`
+            FROM webhooks w WHERE w.id = ${webhookId}`)
           if (status === "DISABLED") return yield* problem("webhook_disabled", "The webhook is disabled, so nothing waits for it.")
           if (status === "PAUSED") return yield* problem("webhook_paused", "The webhook is paused. Resume it to send what waits.")
           if (down) yield* probeNow(sql, webhookId)

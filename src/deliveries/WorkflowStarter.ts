@@ -5,7 +5,7 @@
  */
 import { isGrpcServiceError, ServiceError, WorkflowExecutionAlreadyStartedError, type WorkflowOptions } from "@temporalio/client"
 import { NamespaceNotFoundError, WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError } from "@temporalio/common"
-import { Data, Duration, Effect, Option, Ref } from "effect"
+import { Data, Duration, Effect, Option, Ref, Schema } from "effect"
 import {
   type DeliverInput,
   type FirstAttemptsInput,
@@ -32,15 +32,16 @@ const START_MS = 5_000
 export const organizationIn = (asIndexed: boolean, organizationId: string): OfOrganization => (asIndexed ? { organizationId } : {})
 
 /** A delivery to start, with its search attributes. */
-export interface ToStart {
-  readonly id: string
-  readonly organizationId: string
-  readonly webhookId: string
-  readonly eventId: string
-  readonly entityId: string
-  readonly kind: string
-  readonly url: string
-}
+export const ToStart = Schema.Struct({
+  id: Schema.String,
+  organizationId: Schema.String,
+  webhookId: Schema.String,
+  eventId: Schema.String,
+  entityId: Schema.String,
+  kind: Schema.String,
+  url: Schema.String
+})
+export type ToStart = typeof ToStart.Type
 
 /** A workflow could not be started: Temporal is unavailable, or rejects this one. */
 export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly cause: unknown }> {

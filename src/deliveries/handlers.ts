@@ -13,12 +13,12 @@ import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { EventsRepo } from "../events/EventsRepo.ts"
 import { handler } from "../http/handler.ts"
 import * as Idempotency from "../http/Idempotency.ts"
-import { answer, Pages } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { slidingWindows } from "../limits/SlidingWindows.ts"
 import { Settings } from "../settings/Settings.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
+import { DeliveryReads } from "./DeliveryReads.ts"
 import { Pings } from "./Pings.ts"
 
 /** Pings per webhook and minute. Decision D-26. */
@@ -30,7 +30,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const read = yield* reads
     const inTurn = yield* turns
-    const pages = yield* Pages
+    const lists = yield* DeliveryReads
     const webhooks = yield* WebhooksRepo
     const events = yield* EventsRepo
     const deliveries = yield* DeliveriesRepo
@@ -53,22 +53,10 @@ export const layer = HttpApiBuilder.group(
           )
 
     return handlers
-      .handle(
+      .handleRaw(
         "listWebhookDeliveries",
-        read("listWebhookDeliveries", ({ path: { webhookId }, urlParams: { cursor, limit, ...filters } }) =>
-          Effect.gen(function* () {
-            const principal = yield* Principal
-            if (Option.isNone(yield* webhooks.find(principal, webhookId))) return yield* notFound()
-            const page = yield* pages.cut({
-              of: { list: "deliveries", path: [webhookId], filters },
-              limit,
-              cursor,
-              keyLength: 2,
-              fetch: (after, take) => deliveries.ofWebhook(principal, webhookId, filters, after, take),
-              keyOf: (row) => [row.createdAt, row.id]
-            })
-            return answer(page, (row) => row)
-          })
+        read("listWebhookDeliveries", ({ path: { webhookId }, urlParams }) =>
+          Effect.flatMap(Principal, (principal) => lists.list(principal, webhookId, urlParams))
         )
       )
       .handle(

@@ -6,6 +6,7 @@
  * Notifications only wake it; it also polls, because a notification can be lost. While Temporal is unavailable, events
  * stay undispatched. Spec: Emission and log. Architecture, What must hold 1, 6.
  */
+import type { SqlError } from "@effect/sql"
 import { Array as Arr, Effect, Schedule } from "effect"
 import { type Listener, Notifications } from "../database/Notifications.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
@@ -157,7 +158,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
      * Dispatches until nothing is left or Temporal is unavailable: events then wait, visibly undispatched. Returns
      * whether something waits.
      */
-    const drain = (announced: Listener): Effect.Effect<boolean, unknown> =>
+    const drain = (announced: Listener): Effect.Effect<boolean, SqlError.SqlError> =>
       Effect.gen(function* () {
         if (left.size === 0 && !(yield* outbox.waits)) return false
         if (!(yield* temporal.answers)) return true

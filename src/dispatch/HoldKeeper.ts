@@ -4,7 +4,8 @@
  * hold, which a crash or an older version may leave. If a dispatcher is killed, another one continues. C-5.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { HOLD_DAYS, holdPart } from "../webhooks/holds.ts"
 
@@ -15,6 +16,12 @@ const PART = 200,
 const WEBHOOKS = 500
 /** A hold is started again if its workflow has been inactive for this long. */
 const LOST = "60 seconds"
+
+const decodeWebhooks = decodeRows(Schema.Struct({ webhookId: Schema.String }))
+const decodeHolds = decodeRows(
+  Schema.Struct({ organizationId: Schema.String, webhookId: Schema.String, url: Schema.String, wake: Schema.Number })
+)
+const decodeEnded = decodeRows(Schema.Struct({ ended: Schema.Number }))
 
 export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper", {
   effect: Effect.gen(function* () {
@@ -41,9 +48,9 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
     return {
       /** Holds everything that is still to be held. Returns whether there was anything. */
       collect: Effect.flatMap(
-        sql<{ webhookId: string }>`
+        decodeWebhooks(sql`
           SELECT h.webhook_id AS "webhookId" FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
-          WHERE NOT h.collected AND (h.down OR w.status = 'PAUSED') ORDER BY h.seen_at LIMIT ${WEBHOOKS}`,
+          WHERE NOT h.collected AND (h.down OR w.status = 'PAUSED') ORDER BY h.seen_at LIMIT ${WEBHOOKS}`),
         (rows) =>
           Effect.as(
             Effect.forEach(rows, ({ webhookId }) => collect(webhookId), { concurrency: 2, discard: true }),
@@ -53,11 +60,11 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
 
       /** Starts and wakes the workflows of holds with work to do. Returns whether there were any. */
       tell: Effect.flatMap(
-        sql<{ organizationId: string; webhookId: string; url: string; wake: number }>`
+        decodeHolds(sql`
           SELECT w.organization_id AS "organizationId", h.webhook_id AS "webhookId", w.url, h.wake FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
           WHERE w.status = 'ACTIVE' AND (h.wake > h.told
             OR h.seen_at < clock_timestamp() - ${LOST}::interval AND coalesce(h.probe_at, '-infinity') < clock_timestamp() - ${LOST}::interval)
-          ORDER BY h.seen_at LIMIT ${WEBHOOKS}`,
+          ORDER BY h.seen_at LIMIT ${WEBHOOKS}`),
         (rows) =>
           Effect.forEach(
             rows,
@@ -72,14 +79,14 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
 
       /** Cancels deliveries that were held too long, and holds again or cancels those without a hold. */
       sweep: Effect.gen(function* () {
-        const rows = yield* sql<{ webhookId: string }>`
+        const rows = yield* decodeWebhooks(sql`
           WITH RECURSIVE held (webhook_id) AS (
             (SELECT webhook_id FROM deliveries WHERE status = 'HELD' ORDER BY webhook_id LIMIT 1)
             UNION ALL
             SELECT (SELECT d.webhook_id FROM deliveries d WHERE d.status = 'HELD' AND d.webhook_id > h.webhook_id ORDER BY d.webhook_id LIMIT 1)
             FROM held h WHERE h.webhook_id IS NOT NULL
           )
-          SELECT webhook_id AS "webhookId" FROM held WHERE webhook_id IS NOT NULL`
+          SELECT webhook_id AS "webhookId" FROM held WHERE webhook_id IS NOT NULL`)
         for (const { webhookId } of rows) {
           yield* sql`
             INSERT INTO webhook_holds (webhook_id, down) SELECT id, false FROM webhooks WHERE id = ${webhookId} AND status <> 'DISABLED'
@@ -90,7 +97,7 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
             FROM webhooks w WHERE w.id = ${webhookId} AND w.status = 'DISABLED'
               AND NOT EXISTS (SELECT 1 FROM pending_cancellations p WHERE p.webhook_id = w.id)`
           for (let count = PART; count === PART; ) {
-            const [{ ended } = { ended: 0 }] = yield* sql<{ ended: number }>`
+            const [{ ended } = { ended: 0 }] = yield* decodeEnded(sql`
               WITH oldest AS MATERIALIZED (
                 SELECT d.id, d.created_at FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' ORDER BY d.sequence LIMIT ${PART}
               ), expired AS (
@@ -100,7 +107,7 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
                 INSERT INTO delivery_signals (delivery_id, signal, bulk) SELECT id, 'cancel', true FROM expired WHERE started
                 ON CONFLICT (delivery_id, signal) DO NOTHING
               )
-              SELECT count(*) AS ended FROM expired`
+              SELECT count(*) AS ended FROM expired`)
             count = ended
           }
         }

@@ -9,7 +9,8 @@
  * had no effect, and its events are in the outbox again. Spec: Emission and log. Architecture, What must hold 1.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Array as Arr, Effect } from "effect"
+import { Array as Arr, Effect, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 import { writing } from "../deliveries/newDeliveries.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import type { ToStart } from "../deliveries/WorkflowStarter.ts"
@@ -23,18 +24,21 @@ const SIZES = {
   "without backlog": { events: 8, organizations: 8 }
 } as const satisfies Record<Turn, unknown>
 
-interface Match {
-  readonly organizationId: string
+const Match = Schema.Struct({
+  organizationId: Schema.String,
   /** The position of the organization's first waiting event that was not claimed; null without any. */
-  readonly left: number | null
+  left: Schema.NullOr(Schema.Number),
   /** Null, like everything below, if none of the organization's events could be claimed. */
-  readonly eventId: string | null
-  readonly entityId: string
-  readonly kind: string
-  readonly vaultId: string | null
-  readonly webhookId: string | null
-  readonly url: string | null
-}
+  eventId: Schema.NullOr(Schema.String),
+  entityId: Schema.NullOr(Schema.String),
+  kind: Schema.NullOr(Schema.String),
+  vaultId: Schema.NullOr(Schema.String),
+  /** Null, like the URL, if no webhook matches the event. */
+  webhookId: Schema.NullOr(Schema.String),
+  url: Schema.NullOr(Schema.String)
+})
+const decodeMatches = decodeRows(Match)
+const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
 
 /** The result of a claim. */
 export interface Claim {
@@ -57,7 +61,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
      * read whole, dead index entries included.
      */
     const take = (asked: ReadonlyArray<WaitingOrganization>, share: number) =>
-      sql<Match>`
+      decodeMatches(sql`
         WITH durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
         asked AS MATERIALIZED (
           SELECT a.* FROM durability CROSS JOIN unnest(${asked.map((_) => _.organizationId)}::text[], ${asked.map((_) => _.floor)}::bigint[])
@@ -83,18 +87,18 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
           LEFT JOIN (webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status IN ('ACTIVE', 'PAUSED'))
             ON we.entity_id = c.entity_id AND c.kind = ANY(w.event_kinds)
             AND (c.vault_id IS NULL OR w.vault_ids IS NULL OR c.vault_id = ANY(w.vault_ids))
-        ORDER BY c.turn, t.organization_id, w.id`
+        ORDER BY c.turn, t.organization_id, w.id`)
 
     /** Writes deliveries, numbered within their webhooks, and the outcome of the events. Returns the ids of held ones. */
-    const write = (eventIds: ReadonlyArray<string>, deliveries: ReadonlyArray<ToStart & Pick<Match, "vaultId">>) => {
+    const write = (eventIds: ReadonlyArray<string>, deliveries: ReadonlyArray<ToStart & { readonly vaultId: string | null }>) => {
       const counts = new Map<string, number>()
       for (const { eventId } of deliveries) counts.set(eventId, (counts.get(eventId) ?? 0) + 1)
-      return sql<{ id: string }>`
+      return decodeIds(sql`
         WITH ${writing(sql, deliveries, firstWait(webhookRetrySchedule))}, dispatched AS (
           INSERT INTO event_dispatches (event_id, matched_count)
           SELECT * FROM unnest(${eventIds}::text[], ${eventIds.map((id) => counts.get(id) ?? 0)}::int[])
         )
-        SELECT id FROM written WHERE status = 'HELD'`
+        SELECT id FROM written WHERE status = 'HELD'`)
     }
 
     const claimOf = (asked: ReadonlyArray<WaitingOrganization>, share: number) =>
@@ -104,7 +108,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
           const eventIds = [...new Set(matches.flatMap(({ eventId }) => eventId ?? []))]
           if (eventIds.length === 0) return { matches, eventIds, deliveries: [] }
           const deliveries = matches.flatMap(({ entityId, eventId, kind, organizationId, url, vaultId, webhookId }) =>
-            eventId === null || webhookId === null || url === null
+            eventId === null || entityId === null || kind === null || webhookId === null || url === null
               ? []
               : [
                   {

@@ -1,12 +1,17 @@
 /** Starts and wakes the workflows of recoveries: new, changed and lost ones. C-4. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 
 /** Recoveries per query. */
 const RECOVERIES = 500
 /** A recovery is started again if its workflow has been inactive for this long; its longest wait is a minute. */
 const LOST = "3 minutes"
+
+const decode = decodeRows(
+  Schema.Struct({ id: Schema.String, organizationId: Schema.String, webhookId: Schema.String, url: Schema.String, wake: Schema.Number })
+)
 
 export class RecoveryKeeper extends Effect.Service<RecoveryKeeper>()("custody/RecoveryKeeper", {
   effect: Effect.gen(function* () {
@@ -15,10 +20,10 @@ export class RecoveryKeeper extends Effect.Service<RecoveryKeeper>()("custody/Re
     return {
       /** Signals all of them; what fails stays for the next time. Returns whether there was anything. */
       tell: Effect.flatMap(
-        sql<{ id: string; organizationId: string; webhookId: string; url: string; wake: number }>`
+        decode(sql`
           SELECT r.id, r.organization_id AS "organizationId", r.webhook_id AS "webhookId", w.url, r.wake FROM recoveries r JOIN webhooks w ON w.id = r.webhook_id
           WHERE (r.status = 'RUNNING' OR r.canceling) AND (r.wake > r.told OR r.seen_at < clock_timestamp() - ${LOST}::interval)
-          ORDER BY r.id LIMIT ${RECOVERIES}`,
+          ORDER BY r.id LIMIT ${RECOVERIES}`),
         (rows) =>
           Effect.forEach(
             rows,

@@ -6,8 +6,9 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { WorkflowNotFoundError } from "@temporalio/common"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { signals } from "../../workflows/contract.ts"
+import { decodeRows } from "../database/rows.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 
 /** Signals per batch, and concurrent ones. */
@@ -18,6 +19,9 @@ const ADVANCE = 60_000,
   WHOLE = 600_000
 /** How many of them for rows that were canceled in bulk: ending a workflow costs as much as a delivery. */
 const BULK = 10
+
+const decodeLast = decodeRows(Schema.Struct({ last: Schema.Number }))
+const decodeSignals = decodeRows(Schema.Struct({ id: Schema.Number, deliveryId: Schema.String, signal: Schema.String }))
 
 export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRelay", {
   effect: Effect.gen(function* () {
@@ -36,16 +40,16 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
       const now = performance.now()
       if (now - place.since > WHOLE) return Object.assign(place, start())
       if (now - place.at <= ADVANCE) return
-      const [row] = yield* sql<{ last: number }>`SELECT coalesce(pg_sequence_last_value('delivery_signals_id_seq'), 0) AS last`
+      const [row] = yield* decodeLast(sql`SELECT coalesce(pg_sequence_last_value('delivery_signals_id_seq'), 0) AS last`)
       const gone = first === undefined ? (row?.last ?? 0) : first - 1
       Object.assign(place, { from: Math.min(place.gone, gone), gone, at: now })
     })
 
     /** Sends the signals after `last`. Returns the last one that was read, undefined without any. */
     const batch = Effect.fnUntraced(function* (last: number, bulk: boolean) {
-      const rows = yield* sql<{ id: number; deliveryId: string; signal: string }>`
+      const rows = yield* decodeSignals(sql`
         SELECT id, delivery_id AS "deliveryId", signal FROM delivery_signals WHERE bulk = ${bulk} AND id > ${last}
-        ORDER BY id LIMIT ${bulk ? BULK : BATCH}`
+        ORDER BY id LIMIT ${bulk ? BULK : BATCH}`)
       const [first, end] = [rows[0]?.id, rows.at(-1)?.id]
       if (end === undefined || !(yield* temporal.answers)) return { first, end, more: false }
       const { client } = yield* temporal.now
@@ -53,12 +57,9 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
         rows,
         ({ deliveryId, id, signal }) => {
           const handle = client.workflow.getHandle(deliveryId)
-          return Effect.tryPromise({
-            try: async () => {
-              await (signal === "cancel" ? handle.cancel() : handle.signal(signals.wake))
-            },
-            catch: (error) => error
-          }).pipe(Effect.match({ onSuccess: () => [id], onFailure: (error) => (error instanceof WorkflowNotFoundError ? [id] : []) }))
+          return Effect.tryPromise(async () => {
+            await (signal === "cancel" ? handle.cancel() : handle.signal(signals.wake))
+          }).pipe(Effect.match({ onSuccess: () => [id], onFailure: ({ error }) => (error instanceof WorkflowNotFoundError ? [id] : []) }))
         },
         { concurrency: CONCURRENCY }
       )

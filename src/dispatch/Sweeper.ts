@@ -10,9 +10,10 @@
  * are a few that are. Architecture, What must hold 1.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { searchKeys, workflows } from "../../workflows/contract.ts"
-import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
+import { decodeRows } from "../database/rows.ts"
+import { ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { oldestId } from "../events/EventsRepo.ts"
 import { Notices, PAGE as PAGE_OF_NOTICES, type Unsent } from "../notifications/Notices.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
@@ -35,12 +36,15 @@ const ASKED = 500
 /** How long a notice is skipped after its workflow was started, in ms. */
 const RECENT_NOTICE = 600_000
 
-interface Overdue extends ToStart {
-  readonly dueAt: string
+const Overdue = Schema.Struct({
+  ...ToStart.fields,
+  dueAt: Schema.String,
   /** Whether its endpoint accepted the last delivery, and whether it is about to be canceled with its webhook. */
-  readonly healthy: boolean
-  readonly canceled: boolean
-}
+  healthy: Schema.Boolean,
+  canceled: Schema.Boolean
+})
+type Overdue = typeof Overdue.Type
+const decode = decodeRows(Overdue)
 
 /** A range of overdue rows: due after `after`, or after a time, with a limit of pages. */
 interface Stretch {
@@ -68,7 +72,8 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
      * scan; `clock_timestamp()` is evaluated for each row, so the scan would read all waiting rows. The event of a
      * redelivery may no longer be in the log.
      */
-    const overdue = (seconds: number, after: Stretch["after"]) => sql<Overdue>`
+    const overdue = (seconds: number, after: Stretch["after"]) =>
+      decode(sql`
       SELECT d.id, d.kind, w.organization_id AS "organizationId", d.webhook_id AS "webhookId", d.event_id AS "eventId", coalesce(e.entity_id, '') AS "entityId", w.url,
         d.next_attempt_at AS "dueAt", coalesce(h.consecutive_failures, 0) = 0 AS healthy,
         ${isOfCanceled(sql)} AS canceled
@@ -76,7 +81,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
         LEFT JOIN webhook_health h ON h.webhook_id = w.id
       WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at < now() - make_interval(secs => ${seconds})
         AND d.id >= ${oldestId("del")} AND (d.next_attempt_at, d.id) > (${after?.dueAt ?? "-infinity"}::timestamptz, ${after?.id ?? ""})
-      ORDER BY d.next_attempt_at, d.id LIMIT ${PAGE}`
+      ORDER BY d.next_attempt_at, d.id LIMIT ${PAGE}`)
 
     /** Which of the deliveries have a running workflow in Temporal's list; undefined if it cannot be read. */
     const listed = (page: ReadonlyArray<Overdue>) =>

@@ -6,7 +6,8 @@
  * Decision D-34.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 
 /** How often a look starts from the beginning, in ms. */
 const WHOLE = 60_000
@@ -20,12 +21,14 @@ export interface WaitingOrganization {
 /** Which organizations a claim is for: all, or those without a backlog, whose last claim left nothing. */
 export type Turn = "all" | "without backlog"
 
-interface Found {
-  /** The snapshot of the look, as Postgres writes it: `xmin:xmax:running,running`. */
-  readonly snapshot: string
-  readonly organizationId: string | null
-  readonly first: number | null
-}
+const decode = decodeRows(
+  Schema.Struct({
+    /** The snapshot of the look, as Postgres writes it: `xmin:xmax:running,running`. */
+    snapshot: Schema.String,
+    organizationId: Schema.NullOr(Schema.String),
+    first: Schema.NullOr(Schema.Number)
+  })
+)
 
 export class WaitingOrganizations {
   readonly #sql: SqlClient.SqlClient
@@ -92,7 +95,7 @@ export class WaitingOrganizations {
   /** The events of transactions that the last look did not see. */
   #recorded() {
     const sql = this.#sql
-    return sql<Found>`
+    return decode(sql`
       SELECT pg_current_snapshot()::text AS snapshot, o.organization_id AS "organizationId", o.first
       FROM (SELECT 1) one LEFT JOIN (
         SELECT organization_id, min(position) AS first FROM (
@@ -100,13 +103,13 @@ export class WaitingOrganizations {
           UNION ALL
           SELECT organization_id, position FROM event_outbox WHERE xid = ANY (${this.#running}::xid8[])
         ) recorded GROUP BY organization_id
-      ) o ON true`
+      ) o ON true`)
   }
 
   /** The first event of every organization, by the index from one organization to the next. */
   #everything() {
     const sql = this.#sql
-    return sql<Found>`
+    return decode(sql`
       WITH RECURSIVE waiting (organization_id) AS (
         SELECT min(organization_id) FROM event_outbox
         UNION ALL
@@ -115,6 +118,6 @@ export class WaitingOrganizations {
       )
       SELECT pg_current_snapshot()::text AS snapshot, w.organization_id AS "organizationId",
         (SELECT min(o.position) FROM event_outbox o WHERE o.organization_id = w.organization_id) AS first
-      FROM waiting w`
+      FROM waiting w`)
   }
 }

@@ -1,13 +1,17 @@
 /** The doctor's check of endpoints: how many are down, and since when. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import type * as SqlError from "@effect/sql/SqlError"
+import { Effect, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 import { type Finding, notice, well } from "./Finding.ts"
 
+const decode = decodeRows(Schema.Struct({ down: Schema.Number, since: Schema.NullOr(Schema.String) }))
+
 /** Endpoints that are down. That is their owners' matter, unless there are many. C-5. */
-export const holdChecks: Effect.Effect<Finding, unknown, SqlClient.SqlClient> = Effect.gen(function* () {
+export const holdChecks: Effect.Effect<Finding, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ down: number; since: string | null }>`
-    SELECT count(*)::integer AS down, min(h.since) AS since FROM webhook_holds h WHERE h.down`
+  const [row] = yield* decode(sql`
+    SELECT count(*)::integer AS down, min(h.since) AS since FROM webhook_holds h WHERE h.down`)
   const { down = 0, since = null } = row ?? {}
   return since === null
     ? well("Endpoints", "none is down")

@@ -1,10 +1,11 @@
 /** The doctor's checks of Postgres: connection, version, clock, schema, signatures, and whether the master key decrypts stored secrets. */
 import * as fs from "node:fs"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Cause, Duration, Effect, Exit, Redacted } from "effect"
+import { Cause, Duration, Effect, Exit, Redacted, Schema } from "effect"
 import { type Sealing, sealing } from "../crypto/MasterKey.ts"
 import * as Database from "../database/Database.ts"
 import * as Migrations from "../database/Migrations.ts"
+import { Bytes, decodeRows } from "../database/rows.ts"
 import { DataDir } from "../embedded/DataDir.ts"
 import { livePid } from "../embedded/Process.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -23,11 +24,16 @@ const TRIED = 100
 const causeOf = (error: unknown): unknown =>
   typeof error === "object" && error !== null && "cause" in error && error.cause instanceof Error ? error.cause : error
 
+const decodeVersion = decodeRows(
+    Schema.Struct({ number: Schema.Number, name: Schema.String, skew: Schema.Number, readOnly: Schema.Boolean })
+  ),
+  decodeSecrets = decodeRows(Schema.Struct({ webhookId: Schema.String, ciphertext: Bytes }))
+
 const version = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ number: number; name: string; skew: number; readOnly: boolean }>`
+  const [row] = yield* decodeVersion(sql`
     SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS name,
-      extract(epoch FROM clock_timestamp())::float8 - ${Date.now() / 1_000}::float8 AS skew, pg_is_in_recovery() AS "readOnly"`
+      extract(epoch FROM clock_timestamp())::float8 - ${Date.now() / 1_000}::float8 AS skew, pg_is_in_recovery() AS "readOnly"`)
   const skew = Math.round((row?.skew ?? 0) * 10) / 10
   const findings: Array<Finding> = []
   if ((row?.number ?? 0) < OLDEST * 10_000)
@@ -73,8 +79,8 @@ const masterKey = Effect.gen(function* () {
 
 const sealed = Effect.fnUntraced(function* (master: Sealing | undefined) {
   const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql<{ webhookId: string; ciphertext: Buffer }>`
-    SELECT webhook_id AS "webhookId", ciphertext FROM webhook_secrets ORDER BY id DESC LIMIT ${TRIED}`
+  const rows = yield* decodeSecrets(sql`
+    SELECT webhook_id AS "webhookId", ciphertext FROM webhook_secrets ORDER BY id DESC LIMIT ${TRIED}`)
   if (master === undefined) {
     return rows.length === 0
       ? well("Master key", "the first start creates one")

@@ -1,8 +1,9 @@
 /** The doctor's checks of the read replica: connection, that it follows this primary, its lag, and its feedback. Decision D-58. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Duration, Effect, Layer, type Redacted } from "effect"
+import { Duration, Effect, Layer, type Redacted, Schema } from "effect"
 import * as Database from "../database/Database.ts"
 import { MAX_LAG } from "../database/ReadReplica.ts"
+import { decodeRows } from "../database/rows.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type Finding, fault, notice, well } from "./Finding.ts"
 
@@ -12,20 +13,25 @@ const WAIT = Duration.seconds(MAX_LAG)
 
 const CLUSTER = "(SELECT system_identifier::text FROM pg_control_system()) AS cluster"
 
+const decodePrimary = decodeRows(Schema.Struct({ cluster: Schema.String, flushed: Schema.Number })),
+  decodeReplica = decodeRows(
+    Schema.Struct({
+      cluster: Schema.String,
+      standby: Schema.Boolean,
+      replayed: Schema.NullOr(Schema.Number),
+      feedback: Schema.Boolean
+    })
+  )
+
 const primary = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql.unsafe<{ cluster: string; flushed: number }>(`SELECT ${CLUSTER}, (pg_current_wal_flush_lsn() - '0/0')::float8 AS flushed`)
+  decodePrimary(sql.unsafe(`SELECT ${CLUSTER}, (pg_current_wal_flush_lsn() - '0/0')::float8 AS flushed`))
 )
 
-interface ReplicaRow {
-  readonly cluster: string
-  readonly standby: boolean
-  readonly replayed: number | null
-  readonly feedback: boolean
-}
-
 const replica = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql.unsafe<ReplicaRow>(`SELECT ${CLUSTER}, pg_is_in_recovery() AS standby, (pg_last_wal_replay_lsn() - '0/0')::float8 AS replayed,
+  decodeReplica(
+    sql.unsafe(`SELECT ${CLUSTER}, pg_is_in_recovery() AS standby, (pg_last_wal_replay_lsn() - '0/0')::float8 AS replayed,
       current_setting('hot_standby_feedback') = 'on' AS feedback`)
+  )
 )
 
 const pool = (url: Redacted.Redacted) => Database.layer(url, { ...Database.pools.command, acquire: Duration.seconds(5) })

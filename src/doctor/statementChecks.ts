@@ -1,8 +1,10 @@
 /** The doctor's checks of signatures and statements: whether the current signing key is published, and how far statements are sealed. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import type * as SqlError from "@effect/sql/SqlError"
+import { Effect, Schema } from "effect"
 import type { Sealing } from "../crypto/MasterKey.ts"
 import { kidOf } from "../crypto/SigningKeys.ts"
+import { decodeRows } from "../database/rows.ts"
 import { Settings } from "../settings/Settings.ts"
 import { sealedUntil } from "../statements/sealedUntil.ts"
 import { dayAfter } from "../statements/statementLines.ts"
@@ -11,12 +13,14 @@ import { type Finding, notice, well } from "./Finding.ts"
 /** Seconds after which unsealed statements are a notice: the schedule looks every minute. */
 const LATE = 900
 
-const signingKey = (master: Sealing | undefined): Effect.Effect<Finding, unknown, SqlClient.SqlClient> =>
+const decode = decodeRows(Schema.Struct({ kid: Schema.String }))
+
+const signingKey = (master: Sealing | undefined): Effect.Effect<Finding, SqlError.SqlError, SqlClient.SqlClient> =>
   Effect.gen(function* () {
     if (master === undefined) return well("Signing key", "derived from the master key that the first start creates")
     const sql = yield* SqlClient.SqlClient
     const kid = yield* kidOf(master)
-    const rows = yield* sql<{ kid: string }>`SELECT kid FROM signing_keys`
+    const rows = yield* decode(sql`SELECT kid FROM signing_keys`)
     const earlier = rows.filter((row) => row.kid !== kid).length
     const others = earlier === 0 ? "" : `; ${earlier} earlier ${earlier === 1 ? "key stays" : "keys stay"} published`
     return rows.length > earlier
@@ -27,7 +31,7 @@ const signingKey = (master: Sealing | undefined): Effect.Effect<Finding, unknown
 /** How long ago, in hours or days. */
 const span = (seconds: number): string => (seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} days`)
 
-const sealing: Effect.Effect<Finding, unknown, SqlClient.SqlClient | Settings> = Effect.gen(function* () {
+const sealing: Effect.Effect<Finding, SqlError.SqlError, SqlClient.SqlClient | Settings> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { statementDelay } = yield* Settings
   const { nextDate, overdueSeconds } = yield* sealedUntil(sql, statementDelay)

@@ -13,19 +13,17 @@ const { TASK_QUEUE_TYPE_WORKFLOW } = proto.api.enums.v1.TaskQueueType
 const NOT_FOUND = 5,
   PERMISSION_DENIED = 7
 
-const statusOf = (error: unknown): number | undefined =>
+const statusOf = ({ error }: Cause.UnknownException): number | undefined =>
   typeof error === "object" && error !== null && "code" in error && typeof error.code === "number" ? error.code : undefined
-
-const attempt = <A>(call: () => Promise<A>) => Effect.tryPromise({ try: call, catch: (error) => error })
 
 const server = ({ client }: Connected) =>
   Effect.map(
-    attempt(() => client.workflowService.getSystemInfo({})),
+    Effect.tryPromise(() => client.workflowService.getSystemInfo({})),
     ({ serverVersion }) => well("Temporal", `server ${serverVersion} answers`)
   )
 
-const namespaceOf = ({ client }: Connected, namespace: string): Effect.Effect<Finding, unknown> =>
-  attempt(() => client.workflowService.describeNamespace({ namespace })).pipe(
+const namespaceOf = ({ client }: Connected, namespace: string): Effect.Effect<Finding, Cause.UnknownException> =>
+  Effect.tryPromise(() => client.workflowService.describeNamespace({ namespace })).pipe(
     Effect.as(well("Namespace", namespace)),
     Effect.catchIf(
       (error) => statusOf(error) === NOT_FOUND,
@@ -41,8 +39,8 @@ const namespaceOf = ({ client }: Connected, namespace: string): Effect.Effect<Fi
     )
   )
 
-const searchAttributes = ({ client }: Connected, namespace: string): Effect.Effect<Finding, unknown> =>
-  attempt(() => client.connection.operatorService.listSearchAttributes({ namespace })).pipe(
+const searchAttributes = ({ client }: Connected, namespace: string): Effect.Effect<Finding, Cause.UnknownException> =>
+  Effect.tryPromise(() => client.connection.operatorService.listSearchAttributes({ namespace })).pipe(
     Effect.map(({ customAttributes }) => {
       const missing = Object.values(searchKeys).flatMap(({ name }) => (customAttributes?.[name] === undefined ? [name] : []))
       return missing.length === 0
@@ -73,9 +71,9 @@ const searchAttributes = ({ client }: Connected, namespace: string): Effect.Effe
     )
   )
 
-const worker = ({ client }: Connected, namespace: string, taskQueue: string): Effect.Effect<Finding, unknown> =>
+const worker = ({ client }: Connected, namespace: string, taskQueue: string): Effect.Effect<Finding, Cause.UnknownException> =>
   Effect.map(
-    attempt(() =>
+    Effect.tryPromise(() =>
       client.workflowService.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType: TASK_QUEUE_TYPE_WORKFLOW })
     ),
     ({ pollers }) => {

@@ -5,7 +5,8 @@
  * C-1, C-3.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Schedule } from "effect"
+import { Effect, Schedule, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 import { type Chain, extend, midnight } from "./chain.ts"
 import { chainsOf, lock } from "./EventLog.ts"
 
@@ -16,12 +17,14 @@ const ORGANIZATIONS = 100,
 const LOOK = "30 seconds"
 const LOCK = 7_249_016
 
-interface Old {
-  readonly id: string
-  readonly organizationId: string
-  readonly entityId: string
-  readonly payload: string
-}
+const Old = Schema.Struct({ id: Schema.String, organizationId: Schema.String, entityId: Schema.String, payload: Schema.String })
+type Old = typeof Old.Type
+const decodeOld = decodeRows(Old)
+const decodeNumbered = decodeRows(Schema.Struct({ ...Old.fields, position: Schema.Number }))
+const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
+const decodeLast = decodeRows(Schema.Struct({ last: Schema.String }))
+const decodeMine = decodeRows(Schema.Struct({ mine: Schema.Boolean }))
+const decodeUnfilled = decodeRows(Schema.Struct({ id: Schema.String, behind: Schema.Number }))
 
 export class EventChains extends Effect.Service<EventChains>()("custody/EventChains", {
   effect: Effect.gen(function* () {
@@ -57,9 +60,9 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
     /** Writes missing checkpoints up to the last midnight. */
     const seal = Effect.gen(function* () {
       for (;;) {
-        const due = yield* sql<{ id: string }>`
+        const due = yield* decodeIds(sql`
           SELECT organization_id AS id FROM event_streams
-          WHERE filled AND sealed_until < date_trunc('day', clock_timestamp(), 'UTC') ORDER BY organization_id LIMIT ${ORGANIZATIONS}`
+          WHERE filled AND sealed_until < date_trunc('day', clock_timestamp(), 'UTC') ORDER BY organization_id LIMIT ${ORGANIZATIONS}`)
         for (const { id } of due) yield* sealOrganization(id)
         if (due.length < ORGANIZATIONS) return
       }
@@ -85,10 +88,10 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
 
     /** Numbers and chains the next events from before the upgrade. Returns whether there were any. */
     const number = Effect.gen(function* () {
-      const [{ last } = { last: "" }] = yield* sql<{ last: string }>`SELECT last_id AS last FROM event_fill`
-      const events = yield* sql<Old>`
+      const [{ last } = { last: "" }] = yield* decodeLast(sql`SELECT last_id AS last FROM event_fill`)
+      const events = yield* decodeOld(sql`
         SELECT e.id, e.organization_id AS "organizationId", e.entity_id AS "entityId", e.payload FROM events e
-        WHERE e.position IS NULL AND e.id > ${last} ORDER BY e.id LIMIT ${EVENTS}`
+        WHERE e.position IS NULL AND e.id > ${last} ORDER BY e.id LIMIT ${EVENTS}`)
       if (events.length === 0) return false
       yield* sql`
         WITH numbered AS (
@@ -108,10 +111,10 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
     /** Chains events recorded since the upgrade, in parts; the last part under the lock of the writers. */
     const catchUp = Effect.fnUntraced(function* (organizationId: string, last: boolean) {
       if (last) yield* lock(sql, [organizationId])
-      const events = yield* sql<Old & { readonly position: number }>`
+      const events = yield* decodeNumbered(sql`
         SELECT e.id, e.organization_id AS "organizationId", e.entity_id AS "entityId", e.payload, e.position FROM events e
         JOIN event_streams s ON s.organization_id = e.organization_id
-        WHERE e.organization_id = ${organizationId} AND e.position > s.chained_to ORDER BY e.position LIMIT ${EVENTS}`
+        WHERE e.organization_id = ${organizationId} AND e.position > s.chained_to ORDER BY e.position LIMIT ${EVENTS}`)
       yield* chain(events)
       const done = last && events.length < EVENTS
       yield* sql`
@@ -123,10 +126,10 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
     /** One part of the upgrade's work, unless another process is doing one. Returns whether there may be more. */
     const part = sql.withTransaction(
       Effect.gen(function* () {
-        const [mine] = yield* sql<{ mine: boolean }>`SELECT pg_try_advisory_xact_lock(${LOCK}::bigint) AS mine`
+        const [mine] = yield* decodeMine(sql`SELECT pg_try_advisory_xact_lock(${LOCK}::bigint) AS mine`)
         if (mine?.mine !== true) return false
-        const [unfilled] = yield* sql<{ id: string; behind: number }>`
-          SELECT organization_id AS id, position - chained_to AS behind FROM event_streams WHERE NOT filled ORDER BY organization_id LIMIT 1`
+        const [unfilled] = yield* decodeUnfilled(sql`
+          SELECT organization_id AS id, position - chained_to AS behind FROM event_streams WHERE NOT filled ORDER BY organization_id LIMIT 1`)
         if (unfilled === undefined) return false
         if (yield* number) return true
         yield* catchUp(unfilled.id, unfilled.behind < EVENTS)

@@ -5,8 +5,9 @@
  * only. An event that a webhook matches also goes into the outbox; others count as dispatched. Notifications are only
  * hints. Spec: Emission and log. Decisions D-17, D-18.
  */
-import type { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import type { SqlClient, SqlError } from "@effect/sql"
+import { Effect, Schema } from "effect"
+import { Bytes, decodeRows } from "../database/rows.ts"
 import * as Id from "../values/Id.ts"
 import { type Chain, extend } from "./chain.ts"
 import { type Occurrence, write } from "./Envelope.ts"
@@ -39,29 +40,37 @@ export interface Streams {
   readonly catalogVersion: number
 }
 
+/** A locked stream and what is read with it. Without any stream there is one row, whose columns of a stream are null. */
+const decodeStreams = decodeRows(
+  Schema.Struct({
+    id: Schema.NullOr(Schema.String),
+    position: Schema.NullOr(Schema.Number),
+    clock: Schema.NullOr(Schema.Number),
+    filled: Schema.NullOr(Schema.Boolean),
+    now: Schema.Number,
+    version: Schema.Number,
+    dates: Schema.NullOr(Schema.Record({ key: Schema.String, value: Schema.Number }))
+  })
+)
+const decodeChains = decodeRows(Schema.Struct({ entityId: Schema.String, count: Schema.Number, hash: Bytes, sealedUntil: Schema.Number }))
+
 /**
  * Locks the streams of organizations until the transaction ends, in the order of their ids, so that writers never
  * deadlock. An organization that does not exist has no stream.
  */
 export const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, organizationIds: Iterable<string>) {
   const wanted = [...new Set(organizationIds)].sort()
-  const rows = yield* sql<{
-    id: string | null
-    position: number
-    clock: number | null
-    filled: boolean
-    now: number
-    version: number
-    dates: Readonly<Record<string, number>> | null
-  }>`
+  const rows = yield* decodeStreams(sql`
     SELECT s.id, s.position, s.clock, s.filled, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now, v.version,
       (SELECT json_object_agg(a.object, extract(epoch FROM a.date)::float8 * 1000) FROM event_dates a) AS dates
     FROM catalog_version v LEFT JOIN (
       SELECT organization_id AS id, position, filled, CASE WHEN isfinite(clock) THEN extract(epoch FROM clock)::float8 * 1000 END AS clock
-      FROM event_streams WHERE organization_id = ANY(${wanted}::text[]) ORDER BY organization_id FOR UPDATE) s ON true`
+      FROM event_streams WHERE organization_id = ANY(${wanted}::text[]) ORDER BY organization_id FOR UPDATE) s ON true`)
   const streams = rows.flatMap(
     ({ clock, filled, id, position }): ReadonlyArray<Stream> =>
-      id === null ? [] : [{ organizationId: id, position, clock: Math.round(clock ?? 0), chained: filled }]
+      id === null || position === null || filled === null
+        ? []
+        : [{ organizationId: id, position, clock: Math.round(clock ?? 0), chained: filled }]
   )
   const now = Math.max(...rows.map((row) => Math.floor(row.now)), ...streams.map(({ clock }) => clock + 1))
   const of = new Map(streams.map((stream) => [stream.organizationId, stream]))
@@ -93,9 +102,13 @@ const chained = Effect.fnUntraced(function* (
 })
 
 /** The chains of entities that have one. */
-export const chainsOf = (sql: SqlClient.SqlClient, entityIds: ReadonlyArray<string>) => sql<Chain>`
+export const chainsOf = (
+  sql: SqlClient.SqlClient,
+  entityIds: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<Chain>, SqlError.SqlError> =>
+  decodeChains(sql`
   SELECT entity_id AS "entityId", count, hash, (extract(epoch FROM sealed_until) * 1000)::float8 AS "sealedUntil"
-  FROM entity_chains WHERE entity_id = ANY(${entityIds}::text[])`
+  FROM entity_chains WHERE entity_id = ANY(${entityIds}::text[])`)
 
 /** Records events in the given order, in the transaction that locked their streams. Returns their ids. */
 export const append = Effect.fnUntraced(function* (

@@ -16,19 +16,20 @@ import { KindName } from "./Kind.ts"
 /** The path parameter of one event. */
 export const eventPath = Schema.Struct({ eventId: pathId("event") })
 
+/** The query of the list. */
+export const EventsQuery = query({
+  ...PageParams,
+  kind: Schema.optional(KindName.annotations({ description: "Only this kind" })),
+  vaultId: Schema.optional(GivenId.annotations({ description: "Only vault-scoped events that touch this vault" })),
+  entityId: Schema.optional(GivenId.annotations({ description: "Only events of this entity" })),
+  occurredAfter: Schema.optional(TimestampFrom.annotations({ description: "Only at or after this" })),
+  occurredBefore: Schema.optional(TimestampParam.annotations({ description: "Only at or before this" }))
+})
+
 export class EventsApi extends HttpApiGroup.make("events")
   .add(
     HttpApiEndpoint.get("listEvents", "/webhook-events")
-      .setUrlParams(
-        query({
-          ...PageParams,
-          kind: Schema.optional(KindName.annotations({ description: "Only this kind" })),
-          vaultId: Schema.optional(GivenId.annotations({ description: "Only vault-scoped events that touch this vault" })),
-          entityId: Schema.optional(GivenId.annotations({ description: "Only events of this entity" })),
-          occurredAfter: Schema.optional(TimestampFrom.annotations({ description: "Only at or after this" })),
-          occurredBefore: Schema.optional(TimestampParam.annotations({ description: "Only at or before this" }))
-        })
-      )
+      .setUrlParams(EventsQuery)
       .addSuccess(Page(Event, "WebhookEventPage"))
       .addError(InvalidList)
       .middleware(WebhooksReadable)

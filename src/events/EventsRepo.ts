@@ -8,14 +8,16 @@
 
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option } from "effect"
-import { LRUCache } from "lru-cache"
+import { Effect, Option, Schema } from "effect"
 import { reachesEntity, seesEvent, seesWebhook } from "../access/visibility.ts"
 import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
+import { DirectRows } from "../database/pgWorkarounds.ts"
+import { castRows, decodeRows } from "../database/rows.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import * as Id from "../values/Id.ts"
 import { RETENTION_DAYS } from "./Event.ts"
+import { recentPages } from "./recentPages.ts"
 
 /** Filters of the list. */
 export interface EventFilter {
@@ -26,18 +28,27 @@ export interface EventFilter {
   readonly occurredBefore?: string | undefined
 }
 
-export interface EventRow {
-  readonly id: string
-  readonly entityId: string
-  readonly vaultId: string | null
-  readonly kind: string
-  readonly schemaVersion: number
-  readonly payload: string
-  readonly occurredAt: string
-  readonly dispatchedAt: string | null
-  readonly createdAt: string
-  readonly matchedCount: number
-}
+const EventRow = Schema.Struct({
+  id: Schema.String,
+  entityId: Schema.String,
+  vaultId: Schema.NullOr(Schema.String),
+  kind: Schema.String,
+  schemaVersion: Schema.Number,
+  payload: Schema.String,
+  occurredAt: Schema.String,
+  dispatchedAt: Schema.NullOr(Schema.String),
+  createdAt: Schema.String,
+  matchedCount: Schema.Number
+})
+export type EventRow = typeof EventRow.Type
+
+/** Decodes rows of {@link eventColumns}. */
+export const decodeEvents = decodeRows(EventRow)
+
+// Pages are not decoded: the list is among the hottest reads.
+const castEvents = castRows(EventRow),
+  decodeCounted = decodeRows(Schema.Struct({ ...EventRow.fields, counts: Schema.Record({ key: Schema.String, value: Schema.Number }) })),
+  decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number }))
 
 /** A caller who sees more vaults than this probably sees much of the organization's log. */
 const FEW_VAULTS = 32
@@ -47,26 +58,22 @@ const LOOK = 3_000
 const LOOK_FEW = 4
 
 /**
- * The part of the log that is searched first, in ms: most pages are in it, and a search of the whole log opens an index of
- * every day.
+ * Events of the last day are searched first. An event may have occurred milliseconds of a batch later than its id, because ids
+ * of a log never run backwards; an hour, if Postgres's clock was set back.
  */
-const RECENT_MS = 86_400_000
-/** How many callers are remembered whose last page was not in it, and for how long, in ms. */
-const REMEMBERED = { max: 10_000, ttl: 60_000 }
-/**
- * How much later than its id an event may have occurred, in ms. Ids of a log never run backwards, and times are ahead of
- * them by milliseconds of a batch at most. If Postgres's clock was set back, ids are ahead.
- */
-const SLACK_MS = 3_600_000
+const recent = { searchMs: 86_400_000, slackMs: 3_600_000 }
 /** How much earlier than its event's id a delivery's may be, in ms: that of a redelivery is of the clock of a process. */
-const DELIVERY_SLACK_MS = 2 * 86_400_000
+export const DELIVERY_SLACK_MS = 2 * 86_400_000
 
 /** The columns of an {@link EventRow}, of `events e`. */
 export const eventColumns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
   e.occurred_at AS "occurredAt", coalesce(e.dispatched_at, x.dispatched_at) AS "dispatchedAt", e.created_at AS "createdAt",
   coalesce(x.matched_count, e.matched_count) AS "matchedCount"`
 
-/** What {@link eventColumns} needs beside `events e`: when and how an event was dispatched. */
+/**
+ * What {@link eventColumns} needs beside `events e`: when and how an event was dispatched. A statement about one event adds its
+ * id, or every day's table would be opened for it.
+ */
 export const withDispatch = "LEFT JOIN event_dispatches x ON x.event_id = e.id"
 
 /** The smallest id that a delivery of an event can have. */
@@ -81,15 +88,13 @@ export const eventJson = (row: EventRow, more = ""): string =>
 /** The smallest id in the log's time range: ids begin with the time of recording. */
 export const oldestId = (prefix: Id.Prefix): string => Id.floor(prefix, Date.now() - RETENTION_DAYS * 86_400_000)
 
-/** Since when, in ms since the epoch, events are recent for a page: those before the cursor, the requested time, or now. */
-const recentSince = ({ occurredBefore }: EventFilter, after: Key | null): number =>
-  Math.min(Date.now(), ...[after?.[0], occurredBefore].flatMap((time) => (time == null ? [] : [Date.parse(time)]))) - RECENT_MS
-
 export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    /** Callers whose last page was older, by key, entity and kind, for whom the last day is not searched first. */
-    const olderPages = new LRUCache<string, true>(REMEMBERED)
+    const direct = yield* DirectRows
+    const recentPage = recentPages(recent)
+
+    const page = (statement: Statement.Statement<object>) => castEvents(direct.query(statement))
 
     /** The part of the log for the requested times, after the previous page. */
     const within = ({ occurredAfter, occurredBefore }: EventFilter, after: Key | null) =>
@@ -146,7 +151,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       )
       // An event without a vault needs a key without an allowlist.
       const others = vaultId === undefined && principal.vaultAllowlist === null
-      return sql<EventRow>`
+      return page(sql`
         SELECT ${sql.literal(eventColumns)} FROM (
           SELECT id, occurred_at FROM (
             SELECT seen.* FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id CROSS JOIN LATERAL (
@@ -154,7 +159,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
             WHERE r.user_id = ${principal.userId} ${named} AND ${reachesEntity(sql, principal, sql.literal("p.entity_id"))}
             ${others ? sql`UNION ALL (${withoutVault(principal, filter, common, take)})` : sql.literal("")}
           ) seen ORDER BY occurred_at DESC, id DESC ${limit(sql, take)}
-        ) newest JOIN events e ON e.id = newest.id ${sql.literal(withDispatch)} ORDER BY e.occurred_at DESC, e.id DESC`
+        ) newest JOIN events e ON e.id = newest.id ${sql.literal(withDispatch)} ORDER BY e.occurred_at DESC, e.id DESC`)
     }
 
     /**
@@ -173,24 +178,28 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       const newest = (recent: Statement.Fragment, limited: Statement.Fragment) => sql`
         SELECT * FROM events e WHERE ${entityId === undefined ? lane("e.organization_id", sql`${principal.organizationId}::text`, kind) : sql`e.entity_id = ${entityId}`} ${common} ${recent}
         ORDER BY e.occurred_at DESC, e.id DESC ${limited}`
-      const visible = (recent: Statement.Fragment, limited: Statement.Fragment, dispatched: Statement.Fragment) => sql<EventRow>`
+      const visible = (recent: Statement.Fragment, limited: Statement.Fragment, dispatched: Statement.Fragment) =>
+        page(sql`
         SELECT ${sql.literal(eventColumns)} FROM (${newest(recent, limited)}) e ${sql.literal(withDispatch)} ${dispatched}
         WHERE ${seesEvent(sql, principal)} ${and(sql, kind !== undefined && sql`e.kind = ${kind}`)}
-        ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`
+        ORDER BY e.occurred_at DESC, e.id DESC ${limit(sql, take)}`)
       const few = limit(sql, take, LOOK_FEW)
-      const caller = JSON.stringify([callerOf(principal), entityId, kind])
-      if (!olderPages.has(caller)) {
-        const since = recentSince(filter, after)
-        const from = Id.floor("evt", since)
-        const recent = yield* visible(sql`AND e.id >= ${from}`, few, sql`AND x.event_id >= ${from}`)
-        if (recent.length === take && Date.parse(recent.at(-1)?.occurredAt ?? "") >= since + SLACK_MS) return recent
-        olderPages.set(caller, true)
-      }
+      const inRecent = yield* recentPage({
+        caller: JSON.stringify([callerOf(principal), entityId, kind]),
+        before: [after?.[0], filter.occurredBefore],
+        take,
+        search: (since) => {
+          const from = Id.floor("evt", since)
+          return visible(sql`AND e.id >= ${from}`, few, sql`AND x.event_id >= ${from}`)
+        },
+        timeOf: ({ occurredAt }) => occurredAt
+      })
+      if (inRecent !== undefined) return inRecent
       const none = sql.literal("")
       const [look, limited] = (yield* seesMany(principal)) ? [LOOK, sql.literal(`LIMIT ${LOOK}`)] : [LOOK_FEW * take, few]
       const found = yield* visible(none, limited, none)
       if (found.length === take) return found
-      const [looked] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM (${newest(none, limited)}) e`
+      const [looked] = yield* decodeCounts(sql`SELECT count(*) AS count FROM (${newest(none, limited)}) e`)
       return looked !== undefined && looked.count < look ? found : undefined
     })
 
@@ -208,9 +217,9 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       find: (principal: PrincipalState, eventId: string): Effect.Effect<Option.Option<EventRow>> =>
         Effect.orDie(
           Effect.map(
-            sql<EventRow>`
-              SELECT ${sql.literal(eventColumns)} FROM events e ${sql.literal(withDispatch)}
-              WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`,
+            decodeEvents(sql`
+              SELECT ${sql.literal(eventColumns)} FROM events e ${sql.literal(withDispatch)} AND x.event_id = ${eventId}
+              WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`),
             (rows) => Option.fromNullable(rows[0])
           )
         ),
@@ -219,13 +228,15 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       findCounted: (principal: PrincipalState, eventId: string) =>
         Effect.orDie(
           Effect.map(
-            sql<EventRow & { readonly counts: Readonly<Record<string, number>> }>`
+            decodeCounted(
+              direct.query(sql`
               SELECT ${sql.literal(eventColumns)}, (
                 SELECT coalesce(json_object_agg(c.status, c.count), '{}') FROM (
                   SELECT d.status, count(*) AS count FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
                   WHERE d.event_id = ${eventId} AND d.id >= ${oldestDelivery(eventId)} AND ${seesWebhook(sql, principal)} GROUP BY d.status) c) AS counts
-              FROM events e ${sql.literal(withDispatch)}
-              WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`,
+              FROM events e ${sql.literal(withDispatch)} AND x.event_id = ${eventId}
+              WHERE e.id = ${eventId} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`)
+            ),
             ([row]) =>
               Option.map(Option.fromNullable(row), ({ counts, ...event }) => ({
                 event,

@@ -3,10 +3,15 @@
  * (dispatch/OutboxRepo.ts). Here is how long the oldest of them waits.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 
 /** How often a probe starts at the beginning, in ms: a crash of Postgres can bring back earlier events. */
 const WHOLE = 60_000
+
+const decode = decodeRows(
+  Schema.Struct({ running: Schema.String, waiting: Schema.NullOr(Schema.String), age: Schema.NullOr(Schema.Number) })
+)
 
 /**
  * Finds the oldest waiting event: its age in seconds, null if nothing waits. Each probe starts where the previous one
@@ -21,11 +26,11 @@ export const oldestWaiting = (sql: SqlClient.SqlClient): Effect.Effect<number | 
     const begun = performance.now()
     const whole = begun - wholeAt > WHOLE
     return Effect.map(
-      sql<{ running: string; waiting: string | null; age: number | null }>`
+      decode(sql`
         SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS running, o.xid::text AS waiting,
           extract(epoch FROM clock_timestamp() - o.recorded_at)::float8 AS age
         FROM (SELECT 1) one LEFT JOIN LATERAL (
-          SELECT o.xid, o.recorded_at FROM event_outbox o WHERE o.xid >= ${String(whole ? 0n : from)}::xid8 ORDER BY o.xid LIMIT 1) o ON true`,
+          SELECT o.xid, o.recorded_at FROM event_outbox o WHERE o.xid >= ${String(whole ? 0n : from)}::xid8 ORDER BY o.xid LIMIT 1) o ON true`),
       ([row]) => {
         if (whole) wholeAt = begun
         const [running, waiting] = [BigInt(row?.running ?? 0), row?.waiting]

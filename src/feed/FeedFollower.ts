@@ -5,14 +5,16 @@
  * and every {@link RECHECK}. C-1.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Runtime, Schedule } from "effect"
+import { Effect, Runtime, Schedule, Schema } from "effect"
 import { KeyChecks } from "../credentials/KeyChecks.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { Notifications } from "../database/Notifications.ts"
+import { castRows, decodeRows } from "../database/rows.ts"
 import { CHANNEL } from "../events/EventLog.ts"
 import * as Id from "../values/Id.ts"
 import type { Place } from "./cursor.ts"
-import { type FeedFilter, type FeedRow, feedColumns, LONGEST_WRITE, placeOf } from "./FeedRepo.ts"
+import { type FeedFilter, LONGEST_WRITE, placeOf } from "./FeedRepo.ts"
+import { FeedRow, feedColumns } from "./FeedRow.ts"
 
 /** Longest and shortest poll interval while somebody waits, in ms. */
 const POLL = 1_000,
@@ -55,9 +57,12 @@ interface Recorded {
   readonly at: number
 }
 
-interface Row extends FeedRow {
-  readonly audience: ReadonlyArray<string> | null
-}
+const Row = Schema.Struct({ ...FeedRow.fields, audience: Schema.NullOr(Schema.Array(Schema.String)) })
+type Row = typeof Row.Type
+// Up to hundreds of events at a time, while readers wait for them.
+const castEvents = castRows(Row)
+const decodeAccess = decodeRows(Schema.Struct({ userId: Schema.String, id: Schema.String })),
+  decodeEnds = decodeRows(Schema.Struct({ id: Schema.String, end: Schema.Number, clock: Schema.Number, now: Schema.Number }))
 
 /** Whether a filter matches an event. */
 export const wants = ({ entityId, kind, vaultId }: FeedFilter, row: FeedRow): boolean =>
@@ -105,12 +110,12 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
     const accessOf = Effect.fnUntraced(function* (userIds: ReadonlyArray<string>, rows: ReadonlyArray<Row>) {
       const vaultIds = [...new Set(rows.flatMap(({ vaultId }) => vaultId ?? []))]
       const entityIds = [...new Set(rows.flatMap(({ audience, entityId }) => [entityId, ...(audience ?? [])]))]
-      const found = yield* sql<{ userId: string; id: string }>`
+      const found = yield* decodeAccess(sql`
         SELECT user_id AS "userId", vault_id AS id FROM vault_roles
         WHERE user_id = ANY(${userIds}::text[]) AND vault_id = ANY(${vaultIds}::text[])
         UNION ALL
         SELECT u.id, n.id FROM unnest(${userIds}::text[]) AS u (id) CROSS JOIN unnest(${entityIds}::text[]) AS n (id)
-        WHERE EXISTS (SELECT 1 FROM vaults v JOIN vault_roles r ON r.vault_id = v.id AND r.user_id = u.id WHERE v.entity_id = n.id)`
+        WHERE EXISTS (SELECT 1 FROM vaults v JOIN vault_roles r ON r.vault_id = v.id AND r.user_id = u.id WHERE v.entity_id = n.id)`)
       const pairs = new Set(found.map(({ id, userId }) => `${userId}\n${id}`))
       return (userId: string, id: string) => pairs.has(`${userId}\n${id}`)
     })
@@ -134,11 +139,11 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       const until = Math.min(end, followed.position + BATCH)
       // By their days, too: Postgres opens no other.
       const [from, before] = [Id.floor("evt", followed.at), Id.floor("evt", latest + 1)]
-      const rows = yield* sql<Row>`
+      const rows = yield* castEvents(sql`
         SELECT ${sql.literal(feedColumns)}, e.audience
         FROM events e LEFT JOIN event_dispatches x ON x.event_id = e.id AND x.event_id >= ${from} AND x.event_id < ${before}
         WHERE e.organization_id = ${organizationId} AND e.position > ${followed.position} AND e.position <= ${until}
-          AND e.id >= ${from} AND e.id < ${before} ORDER BY e.position`
+          AND e.id >= ${from} AND e.id < ${before} ORDER BY e.position`)
       const all = new Set(followed.waiting)
       yield* recheck([...all])
       // Positions are dense, so the last row has the position up to which this reads.
@@ -165,10 +170,10 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
     let failing = false
     const poll = Effect.gen(function* () {
       const ids = [...streams.keys()]
-      const ends = yield* sql<{ id: string; end: number; clock: number; now: number }>`
+      const ends = yield* decodeEnds(sql`
         SELECT organization_id AS id, position AS end, CASE WHEN isfinite(clock) THEN ceil(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
           floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
-        FROM event_streams WHERE organization_id = ANY(${ids}::text[])`
+        FROM event_streams WHERE organization_id = ANY(${ids}::text[])`)
       for (const { clock, end, id, now } of ends) {
         const followed = streams.get(id)
         if (followed === undefined) continue

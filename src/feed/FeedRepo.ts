@@ -5,30 +5,25 @@
  * visible events, so they do not reveal more either. C-1.
  */
 
-import type { Statement } from "@effect/sql"
+import type { SqlError, Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { reachesEntity, seesEvent } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
+import { castRows, decodeRows } from "../database/rows.ts"
 import { and, limit as limitOf } from "../database/sql.ts"
 import { midnight } from "../events/chain.ts"
 import { RETENTION_DAYS } from "../events/Event.ts"
 import * as Id from "../values/Id.ts"
 import { BEGINNING, type Place } from "./cursor.ts"
+import { FeedRow, feedColumns, isWhole, Key, KeyRow } from "./FeedRow.ts"
 
 /** Filters of the feed; each matches any of its values. */
 export interface FeedFilter {
   readonly kind?: ReadonlyArray<string> | undefined
   readonly vaultId?: ReadonlyArray<string> | undefined
   readonly entityId?: ReadonlyArray<string> | undefined
-}
-
-/** An event of the feed. */
-export interface FeedRow extends KeyRow {
-  readonly vaultId: string | null
-  /** The event as in responses: JSON text, written by Postgres, which is not the busy one while readers catch up. */
-  readonly json: string
 }
 
 /** Events after a position. */
@@ -70,13 +65,6 @@ export const oldestTime = (): number => Date.now() - RETENTION_DAYS * 86_400_000
 /** The position after an event. */
 export const placeOf = ({ id, position }: Pick<FeedRow, "id" | "position">): Place => ({ position, at: Id.time(id) ?? 0 })
 
-interface KeyRow {
-  readonly id: string
-  readonly position: number
-  readonly kind: string
-  readonly entityId: string
-}
-
 interface Reading {
   /** Whether the reader sees many vaults. */
   readonly many: boolean
@@ -84,12 +72,14 @@ interface Reading {
   readonly whole: boolean
 }
 
-interface StreamRow {
-  readonly position: number
-  readonly filled: boolean
-  readonly clock: number
-  readonly now: number
-}
+const StreamRow = Schema.Struct({ position: Schema.Number, filled: Schema.Boolean, clock: Schema.Number, now: Schema.Number })
+type StreamRow = typeof StreamRow.Type
+const decodeStreams = decodeRows(StreamRow),
+  decodeCounted = decodeRows(Schema.Struct({ ...StreamRow.fields, vaults: Schema.Number })),
+  decodeKeys = decodeRows(Key)
+// A page has up to a thousand rows, which readers who catch up ask for one after the other.
+const castKeys = castRows(KeyRow),
+  castEvents = castRows(FeedRow)
 
 /** The end of a stream; an organization without one has no events. */
 const endOf = ({ clock, filled, now, position }: StreamRow = { position: 0, filled: true, clock: 0, now: Date.now() }): End => ({
@@ -98,18 +88,6 @@ const endOf = ({ clock, filled, now, position }: StreamRow = { position: 0, fill
   first: filled ? BEGINNING : 1,
   latest: Math.max(clock, now)
 })
-
-const isWhole = (row: KeyRow): row is FeedRow => "json" in row
-
-const jsonTime = (column: string) => `'"' || to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'`
-
-/** The columns of a {@link FeedRow}, of `events e` and the dispatch `x` of each, if it has one. */
-export const feedColumns = `e.id, e.position, e.kind, e.entity_id AS "entityId", e.vault_id AS "vaultId",
-  '{"id":' || to_json(e.id)::text || ',"entityId":' || to_json(e.entity_id)::text
-  || ',"vaultIds":' || coalesce('[' || to_json(e.vault_id)::text || ']', 'null') || ',"kind":' || to_json(e.kind)::text
-  || ',"schemaVersion":' || e.schema_version || ',"payload":' || e.payload || ',"occurredAt":' || ${jsonTime("e.occurred_at")}
-  || ',"dispatchedAt":' || coalesce(${jsonTime("coalesce(e.dispatched_at, x.dispatched_at)")}, 'null')
-  || ',"createdAt":' || ${jsonTime("e.created_at")} || '}' AS json`
 
 export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
   effect: Effect.gen(function* () {
@@ -129,7 +107,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
     /** The current end of the stream. */
     const end = (organizationId: string): Effect.Effect<End> =>
       Effect.map(
-        direct.query(sql<StreamRow>`SELECT ${streamColumns} FROM event_streams WHERE organization_id = ${organizationId}`),
+        decodeStreams(direct.query(sql`SELECT ${streamColumns} FROM event_streams WHERE organization_id = ${organizationId}`)),
         ([found]) => endOf(found)
       ).pipe(Effect.orDie)
 
@@ -147,9 +125,11 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
     /** The current end of the stream, and whether the reader sees many vaults. */
     const endFor = ({ organizationId, userId, vaultAllowlist }: PrincipalState) =>
       Effect.map(
-        direct.query(sql<StreamRow & { readonly vaults: number }>`
-          SELECT ${streamColumns}, (SELECT count(*) FROM (SELECT 1 FROM vault_roles WHERE user_id = ${userId} LIMIT ${FEW_VAULTS + 1}) r) AS vaults
-          FROM event_streams WHERE organization_id = ${organizationId}`),
+        decodeCounted(
+          direct.query(sql`
+            SELECT ${streamColumns}, (SELECT count(*) FROM (SELECT 1 FROM vault_roles WHERE user_id = ${userId} LIMIT ${FEW_VAULTS + 1}) r) AS vaults
+            FROM event_streams WHERE organization_id = ${organizationId}`)
+        ),
         ([found]) => ({
           until: endOf(found),
           many: (found?.vaults ?? 0) > FEW_VAULTS && (vaultAllowlist === null || vaultAllowlist.length > FEW_VAULTS)
@@ -178,9 +158,10 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         const next = sql`SELECT * FROM events e WHERE e.organization_id = ${principal.organizationId} AND ${between(after, until, before)}
           ORDER BY e.position ${many ? sql.literal(`LIMIT ${LOOK}`) : upTo(take, LOOK_FEW)}`
         const seen = sql`SELECT ${whole ? sql.literal("e.*") : keyColumns} FROM (${next}) e WHERE ${seesEvent(sql, principal)} ORDER BY e.position ${upTo(take)}`
-        return direct.query<KeyRow>(
-          whole ? sql`SELECT ${rowColumns} FROM (${seen}) e ${dispatches(after.at, before)} ORDER BY e.position` : sql`${seen}`
+        const rows = direct.query(
+          whole ? sql`SELECT ${rowColumns} FROM (${seen}) e ${dispatches(after.at, before)} ORDER BY e.position` : seen
         )
+        return (whole ? castEvents : castKeys)(rows)
       }
       const last = until.latest + 1
       const first = probably(after, until, take)
@@ -203,20 +184,22 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       const keys = (where: Statement.Fragment) => sql`
         SELECT ${keyColumns} FROM events e WHERE ${where} AND ${between(after, until)} ORDER BY e.position ${upTo(take)}`
       const entityScoped = sql`UNION ALL (${keys(sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)}`)})`
-      return direct.query(sql<KeyRow>`
-        SELECT id, position, kind, "entityId" FROM (
-          SELECT seen.* FROM vault_roles r JOIN vaults v ON v.id = r.vault_id CROSS JOIN LATERAL (
-            ${keys(
-              // Every vault belongs to one organization; expressed so that the planner does not use the index of the
-              // organization's events. A role on a vault is access to its entity; it may have been of another one before.
-              sql`e.vault_id = r.vault_id AND (e.organization_id || '') = ${principal.organizationId}
-                AND (e.entity_id = v.entity_id OR ${reachesEntity(sql, principal, sql.literal("e.entity_id"))})`
-            )}) seen
-          WHERE r.user_id = ${principal.userId}
-            AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
-            ${and(sql, vaultIds !== undefined && sql`r.vault_id = ANY(${vaultIds}::text[])`)}
-          ${vaultIds === undefined ? entityScoped : sql.literal("")}
-        ) seen ORDER BY position ${upTo(take)}`)
+      return castKeys(
+        direct.query(sql`
+          SELECT id, position, kind, "entityId" FROM (
+            SELECT seen.* FROM vault_roles r JOIN vaults v ON v.id = r.vault_id CROSS JOIN LATERAL (
+              ${keys(
+                // Every vault belongs to one organization; expressed so that the planner does not use the index of the
+                // organization's events. A role on a vault is access to its entity; it may have been of another one before.
+                sql`e.vault_id = r.vault_id AND (e.organization_id || '') = ${principal.organizationId}
+                  AND (e.entity_id = v.entity_id OR ${reachesEntity(sql, principal, sql.literal("e.entity_id"))})`
+              )}) seen
+            WHERE r.user_id = ${principal.userId}
+              AND (${principal.vaultAllowlist}::text[] IS NULL OR r.vault_id = ANY(${principal.vaultAllowlist}::text[]))
+              ${and(sql, vaultIds !== undefined && sql`r.vault_id = ANY(${vaultIds}::text[])`)}
+            ${vaultIds === undefined ? entityScoped : sql.literal("")}
+          ) seen ORDER BY position ${upTo(take)}`)
+      )
     }
 
     /** The first `take` events between two positions that the reader can see, or all if there are fewer. */
@@ -235,15 +218,17 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       )
     })
 
-    const rowsOf = (keys: ReadonlyArray<KeyRow>): Effect.Effect<ReadonlyArray<FeedRow>, unknown> => {
+    const rowsOf = (keys: ReadonlyArray<KeyRow>): Effect.Effect<ReadonlyArray<FeedRow>, SqlError.SqlError> => {
       const [first, last] = [keys[0], keys.at(-1)]
       if (first === undefined || last === undefined) return Effect.succeed([])
       if (keys.every(isWhole)) return Effect.succeed(keys)
       const [from, before] = [Id.time(first.id) ?? 0, (Id.time(last.id) ?? 0) + 1]
       return Effect.map(
-        direct.query(sql<FeedRow>`
-          SELECT ${rowColumns} FROM events e ${dispatches(from, before)}
-          WHERE e.id = ANY(${keys.map(({ id }) => id)}::text[]) AND ${within("e.id", from, before)}`),
+        castEvents(
+          direct.query(sql`
+            SELECT ${rowColumns} FROM events e ${dispatches(from, before)}
+            WHERE e.id = ANY(${keys.map(({ id }) => id)}::text[]) AND ${within("e.id", from, before)}`)
+        ),
         (rows) => [...rows].sort((one, other) => one.position - other.position)
       )
     }
@@ -256,9 +241,11 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       oldest: Effect.fn("FeedRepo.oldest")(function* (organizationId: string) {
         const until = yield* end(organizationId)
         const at = oldestTime() + USABLE
-        const [first] = yield* direct.query(sql<{ id: string; position: number }>`
-          SELECT e.id, e.position FROM events e WHERE e.organization_id = ${organizationId}
-            AND ${between({ position: until.first - 1, at }, until)} ORDER BY e.position LIMIT 1`)
+        const [first] = yield* decodeKeys(
+          direct.query(sql`
+            SELECT e.id, e.position FROM events e WHERE e.organization_id = ${organizationId}
+              AND ${between({ position: until.first - 1, at }, until)} ORDER BY e.position LIMIT 1`)
+        )
         return first === undefined ? { position: until.position, at: until.at } : { ...placeOf(first), position: first.position - 1 }
       }, Effect.orDie),
 

@@ -13,7 +13,8 @@ import { type ProblemOf, problem } from "../http/Problem.ts"
 import { currentRequest } from "../http/RequestContext.ts"
 import { type Place, seal } from "./cursor.ts"
 import { FeedFollower, type Waiting } from "./FeedFollower.ts"
-import { type FeedFilter, FeedRepo, type FeedRow, placeOf } from "./FeedRepo.ts"
+import { type FeedFilter, FeedRepo, placeOf } from "./FeedRepo.ts"
+import type { FeedRow } from "./FeedRow.ts"
 import { OpenReaders } from "./OpenReaders.ts"
 
 /** Events per page while a stream reads recorded events. */

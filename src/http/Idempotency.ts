@@ -11,6 +11,7 @@ import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import type { SealedColumn } from "../crypto/reencryptSecrets.ts"
+import { Bytes, decodeRows } from "../database/rows.ts"
 import { transaction } from "../database/sql.ts"
 import { bytesOf, MAX_BODY } from "./Body.ts"
 import { type ProblemOf, problem, problems } from "./Problem.ts"
@@ -132,6 +133,9 @@ export const identify = (
 /** A stored response as an HTTP response. */
 export const respond = ({ body, status }: Kept) => HttpServerResponse.raw(JSON.stringify(body), { status, contentType: "application/json" })
 
+const decodeLocks = decodeRows(Schema.Struct({ free: Schema.Boolean })),
+  decodeKept = decodeRows(Schema.Struct({ fingerprint: Bytes, status: Schema.Number, answer: Bytes }))
+
 /**
  * Runs a mutation unless its identity has a stored response, which is returned instead. Call it in the mutation's
  * transaction.
@@ -144,15 +148,15 @@ export const guarded = <E, R>(
   Effect.gen(function* () {
     const master = yield* MasterKey
     const context = contextOf(caller, key)
-    const [lock] = yield* sql<{ free: boolean }>`SELECT pg_try_advisory_xact_lock(hashtextextended(${context}, 0)) AS free`
+    const [lock] = yield* decodeLocks(sql`SELECT pg_try_advisory_xact_lock(hashtextextended(${context}, 0)) AS free`)
     if (lock?.free !== true) {
       return yield* problem("idempotency_in_progress", "A request with this Idempotency-Key is still in progress.", {
         headers: { "retry-after": "1" }
       })
     }
-    const [known] = yield* sql<{ fingerprint: Buffer; status: number; answer: Buffer }>`
+    const [known] = yield* decodeKept(sql`
       SELECT fingerprint, status, answer FROM idempotency_keys
-      WHERE key_id = ${caller} AND idempotency_key = ${key} AND created_at > now() - interval '24 hours'`
+      WHERE key_id = ${caller} AND idempotency_key = ${key} AND created_at > now() - interval '24 hours'`)
     if (known !== undefined) {
       if (!known.fingerprint.equals(fingerprint)) {
         return yield* problem("idempotency_key_reused", "This Idempotency-Key was used for another request within 24 hours.")

@@ -4,6 +4,8 @@
  * than the newest is added to the past and does not change the present; for equal times the last recorded counts. C-6.
  */
 import type { SqlClient } from "@effect/sql"
+import { Schema } from "effect"
+import { castRows } from "../database/rows.ts"
 import type { Balance } from "./LedgerState.ts"
 import type { RecordOf } from "./Record.ts"
 
@@ -13,13 +15,17 @@ export type BalanceRecord = RecordOf<"balance">
 const keyOf = ({ asset, vaultId }: Pick<Balance, "vaultId" | "asset">) => `${vaultId}\n${asset}`
 
 /** The last record of an asset at or before a time; `at` is null for the time of loading. */
-export interface LastRecord {
-  readonly vaultId: string
-  readonly asset: string
-  readonly at: string | null
-  readonly amount: string
-  readonly asOf: string
-}
+const LastRecord = Schema.Struct({
+  vaultId: Schema.String,
+  asset: Schema.String,
+  at: Schema.NullOr(Schema.String),
+  amount: Schema.String,
+  asOf: Schema.String
+})
+export type LastRecord = typeof LastRecord.Type
+
+// A batch has up to a thousand of them.
+const cast = castRows(LastRecord)
 
 /** The part of the history that a batch needs: the last records at the times that it names, and what it adds. */
 export class BalanceHistory {
@@ -66,12 +72,13 @@ export class BalanceHistory {
 }
 
 /** Reads, for each record, the last one of its asset at or before its time, or before now if it has no time. */
-export const lastRecords = (sql: SqlClient.SqlClient, records: ReadonlyArray<BalanceRecord>) => sql<LastRecord>`
-  SELECT k.vault_id AS "vaultId", k.asset_id AS asset, k.at, h.amount::text AS amount, h.as_of AS "asOf"
-  FROM unnest(${records.map((_) => _.vaultId)}::text[], ${records.map((_) => _.asset)}::text[],
-    ${records.map((_) => _.occurredAt ?? null)}::timestamptz[]) AS k (vault_id, asset_id, at)
-  CROSS JOIN LATERAL (
-    SELECT b.amount, b.as_of FROM balance_history b
-    WHERE b.vault_id = k.vault_id AND b.asset_id = k.asset_id AND b.as_of <= coalesce(k.at, clock_timestamp())
-    ORDER BY b.as_of DESC, b.id DESC LIMIT 1
-  ) h`
+export const lastRecords = (sql: SqlClient.SqlClient, records: ReadonlyArray<BalanceRecord>) =>
+  cast(sql`
+    SELECT k.vault_id AS "vaultId", k.asset_id AS asset, k.at, h.amount::text AS amount, h.as_of AS "asOf"
+    FROM unnest(${records.map((_) => _.vaultId)}::text[], ${records.map((_) => _.asset)}::text[],
+      ${records.map((_) => _.occurredAt ?? null)}::timestamptz[]) AS k (vault_id, asset_id, at)
+    CROSS JOIN LATERAL (
+      SELECT b.amount, b.as_of FROM balance_history b
+      WHERE b.vault_id = k.vault_id AND b.asset_id = k.asset_id AND b.as_of <= coalesce(k.at, clock_timestamp())
+      ORDER BY b.as_of DESC, b.id DESC LIMIT 1
+    ) h`)

@@ -14,10 +14,11 @@
 
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Data, Effect, Exit, Metric, MetricBoundaries } from "effect"
+import { Data, Effect, Exit, Metric, MetricBoundaries, Schema } from "effect"
 import { LRUCache } from "lru-cache"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { batched } from "../database/Batch.ts"
+import { decodeRows } from "../database/rows.ts"
 import { isUnavailable } from "../database/unavailable.ts"
 import * as Idempotency from "../http/Idempotency.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
@@ -48,6 +49,8 @@ class Overloaded extends Data.TaggedError("Overloaded") {}
 /** The outcome of a waiting batch. */
 type Settled = Exit.Exit<Fed, InvalidRecords | Idempotency.IdempotencyProblem | SqlError.SqlError | Overloaded>
 
+const decodeVaults = decodeRows(Schema.Struct({ id: Schema.String, organizationId: Schema.String }))
+
 export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -59,8 +62,8 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
       const vaultIds = new Set(lines.flatMap(({ read }) => (read._tag === "Right" && "vaultId" in read.right ? [read.right.vaultId] : [])))
       const unknown = [...vaultIds].filter((id) => !organizationOfVault.has(id))
       if (unknown.length > 0) {
-        const rows = yield* sql<{ id: string; organizationId: string }>`
-          SELECT id, organization_id AS "organizationId" FROM vaults WHERE id = ANY(${unknown})`
+        const rows = yield* decodeVaults(sql`
+          SELECT id, organization_id AS "organizationId" FROM vaults WHERE id = ANY(${unknown})`)
         for (const { id, organizationId } of rows) organizationOfVault.set(id, organizationId)
       }
       return new Set([...vaultIds].flatMap((id) => organizationOfVault.get(id) ?? []))

@@ -1,92 +1,92 @@
 /**
- * The state that a batch of records is applied to: the rows that it names, read from the database with one statement per
- * table. The batch is applied to this state record by record (applyRecords.ts), so that a later record sees the changes
- * of earlier ones; the changes are then written with one statement per table (writeState.ts).
+ * The state that a batch of records is applied to: the rows that it names (readState.ts). The batch is applied to this state
+ * record by record (applyRecords.ts), so that a later record sees the changes of earlier ones; the changes are then written
+ * with one statement per table (writeState.ts).
  */
-import type { SqlClient, SqlError } from "@effect/sql"
-import { Effect } from "effect"
-import type { LRUCache } from "lru-cache"
-import { ALL } from "../database/TransactionTables.ts"
-import type { TransactionStatus } from "../vaults/Vault.ts"
-import { BalanceHistory, lastRecords } from "./BalanceHistory.ts"
-import { knownTransactions } from "./knownTransactions.ts"
-import type { LedgerCatalog } from "./LedgerCatalog.ts"
-import type { Record } from "./Record.ts"
-import { Rows } from "./Rows.ts"
+import { Schema } from "effect"
+import { TransactionStatus } from "../vaults/Vault.ts"
+import type { BalanceHistory } from "./BalanceHistory.ts"
+import type { Rows } from "./Rows.ts"
 
-export interface Network {
-  name: string
-  kind: string
-}
-export interface Asset {
-  id: string
-  symbol: string
-  name: string
-  decimals: number
-  network: string
-}
-export interface Organization {
-  id: string
-  name: string
-  networks: ReadonlyArray<string>
-}
-export interface Entity {
-  id: string
-  organizationId: string
-  name: string
-}
-export interface Vault {
-  id: string
-  entityId: string
-  organizationId: string
-  label: string
-  networks: ReadonlyArray<string>
-  createdAt: string
-}
-export interface User {
-  id: string
-  organizationId: string
-  email: string
-  name: string
-  status: string
-  organizationRole: string
+export const Network = Schema.Struct({ name: Schema.String, kind: Schema.String })
+export type Network = typeof Network.Type
+
+export const Asset = Schema.Struct({
+  id: Schema.String,
+  symbol: Schema.String,
+  name: Schema.String,
+  decimals: Schema.Number,
+  network: Schema.String
+})
+export type Asset = typeof Asset.Type
+
+export const Organization = Schema.Struct({ id: Schema.String, name: Schema.String, networks: Schema.Array(Schema.String) })
+export type Organization = typeof Organization.Type
+
+export const Entity = Schema.Struct({ id: Schema.String, organizationId: Schema.String, name: Schema.String })
+export type Entity = typeof Entity.Type
+
+export const Vault = Schema.Struct({
+  id: Schema.String,
+  entityId: Schema.String,
+  organizationId: Schema.String,
+  label: Schema.String,
+  networks: Schema.Array(Schema.String),
+  createdAt: Schema.String
+})
+export type Vault = typeof Vault.Type
+
+export const User = Schema.Struct({
+  id: Schema.String,
+  organizationId: Schema.String,
+  email: Schema.String,
+  name: Schema.String,
+  status: Schema.String,
+  organizationRole: Schema.String,
   /** Vaults on which the user has the Developer role, sorted. */
-  vaultIds: ReadonlyArray<string>
-}
-export interface Address {
-  vaultId: string
-  network: string
-  address: string
-  assetType: string
-  createdAt: string
-}
-export interface Transaction {
-  vaultId: string
-  hash: string
-  network: string
-  index: number
-  direction: "inbound" | "outbound"
-  status: TransactionStatus
-  asset: string
-  amount: string
-  from: string
-  to: string
-  timestamp: string
-}
+  vaultIds: Schema.Array(Schema.String)
+})
+export type User = typeof User.Type
+
+export const Address = Schema.Struct({
+  vaultId: Schema.String,
+  network: Schema.String,
+  address: Schema.String,
+  assetType: Schema.String,
+  createdAt: Schema.String
+})
+export type Address = typeof Address.Type
+
+export const Transaction = Schema.Struct({
+  vaultId: Schema.String,
+  hash: Schema.String,
+  network: Schema.String,
+  index: Schema.Number,
+  direction: Schema.Literal("inbound", "outbound"),
+  status: TransactionStatus,
+  asset: Schema.String,
+  amount: Schema.String,
+  from: Schema.String,
+  to: Schema.String,
+  timestamp: Schema.String
+})
+export type Transaction = typeof Transaction.Type
+
 /** One balance record. `balances` has the newest per asset, `balance_history` all of them. */
-export interface Balance {
-  vaultId: string
-  asset: string
-  amount: string
+export const Balance = Schema.Struct({
+  vaultId: Schema.String,
+  asset: Schema.String,
+  amount: Schema.String,
   /** When the balance had this amount: the record's `occurredAt`, or the time of recording. */
-  asOf: string
-  recordedAt: string
-}
+  asOf: Schema.String,
+  recordedAt: Schema.String
+})
+export type Balance = typeof Balance.Type
 
 /** The earliest time at which a vault's account changed. */
 export interface AccountChange {
-  vaultId: string
-  at: string
+  readonly vaultId: string
+  readonly at: string
 }
 
 export interface State {
@@ -150,145 +150,3 @@ export const keyOf = {
     join(row.hash, row.vaultId, row.network, row.index, row.direction),
   balance: (row: Pick<Balance, "vaultId" | "asset">) => join(row.vaultId, row.asset)
 }
-
-/** The ids in the records, by table. */
-const idsIn = (records: ReadonlyArray<Record>) => {
-  const ids = {
-    networks: new Set<string>(),
-    assets: new Set<string>(),
-    organizations: new Set<string>(),
-    entities: new Set<string>(),
-    vaults: new Set<string>(),
-    users: new Set<string>()
-  }
-  for (const record of records) {
-    if (record.type === "network") ids.networks.add(record.name)
-    if ("network" in record) ids.networks.add(record.network)
-    if ("networks" in record) for (const name of record.networks) ids.networks.add(name)
-    if (record.type === "asset") ids.assets.add(record.id)
-    if ("asset" in record) ids.assets.add(record.asset)
-    if (record.type === "organization") ids.organizations.add(record.id)
-    if ("organizationId" in record) ids.organizations.add(record.organizationId)
-    if (record.type === "entity") ids.entities.add(record.id)
-    if ("entityId" in record) ids.entities.add(record.entityId)
-    if (record.type === "vault") ids.vaults.add(record.id)
-    if ("vaultId" in record) ids.vaults.add(record.vaultId)
-    if (record.type === "user") {
-      ids.users.add(record.id)
-      for (const { vaultId } of record.vaultRoles) ids.vaults.add(vaultId)
-    }
-  }
-  return ids
-}
-
-/** The named rows of a table: cached ones, and the others by one statement, which are cached from then on. */
-const named = Effect.fnUntraced(function* <Row extends object, E>(
-  ids: ReadonlySet<string>,
-  remembered: LRUCache<string, Row>,
-  keyOf: (row: Row) => string,
-  read: (missing: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Row>, E>
-) {
-  const rows = new Rows<Row>()
-  const missing: Array<string> = []
-  for (const id of ids) {
-    const row = remembered.get(id)
-    if (row === undefined) missing.push(id)
-    else rows.load(id, row)
-  }
-  for (const row of missing.length === 0 ? [] : yield* read(missing)) {
-    remembered.set(keyOf(row), row)
-    rows.load(keyOf(row), row)
-  }
-  return rows
-})
-
-/** Reads what the records name. Call it under the locks of their organizations, with a catalog of the version read under them. */
-export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient, records: ReadonlyArray<Record>, catalog: LedgerCatalog) {
-  const ids = idsIn(records)
-  catalog.deleting ??= new Set((yield* sql<{ id: string }>`SELECT id FROM organizations WHERE deleting_at IS NOT NULL`).map(({ id }) => id))
-  const transactions = records.filter((record) => record.type === "transaction")
-  const [vaultId, ...otherVaults] = new Set(transactions.map((_) => _.vaultId))
-  const state: State = {
-    networks: yield* named(
-      ids.networks,
-      catalog.networks,
-      ({ name }) => name,
-      (missing) => sql<Network>`SELECT name, kind FROM networks WHERE name = ANY(${missing})`
-    ),
-    assets: yield* named(
-      ids.assets,
-      catalog.assets,
-      ({ id }) => id,
-      (missing) => sql<Asset>`SELECT id, symbol, name, decimals, network FROM assets WHERE id = ANY(${missing})`
-    ),
-    organizations: yield* named(
-      ids.organizations,
-      catalog.organizations,
-      ({ id }) => id,
-      (missing) => sql<Organization>`SELECT id, name, networks FROM organizations WHERE id = ANY(${missing})`
-    ),
-    entities: yield* named(
-      ids.entities,
-      catalog.entities,
-      ({ id }) => id,
-      (missing) => sql<Entity>`SELECT id, organization_id AS "organizationId", name FROM entities WHERE id = ANY(${missing})`
-    ),
-    vaults: yield* named(
-      ids.vaults,
-      catalog.vaults,
-      ({ id }) => id,
-      (missing) => sql<Vault>`
-        SELECT id, entity_id AS "entityId", organization_id AS "organizationId", label, networks, created_at AS "createdAt"
-        FROM vaults WHERE id = ANY(${missing})`
-    ),
-    deleting: catalog.deleting,
-    users: new Rows(),
-    deactivated: new Set(),
-    addresses: new Rows(),
-    transactions: new Rows(),
-    transactionTable: vaultId === undefined || otherVaults.length > 0 ? ALL : yield* catalog.transactionTables.of(sql, vaultId),
-    balances: new Rows(),
-    balanceHistory: new BalanceHistory(),
-    accountChanges: new Rows()
-  }
-  const unlessEmpty = <Row>(
-    wanted: { readonly size: number } | { readonly length: number },
-    rows: Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
-  ) => (("size" in wanted ? wanted.size : wanted.length) === 0 ? Effect.succeed<ReadonlyArray<Row>>([]) : rows)
-
-  for (const row of yield* unlessEmpty(
-    ids.users,
-    sql<User>`
-    SELECT u.id, u.organization_id AS "organizationId", u.email, u.name, u.status, u.organization_role AS "organizationRole",
-      ARRAY(SELECT r.vault_id FROM vault_roles r WHERE r.user_id = u.id ORDER BY r.vault_id)::text[] AS "vaultIds"
-    FROM users u WHERE u.id = ANY(${[...ids.users]})`
-  ))
-    state.users.load(row.id, row)
-
-  const addresses = records.filter((record) => record.type === "address")
-  for (const row of yield* unlessEmpty(
-    addresses,
-    sql<Address>`
-    SELECT a.vault_id AS "vaultId", a.network, a.address, a.asset_type AS "assetType", a.created_at AS "createdAt"
-    FROM unnest(${addresses.map((_) => _.vaultId)}::text[], ${addresses.map((_) => _.network)}::text[],
-      ${addresses.map((_) => _.address)}::text[], ${addresses.map((_) => _.assetType)}::text[]) AS k (vault_id, network, address, asset_type)
-    JOIN deposit_addresses a USING (vault_id, network, address, asset_type)`
-  ))
-    state.addresses.load(keyOf.address(row), row)
-
-  for (const row of yield* unlessEmpty(transactions, knownTransactions(sql, state.transactionTable, transactions)))
-    state.transactions.load(keyOf.transaction(row), row)
-
-  const balances = records.filter((record) => record.type === "balance")
-  for (const row of yield* unlessEmpty(
-    balances,
-    sql<Balance>`
-    SELECT b.vault_id AS "vaultId", b.asset_id AS asset, b.amount::text AS amount, b.as_of AS "asOf", b.recorded_at AS "recordedAt"
-    FROM unnest(${balances.map((_) => _.vaultId)}::text[], ${balances.map((_) => _.asset)}::text[]) AS k (vault_id, asset_id)
-    JOIN balances b USING (vault_id, asset_id)`
-  ))
-    state.balances.load(keyOf.balance(row), row)
-  state.balanceHistory.load(yield* unlessEmpty(balances, lastRecords(sql, balances)))
-
-  return state
-})

@@ -13,8 +13,9 @@ import type { Kind } from "../events/Kind.ts"
 import * as Idempotency from "../http/Idempotency.ts"
 import { applyRecords, type Numbered } from "./applyRecords.ts"
 import type { LedgerCatalog } from "./LedgerCatalog.ts"
-import { load, mark, type State, undo } from "./LedgerState.ts"
+import { mark, type State, undo } from "./LedgerState.ts"
 import type { Fault, Record } from "./Record.ts"
+import { load } from "./readState.ts"
 import { write } from "./writeState.ts"
 
 /** The result of a batch. `events` counts the recorded events. */

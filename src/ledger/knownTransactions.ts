@@ -1,7 +1,11 @@
 /** The transactions that records name, as they are before. Decision D-60. */
 import type { SqlClient } from "@effect/sql"
-import type { Transaction } from "./LedgerState.ts"
+import { castRows } from "../database/rows.ts"
+import { Transaction } from "./LedgerState.ts"
 import type { Record } from "./Record.ts"
+
+// A batch names up to a thousand of them.
+const cast = castRows(Transaction)
 
 /**
  * Reads the named rows of a table: all transactions, or a partition. One partition is read per record, along its natural key: the
@@ -13,11 +17,11 @@ export const knownTransactions = (
   table: string,
   records: ReadonlyArray<Extract<Record, { readonly type: "transaction" }>>
 ) =>
-  sql<Transaction>`
+  cast(sql`
     SELECT t.vault_id AS "vaultId", t.hash, t.network, t.index, t.direction, t.status, t.asset_id AS asset, t.amount::text AS amount,
       t.from_address AS "from", t.to_address AS "to", t.timestamp
     FROM unnest(${records.map((_) => _.hash)}::text[], ${records.map((_) => _.vaultId)}::text[], ${records.map((_) => _.network)}::text[],
       ${records.map((_) => _.index)}::int[], ${records.map((_) => _.direction)}::text[]) AS k (hash, vault_id, network, index, direction)
     CROSS JOIN LATERAL (SELECT * FROM ${sql.literal(table)} t WHERE t.hash = k.hash AND t.vault_id = k.vault_id
       AND t.network IS NOT DISTINCT FROM k.network AND t.index IS NOT DISTINCT FROM k.index AND t.direction IS NOT DISTINCT FROM k.direction
-      ORDER BY t.network, t.index, t.direction) t`
+      ORDER BY t.network, t.index, t.direction) t`)

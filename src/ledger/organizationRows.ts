@@ -3,8 +3,9 @@
  * organization itself that begin and end its deletion. Decision D-56.
  */
 import type { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { byEntity, byOrganization, byVault, type OrganizationTable } from "../database/OrganizationRows.ts"
+import { decodeRows } from "../database/rows.ts"
 
 /** Custody tables, children first. The organization's own row and its event stream are deleted last, by {@link remove}. */
 export const custodyTables: ReadonlyArray<OrganizationTable> = [
@@ -24,6 +25,8 @@ export const custodyTables: ReadonlyArray<OrganizationTable> = [
   { table: "entities", of: byOrganization, exported: "records" }
 ]
 
+const decodeTimes = decodeRows(Schema.Struct({ at: Schema.String }))
+
 /**
  * Marks an organization as being deleted: from the commit on, no ledger accepts a record of it. Returns since when; undefined
  * if it does not exist. Call it in a transaction.
@@ -32,8 +35,8 @@ export const markDeleting = (sql: SqlClient.SqlClient, organizationId: string) =
   Effect.gen(function* () {
     // Waits for the batches that are being written; the next ones read the new version of the catalog.
     yield* sql`LOCK TABLE event_streams IN EXCLUSIVE MODE`
-    const [row] = yield* sql<{ at: string }>`
-      UPDATE organizations SET deleting_at = coalesce(deleting_at, clock_timestamp()) WHERE id = ${organizationId} RETURNING deleting_at AS at`
+    const [row] = yield* decodeTimes(sql`
+      UPDATE organizations SET deleting_at = coalesce(deleting_at, clock_timestamp()) WHERE id = ${organizationId} RETURNING deleting_at AS at`)
     if (row === undefined) return undefined
     yield* sql`UPDATE catalog_version SET version = version + 1`
     // No more checkpoints: nothing would delete those that are written at midnight after their entities' others.

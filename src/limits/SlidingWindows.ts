@@ -6,9 +6,10 @@
 
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { LRUCache } from "lru-cache"
 import { DirectRows } from "../database/pgWorkarounds.ts"
+import { decodeRows } from "../database/rows.ts"
 import { answerFor, Exchange, type Waiter } from "./Exchange.ts"
 
 /** Most keys that are remembered. */
@@ -35,11 +36,9 @@ interface Entry {
   waiters: Array<Waiter>
 }
 
-interface Row {
-  readonly key: string
-  readonly granted: number
-  readonly ages: ReadonlyArray<number>
-}
+const Row = Schema.Struct({ key: Schema.String, granted: Schema.Number, ages: Schema.Array(Schema.Number) })
+const decodeTold = decodeRows(Row),
+  decodeLearned = decodeRows(Row.omit("granted"))
 
 /** Windows of this shape. */
 export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) =>
@@ -73,23 +72,25 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
     }
 
     const statement = (told: ReadonlyArray<readonly [key: string, ages: ReadonlyArray<number>, asked: number]>) =>
-      direct.query(sql<Row>`
-        INSERT INTO recent_attempts AS r (key, times, granted, at)
-        SELECT a.key, ARRAY(SELECT clock_timestamp() - x::float8 * interval '1 millisecond' FROM jsonb_array_elements_text(a.ages::jsonb) x)
-            || array_fill(clock_timestamp(), ARRAY[g.granted]), g.granted, clock_timestamp()
-        FROM unnest(${told.map(([key]) => key)}::text[], ${told.map(([, ages]) => JSON.stringify(ages))}::text[], ${told.map(([, , asked]) => asked)}::int[])
-          AS a (key, ages, asked),
-          LATERAL (SELECT greatest(0, least(a.asked, ${limit}::int - jsonb_array_length(a.ages::jsonb))) AS granted) g
-        ON CONFLICT (key) DO UPDATE SET (times, granted, at) = (
-          SELECT (ARRAY(SELECT x FROM unnest(k.times || excluded.times[1:n.spent]) x ORDER BY x DESC LIMIT ${limit}::int)
-              || array_fill(excluded.at, ARRAY[g.granted])), g.granted, greatest(r.at, excluded.at)
-          FROM (SELECT CASE
-              WHEN cardinality(r.times) >= ${limit}::int AND (SELECT max(x) FROM unnest(r.times) x) < excluded.at - make_interval(secs => ${blockSeconds}::float8)
-                THEN '{}'::timestamptz[]
-              ELSE ARRAY(SELECT x FROM unnest(r.times) x WHERE x > excluded.at - make_interval(secs => ${windowSeconds}::float8)) END AS times) k,
-            LATERAL (SELECT cardinality(excluded.times) - excluded.granted AS spent) n,
-            LATERAL (SELECT greatest(0, least(excluded.granted, ${limit}::int - cardinality(k.times) - n.spent)) AS granted) g)
-        RETURNING key, granted, ARRAY(SELECT (extract(epoch FROM clock_timestamp() - x) * 1000)::float8 FROM unnest(times) x ORDER BY x) AS ages`)
+      decodeTold(
+        direct.query(sql`
+          INSERT INTO recent_attempts AS r (key, times, granted, at)
+          SELECT a.key, ARRAY(SELECT clock_timestamp() - x::float8 * interval '1 millisecond' FROM jsonb_array_elements_text(a.ages::jsonb) x)
+              || array_fill(clock_timestamp(), ARRAY[g.granted]), g.granted, clock_timestamp()
+          FROM unnest(${told.map(([key]) => key)}::text[], ${told.map(([, ages]) => JSON.stringify(ages))}::text[], ${told.map(([, , asked]) => asked)}::int[])
+            AS a (key, ages, asked),
+            LATERAL (SELECT greatest(0, least(a.asked, ${limit}::int - jsonb_array_length(a.ages::jsonb))) AS granted) g
+          ON CONFLICT (key) DO UPDATE SET (times, granted, at) = (
+            SELECT (ARRAY(SELECT x FROM unnest(k.times || excluded.times[1:n.spent]) x ORDER BY x DESC LIMIT ${limit}::int)
+                || array_fill(excluded.at, ARRAY[g.granted])), g.granted, greatest(r.at, excluded.at)
+            FROM (SELECT CASE
+                WHEN cardinality(r.times) >= ${limit}::int AND (SELECT max(x) FROM unnest(r.times) x) < excluded.at - make_interval(secs => ${blockSeconds}::float8)
+                  THEN '{}'::timestamptz[]
+                ELSE ARRAY(SELECT x FROM unnest(r.times) x WHERE x > excluded.at - make_interval(secs => ${windowSeconds}::float8)) END AS times) k,
+              LATERAL (SELECT cardinality(excluded.times) - excluded.granted AS spent) n,
+              LATERAL (SELECT greatest(0, least(excluded.granted, ${limit}::int - cardinality(k.times) - n.spent)) AS granted) g)
+          RETURNING key, granted, ARRAY(SELECT (extract(epoch FROM clock_timestamp() - x) * 1000)::float8 FROM unnest(times) x ORDER BY x) AS ages`)
+      )
 
     /** Replaces what was known of the key by what all processes told; occurrences since then are added. */
     const apply = (entry: Entry, ages: ReadonlyArray<number>) => {
@@ -134,10 +135,12 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
     /** Blocks that other processes found; a caller may ask this one next. */
     const learn = Effect.map(
       Effect.suspend(() =>
-        direct.query(sql<Pick<Row, "key" | "ages">>`
-          SELECT key, ARRAY(SELECT (extract(epoch FROM clock_timestamp() - x) * 1000)::float8 FROM unnest(times) x ORDER BY x) AS ages
-          FROM recent_attempts WHERE at > clock_timestamp() - make_interval(secs => ${LEARN_S}) AND key LIKE ${`${name}/%`}
-            AND cardinality(times) >= ${limit}::int ORDER BY at DESC LIMIT 1000`)
+        decodeLearned(
+          direct.query(sql`
+            SELECT key, ARRAY(SELECT (extract(epoch FROM clock_timestamp() - x) * 1000)::float8 FROM unnest(times) x ORDER BY x) AS ages
+            FROM recent_attempts WHERE at > clock_timestamp() - make_interval(secs => ${LEARN_S}) AND key LIKE ${`${name}/%`}
+              AND cardinality(times) >= ${limit}::int ORDER BY at DESC LIMIT 1000`)
+        )
       ),
       (rows) => {
         for (const { ages, key } of rows) apply(entries.memo(key.slice(name.length + 1)), ages)

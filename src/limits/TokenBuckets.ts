@@ -6,9 +6,10 @@
 
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { LRUCache } from "lru-cache"
 import { DirectRows } from "../database/pgWorkarounds.ts"
+import { decodeRows } from "../database/rows.ts"
 import type { Rate } from "../settings/Format.ts"
 import { answerFor, Exchange, type Waiter } from "./Exchange.ts"
 import { REMEMBERED } from "./SlidingWindows.ts"
@@ -31,6 +32,8 @@ export interface Taken {
   readonly seconds: number
 }
 
+const decode = decodeRows(Schema.Struct({ key: Schema.String, tokens: Schema.Number, granted: Schema.Number }))
+
 /** Buckets that hold `burst` tokens and gain `tokens` per `period`. */
 export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
   Effect.gen(function* () {
@@ -52,17 +55,19 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
     }
 
     const statement = (told: ReadonlyArray<{ readonly key: string; readonly spent: number; readonly waiters: ReadonlyArray<Waiter> }>) =>
-      direct.query(sql<{ key: string; tokens: number; granted: number }>`
-        INSERT INTO rate_buckets AS b (key, tokens, granted, at)
-        SELECT a.key, ${burst}::float8 - a.spent - g.granted, g.granted, clock_timestamp()
-        FROM unnest(${told.map(({ key }) => key)}::text[], ${told.map(({ spent }) => spent)}::float8[], ${told.map(({ waiters }) => waiters.length)}::int[])
-          AS a (key, spent, asked), LATERAL (SELECT least(a.asked, greatest(0, floor(${burst}::float8 - a.spent)))::int AS granted) g
-        ON CONFLICT (key) DO UPDATE SET (tokens, granted, at) = (
-          SELECT t.tokens - g.granted, g.granted, greatest(b.at, excluded.at)
-          FROM (SELECT least(${burst}::float8, b.tokens + ${perMs * 1_000}::float8 * greatest(0, extract(epoch FROM excluded.at - b.at)))
-              - (${burst}::float8 - excluded.tokens - excluded.granted) AS tokens) t,
-            LATERAL (SELECT least(excluded.granted, greatest(0, floor(t.tokens)))::int AS granted) g)
-        RETURNING key, tokens, granted`)
+      decode(
+        direct.query(sql`
+          INSERT INTO rate_buckets AS b (key, tokens, granted, at)
+          SELECT a.key, ${burst}::float8 - a.spent - g.granted, g.granted, clock_timestamp()
+          FROM unnest(${told.map(({ key }) => key)}::text[], ${told.map(({ spent }) => spent)}::float8[], ${told.map(({ waiters }) => waiters.length)}::int[])
+            AS a (key, spent, asked), LATERAL (SELECT least(a.asked, greatest(0, floor(${burst}::float8 - a.spent)))::int AS granted) g
+          ON CONFLICT (key) DO UPDATE SET (tokens, granted, at) = (
+            SELECT t.tokens - g.granted, g.granted, greatest(b.at, excluded.at)
+            FROM (SELECT least(${burst}::float8, b.tokens + ${perMs * 1_000}::float8 * greatest(0, extract(epoch FROM excluded.at - b.at)))
+                - (${burst}::float8 - excluded.tokens - excluded.granted) AS tokens) t,
+              LATERAL (SELECT least(excluded.granted, greatest(0, floor(t.tokens)))::int AS granted) g)
+          RETURNING key, tokens, granted`)
+      )
 
     const tell: Effect.Effect<void, SqlError.SqlError> = Effect.suspend(() => {
       const told = [...due]

@@ -5,17 +5,27 @@
  * between sending and recording causes. Without SMTP_URL a notice is logged. Decision D-23.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Data, Effect, Predicate, Redacted } from "effect"
+import { Data, Effect, Predicate, Redacted, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 import { whileUnavailable } from "../database/unavailable.ts"
 import { Settings } from "../settings/Settings.ts"
-import { messageOf, type Notice } from "./message.ts"
+import { messageOf } from "./message.ts"
 
 /** An unsent notice. */
-export interface Unsent {
-  readonly id: string
-  readonly organizationId: string
-  readonly webhookId: string
-}
+export const Unsent = Schema.Struct({ id: Schema.String, organizationId: Schema.String, webhookId: Schema.String })
+export type Unsent = typeof Unsent.Type
+
+const decodeUnsent = decodeRows(Unsent),
+  decodeNotices = decodeRows(
+    Schema.Struct({
+      recipient: Schema.String,
+      subject: Schema.String,
+      body: Schema.String,
+      channel: Schema.NullOr(Schema.String),
+      webhookId: Schema.String,
+      description: Schema.String
+    })
+  )
 
 /** Days for which a notice is kept and retried. The workflow's step has the same limit (workflows/notify.ts). */
 export const NOTICE_DAYS = 31
@@ -54,10 +64,10 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
       send: (noticeId: string) =>
         Effect.gen(function* () {
           // Read with an UPDATE that changes nothing, which fails if recording the sending would.
-          const [notice] = yield* sql<Notice & { readonly recipient: string; readonly channel: string | null }>`
+          const [notice] = yield* decodeNotices(sql`
             UPDATE notices n SET recipient = recipient WHERE id = ${noticeId}
             RETURNING recipient, subject, body, channel, webhook_id AS "webhookId",
-              coalesce((SELECT w.description FROM webhooks w WHERE w.id = n.webhook_id), '') AS description`
+              coalesce((SELECT w.description FROM webhooks w WHERE w.id = n.webhook_id), '') AS description`)
           if (notice === undefined) return { channel: "none" }
           if (notice.channel !== null) return { channel: notice.channel }
           const channel = transport === undefined ? "log" : "smtp"
@@ -91,9 +101,10 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
        * Notices that were recorded some time ago and not sent, in pages of {@link PAGE}: their workflows may be lost. A
        * notice is given up when retention removes it.
        */
-      unsent: (after: string) => sql<Unsent>`
-        SELECT id, organization_id AS "organizationId", webhook_id AS "webhookId" FROM notices WHERE sent_at IS NULL AND created_at BETWEEN now() - make_interval(days => ${NOTICE_DAYS}) AND now() - interval '1 minute'
-          AND id > ${after} ORDER BY id LIMIT ${PAGE}`
+      unsent: (after: string) =>
+        decodeUnsent(sql`
+          SELECT id, organization_id AS "organizationId", webhook_id AS "webhookId" FROM notices WHERE sent_at IS NULL AND created_at BETWEEN now() - make_interval(days => ${NOTICE_DAYS}) AND now() - interval '1 minute'
+            AND id > ${after} ORDER BY id LIMIT ${PAGE}`)
     }
   })
 }) {

@@ -5,9 +5,10 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlError from "@effect/sql/SqlError"
-import { Duration, Effect, Schedule } from "effect"
+import { Duration, Effect, Schedule, Schema } from "effect"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
 import { deletePart } from "../database/OrganizationRows.ts"
+import { decodeRows } from "../database/rows.ts"
 import { transaction } from "../database/sql.ts"
 import { remove } from "../ledger/organizationRows.ts"
 import { auditLog, deletedTables, outbox, plainTables } from "./organizationTables.ts"
@@ -40,6 +41,10 @@ const isReferred = (error: unknown): boolean =>
   "code" in error.cause &&
   error.cause.code === "23503"
 
+const decodeIds = decodeRows(Schema.Struct({ id: Schema.String })),
+  decodeDeliveries = decodeRows(Schema.Struct({ id: Schema.String, waits: Schema.Boolean })),
+  decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number }))
+
 /** Deletes the organization. `told` hears what is being deleted. Fails with `UnknownOrganization`. */
 export const deleteOrganization = (organizationId: string, told: (table: string, rows: number) => void) =>
   Effect.gen(function* () {
@@ -66,9 +71,9 @@ export const deleteOrganization = (organizationId: string, told: (table: string,
 
     /** A part of the deliveries, with their attempts and signals, after the workflows of those that wait. */
     const deliveries = Effect.gen(function* () {
-      const rows = yield* sql<{ id: string; waits: boolean }>`
+      const rows = yield* decodeDeliveries(sql`
         SELECT d.id, d.status IN ('PENDING', 'RETRYING', 'HELD') OR EXISTS (SELECT 1 FROM delivery_signals s WHERE s.delivery_id = d.id) AS waits
-        FROM webhooks w JOIN deliveries d ON d.webhook_id = w.id WHERE w.organization_id = ${organizationId} LIMIT ${PART}`
+        FROM webhooks w JOIN deliveries d ON d.webhook_id = w.id WHERE w.organization_id = ${organizationId} LIMIT ${PART}`)
       workflows += yield* terminate(ids(rows.filter(({ waits }) => waits)))
       yield* transaction(sql)(
         Effect.gen(function* () {
@@ -87,7 +92,7 @@ export const deleteOrganization = (organizationId: string, told: (table: string,
 
     /** A part of the events, with what says that they were dispatched. */
     const events = Effect.gen(function* () {
-      const rows = yield* sql<{ id: string }>`SELECT id FROM events WHERE organization_id = ${organizationId} LIMIT ${PART}`
+      const rows = yield* decodeIds(sql`SELECT id FROM events WHERE organization_id = ${organizationId} LIMIT ${PART}`)
       yield* transaction(sql)(
         Effect.gen(function* () {
           const dispatches = yield* sql`DELETE FROM event_dispatches WHERE event_id = ANY(${ids(rows)}::text[]) RETURNING 1`
@@ -101,11 +106,9 @@ export const deleteOrganization = (organizationId: string, told: (table: string,
 
     /** Terminates the workflows of holds, recoveries and notices, and older ones, which only name their webhook. */
     const terminateOthers = Effect.gen(function* () {
-      const webhooks = yield* sql<{ id: string }>`SELECT id FROM webhooks WHERE organization_id = ${organizationId} ORDER BY id`
-      const recoveries = yield* sql<{ id: string }>`SELECT id FROM recoveries WHERE webhook_id = ANY(${ids(webhooks)}::text[])`
-      const notices = yield* sql<{
-        id: string
-      }>`SELECT id FROM notices WHERE webhook_id = ANY(${ids(webhooks)}::text[]) AND sent_at IS NULL`
+      const webhooks = yield* decodeIds(sql`SELECT id FROM webhooks WHERE organization_id = ${organizationId} ORDER BY id`)
+      const recoveries = yield* decodeIds(sql`SELECT id FROM recoveries WHERE webhook_id = ANY(${ids(webhooks)}::text[])`)
+      const notices = yield* decodeIds(sql`SELECT id FROM notices WHERE webhook_id = ANY(${ids(webhooks)}::text[]) AND sent_at IS NULL`)
       workflows += yield* terminate([...ids(webhooks).map((id) => `hold/${id}`), ...ids(recoveries), ...ids(notices)])
       for (const { id } of webhooks) workflows += yield* terminateListed(`WebhookId = "${id}"`)
     })
@@ -145,7 +148,7 @@ export const deleteOrganization = (organizationId: string, told: (table: string,
     yield* stop(organizationId)
     const whole = Effect.retry(Effect.zipRight(pass, end), { while: isReferred, schedule: AGAIN })
     yield* Effect.repeat(whole, { until: (done) => done })
-    const [kept] = yield* sql<{ count: number }>`SELECT count(*) AS count FROM audit_log t WHERE ${auditLog.of(sql, organizationId)}`
+    const [kept] = yield* decodeCounts(sql`SELECT count(*) AS count FROM audit_log t WHERE ${auditLog.of(sql, organizationId)}`)
     return {
       organizationId,
       deleted: Object.fromEntries(Object.entries({ ...deleted, organizations: 1 }).filter(([, rows]) => rows > 0)),

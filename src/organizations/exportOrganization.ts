@@ -7,8 +7,9 @@ import { randomBytes } from "node:crypto"
 import * as fs from "node:fs/promises"
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Data, Effect } from "effect"
+import { Data, Effect, Schema } from "effect"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
+import { decodeRows } from "../database/rows.ts"
 import { recordsOf } from "./exportedRecords.ts"
 import { auditLog, deletedTables, UnknownOrganization } from "./organizationTables.ts"
 
@@ -53,6 +54,8 @@ const writing = (file: string) => {
   )
 }
 
+const decodeLines = decodeRows(Schema.Struct({ line: Schema.String }))
+
 /** Writes the file. Fails with {@link UnknownOrganization} or {@link NotWritten}, and leaves nothing behind then. */
 export const exportOrganization = (organizationId: string, file: string, told: (lines: number) => void) =>
   Effect.gen(function* () {
@@ -75,7 +78,7 @@ export const exportOrganization = (organizationId: string, file: string, told: (
           yield* sql`DECLARE exported NO SCROLL CURSOR FOR ${select}`
           let count = 0
           for (;;) {
-            const part = yield* sql<{ line: string }>`FETCH ${sql.literal(String(PART))} FROM exported`
+            const part = yield* decodeLines(sql`FETCH ${sql.literal(String(PART))} FROM exported`)
             yield* out.write(part.map(({ line }) => line))
             count += part.length
             lines += part.length

@@ -3,8 +3,9 @@
  * is sent to its webhooks. Every statement can be repeated. Decision D-56.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Schedule } from "effect"
+import { Effect, Schedule, Schema } from "effect"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
+import { decodeRows } from "../database/rows.ts"
 import { transaction } from "../database/sql.ts"
 import { markDeleting } from "../ledger/organizationRows.ts"
 import { UnknownOrganization } from "./organizationTables.ts"
@@ -12,16 +13,19 @@ import { UnknownOrganization } from "./organizationTables.ts"
 /** How long an attempt without an outcome counts as in flight: longer than any attempt takes. */
 const IN_FLIGHT = "30 seconds"
 
+const decodeTimes = decodeRows(Schema.Struct({ at: Schema.NullOr(Schema.String) })),
+  decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
+
 /** Marks the organization, and revokes its keys in the same transaction. */
 const mark = (organizationId: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     transaction(sql)(
       Effect.gen(function* () {
-        const before = yield* sql<{ at: string | null }>`SELECT deleting_at AS at FROM organizations WHERE id = ${organizationId}`
+        const before = yield* decodeTimes(sql`SELECT deleting_at AS at FROM organizations WHERE id = ${organizationId}`)
         if ((yield* markDeleting(sql, organizationId)) === undefined) return yield* new UnknownOrganization({ organizationId })
-        const revoked = yield* sql<{ id: string }>`
+        const revoked = yield* decodeIds(sql`
           UPDATE api_keys k SET revoked_at = now(), revoked_reason = 'revoked' FROM users u
-          WHERE u.id = k.user_id AND u.organization_id = ${organizationId} AND k.revoked_at IS NULL RETURNING k.id`
+          WHERE u.id = k.user_id AND u.organization_id = ${organizationId} AND k.revoked_at IS NULL RETURNING k.id`)
         yield* record(sql, [
           ...(typeof before[0]?.at === "string"
             ? []

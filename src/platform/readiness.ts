@@ -1,7 +1,8 @@
 /** Readiness of this process, for `/health/ready` on the platform listener. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { ReadReplica } from "../database/ReadReplica.ts"
+import { decodeRows } from "../database/rows.ts"
 import { oldestId } from "../events/EventsRepo.ts"
 import { oldestWaiting } from "../events/outbox.ts"
 import { ownOutage } from "../limits/OwnOutage.ts"
@@ -13,6 +14,9 @@ import type { Readiness } from "./platformApp.ts"
 
 /** How often the probe for overdue deliveries starts at the beginning, in ms. */
 const WHOLE = 60_000
+
+const decodeOverdue = decodeRows(Schema.Struct({ age: Schema.NullOr(Schema.Number), from: Schema.String })),
+  decodeWaiting = decodeRows(Schema.Struct({ unsent: Schema.NullOr(Schema.Number), down: Schema.Number, readOnly: Schema.Boolean }))
 
 /**
  * How overdue the most overdue delivery is whose endpoint accepted its last one: nobody processes it, or too slowly. Each
@@ -27,7 +31,7 @@ const overdueLook = (sql: SqlClient.SqlClient) => {
     const begun = performance.now()
     const whole = begun - wholeAt > WHOLE
     return Effect.map(
-      sql<{ age: number | null; from: string }>`
+      decodeOverdue(sql`
         WITH first AS MATERIALIZED (
           SELECT d.next_attempt_at AS due FROM deliveries d
           WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at >= ${whole ? "-infinity" : from}::timestamptz
@@ -38,7 +42,7 @@ const overdueLook = (sql: SqlClient.SqlClient) => {
           WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at >= (SELECT due FROM first) AND d.next_attempt_at < now()
             AND d.id >= ${oldestId("del")}
             AND NOT EXISTS (SELECT 1 FROM webhook_health h WHERE h.webhook_id = d.webhook_id AND h.consecutive_failures > 0)
-          ORDER BY d.next_attempt_at LIMIT 1) AS age`,
+          ORDER BY d.next_attempt_at LIMIT 1) AS age`),
       ([row]) => {
         if (whole) wholeAt = begun
         from = row?.from ?? "-infinity"
@@ -66,11 +70,11 @@ export const readiness = (api: boolean) =>
     const [oldest, overdue] = [oldestWaiting(sql), overdueLook(sql)]
     const look = Effect.gen(function* () {
       const undispatched = yield* oldest
-      const [row] = yield* sql<{ unsent: number | null; down: number; readOnly: boolean }>`
+      const [row] = yield* decodeWaiting(sql`
         SELECT (SELECT extract(epoch FROM clock_timestamp() - n.created_at)::float8 FROM notices n
             WHERE n.sent_at IS NULL AND n.created_at > now() - make_interval(days => ${NOTICE_DAYS}) ORDER BY n.created_at LIMIT 1) AS unsent,
           (SELECT count(*)::integer FROM webhook_holds h WHERE h.down) AS down,
-          current_setting('transaction_read_only') = 'on' AS "readOnly"`
+          current_setting('transaction_read_only') = 'on' AS "readOnly"`)
       const { overdueSeconds } = yield* sealedUntil(sql, statementDelay)
       return {
         undispatched: undispatched ?? 0,

@@ -4,10 +4,11 @@
  * (access/visibility.ts); no access rule is duplicated here.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { reachesEntity, seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import type { ReceivedEvent } from "../client/receivedEvent.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { decodeRows } from "../database/rows.ts"
 import { EventsRepo, oldestId } from "../events/EventsRepo.ts"
 import type { Health } from "../webhooks/Webhook.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
@@ -18,16 +19,15 @@ const CHOICES = 2_000
 export const CONCURRENCY = 100
 
 /** A selectable object with its name. */
-export interface Choice {
-  readonly id: string
-  readonly name: string
-}
+const Choice = Schema.Struct({ id: Schema.String, name: Schema.String })
+/** A selectable vault. */
+const VaultChoice = Schema.Struct({ ...Choice.fields, entityId: Schema.String, networks: Schema.Array(Schema.String) })
 
 /** What a user can see. */
 export interface Reach {
-  readonly entities: ReadonlyArray<Choice>
+  readonly entities: ReadonlyArray<typeof Choice.Type>
   /** Vaults where the user has the Developer role. */
-  readonly vaults: ReadonlyArray<Choice & { readonly entityId: string; readonly networks: ReadonlyArray<string> }>
+  readonly vaults: ReadonlyArray<typeof VaultChoice.Type>
   /** Whether there are more than {@link CHOICES} of either. */
   readonly truncated: boolean
 }
@@ -39,11 +39,8 @@ export interface EventCounts {
 }
 
 /** The name of an asset. */
-export interface AssetName {
-  readonly symbol: string
-  readonly name: string
-  readonly decimals: number
-}
+const AssetName = Schema.Struct({ symbol: Schema.String, name: Schema.String, decimals: Schema.Number })
+export type AssetName = typeof AssetName.Type
 
 /** Ended deliveries of a webhook per time step. */
 export interface Traffic {
@@ -63,6 +60,17 @@ export const spans = {
 } as const
 export type Span = keyof typeof spans
 
+const decodeChoices = decodeRows(Choice),
+  decodeVaults = decodeRows(VaultChoice),
+  decodeIds = decodeRows(Schema.Struct({ id: Schema.String })),
+  decodeMatches = decodeRows(Schema.Struct({ id: Schema.String, matchedCount: Schema.Number })),
+  decodeCounts = decodeRows(Schema.Struct({ id: Schema.String, status: Schema.String, count: Schema.Number })),
+  decodePayloads = decodeRows(Schema.Struct({ id: Schema.String, payload: Schema.String })),
+  decodeAssets = decodeRows(Schema.Struct({ id: Schema.String, ...AssetName.fields })),
+  decodeSteps = decodeRows(
+    Schema.Struct({ id: Schema.String, step: Schema.NullOr(Schema.Number), delivered: Schema.Number, failed: Schema.Number })
+  )
+
 export class Overview extends Effect.Service<Overview>()("custody/portal/Overview", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -72,14 +80,14 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
     return {
       reach: (principal: PrincipalState): Effect.Effect<Reach> =>
         Effect.gen(function* () {
-          const entities = yield* sql<Choice>`
+          const entities = yield* decodeChoices(sql`
             SELECT e.id, e.name FROM entities e
             WHERE e.organization_id = ${principal.organizationId} AND ${reachesEntity(sql, principal, sql.literal("e.id"))}
-            ORDER BY e.name, e.id LIMIT ${CHOICES + 1}`
-          const vaults = yield* sql<Reach["vaults"][number]>`
+            ORDER BY e.name, e.id LIMIT ${CHOICES + 1}`)
+          const vaults = yield* decodeVaults(sql`
             SELECT v.id, v.label AS name, v.entity_id AS "entityId", v.networks FROM vaults v
             WHERE v.organization_id = ${principal.organizationId} AND ${seesVault(sql, principal, sql.literal("v.id"))}
-            ORDER BY v.label, v.id LIMIT ${CHOICES + 1}`
+            ORDER BY v.label, v.id LIMIT ${CHOICES + 1}`)
           return {
             entities: entities.slice(0, CHOICES),
             vaults: vaults.slice(0, CHOICES),
@@ -91,12 +99,12 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
       eventCounts: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, EventCounts>>> =>
         Effect.gen(function* () {
           const asked = sql`e.id = ANY(${ids}) AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`
-          const seen = yield* sql<{ id: string; matchedCount: number }>`
-            SELECT e.id, coalesce(x.matched_count, e.matched_count) AS "matchedCount" FROM events e LEFT JOIN event_dispatches x ON x.event_id = e.id WHERE ${asked}`
-          const counts = yield* sql<{ id: string; status: string; count: number }>`
+          const seen = yield* decodeMatches(sql`
+            SELECT e.id, coalesce(x.matched_count, e.matched_count) AS "matchedCount" FROM events e LEFT JOIN event_dispatches x ON x.event_id = e.id WHERE ${asked}`)
+          const counts = yield* decodeCounts(sql`
             SELECT d.event_id AS id, d.status, count(*) AS count FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
             WHERE d.event_id = ANY(${seen.map(({ id }) => id)}) AND d.id >= ${oldestId("del")} AND ${seesWebhook(sql, principal)}
-            GROUP BY d.event_id, d.status`
+            GROUP BY d.event_id, d.status`)
           const byEvent = Map.groupBy(counts, ({ id }) => id)
           return Object.fromEntries(
             seen.map(({ id, matchedCount }) => [
@@ -109,8 +117,8 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
       /** Health of the webhooks that the user can see, by id. */
       webhookHealth: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, Health>>> =>
         Effect.gen(function* () {
-          const seen = yield* sql<{ id: string }>`
-            SELECT w.id FROM webhooks w WHERE w.id = ANY(${ids}) AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`
+          const seen = yield* decodeIds(sql`
+            SELECT w.id FROM webhooks w WHERE w.id = ANY(${ids}) AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`)
           return yield* webhooks.health(seen.map(({ id }) => id))
         }).pipe(Effect.orDie),
 
@@ -118,8 +126,8 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
       eventData: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, ReceivedEvent["data"]>>> =>
         Effect.orDie(
           Effect.map(
-            sql<{ id: string; payload: string }>`
-              SELECT e.id, e.payload FROM events e WHERE e.id = ANY(${ids}) AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`,
+            decodePayloads(sql`
+              SELECT e.id, e.payload FROM events e WHERE e.id = ANY(${ids}) AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`),
             (rows) => Object.fromEntries(rows.map(({ id, payload }) => [id, JSON.parse(payload).data]))
           )
         ),
@@ -128,10 +136,10 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
       assetNames: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, AssetName>>> =>
         Effect.orDie(
           Effect.map(
-            sql<AssetName & { id: string }>`
+            decodeAssets(sql`
               SELECT a.id, a.symbol, a.name, a.decimals FROM assets a
               WHERE a.id = ANY(${ids})
-                AND a.network = ANY((SELECT o.networks FROM organizations o WHERE o.id = ${principal.organizationId})::text[])`,
+                AND a.network = ANY((SELECT o.networks FROM organizations o WHERE o.id = ${principal.organizationId})::text[])`),
             (rows) => Object.fromEntries(rows.map(({ id, ...name }) => [id, name]))
           )
         ),
@@ -141,12 +149,12 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
         Effect.gen(function* () {
           const { seconds, steps } = spans[span]
           const from = (Math.floor(Date.now() / 1_000 / seconds) - steps + 1) * seconds
-          const rows = yield* sql<{ id: string; step: number | null; delivered: number; failed: number }>`
+          const rows = yield* decodeSteps(sql`
             SELECT w.id, floor((extract(epoch FROM c.slot) - ${from}) / ${seconds}::int)::int AS step,
               coalesce(sum(c.delivered), 0)::int AS delivered, coalesce(sum(c.failed), 0)::int AS failed
             FROM webhooks w LEFT JOIN webhook_counters c ON c.webhook_id = w.id AND c.slot >= to_timestamp(${from})
             WHERE w.id = ANY(${ids}) AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
-            GROUP BY w.id, step`
+            GROUP BY w.id, step`)
           return Object.fromEntries(
             [...Map.groupBy(rows, ({ id }) => id)].map(([id, found]): readonly [string, Traffic] => {
               const of = (name: "delivered" | "failed") =>

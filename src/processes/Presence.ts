@@ -7,7 +7,8 @@
 import { randomUUID } from "node:crypto"
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Schedule, type Scope } from "effect"
+import { Effect, Schedule, Schema, type Scope } from "effect"
+import { decodeRows } from "../database/rows.ts"
 
 /** How old the last heartbeat of a running process may be, in seconds. */
 const LOST_S = 4
@@ -46,6 +47,10 @@ export interface Presence {
   readonly keep: (hooks: Hooks) => Effect.Effect<void, never, Scope.Scope>
 }
 
+const decodeOthers = decodeRows(Schema.Struct({ others: Schema.Number })),
+  decodeRenewed = decodeRows(Schema.Struct({ steady: Schema.Boolean, others: Schema.Number, lost: Schema.Number })),
+  decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
+
 /** A presence of a role. Other processes see it once it is kept. */
 export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never, SqlClient.SqlClient> =>
   Effect.gen(function* () {
@@ -58,7 +63,7 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
 
     const lock = sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
     const others = Effect.map(
-      sql<{ others: number }>`SELECT count(*)::int AS others FROM processes WHERE role = ${role} AND id <> ${id}`,
+      decodeOthers(sql`SELECT count(*)::int AS others FROM processes WHERE role = ${role} AND id <> ${id}`),
       ([row]) => row?.others ?? 0
     )
 
@@ -77,7 +82,7 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
      * soon followed by the next, so its commit does not wait for the disk.
      */
     const renew = Effect.map(
-      sql<{ steady: boolean; others: number; lost: number }>`
+      decodeRenewed(sql`
         WITH durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), mine AS (
           UPDATE processes p SET seen_at = clock_timestamp(),
             since = CASE WHEN p.seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) THEN clock_timestamp() ELSE p.since END
@@ -85,18 +90,18 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
           RETURNING p.since < clock_timestamp() - make_interval(secs => ${LOST_S}) AS steady)
         SELECT mine.steady, o.others, o.lost FROM mine, (
           SELECT count(*)::int AS others, count(*) FILTER (WHERE seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}))::int AS lost
-          FROM processes WHERE role = ${role} AND id <> ${id}) o`,
+          FROM processes WHERE role = ${role} AND id <> ${id}) o`),
       ([row]) => row
     )
 
     const remove = (free: (lost: ReadonlyArray<string>) => Statements) =>
       sql.withTransaction(
         Effect.flatMap(
-          sql<{ id: string }>`
+          decodeIds(sql`
             DELETE FROM processes WHERE id IN (
               SELECT id FROM processes WHERE role = ${role} AND id <> ${id}
                 AND seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) ORDER BY id FOR UPDATE)
-            RETURNING id`,
+            RETURNING id`),
           (rows) => (rows.length === 0 ? Effect.void : free(rows.map((row) => row.id)))
         )
       )

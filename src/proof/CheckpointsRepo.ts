@@ -1,21 +1,29 @@
 /** Reads of checkpoints. An entity's chain counts all of its events, so only callers who can see all of them can read it. C-3. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { reachesEntity } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { Bytes, decodeRows } from "../database/rows.ts"
 import { and, limit } from "../database/sql.ts"
 import { ZERO } from "../events/chain.ts"
 import type { Key } from "../http/Page.ts"
 
-export interface CheckpointRow {
-  readonly entityId: string
-  readonly count: number
-  readonly hash: Buffer
+const Row = Schema.Struct({
+  entityId: Schema.String,
+  count: Schema.Number,
+  hash: Bytes,
   /** UTC ISO 8601. */
-  readonly at: string
+  at: Schema.String,
   /** The organization's position at that time. */
-  readonly position: number
-}
+  position: Schema.Number
+})
+export type CheckpointRow = typeof Row.Type
+
+const decode = decodeRows(Row)
+const decodeSeen = decodeRows(Schema.Struct({ seen: Schema.Boolean }))
+const decodeLatest = decodeRows(
+  Schema.Struct({ count: Schema.NullOr(Schema.Number), hash: Schema.NullOr(Bytes), at: Schema.String, position: Schema.Number })
+)
 
 export class CheckpointsRepo extends Effect.Service<CheckpointsRepo>()("custody/CheckpointsRepo", {
   effect: Effect.gen(function* () {
@@ -27,26 +35,28 @@ export class CheckpointsRepo extends Effect.Service<CheckpointsRepo>()("custody/
         principal.vaultAllowlist !== null
           ? Effect.succeed(false)
           : Effect.map(
-              sql<{ seen: boolean }>`
+              decodeSeen(sql`
                 SELECT ${reachesEntity(sql, principal, sql`${entityId}::text`)} AND NOT EXISTS (
                   SELECT 1 FROM vaults v WHERE v.entity_id = ${entityId}
-                    AND NOT EXISTS (SELECT 1 FROM vault_roles r WHERE r.user_id = ${principal.userId} AND r.vault_id = v.id)) AS seen`,
+                    AND NOT EXISTS (SELECT 1 FROM vault_roles r WHERE r.user_id = ${principal.userId} AND r.vault_id = v.id)) AS seen`),
               ([row]) => row?.seen === true
             ).pipe(Effect.orDie),
 
       /** Checkpoints of an entity, newest first. */
       list: (entityId: string, after: Key | null, take: number): Effect.Effect<ReadonlyArray<CheckpointRow>> =>
-        Effect.orDie(sql<CheckpointRow>`
+        Effect.orDie(
+          decode(sql`
           SELECT entity_id AS "entityId", count, hash, at, position FROM event_checkpoints
-          WHERE entity_id = ${entityId} ${and(sql, after !== null && sql`at < ${after[0]}::timestamptz`)} ORDER BY at DESC ${limit(sql, take)}`),
+          WHERE entity_id = ${entityId} ${and(sql, after !== null && sql`at < ${after[0]}::timestamptz`)} ORDER BY at DESC ${limit(sql, take)}`)
+        ),
 
       /** The current chain; none while an upgrade is chaining earlier events. */
       latest: (principal: PrincipalState, entityId: string): Effect.Effect<Option.Option<CheckpointRow>> =>
         Effect.map(
-          sql<{ count: number | null; hash: Buffer | null; at: string; position: number }>`
+          decodeLatest(sql`
             SELECT c.count, c.hash, date_trunc('milliseconds', clock_timestamp()) AS at, s.position
             FROM event_streams s LEFT JOIN entity_chains c ON c.entity_id = ${entityId}
-            WHERE s.organization_id = ${principal.organizationId} AND s.filled`,
+            WHERE s.organization_id = ${principal.organizationId} AND s.filled`),
           ([row]) =>
             Option.fromNullable(row && { entityId, at: row.at, position: row.position, count: row.count ?? 0, hash: row.hash ?? ZERO })
         ).pipe(Effect.orDie)

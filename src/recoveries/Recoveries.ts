@@ -3,16 +3,17 @@
  * locks the webhook's row first, like a change of the webhook. C-4.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { requireManage } from "../access/scopeMiddleware.ts"
 import { seesWebhook } from "../access/visibility.ts"
 import { type Action, actorOf, type Changes, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { decodeRows } from "../database/rows.ts"
 import { transaction } from "../database/sql.ts"
 import { fieldIssue, invalidFields } from "../http/Body.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import * as Id from "../values/Id.ts"
-import type { Webhook } from "../webhooks/Webhook.ts"
+import { Webhook } from "../webhooks/Webhook.ts"
 import { columns } from "../webhooks/WebhooksRepo.ts"
 import { requireReadableKinds, requireWebhookScope } from "../webhooks/webhookScope.ts"
 import { RecoveriesRepo } from "./RecoveriesRepo.ts"
@@ -23,6 +24,11 @@ const DAY = 86_400_000
 const LENIENT = 60_000
 /** How much earlier than its recording an event's id may be, in ms. */
 const EARLIER = 60_000
+
+const decodeWebhooks = decodeRows(Webhook)
+const decodeBounds = decodeRows(Schema.Struct({ low: Schema.NullOr(Schema.Number), high: Schema.Number }))
+const decodeEvents = decodeRows(Schema.Struct({ id: Schema.String, position: Schema.Number }))
+const decodeStatuses = decodeRows(Schema.Struct({ status: Schema.String }))
 
 /** What a webhook covers. */
 type Covered = Pick<Webhook, "entityIds" | "eventKinds" | "vaultIds">
@@ -48,9 +54,9 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
 
     /** The position before the organization's first event whose id is not older than a time, by binary search. */
     const positionBefore = Effect.fnUntraced(function* (organizationId: string, at: number) {
-      const [bounds] = yield* sql<{ low: number | null; high: number }>`
+      const [bounds] = yield* decodeBounds(sql`
         SELECT (SELECT min(e.position) FROM events e WHERE e.organization_id = ${organizationId} AND e.position IS NOT NULL) AS low, s.position AS high
-        FROM event_streams s WHERE s.organization_id = ${organizationId}`
+        FROM event_streams s WHERE s.organization_id = ${organizationId}`)
       const from = Id.floor("evt", Math.max(0, at))
       let low = (bounds?.low ?? 1) - 1,
         high = bounds?.high ?? 0
@@ -58,8 +64,8 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
       // Events up to `low` are older; the one at `high` + 1 is not.
       while (low < high) {
         const middle = Math.floor((low + high) / 2)
-        const [next] = yield* sql<{ id: string; position: number }>`
-          SELECT e.id, e.position FROM events e WHERE e.organization_id = ${organizationId} AND e.position > ${middle} ORDER BY e.position LIMIT 1`
+        const [next] = yield* decodeEvents(sql`
+          SELECT e.id, e.position FROM events e WHERE e.organization_id = ${organizationId} AND e.position > ${middle} ORDER BY e.position LIMIT 1`)
         if (next === undefined || next.id >= from) high = middle
         else low = next.position
       }
@@ -82,13 +88,13 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
 
     /** Locks the recovery's webhook if the caller can see it and may manage webhooks. Fails if the recovery has ended. */
     const lock = Effect.fnUntraced(function* (principal: PrincipalState, recoveryId: string) {
-      const [webhook] = yield* sql<Webhook>`
+      const [webhook] = yield* decodeWebhooks(sql`
         SELECT ${sql.literal(columns)} FROM webhooks w
         WHERE w.id = (SELECT r.webhook_id FROM recoveries r WHERE r.id = ${recoveryId}) AND w.deleted_at IS NULL
-          AND ${seesWebhook(sql, principal)} FOR SHARE`
+          AND ${seesWebhook(sql, principal)} FOR SHARE`)
       if (webhook === undefined) return yield* notFound()
       yield* requireManage(principal)
-      const [found] = yield* sql<{ status: string }>`SELECT status FROM recoveries WHERE id = ${recoveryId} FOR UPDATE`
+      const [found] = yield* decodeStatuses(sql`SELECT status FROM recoveries WHERE id = ${recoveryId} FOR UPDATE`)
       if (found === undefined) return yield* notFound()
       if (found.status === "COMPLETED" || found.status === "CANCELED")
         return yield* problem("recovery_ended", "The recovery has already ended.")
@@ -130,9 +136,9 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
 
       /** Creates a recovery, which a dispatcher starts. Call it in a transaction. */
       create: Effect.fn("Recoveries.create")(function* (principal: PrincipalState, webhookId: string, body: CreateRecovery) {
-        const [webhook] = yield* sql<Webhook>`
+        const [webhook] = yield* decodeWebhooks(sql`
           SELECT ${sql.literal(columns)} FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
-          FOR NO KEY UPDATE`
+          FOR NO KEY UPDATE`)
         if (webhook === undefined) return yield* notFound()
         yield* requireManage(principal)
         const until = yield* requireStretch(body.since, body.until)

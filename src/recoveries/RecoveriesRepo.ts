@@ -5,25 +5,29 @@
 
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { decodeRows } from "../database/rows.ts"
 import { and, limit } from "../database/sql.ts"
 import { oldestId } from "../events/EventsRepo.ts"
 import type { Key } from "../http/Page.ts"
-import type { Recovery } from "./Recovery.ts"
+import { Recovery } from "./Recovery.ts"
 
 /** Maximum number of events examined and counted for a preview. */
 const LOOK = 50_000
 export const COUNTED = 10_000
 
-interface Row extends Omit<Recovery, "progress"> {
-  readonly all: boolean
-  readonly scanned: number
-  readonly counts: Readonly<Record<string, number>>
-}
+const Row = Schema.Struct({
+  ...Recovery.omit("progress").fields,
+  all: Schema.Boolean,
+  scanned: Schema.Number,
+  counts: Schema.Record({ key: Schema.String, value: Schema.Number })
+})
+const decode = decodeRows(Row)
+const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
 
-const recoveryOf = ({ all, completedAt, counts, createdAt, scanned, updatedAt, ...row }: Row): Recovery => {
+const recoveryOf = ({ all, completedAt, counts, createdAt, scanned, updatedAt, ...row }: typeof Row.Type): Recovery => {
   const of = (...statuses: ReadonlyArray<string>) => statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
   const created = Object.values(counts).reduce((sum, count) => sum + count, 0)
   return {
@@ -45,7 +49,8 @@ const recoveryOf = ({ all, completedAt, counts, createdAt, scanned, updatedAt, .
 export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/RecoveriesRepo", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => {
     /** Recoveries `r` of webhooks `w`, with the part of their progress that the caller can see. */
-    const rows = (principal: PrincipalState, where: Statement.Fragment, order: Statement.Fragment) => sql<Row>`
+    const rows = (principal: PrincipalState, where: Statement.Fragment, order: Statement.Fragment) =>
+      decode(sql`
       SELECT r.id, r.webhook_id AS "webhookId", r.status, r.since, r.until, r.event_kinds AS "eventKinds", r.vault_ids AS "vaultIds", r.include,
         r.rate_per_second AS "ratePerSecond", r.created_at AS "createdAt", r.updated_at AS "updatedAt", r.completed_at AS "completedAt", r.scanned,
         NOT EXISTS (SELECT 1 FROM webhook_entities we JOIN vaults v ON v.entity_id = we.entity_id
@@ -59,7 +64,7 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
             WHERE d.recovery_id = r.id AND d.vault_id IS NULL AND ${seesEvent(sql, principal)} GROUP BY d.status
           ) k WHERE k.vault_id IS NULL OR (${seesVault(sql, principal, sql.literal("k.vault_id"))}) GROUP BY k.status) c) AS counts
       FROM (SELECT r.* FROM recoveries r JOIN webhooks w ON w.id = r.webhook_id WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)} AND ${where} ${order}) r
-      JOIN webhooks w ON w.id = r.webhook_id ${order}`
+      JOIN webhooks w ON w.id = r.webhook_id ${order}`)
 
     return {
       /** A page of a webhook's recoveries; empty if the caller cannot see the webhook. */
@@ -82,7 +87,7 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
       missed: (principal: PrincipalState, webhookId: string, since: string): Effect.Effect<number> =>
         Effect.orDie(
           Effect.map(
-            sql<{ count: number }>`
+            decodeCount(sql`
               WITH newest AS MATERIALIZED (
                 SELECT e.id, e.organization_id, e.entity_id, e.vault_id, e.kind, e.audience, e.created_at FROM events e
                 WHERE e.organization_id = ${principal.organizationId} AND e.position IS NOT NULL AND e.id >= ${oldestId("evt")}
@@ -92,7 +97,7 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
                   AND EXISTS (SELECT 1 FROM webhook_entities we WHERE we.webhook_id = w.id AND we.entity_id = e.entity_id)
                   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id AND d.webhook_id = w.id
                     AND d.status IN ('DELIVERED', 'PENDING', 'RETRYING', 'HELD'))
-                  AND ${seesEvent(sql, principal)} LIMIT ${COUNTED}) missed`,
+                  AND ${seesEvent(sql, principal)} LIMIT ${COUNTED}) missed`),
             ([row]) => row?.count ?? 0
           )
         ),

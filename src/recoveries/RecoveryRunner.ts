@@ -7,8 +7,9 @@
  * dispatch. New events come first: a recovery has one group of first attempts in progress at a time, and pauses. C-4.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import type { RecoverOutcome, RecoverStep } from "../../workflows/contract.ts"
+import { decodeRows } from "../database/rows.ts"
 import { transaction } from "../database/sql.ts"
 import { writing } from "../deliveries/newDeliveries.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
@@ -35,29 +36,38 @@ const SHORT_MS = 500,
 /** Workflows started concurrently. */
 const STARTS = 8
 
-interface Row {
-  readonly webhookId: string
-  readonly organizationId: string
-  readonly status: string
-  readonly canceling: boolean
-  readonly ratePerSecond: number | null
-  readonly position: number
-  readonly lastPosition: number
-  readonly scanned: number
-  readonly created: number
-}
+const Row = Schema.Struct({
+  webhookId: Schema.String,
+  organizationId: Schema.String,
+  status: Schema.String,
+  canceling: Schema.Boolean,
+  ratePerSecond: Schema.NullOr(Schema.Number),
+  position: Schema.Number,
+  lastPosition: Schema.Number,
+  scanned: Schema.Number,
+  created: Schema.Number
+})
+type Row = typeof Row.Type
 
-interface Candidate {
-  readonly id: string
-  readonly position: number
-  readonly entityId: string
-  readonly kind: string
-  readonly vaultId: string | null
+const Candidate = Schema.Struct({
+  id: Schema.String,
+  position: Schema.Number,
+  entityId: Schema.String,
+  kind: Schema.String,
+  vaultId: Schema.NullOr(Schema.String),
   /** Whether the webhook would receive it; if so, the outcome of its last delivery. */
-  readonly matches: boolean
-  readonly reason: "FAILED" | "CANCELED" | "MISSED" | null
-  readonly replayedFrom: string | null
-}
+  matches: Schema.Boolean,
+  reason: Schema.NullOr(Schema.Literal("FAILED", "CANCELED", "MISSED")),
+  replayedFrom: Schema.NullOr(Schema.String)
+})
+type Candidate = typeof Candidate.Type
+
+const decode = decodeRows(Row)
+const decodeCandidates = decodeRows(Candidate)
+const decodeUrls = decodeRows(Schema.Struct({ url: Schema.String }))
+const decodeRunning = decodeRows(Schema.Struct({ ...Row.fields, include: Schema.Array(Schema.String), createdAt: Schema.String }))
+const decodeWritten = decodeRows(Schema.Struct({ id: Schema.String, status: Schema.String }))
+const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
 
 /** The result of a part. */
 interface Part {
@@ -75,15 +85,16 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
 
     const read = (recoveryId: string) =>
       Effect.map(
-        sql<Row>`
+        decode(sql`
           UPDATE recoveries SET seen_at = clock_timestamp() WHERE id = ${recoveryId}
           RETURNING webhook_id AS "webhookId", organization_id AS "organizationId", status, canceling, rate_per_second AS "ratePerSecond",
-            position, last_position AS "lastPosition", scanned, created`,
+            position, last_position AS "lastPosition", scanned, created`),
         ([row]) => row
       )
 
     /** Events after the recovery's position and before the first one that is not dispatched, with the outcome of each. */
-    const look = (recoveryId: string, { organizationId, webhookId }: Row, events: number) => sql<Candidate>`
+    const look = (recoveryId: string, { organizationId, webhookId }: Row, events: number) =>
+      decodeCandidates(sql`
       WITH recovery AS MATERIALIZED (
         SELECT r.*, least(r.last_position, coalesce(
           (SELECT min(o.position) - 1 FROM event_outbox o WHERE o.organization_id = ${organizationId}), r.last_position)) AS upper
@@ -105,7 +116,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
         SELECT coalesce(bool_or(d.status = 'DELIVERED'), false) AS delivered, coalesce(bool_or(d.status IN ('PENDING', 'RETRYING', 'HELD')), false) AS waiting,
           (array_agg(d.status ORDER BY d.created_at DESC, d.id DESC))[1] AS last_status, (array_agg(d.id ORDER BY d.created_at DESC, d.id DESC))[1] AS last_id
         FROM deliveries d WHERE d.event_id = s.id AND d.webhook_id = w.id) b ON true
-      ORDER BY s.position`
+      ORDER BY s.position`)
 
     /**
      * Creates the next deliveries, at most this many out of so many events, and advances the recovery. Does nothing if it is
@@ -116,12 +127,12 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
         Effect.gen(function* () {
           const nothing: Part = { toStart: [], created: 0, moved: false }
           // The webhook is locked first, as by a change of it.
-          const [webhook] = yield* sql<{ url: string }>`
-            SELECT w.url FROM webhooks w WHERE w.id = (SELECT webhook_id FROM recoveries WHERE id = ${recoveryId}) AND w.status <> 'DISABLED' FOR SHARE`
-          const [recovery] = yield* sql<Row & { readonly include: ReadonlyArray<string>; readonly createdAt: string }>`
+          const [webhook] = yield* decodeUrls(sql`
+            SELECT w.url FROM webhooks w WHERE w.id = (SELECT webhook_id FROM recoveries WHERE id = ${recoveryId}) AND w.status <> 'DISABLED' FOR SHARE`)
+          const [recovery] = yield* decodeRunning(sql`
             SELECT webhook_id AS "webhookId", organization_id AS "organizationId", status, canceling, rate_per_second AS "ratePerSecond",
               position, last_position AS "lastPosition", scanned, created, include, created_at AS "createdAt"
-            FROM recoveries WHERE id = ${recoveryId} AND status = 'RUNNING' FOR UPDATE`
+            FROM recoveries WHERE id = ${recoveryId} AND status = 'RUNNING' FOR UPDATE`)
           if (webhook === undefined || recovery === undefined) return nothing
           const candidates = yield* look(recoveryId, recovery, events)
           const chosen: Array<Candidate> = []
@@ -151,8 +162,8 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
           const written =
             deliveries.length === 0
               ? []
-              : yield* sql<{ id: string; status: string }>`
-                  WITH ${writing(sql, deliveries, firstWait(webhookRetrySchedule))} SELECT id, status FROM written`
+              : yield* decodeWritten(sql`
+                  WITH ${writing(sql, deliveries, firstWait(webhookRetrySchedule))} SELECT id, status FROM written`)
           if (candidates.length > 0)
             yield* sql`
               UPDATE recoveries SET position = ${position}, scanned = scanned + ${scanned}, created = created + ${written.length}, updated_at = now()
@@ -184,9 +195,9 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
 
     const waitingOf = (recoveryId: string, statuses: ReadonlyArray<string>, most: number) =>
       Effect.map(
-        sql<{ count: number }>`
+        decodeCount(sql`
           SELECT count(*) FROM (SELECT 1 FROM unnest(${statuses}::text[]) s (status) CROSS JOIN LATERAL (
-            SELECT 1 FROM deliveries d WHERE d.recovery_id = ${recoveryId} AND d.status = s.status LIMIT ${most}) d) waiting`,
+            SELECT 1 FROM deliveries d WHERE d.recovery_id = ${recoveryId} AND d.status = s.status LIMIT ${most}) d) waiting`),
         ([row]) => row?.count ?? 0
       )
 

@@ -8,10 +8,11 @@
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from "@temporalio/client"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { workflows } from "../../workflows/contract.ts"
 import { AUDIT_DAYS } from "../audit/AuditTrail.ts"
 import * as Partitions from "../database/Partitions.ts"
+import { decodeRows } from "../database/rows.ts"
 import { RETENTION_DAYS } from "../events/Event.ts"
 import { NOTICE_DAYS } from "../notifications/Notices.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
@@ -19,6 +20,11 @@ import * as Id from "../values/Id.ts"
 
 /** Most rows per DELETE. */
 const PART = 10_000
+
+const decodeNow = decodeRows(Schema.Struct({ now: Schema.Number }))
+/** Partitions by name: whether a detach was interrupted; null if a partition is detached. */
+const decodePartitions = decodeRows(Schema.Struct({ name: Schema.String, half: Schema.NullOr(Schema.Boolean) }))
+const decodeGone = decodeRows(Schema.Struct({ gone: Schema.Number }))
 
 export class Retention extends Effect.Service<Retention>()("custody/Retention", {
   effect: Effect.gen(function* () {
@@ -28,16 +34,16 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
     const days = Effect.gen(function* () {
       yield* Effect.provideService(Partitions.ensure, SqlClient.SqlClient, sql)
       // Uses the slower of two clocks: a day that is dropped because one of them is wrong cannot be restored.
-      const [there] = yield* sql<{ now: number }>`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`
+      const [there] = yield* decodeNow(sql`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`)
       const oldest = Partitions.dayOf(Math.min(Date.now(), there?.now ?? 0)) - RETENTION_DAYS - 1
       let partitionsDropped = 0
       for (const [table] of Partitions.tables) {
         // By name: a partition that was detached before a crash belongs to no table any more, but must still be dropped.
-        const rows = yield* sql<{ name: string; half: boolean | null }>`
+        const rows = yield* decodePartitions(sql`
             SELECT c.relname AS name, i.inhdetachpending AS half FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
             WHERE c.relnamespace = (SELECT p.relnamespace FROM pg_class p WHERE p.oid = ${table}::regclass)
               AND c.relkind = 'r' AND c.relname ~ ${`^${table}_[0-9]{8}$`} AND c.relname < ${Partitions.nameOf(table, oldest)}
-            ORDER BY c.relname`
+            ORDER BY c.relname`)
         for (const { half, name } of rows) {
           // Detached concurrently, so that readers and writers of other days are not blocked; a detach that a crash
           // interrupted is finished first.
@@ -51,10 +57,10 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
 
     /** Deletes in batches. Returns the number of rows. */
     const remove = (table: string, condition: Statement.Fragment) => {
-      const part = sql<{ gone: number }>`
+      const part = decodeGone(sql`
         WITH gone AS (DELETE FROM ${sql(table)} c WHERE c.ctid = ANY(ARRAY(SELECT c.ctid FROM ${sql(table)} c WHERE ${condition} LIMIT ${PART}))
           AND ${condition} RETURNING 1)
-        SELECT count(*)::int AS gone FROM gone`
+        SELECT count(*)::int AS gone FROM gone`)
       return Effect.iterate(
         { total: 0, last: PART },
         {

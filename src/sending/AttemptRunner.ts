@@ -6,6 +6,7 @@
  * is away, so only a dead process can lose one. The next step then finds the attempt open, closes it as interrupted and
  * sends again under the next number. Reliability, attempt and dispatch order. Decisions D-20 to D-23.
  */
+import type { SqlError } from "@effect/sql"
 import { Cause, Data, Deferred, Effect, FiberId, FiberSet, Layer, Metric, MetricBoundaries } from "effect"
 import type { AttemptInput, AttemptOutcome } from "../../workflows/contract.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
@@ -28,7 +29,6 @@ const attemptSeconds = Metric.histogram(
   MetricBoundaries.fromIterable([0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]),
   "Time until the endpoint's response"
 )
-
 const quarantined = Metric.counter("custody_deliveries_quarantined_total", {
   description: "Attempts after which a delivery is in quarantine, because its worker crashed 20 times in a row or more",
   incremental: true
@@ -49,11 +49,11 @@ interface Done {
 
 /** No secret of the webhook can be decrypted: MASTER_KEY is not the key that encrypted them. Nothing is sent unsigned. */
 export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
+type StepError = SqlError.SqlError | SecretUnreadable
 
-/** Short wait before a step checks again, in ms. */
-const AGAIN_MS = 250
-/** How often a workflow whose version does not know holds checks again, in ms. */
-const UNAWARE_MS = 300_000
+/** Wait before a step checks again, in ms; and for a workflow whose version does not know holds. */
+const AGAIN_MS = 250,
+  UNAWARE_MS = 300_000
 /** Longest age of the data that a request is based on, in ms; older data is checked again before the request is sent. */
 const FRESH_MS = 500
 /** How long steps in flight may take to write their outcomes on shutdown, after the workers have waited for them. */
@@ -69,7 +69,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     const { webhookHold } = yield* Settings
     const limiter = new EndpointLimiter(yield* EndpointPermits)
     /** Steps in flight in this process: a repeated step joins the first. */
-    const underWay = new Map<string, Deferred.Deferred<AttemptOutcome, unknown>>()
+    const underWay = new Map<string, Deferred.Deferred<AttemptOutcome, StepError>>()
     const steps = yield* FiberSet.make<unknown, never>()
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(FiberSet.awaitEmpty(steps), LAST)))
 
@@ -231,7 +231,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     })
 
     /** Begins and makes an attempt, and the one that follows immediately if a kept connection was closed. */
-    const attempt = (input: AttemptInput, fresh: boolean): Effect.Effect<Done, unknown> =>
+    const attempt = (input: AttemptInput, fresh: boolean): Effect.Effect<Done, StepError> =>
       Effect.gen(function* () {
         const readAt = performance.now()
         const begun = yield* attempts.begin({
@@ -270,11 +270,11 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
 
     return {
       /** Runs the step. Fails if Postgres is unavailable before anything was sent, or if nothing can be signed. */
-      step: (input: AttemptInput): Effect.Effect<AttemptOutcome, unknown> =>
+      step: (input: AttemptInput): Effect.Effect<AttemptOutcome, StepError> =>
         Effect.suspend(() => {
           const first = underWay.get(input.deliveryId)
           if (first !== undefined) return Deferred.await(first)
-          const deferred = Deferred.unsafeMake<AttemptOutcome, unknown>(FiberId.none)
+          const deferred = Deferred.unsafeMake<AttemptOutcome, StepError>(FiberId.none)
           underWay.set(input.deliveryId, deferred)
           const loud = Effect.tapErrorCause(take(input), (cause) =>
             // Readiness reports an unavailable Postgres; any other failure would go unnoticed, because the step is

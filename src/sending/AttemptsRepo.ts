@@ -8,46 +8,52 @@
  */
 import { randomInt } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { batched } from "../database/Batch.ts"
-import type { Result } from "../deliveries/Delivery.ts"
+import { Bytes, decodeRows } from "../database/rows.ts"
+import { results } from "../deliveries/Delivery.ts"
 import { cancelReason } from "../webhooks/cancelWaiting.ts"
 import { holdsOf, isHeld } from "../webhooks/holds.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
 import type { Answer } from "./request/Answer.ts"
 
-/** A delivery at the beginning of an attempt. */
-export interface Begun {
-  readonly id: string
-  readonly status: string
-  readonly webhookId: string
-  readonly eventId: string
-  readonly kind: string
+const Begun = Schema.Struct({
+  id: Schema.String,
+  status: Schema.String,
+  webhookId: Schema.String,
+  eventId: Schema.String,
+  kind: Schema.String,
   /** The delivery's number within its webhook. C-2. */
-  readonly sequence: number
-  readonly url: string
+  sequence: Schema.Number,
+  url: Schema.String,
   /** Why it is canceled instead of sent; null if it is to be sent. */
-  readonly cancelAs: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL" | null
+  cancelAs: Schema.NullOr(Schema.Literal("WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL")),
   /** Whether its webhook is paused, or its endpoint down, and whether the delivery may have a workflow. */
-  readonly holding: boolean
-  readonly started: boolean
+  holding: Schema.Boolean,
+  started: Schema.Boolean,
   /** The envelope's text; null if the event no longer exists. */
-  readonly payload: string | null
+  payload: Schema.NullOr(Schema.String),
   /** Ciphertexts of the valid secrets, newest first. */
-  readonly secrets: ReadonlyArray<Buffer>
+  secrets: Schema.Array(Bytes),
   /** The number of the new attempt; null if none was begun. */
-  readonly number: number | null
+  number: Schema.NullOr(Schema.Number),
   /** The highest number before that, and its result; null if it is open or there is none. */
-  readonly last: number
-  readonly lastResult: Result | null
+  last: Schema.Number,
+  lastResult: Schema.NullOr(Schema.Literal(...results)),
   /** Attempts so far that used up the schedule. */
-  readonly used: number
+  used: Schema.Number,
   /** Interrupted attempts in a row up to the last, and whether this beginning is the first to find the last one interrupted. */
-  readonly interruptions: number
-  readonly newlyInterrupted: boolean
+  interruptions: Schema.Number,
+  newlyInterrupted: Schema.Boolean,
   /** Milliseconds until the next attempt if it is not due yet; null if it is. */
-  readonly dueInMs: number | null
-}
+  dueInMs: Schema.NullOr(Schema.Number)
+})
+/** A delivery at the beginning of an attempt. */
+export type Begun = typeof Begun.Type
+
+const decode = decodeRows(Begun)
+const decodeStatuses = decodeRows(Schema.Struct({ status: Schema.String }))
+const decodeNow = decodeRows(Schema.Struct({ status: Schema.NullOr(Schema.String) }))
 
 /** Input of a new attempt. */
 export interface Beginning {
@@ -95,7 +101,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
 
     const beginMany = (items: ReadonlyArray<Beginning>) =>
       Effect.map(
-        sql<Begun>`
+        decode(sql`
           WITH asked AS MATERIALIZED (
             SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, w.url,
               ${cancelReason(sql)} AS cancel_as,
@@ -131,7 +137,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
             a.due_in AS "dueInMs", b.number,
             (SELECT e.payload FROM events e WHERE e.id = a.event_id) AS payload,
             ${Secret.live(sql, "a.webhook_id")} AS secrets
-          FROM asked a LEFT JOIN begun b ON b.delivery_id = a.id`,
+          FROM asked a LEFT JOIN begun b ON b.delivery_id = a.id`),
         (rows) => {
           const byId = new Map(rows.map((row) => [row.id, row]))
           return items.map(({ id }) => byId.get(id) ?? null)
@@ -179,7 +185,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
     const isLast = lastAttempt(sql)
 
     const statusOf = (deliveryId: string) =>
-      Effect.map(sql<{ status: string }>`SELECT status FROM deliveries WHERE id = ${deliveryId}`, (rows) => rows[0]?.status ?? "CANCELED")
+      Effect.map(decodeStatuses(sql`SELECT status FROM deliveries WHERE id = ${deliveryId}`), (rows) => rows[0]?.status ?? "CANCELED")
 
     const begin = yield* batched(beginMany, { size: 100, parallel: 4 })
     const succeed = yield* batched(succeedMany, { size: 100, parallel: 4 })
@@ -213,7 +219,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
        */
       recordUncounted: ({ answer, deliveryId, number }: Recorded, waitMs: number) =>
         Effect.map(
-          sql<{ status: string }>`
+          decodeNow(sql`
             WITH attempt AS (
               UPDATE delivery_attempts SET result = ${answer.result}, http_status = ${answer.httpStatus}, latency_ms = ${answer.latencyMs},
                 body_snippet = ${answer.bodySnippet}, uses_schedule = false
@@ -224,7 +230,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
               UPDATE deliveries SET status = 'RETRYING', next_attempt_at = clock_timestamp() + ${waitMs} * interval '1 millisecond'
               WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') AND ${isLast(deliveryId, number)} RETURNING status
             )
-            SELECT coalesce((SELECT status FROM moved), (SELECT status FROM deliveries WHERE id = ${deliveryId})) AS status`,
+            SELECT coalesce((SELECT status FROM moved), (SELECT status FROM deliveries WHERE id = ${deliveryId})) AS status`),
           (rows) => rows[0]?.status ?? "CANCELED"
         ),
 

@@ -4,8 +4,9 @@
  * each cause has one notice however many attempts fail concurrently. Decision D-23.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { record, SERVICE } from "../audit/AuditTrail.ts"
+import { decodeRows } from "../database/rows.ts"
 import * as EventLog from "../events/EventLog.ts"
 import { type Facts, noticeTexts } from "../notifications/noticeTexts.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -29,6 +30,20 @@ export interface Consequence {
   readonly disabled: boolean
 }
 
+const Target = Schema.Struct({
+  url: Schema.String,
+  email: Schema.String,
+  organizationId: Schema.String,
+  entityIds: Schema.Array(Schema.String)
+})
+type Target = typeof Target.Type
+const decodeTargets = decodeRows(Target)
+const decodeStatuses = decodeRows(Schema.Struct({ status: Schema.String }))
+const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
+const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
+const decodeTimes = decodeRows(Schema.Struct({ at: Schema.String }))
+const decodeHealth = decodeRows(Schema.Struct({ since: Schema.NullOr(Schema.String), failures: Schema.Number }))
+
 export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/FailureRecorder", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -50,15 +65,15 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
         // workflow.
         const moved = probe
           ? []
-          : yield* sql<{ status: string }>`
+          : yield* decodeStatuses(sql`
           UPDATE deliveries SET started = true, status = ${waitMs === undefined ? "FAILED" : "RETRYING"}, failure_reason = ${waitMs === undefined ? "EXHAUSTED" : null},
             next_attempt_at = ${waitMs === undefined ? sql`NULL` : sql`clock_timestamp() + ${waitMs} * interval '1 millisecond'`}
           WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', ${held === undefined ? "RETRYING" : "HELD"}) AND ${isLast(deliveryId, number)}
-          RETURNING status`
+          RETURNING status`)
         if (held?.wake === true && moved.length > 0)
           yield* sql`INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, 'wake')
             ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT`
-        const [now] = moved.length > 0 ? moved : yield* sql<{ status: string }>`SELECT status FROM deliveries WHERE id = ${deliveryId}`
+        const [now] = moved.length > 0 ? moved : yield* decodeStatuses(sql`SELECT status FROM deliveries WHERE id = ${deliveryId}`)
         return { first: attempts.length > 0, moved: moved.length > 0, status: now?.status ?? "CANCELED" }
       })
 
@@ -67,13 +82,6 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       VALUES (${webhookId}, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${SHARD}, 1)
       ON CONFLICT (webhook_id, slot, shard) DO UPDATE SET failed = c.failed + 1`
 
-    interface Target {
-      readonly url: string
-      readonly email: string
-      readonly organizationId: string
-      readonly entityIds: ReadonlyArray<string>
-    }
-
     const notice = (
       webhookId: string,
       cause: string,
@@ -81,10 +89,10 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       { body, subject }: { readonly subject: string; readonly body: string }
     ) =>
       Effect.map(
-        sql<{ id: string }>`
+        decodeIds(sql`
           INSERT INTO notices (id, webhook_id, organization_id, cause, recipient, subject, body)
           SELECT ${Id.make("ntc")}, w.id, w.organization_id, ${cause}, ${recipient}, ${subject}, ${body} FROM webhooks w WHERE w.id = ${webhookId}
-          ON CONFLICT (cause) DO NOTHING RETURNING id`,
+          ON CONFLICT (cause) DO NOTHING RETURNING id`),
         (rows) => rows.map(({ id }) => id)
       )
 
@@ -93,10 +101,10 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
 
     const countWaiting = (webhookId: string) =>
       Effect.map(
-        sql<{ count: number }>`
+        decodeCount(sql`
           SELECT (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status IN ('PENDING', 'RETRYING')
             LIMIT ${COUNTED + 1}) waiting) + (SELECT count(*) FROM (SELECT 1 FROM deliveries d
-            WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' LIMIT ${COUNTED + 1}) held) AS count`,
+            WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' LIMIT ${COUNTED + 1}) held) AS count`),
         ([row]) => row?.count ?? 0
       )
 
@@ -105,9 +113,9 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
      * entities. Undefined if it is not active.
      */
     const disable = Effect.fnUntraced(function* (webhookId: string, reason: "FAILING" | "GONE", { entityIds, organizationId }: Target) {
-      const [row] = yield* sql<{ at: string }>`
+      const [row] = yield* decodeTimes(sql`
         UPDATE webhooks SET status = 'DISABLED', disabled_reason = ${reason}, disabled_at = now(), updated_at = now()
-        WHERE id = ${webhookId} AND status = 'ACTIVE' RETURNING disabled_at AS at`
+        WHERE id = ${webhookId} AND status = 'ACTIVE' RETURNING disabled_at AS at`)
       if (row === undefined) return undefined
       const canceled = yield* countWaiting(webhookId)
       yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
@@ -147,10 +155,10 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
 
     const targetOf = (webhookId: string) =>
       Effect.map(
-        sql<Target>`
+        decodeTargets(sql`
           SELECT w.url, w.notification_email AS email, w.organization_id AS "organizationId",
             ARRAY(SELECT we.entity_id FROM webhook_entities we WHERE we.webhook_id = w.id ORDER BY we.entity_id)::text[] AS "entityIds"
-          FROM webhooks w WHERE w.id = ${webhookId} AND w.status = 'ACTIVE'`,
+          FROM webhooks w WHERE w.id = ${webhookId} AND w.status = 'ACTIVE'`),
         ([target]) => target
       )
 
@@ -243,8 +251,8 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
             yield* countExhausted(webhookId)
             const target = yield* targetOf(webhookId)
             if (target === undefined) return []
-            const [health] = yield* sql<{ since: string | null; failures: number }>`
-              SELECT failing_since AS since, consecutive_failures AS failures FROM webhook_health WHERE webhook_id = ${webhookId}`
+            const [health] = yield* decodeHealth(sql`
+              SELECT failing_since AS since, consecutive_failures AS failures FROM webhook_health WHERE webhook_id = ${webhookId}`)
             const facts = {
               webhookId,
               host: hostOf(target.url),

@@ -8,9 +8,10 @@
  * round, up to the bound of attempts in flight. A delivery that fails continues in its own workflow with its schedule. C-5.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Duration, Effect, Option } from "effect"
+import { Duration, Effect, Option, Schema } from "effect"
 import type { AttemptOutcome, HoldInput, HoldOutcome } from "../../workflows/contract.ts"
 import { record, SERVICE } from "../audit/AuditTrail.ts"
+import { decodeRows } from "../database/rows.ts"
 import { toStart } from "../deliveries/toStart.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { oldestId } from "../events/EventsRepo.ts"
@@ -33,31 +34,35 @@ const FAILED_MS = [1_000, 2_000, 5_000, 10_000, 30_000] as const
 /** When to check again, in ms: for a delivery that is not held yet, and if the endpoint admits no attempt. */
 const AGAIN_MS = 1_000
 
-interface Hold {
-  readonly active: boolean
-  readonly down: boolean
-  readonly collected: boolean
-  readonly probes: number
-  readonly probeInMs: number
-}
+const Hold = Schema.Struct({
+  active: Schema.Boolean,
+  down: Schema.Boolean,
+  collected: Schema.Boolean,
+  probes: Schema.Number,
+  probeInMs: Schema.Number
+})
+type Hold = typeof Hold.Type
+const decodeHolds = decodeRows(Hold)
 
 /** A hold that may end. */
-interface Ending {
-  readonly url: string
-  readonly email: string
-  readonly organizationId: string
-  readonly since: string
-  /** Since when the endpoint was down; null if the webhook was only paused. */
-  readonly downAt: string | null
-  readonly delivered: number
-  readonly noticed: boolean
-  readonly down: boolean
-}
+const decodeEnding = decodeRows(
+  Schema.Struct({
+    url: Schema.String,
+    email: Schema.String,
+    organizationId: Schema.String,
+    since: Schema.String,
+    /** Since when the endpoint was down; null if the webhook was only paused. */
+    downAt: Schema.NullOr(Schema.String),
+    delivered: Schema.Number,
+    noticed: Schema.Boolean,
+    down: Schema.Boolean
+  })
+)
 
-interface Held {
-  readonly id: string
-  readonly sequence: number
-}
+const Held = Schema.Struct({ id: Schema.String, sequence: Schema.Number })
+type Held = typeof Held.Type
+const decodeHeld = decodeRows(Held)
+const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
 
 /** The outcome of a delivery's turn. */
 type Turn = "delivered" | "failed" | "ended" | "again"
@@ -73,17 +78,18 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
 
     const read = (webhookId: string) =>
       Effect.map(
-        sql<Hold>`
+        decodeHolds(sql`
           UPDATE webhook_holds h SET seen_at = clock_timestamp() FROM webhooks w WHERE h.webhook_id = ${webhookId} AND w.id = h.webhook_id
           RETURNING w.status = 'ACTIVE' AS active, h.down, h.collected, h.probes,
-            coalesce(ceil(extract(epoch FROM h.probe_at - clock_timestamp()) * 1000), 0)::float8 AS "probeInMs"`,
+            coalesce(ceil(extract(epoch FROM h.probe_at - clock_timestamp()) * 1000), 0)::float8 AS "probeInMs"`),
         ([hold]) => hold
       )
 
-    const oldest = (webhookId: string, after: number, take: number) => sql<Held>`
+    const oldest = (webhookId: string, after: number, take: number) =>
+      decodeHeld(sql`
       SELECT d.id, d.sequence FROM deliveries d
       WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND d.sequence > ${after} AND d.id >= ${oldestId("del")}
-      ORDER BY d.sequence LIMIT ${take}`
+      ORDER BY d.sequence LIMIT ${take}`)
 
     const waiting = (waitMs: number, pace: Pick<HoldInput, "width" | "failures">, details: string): HoldOutcome => ({
       next: "wait",
@@ -111,10 +117,10 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
     const end = (webhookId: string) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          const [hold] = yield* sql<Ending>`
+          const [hold] = yield* decodeEnding(sql`
             SELECT w.url, w.notification_email AS email, w.organization_id AS "organizationId", h.since, h.down_at AS "downAt", h.delivered,
               h.noticed, h.down FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
-            WHERE h.webhook_id = ${webhookId} AND w.status = 'ACTIVE' FOR UPDATE OF h`
+            WHERE h.webhook_id = ${webhookId} AND w.status = 'ACTIVE' FOR UPDATE OF h`)
           if (hold === undefined) return []
           const left = yield* oldest(webhookId, 0, 1)
           if (left.length > 0) return undefined
@@ -131,10 +137,10 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
             ])
           if (!hold.noticed || hold.down) return []
           const { body, subject } = texts.recovered({ webhookId, host: hostOf(hold.url), since: hold.since, count: hold.delivered })
-          const notices = yield* sql<{ id: string }>`
+          const notices = yield* decodeIds(sql`
             INSERT INTO notices (id, webhook_id, organization_id, cause, recipient, subject, body)
             SELECT ${Id.make("ntc")}, w.id, w.organization_id, ${`recovered/${webhookId}/${hold.since}`}, ${hold.email}, ${subject}, ${body}
-            FROM webhooks w WHERE w.id = ${webhookId} ON CONFLICT (cause) DO NOTHING RETURNING id`
+            FROM webhooks w WHERE w.id = ${webhookId} ON CONFLICT (cause) DO NOTHING RETURNING id`)
           return notices.map(({ id }) => id)
         })
       )

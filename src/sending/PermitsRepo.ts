@@ -4,14 +4,16 @@
  * Decision D-52.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 
+const ByProcess = Schema.Record({ key: Schema.String, value: Schema.Number })
+const Shared = Schema.Struct({ webhookId: Schema.String, held: ByProcess, wanted: ByProcess })
 /** A webhook's permits by process. */
-export interface Shared {
-  readonly webhookId: string
-  readonly held: Readonly<Record<string, number>>
-  readonly wanted: Readonly<Record<string, number>>
-}
+export type Shared = typeof Shared.Type
+
+const decodeShared = decodeRows(Shared)
+const decodeTaken = decodeRows(Schema.Struct({ webhookId: Schema.String, permits: Schema.Number }))
 
 export const permitsRepo = (me: string, most: number) =>
   Effect.map(SqlClient.SqlClient, (sql) => {
@@ -36,7 +38,7 @@ export const permitsRepo = (me: string, most: number) =>
 
       /** Asks for more permits, of each webhook once. Returns what this worker holds of each; nothing while another one is alone. */
       take: (asked: ReadonlyArray<readonly [webhookId: string, more: number]>) =>
-        sql<{ webhookId: string; permits: number }>`
+        decodeTaken(sql`
           INSERT INTO endpoint_permits AS p (webhook_id, held, wanted)
           SELECT a.webhook_id, jsonb_build_object(${me}::text, a.more), '{}'
           FROM unnest(${asked.map(([id]) => id)}::text[], ${asked.map(([, more]) => more)}::int[]) AS a (webhook_id, more)
@@ -47,7 +49,7 @@ export const permitsRepo = (me: string, most: number) =>
             FROM (SELECT (excluded.held->>${me}::text)::int AS more, coalesce((p.held->>${me}::text)::int, 0) AS mine,
                 (SELECT coalesce(sum(value::int), 0) FROM jsonb_each_text(p.held)) AS used) n,
               LATERAL (SELECT least(n.more, greatest(0, ${most}::int - n.used))::int AS granted) g)
-          RETURNING webhook_id AS "webhookId", (held->>${me}::text)::int AS permits`,
+          RETURNING webhook_id AS "webhookId", (held->>${me}::text)::int AS permits`),
 
       /** Keeps so many permits of each webhook, frees the others, and waits for no more. */
       keep: (kept: ReadonlyArray<readonly [webhookId: string, permits: number]>) => {
@@ -64,7 +66,8 @@ export const permitsRepo = (me: string, most: number) =>
       },
 
       /** Who holds and waits for permits of these webhooks. */
-      read: (webhookIds: ReadonlyArray<string>) => sql<Shared>`
-        SELECT webhook_id AS "webhookId", held, wanted FROM endpoint_permits WHERE webhook_id = ANY(${webhookIds}::text[])`
+      read: (webhookIds: ReadonlyArray<string>) =>
+        decodeShared(sql`
+        SELECT webhook_id AS "webhookId", held, wanted FROM endpoint_permits WHERE webhook_id = ANY(${webhookIds}::text[])`)
     }
   })

@@ -3,8 +3,9 @@
  * stored, the ping fails. Nothing is sent a second time, or after the API has stopped waiting. Spec: ping. Decision D-26.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { MasterKey } from "../crypto/MasterKey.ts"
+import { Bytes, decodeRows } from "../database/rows.ts"
 import { whileUnavailable } from "../database/unavailable.ts"
 import { GONE, LONGEST } from "../deliveries/Pings.ts"
 import { PING } from "../events/Kind.ts"
@@ -13,6 +14,9 @@ import { WebhookClient } from "./request/WebhookClient.ts"
 
 /** Retries while Postgres is unavailable, for part of a ping's time. */
 const soon = whileUnavailable("250 millis", "4 seconds")
+
+/** The entity is null for a webhook without entities. */
+const decode = decodeRows(Schema.Struct({ url: Schema.String, entityId: Schema.NullOr(Schema.String), secrets: Schema.Array(Bytes) }))
 
 export class PingSender extends Effect.Service<PingSender>()("custody/PingSender", {
   effect: Effect.gen(function* () {
@@ -28,10 +32,12 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
             WHERE event_id = ${eventId} RETURNING 1`)
           // Nobody waits for it any more.
           if (begun.length === 0) return { result: GONE }
-          const [webhook] = yield* soon(sql<{ url: string; entityId: string; secrets: ReadonlyArray<Buffer> }>`
+          const [webhook] = yield* soon(
+            decode(sql`
             SELECT w.url, (SELECT min(we.entity_id) FROM webhook_entities we WHERE we.webhook_id = w.id) AS "entityId",
               ${signingSecret.live(sql, "w.id")} AS secrets
             FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL`)
+          )
           if (webhook === undefined) return { result: GONE }
           const secrets = signingSecret.openAll(master, webhookId, webhook.secrets)
           // A ping that nobody can verify is not sent.

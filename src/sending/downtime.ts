@@ -3,7 +3,8 @@
  * locks the webhook's row of `webhook_health`. C-5.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 import type { Recorded } from "./AttemptsRepo.ts"
 import type { Answer } from "./request/Answer.ts"
 
@@ -19,6 +20,8 @@ const DOWN: ReadonlySet<string> = new Set([
   "network_error",
   "5xx"
 ])
+
+const decode = decodeRows(Schema.Struct({ tell: Schema.Boolean }))
 
 /** Whether a failure says that the endpoint is down. */
 export const says = ({ httpStatus, result }: Answer): boolean => DOWN.has(result) || httpStatus === 429
@@ -42,7 +45,7 @@ export const begin = (
   [first]: ProbeSeconds
 ): Effect.Effect<boolean | undefined, SqlError.SqlError> =>
   Effect.map(
-    sql<{ tell: boolean }>`
+    decode(sql`
       INSERT INTO webhook_holds AS h (webhook_id, down, down_at, probe_at, noticed)
       SELECT ${webhookId}, true, clock_timestamp(), clock_timestamp() + make_interval(secs => ${first}), NOT EXISTS (
         SELECT 1 FROM notices WHERE webhook_id = ${webhookId} AND cause LIKE 'held/%' AND created_at > now() - interval '1 hour')
@@ -50,7 +53,7 @@ export const begin = (
         probe_at = excluded.probe_at, probes = 0, collected = false, wake = h.wake + 1, noticed = h.noticed OR excluded.noticed
         WHERE NOT h.down
       RETURNING (SELECT NOT EXISTS (SELECT 1 FROM notices WHERE webhook_id = ${webhookId} AND cause LIKE 'held/%'
-        AND created_at > now() - interval '1 hour')) AS tell`,
+        AND created_at > now() - interval '1 hour')) AS tell`),
     ([row]) => row?.tell
   )
 

@@ -3,7 +3,8 @@
  * in the transaction that records a failure. Decision D-23, C-5.
  */
 import type { SqlClient } from "@effect/sql"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 import type { Values } from "../settings/table.ts"
 import { DOWN_ATTEMPTS } from "../webhooks/holds.ts"
 import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
@@ -16,19 +17,23 @@ const GONE_MINUTES = 5
 const STREAK_GAP_HOURS = 48
 
 /** A streak after a failure. */
-export interface Streak {
-  readonly consecutiveFailures: number
-  readonly failingSince: string
-  readonly severalDeliveries: boolean
+const Streak = Schema.Struct({
+  consecutiveFailures: Schema.Number,
+  failingSince: Schema.String,
+  severalDeliveries: Schema.Boolean,
   /** Whether the streak is old enough for disabling or a notice, and whether a 410 is old enough. */
-  readonly disableDue: boolean
-  readonly noticeDue: boolean
-  readonly goneBefore: boolean
+  disableDue: Schema.Boolean,
+  noticeDue: Schema.Boolean,
+  goneBefore: Schema.Boolean,
   /** Whether the endpoint is down: enough failures in a row, of several deliveries, over long enough. */
-  readonly isDown: boolean
+  isDown: Schema.Boolean,
   /** When its last failure was. */
-  readonly at: string
-}
+  at: Schema.String
+})
+export type Streak = typeof Streak.Type
+
+const decode = decodeRows(Streak)
+const decodeStale = decodeRows(Schema.Struct({ stale: Schema.NullOr(Schema.Boolean) }))
 
 /**
  * Locks the webhook's row before any delivery, so that all failures take locks in the same order. Returns whether its
@@ -36,9 +41,9 @@ export interface Streak {
  */
 export const takeTurn = (sql: SqlClient.SqlClient, webhookId: string) =>
   Effect.map(
-    sql<{ stale: boolean }>`
+    decodeStale(sql`
       SELECT consecutive_failures > 0 AND last_failure_at < clock_timestamp() - make_interval(hours => ${STREAK_GAP_HOURS}) AS stale
-      FROM webhook_health WHERE webhook_id = ${webhookId} FOR UPDATE`,
+      FROM webhook_health WHERE webhook_id = ${webhookId} FOR UPDATE`),
     ([row]) => row?.stale ?? false
   )
 
@@ -57,7 +62,7 @@ export const count = (
   { webhookDisableAfter, webhookHoldAfter }: Limits
 ) =>
   Effect.map(
-    sql<Streak>`
+    decode(sql`
       INSERT INTO webhook_health AS h (webhook_id, consecutive_failures, failing_since, first_failed_delivery, gone_at, last_failure_at,
         last_failure_result, down_failures, down_since, down_delivery)
       VALUES (${webhookId}, 1, clock_timestamp(), ${deliveryId}, CASE WHEN ${answer.httpStatus === 410} THEN clock_timestamp() END,
@@ -78,6 +83,6 @@ export const count = (
         consecutive_failures >= ${STREAK_ATTEMPTS} AND failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}) AS "noticeDue",
         coalesce(gone_at <= clock_timestamp() - make_interval(mins => ${GONE_MINUTES}), false) AS "goneBefore",
         down_failures >= ${DOWN_ATTEMPTS} AND down_several AND down_since <= clock_timestamp() - ${Duration.toMillis(webhookHoldAfter)} * interval '1 millisecond' AS "isDown",
-        last_failure_at AS at`,
+        last_failure_at AS at`),
     ([row]) => row
   )

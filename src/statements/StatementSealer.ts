@@ -5,8 +5,9 @@
  * may be killed anywhere and another one continues; concurrent sealers of one vault take turns at its chain. C-6.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Duration, Effect, Metric } from "effect"
+import { Duration, Effect, Metric, Schema } from "effect"
 import { SigningKeys } from "../crypto/SigningKeys.ts"
+import { decodeRows } from "../database/rows.ts"
 import { Settings } from "../settings/Settings.ts"
 import { hashOf, type Sealed, type StatementLine } from "./Statement.ts"
 import { dayAfter, sameAccount, statementLines } from "./statementLines.ts"
@@ -18,21 +19,27 @@ const PAGE = 100,
 const MOST_DAYS = 32,
   QUICK = 250
 
-interface DueVault {
-  readonly id: string
+const DueVault = Schema.Struct({
+  id: Schema.String,
   /** The day that its chain begins at. */
-  readonly start: string
-  readonly hasChain: boolean
+  start: Schema.String,
+  hasChain: Schema.Boolean,
   /** Whether late records were noted. */
-  readonly hasNote: boolean
-}
+  hasNote: Schema.Boolean
+})
+type DueVault = typeof DueVault.Type
+const decodeVaults = decodeRows(DueVault)
 
-interface Chain {
-  readonly firstDate: string
-  readonly nextDate: string
-  readonly reviseFrom: string | null
-  readonly lastHash: string | null
-}
+const Chain = Schema.Struct({
+  firstDate: Schema.String,
+  nextDate: Schema.String,
+  reviseFrom: Schema.NullOr(Schema.String),
+  lastHash: Schema.NullOr(Schema.String)
+})
+type Chain = typeof Chain.Type
+const decodeChains = decodeRows(Chain)
+
+const decodeNewest = decodeRows(Schema.Struct({ date: Schema.String, revision: Schema.Number, assets: Schema.String }))
 
 interface NewStatement {
   readonly date: string
@@ -75,21 +82,22 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
     const spans = sql`(SELECT ${history}::float8 * interval '1 second' AS span) history`
 
     /** Vaults with statements to seal or compare, by id. */
-    const dueVaults = (after: string) => sql<DueVault>`
+    const dueVaults = (after: string) =>
+      decodeVaults(sql`
       SELECT v.id, (${startOf})::date::text AS start, c.vault_id IS NOT NULL AS "hasChain", n.vault_id IS NOT NULL AS "hasNote"
       FROM ${spans} CROSS JOIN vaults v LEFT JOIN statement_chains c ON c.vault_id = v.id LEFT JOIN statement_changes n ON n.vault_id = v.id
       WHERE v.id > ${after} AND (
         (c.vault_id IS NULL AND (${startOf})::date <= ${lastDue()}::date) OR c.next_date <= ${lastDue()}::date OR c.revise_from IS NOT NULL
         OR c.first_date > (${startOf})::date OR n.vault_id IS NOT NULL)
-      ORDER BY v.id LIMIT ${PAGE}`
+      ORDER BY v.id LIMIT ${PAGE}`)
 
     /** The vault's chain, locked, and begun if it is new. */
     const lock = Effect.fnUntraced(function* ({ hasChain, id, start }: DueVault) {
       if (!hasChain)
         yield* sql`INSERT INTO statement_chains (vault_id, first_date, next_date) VALUES (${id}, ${start}::date, ${start}::date) ON CONFLICT (vault_id) DO NOTHING`
-      const [chain] = yield* sql<Chain>`
+      const [chain] = yield* decodeChains(sql`
         SELECT first_date::text AS "firstDate", next_date::text AS "nextDate", revise_from::text AS "reviseFrom", last_hash AS "lastHash"
-        FROM statement_chains WHERE vault_id = ${id} FOR UPDATE`
+        FROM statement_chains WHERE vault_id = ${id} FOR UPDATE`)
       return chain
     })
 
@@ -133,10 +141,10 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
     /** Compares sealed days with the ledger. Returns how many got another revision, and the chain after it. */
     const revise = Effect.fnUntraced(function* (vaultId: string, from: string, chain: Chain, most: number) {
       const days = daysFrom(from, chain.nextDate, most)
-      const newest = yield* sql<{ date: string; revision: number; assets: string }>`
+      const newest = yield* decodeNewest(sql`
         SELECT DISTINCT ON (s.date) s.date::text AS date, s.revision, s.assets FROM statements s
         WHERE s.vault_id = ${vaultId} AND s.date >= ${from}::date AND s.date < ${dayAfter(from, days.length)}::date
-        ORDER BY s.date, s.revision DESC`
+        ORDER BY s.date, s.revision DESC`)
       const lines = yield* statementLines(sql, vaultId, from, days.length)
       const revisions = newest
         .map(({ assets, date, revision }) => ({ date, revision: revision + 1, before: JSON.parse(assets), assets: lines.get(date) ?? [] }))

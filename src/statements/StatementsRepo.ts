@@ -1,22 +1,26 @@
 /** Reads of statements, each with the caller's visibility. C-6. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { seesVault } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { decodeRows } from "../database/rows.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 
+const Row = Schema.Struct({
+  vaultId: Schema.String,
+  date: Schema.String,
+  revision: Schema.Number,
+  sealedAt: Schema.String,
+  previousHash: Schema.NullOr(Schema.String),
+  hash: Schema.String,
+  assets: Schema.String,
+  jws: Schema.String
+})
 /** A stored statement; `assets` is the JSON text of its lines. */
-export interface StatementRow {
-  readonly vaultId: string
-  readonly date: string
-  readonly revision: number
-  readonly sealedAt: string
-  readonly previousHash: string | null
-  readonly hash: string
-  readonly assets: string
-  readonly jws: string
-}
+export type StatementRow = typeof Row.Type
+
+const decode = decodeRows(Row)
 
 const columns = `s.vault_id AS "vaultId", s.date::text AS date, s.revision, s.sealed_at AS "sealedAt", s.previous_hash AS "previousHash",
   s.hash, s.assets, s.jws`
@@ -35,10 +39,10 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
       /** A page of a vault's newest revisions, newest day first; none if the vault is not visible. */
       list: (principal: PrincipalState, vaultId: string, after: Key | null, take: number) =>
         Effect.gen(function* () {
-          const rows = yield* sql<StatementRow>`
+          const rows = yield* decode(sql`
             SELECT DISTINCT ON (s.date) ${sql.literal(columns)} FROM statements s
             WHERE s.vault_id = ${vaultId} AND ${sees(principal, vaultId)} ${and(sql, after !== null && sql`s.date < ${after[0]}::date`)}
-            ORDER BY s.date DESC, s.revision DESC ${limit(sql, take)}`
+            ORDER BY s.date DESC, s.revision DESC ${limit(sql, take)}`)
           if (rows.length > 0) return Option.some(rows)
           const seen = yield* sql`SELECT 1 FROM vaults v WHERE v.id = ${vaultId} AND ${sees(principal, vaultId)}`
           return seen.length > 0 ? Option.some(rows) : Option.none()
@@ -48,10 +52,10 @@ export class StatementsRepo extends Effect.Service<StatementsRepo>()("custody/St
       find: (principal: PrincipalState, vaultId: string, date: string, revision: number | undefined) =>
         Effect.orDie(
           Effect.map(
-            sql<StatementRow>`
+            decode(sql`
               SELECT ${sql.literal(columns)} FROM statements s
               WHERE s.vault_id = ${vaultId} AND s.date = ${date}::date AND ${sees(principal, vaultId)}
-              ${and(sql, revision !== undefined && sql`s.revision = ${revision}`)} ORDER BY s.revision DESC LIMIT 1`,
+              ${and(sql, revision !== undefined && sql`s.revision = ${revision}`)} ORDER BY s.revision DESC LIMIT 1`),
             (rows) => Option.fromNullable(rows[0])
           )
         )

@@ -3,16 +3,15 @@
  * `numeric`, exact to the last digit. 00:00:00.000 UTC belongs to the day that begins. C-6.
  */
 import type { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
-import type { StatementLine } from "./Statement.ts"
+import { Effect, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
+import { StatementLine } from "./Statement.ts"
 
 /** The day after a day, or so many days later, both as `YYYY-MM-DD`. */
 export const dayAfter = (date: string, days = 1): string =>
   new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
 
-interface DatedLine extends StatementLine {
-  readonly date: string
-}
+const decode = decodeRows(Schema.Struct({ date: Schema.String, ...StatementLine.fields }))
 
 /**
  * The lines of so many days from `from` on, by day: one per asset with a balance record or a confirmed transaction by the
@@ -21,7 +20,7 @@ interface DatedLine extends StatementLine {
 export const statementLines = (sql: SqlClient.SqlClient, vaultId: string, from: string, days: number) => {
   const midnight = (date: string) => `${date}T00:00:00.000Z`
   return Effect.map(
-    sql<DatedLine>`
+    decode(sql`
       WITH bounds AS (
         SELECT n AS at FROM generate_series(${midnight(from)}::timestamptz, ${midnight(dayAfter(from, days))}::timestamptz, interval '24 hours') n
       ), held AS (
@@ -54,7 +53,7 @@ export const statementLines = (sql: SqlClient.SqlClient, vaultId: string, from: 
         trim_scale(l.closing - l.opening - l.inbound + l.outbound)::text AS other, trim_scale(l.closing)::text AS closing,
         l.count AS "transactionCount"
       FROM lines l JOIN assets a ON a.id = l.asset_id
-      ORDER BY a.network, a.id <> a.network || '/native', a.symbol, a.id`,
+      ORDER BY a.network, a.id <> a.network || '/native', a.symbol, a.id`),
     (rows) => {
       const byDate = new Map<string, Array<StatementLine>>()
       for (const { date, ...line } of rows) byDate.set(date, [...(byDate.get(date) ?? []), line])

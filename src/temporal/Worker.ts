@@ -6,7 +6,7 @@
  */
 import type { DataConverter } from "@temporalio/common"
 import { type NativeConnection, Worker, type WorkerOptions } from "@temporalio/worker"
-import { Duration, Effect, Schedule } from "effect"
+import { Data, Duration, Effect, Schedule } from "effect"
 import { type Activities, holdQueueOf, pingQueueOf, quarantineQueueOf, recoveryQueueOf } from "../../workflows/contract.ts"
 
 /** What the workers need. */
@@ -95,14 +95,19 @@ const noticeWorker = (work: Work): WorkerOptions => ({
   maxConcurrentActivityTaskExecutions: 20
 })
 
+/** A worker could not be created, failed, or stopped although nobody asked it to. */
+class WorkerEnded extends Data.TaggedError("WorkerEnded")<{ readonly message: string; readonly cause?: unknown }> {}
+
+const failed = (cause: unknown) => new WorkerEnded({ message: cause instanceof Error ? cause.message : String(cause), cause })
+
 const run = (options: WorkerOptions) =>
   Effect.gen(function* () {
-    const worker = yield* Effect.tryPromise(() => Worker.create(options))
-    yield* Effect.async<never, unknown>((resume) => {
+    const worker = yield* Effect.tryPromise({ try: () => Worker.create(options), catch: failed })
+    yield* Effect.async<never, WorkerEnded>((resume) => {
       const finished = worker.run()
       finished.then(
-        () => resume(Effect.fail(new Error("it stopped unexpectedly"))),
-        (error) => resume(Effect.fail(error))
+        () => resume(new WorkerEnded({ message: "it stopped unexpectedly" })),
+        (cause) => resume(failed(cause))
       )
       return Effect.promise(async () => {
         if (worker.getState() === "RUNNING") worker.shutdown()
@@ -126,7 +131,7 @@ export const runWorkers = (work: Work) =>
       noticeWorker(work)
     ].map((options) =>
       run(options).pipe(
-        Effect.tapError((error) => Effect.logError(`the worker of ${options.taskQueue} ended`, error)),
+        Effect.tapErrorCause((cause) => Effect.logError(`the worker of ${options.taskQueue} ended`, cause)),
         Effect.retry(Schedule.spaced("2 seconds"))
       )
     ),

@@ -3,12 +3,13 @@
  * old enough, so the cost of a page does not depend on the length of the history. C-6.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { seesVault } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { decodeRows } from "../database/rows.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
-import type { Balance } from "./Vault.ts"
+import { Balance, BalanceRecord } from "./Vault.ts"
 import type { Rows } from "./VaultsRepo.ts"
 
 /** Filters of an asset's history. */
@@ -18,14 +19,12 @@ export interface HistoryFilter {
   readonly occurredBefore?: string | undefined
 }
 
+const HistoryRow = Schema.Struct({ id: Schema.Number, ...BalanceRecord.fields })
 /** A row of the history. */
-export interface HistoryRow {
-  readonly id: number
-  readonly asset: string
-  readonly amount: string
-  readonly asOf: string
-  readonly recordedAt: string
-}
+export type HistoryRow = typeof HistoryRow.Type
+
+const decodeBalances = decodeRows(Balance)
+const decodeHistory = decodeRows(HistoryRow)
 
 export class BalancesRepo extends Effect.Service<BalancesRepo>()("custody/BalancesRepo", {
   effect: Effect.gen(function* () {
@@ -50,7 +49,7 @@ export class BalancesRepo extends Effect.Service<BalancesRepo>()("custody/Balanc
         after: Key | null,
         take: number
       ): Rows<Balance> =>
-        sql<Balance>`
+        decodeBalances(sql`
           SELECT v.asset_id AS asset, v.network, v.symbol, coalesce(h.amount, v.amount) AS amount, coalesce(h.as_of, v.as_of) AS "asOf"
           FROM balances v LEFT JOIN LATERAL (
             SELECT h.amount, h.as_of FROM balance_history h
@@ -65,7 +64,7 @@ export class BalancesRepo extends Effect.Service<BalancesRepo>()("custody/Balanc
               sql`(v.network, v.is_token, v.symbol, v.asset_id) > (
                 SELECT a.network, a.id <> a.network || '/native', a.symbol, a.id FROM assets a WHERE a.id = ${after[0]})`
           )}
-          ORDER BY v.network, v.is_token, v.symbol, v.asset_id ${limit(sql, take)}`.pipe(
+          ORDER BY v.network, v.is_token, v.symbol, v.asset_id ${limit(sql, take)}`).pipe(
           Effect.flatMap((rows) => visible(principal, vaultId, rows)),
           Effect.orDie
         ),
@@ -78,7 +77,7 @@ export class BalancesRepo extends Effect.Service<BalancesRepo>()("custody/Balanc
         after: Key | null,
         take: number
       ): Rows<HistoryRow> =>
-        sql<HistoryRow>`
+        decodeHistory(sql`
           SELECT h.id, h.asset_id AS asset, h.amount, h.as_of AS "asOf", h.recorded_at AS "recordedAt" FROM balance_history h
           WHERE h.vault_id = ${vaultId} AND h.asset_id = ${asset} AND ${sees(principal, vaultId)}
           ${and(
@@ -87,7 +86,7 @@ export class BalancesRepo extends Effect.Service<BalancesRepo>()("custody/Balanc
             occurredBefore !== undefined && sql`h.as_of <= ${occurredBefore}::timestamptz`,
             after !== null && sql`(h.as_of, h.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
           )}
-          ORDER BY h.as_of DESC, h.id DESC ${limit(sql, take)}`.pipe(
+          ORDER BY h.as_of DESC, h.id DESC ${limit(sql, take)}`).pipe(
           Effect.flatMap((rows) => visible(principal, vaultId, rows)),
           Effect.orDie
         )

@@ -7,10 +7,11 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Exit, Runtime, Scope } from "effect"
+import { Effect, Exit, Runtime, Schema, Scope } from "effect"
 import { seesVault } from "../access/visibility.ts"
 import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
 import { againOnPrimary } from "../database/ReadReplica.ts"
+import { decodeRows } from "../database/rows.ts"
 import { type Snapshot, Snapshots } from "../database/Snapshots.ts"
 import { and } from "../database/sql.ts"
 import { notFound, problem } from "../http/Problem.ts"
@@ -40,12 +41,16 @@ const PART = 150
 /** Seconds without progress after which a client is disconnected: a minute. The listener checks every 4 seconds. */
 const STALLED = 64
 
-interface PartRow {
-  readonly lines: string | null
-  readonly count: number
-  readonly timestamp: string
-  readonly id: number
-}
+/** A part of the rows as text, with the place of its last row; everything but the count is null for an empty part. */
+const Part = Schema.Struct({
+  lines: Schema.NullOr(Schema.String),
+  count: Schema.Number,
+  timestamp: Schema.NullOr(Schema.String),
+  id: Schema.NullOr(Schema.Number)
+})
+const decodeParts = decodeRows(Part)
+const decodeTaken = decodeRows(Schema.Struct({ taken: Schema.Boolean }))
+const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
 
 export class TransactionExport extends Effect.Service<TransactionExport>()("custody/TransactionExport", {
   effect: Effect.fnUntraced(function* (stalledSeconds: number) {
@@ -57,8 +62,8 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
     /** Takes one of an owner's slots while the snapshot is open, whichever process serves it. Returns whether one was free. */
     const takeSlot = Effect.fnUntraced(function* (snapshot: Snapshot, owner: string, slots: number) {
       for (let slot = 1; slot <= slots; slot++) {
-        const [row] = yield* snapshot.query(
-          sql<{ taken: boolean }>`SELECT pg_try_advisory_xact_lock(hashtextextended(${owner}, ${slot}::bigint)) AS taken`
+        const [row] = yield* decodeTaken(
+          snapshot.query(sql`SELECT pg_try_advisory_xact_lock(hashtextextended(${owner}, ${slot}::bigint)) AS taken`)
         )
         if (row?.taken === true) return true
       }
@@ -85,8 +90,8 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
       if (seen.length === 0) return yield* notFound()
       yield* takePlace(snapshot, principal)
       const where: Statement.Fragment = sql`v.vault_id = ${vaultId} ${transactionFilters(sql, filter)}`
-      const [found] = yield* snapshot.query(
-        sql<{ count: number }>`SELECT count(*) AS count FROM (SELECT 1 FROM transactions v WHERE ${where} LIMIT ${exportMaxRows + 1}) v`
+      const [found] = yield* decodeCount(
+        snapshot.query(sql`SELECT count(*) AS count FROM (SELECT 1 FROM transactions v WHERE ${where} LIMIT ${exportMaxRows + 1}) v`)
       )
       if ((found?.count ?? 0) > exportMaxRows) {
         return yield* problem(
@@ -94,14 +99,16 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
           `More than ${exportMaxRows} transactions match, and an export has at most ${exportMaxRows}. Narrow the filters.`
         )
       }
-      let last: Pick<PartRow, "timestamp" | "id"> | undefined
+      let last: Pick<typeof Part.Type, "timestamp" | "id"> | undefined
       // One text for a whole part: as rows, each would cost the driver several objects.
       return Effect.gen(function* () {
         const behind = and(sql, last !== undefined && sql`(v.timestamp, v.id) < (${last.timestamp}::timestamptz, ${last.id}::bigint)`)
-        const [part] = yield* snapshot.query(sql<PartRow>`
+        const [part] = yield* decodeParts(
+          snapshot.query(sql`
           SELECT string_agg(r.json || E'\\n', '') AS lines, count(*) AS count, min(r.timestamp) AS timestamp, (array_agg(r.id))[count(*)] AS id
           FROM (SELECT v.json, v.timestamp, v.id FROM transactions v WHERE ${where} ${behind}
             ORDER BY v.timestamp DESC, v.id DESC LIMIT ${PART}) r`)
+        )
         // Without the part's text, which would be in memory for as long as the next part.
         last = part && { timestamp: part.timestamp, id: part.id }
         return { lines: part?.lines ?? "", isLast: (part?.count ?? 0) < PART }

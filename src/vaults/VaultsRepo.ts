@@ -4,25 +4,35 @@
  * 11. Decisions D-2, D-7.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { seesVault } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
+import { castRows, decodeRows } from "../database/rows.ts"
 import { and, isUsual, limit } from "../database/sql.ts"
 import { TransactionTables } from "../database/TransactionTables.ts"
 import type { Key } from "../http/Page.ts"
 import { type TransactionFilter, transactionPage } from "./transactionPage.ts"
-import type { Balance, DepositAddress, Vault } from "./Vault.ts"
+import { Balance, DepositAddress, Vault } from "./Vault.ts"
 
 /** A page of a vault's rows; none if the vault is not visible. */
 export type Rows<Row> = Effect.Effect<Option.Option<ReadonlyArray<Row>>>
 
-export interface TransactionRow {
-  readonly id: number
-  readonly timestamp: string
+const TransactionRow = Schema.Struct({
+  id: Schema.Number,
+  timestamp: Schema.String,
   /** The transaction as in the API's response. */
-  readonly json: string
-}
+  json: Schema.String
+})
+export type TransactionRow = typeof TransactionRow.Type
+
+const AddressRow = Schema.Struct({ id: Schema.Number, ...DepositAddress.fields, createdAt: Schema.String })
+
+const decodeVaults = decodeRows(Vault)
+const decodeBalances = decodeRows(Balance)
+const decodeAddresses = decodeRows(AddressRow)
+// Hot: every page of transactions, of up to 501 rows.
+const castTransactions = castRows(TransactionRow)
 
 /** Identifies the statement for a page of transactions by what its text depends on. */
 const statementOf = (filter: TransactionFilter, after: Key | null, take: number): string => {
@@ -56,19 +66,21 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
             ? sql`vault_roles r WHERE (r.user_id || '') = ${userId} ${behind}`
             : sql`(SELECT DISTINCT id FROM unnest(${vaultAllowlist}::text[]) k (id)) k CROSS JOIN LATERAL (
                 SELECT r.vault_id, r.vault_created_at FROM vault_roles r WHERE r.user_id = ${userId} AND r.vault_id = k.id) r WHERE true ${behind}`
-        return Effect.orDie(sql<Vault>`
+        return Effect.orDie(
+          decodeVaults(sql`
           SELECT v.id, v.label, v.networks, v.created_at AS "createdAt" FROM (
             SELECT r.vault_id, r.vault_created_at FROM ${seen} ORDER BY r.vault_created_at DESC, r.vault_id DESC ${limit(sql, take)}
           ) r JOIN vaults v ON v.id = r.vault_id
           ORDER BY r.vault_created_at DESC, r.vault_id DESC`)
+        )
       },
 
       find: (principal: PrincipalState, vaultId: string): Effect.Effect<Option.Option<Vault>> =>
         Effect.orDie(
           Effect.map(
-            sql<Vault>`
+            decodeVaults(sql`
           SELECT v.id, v.label, v.networks, v.created_at AS "createdAt" FROM vaults v
-          WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql.literal("v.id"))}`,
+          WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql.literal("v.id"))}`),
             (rows) => Option.fromNullable(rows[0])
           )
         ),
@@ -83,7 +95,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
         const last = (column: string) => sql`(SELECT ${sql.literal(column)} FROM assets a WHERE a.id = ${after?.[0]})`
         return Effect.orDie(
           Effect.flatMap(
-            sql<Balance>`
+            decodeBalances(sql`
           SELECT v.asset_id AS asset, v.network, v.symbol, v.amount, v.as_of AS "asOf" FROM balances v
           WHERE v.vault_id = ${vaultId} AND ${sees(principal, vaultId)}
           ${and(
@@ -92,7 +104,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
             after !== null &&
               sql`(v.network, v.is_token, v.symbol, v.asset_id) > (${last("a.network")}, ${last("a.id <> a.network || '/native'")}, ${last("a.symbol")}, ${after[0]})`
           )}
-          ORDER BY v.network, v.is_token, v.symbol, v.asset_id ${limit(sql, take)}`,
+          ORDER BY v.network, v.is_token, v.symbol, v.asset_id ${limit(sql, take)}`),
             (rows) => visible(principal, vaultId, rows)
           )
         )
@@ -108,7 +120,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
         Effect.orDie(
           Effect.flatMap(
             Effect.flatMap(tables.ofFrequent(sql, vaultId, statementOf(filter, after, take)), (table) =>
-              direct.query(transactionPage<TransactionRow>(sql, table, vaultId, filter, after, take, sees(principal, vaultId)))
+              castTransactions(direct.query(transactionPage(sql, table, vaultId, filter, after, take, sees(principal, vaultId))))
             ),
             (rows) => visible(principal, vaultId, rows)
           )
@@ -120,15 +132,15 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
         network: string | undefined,
         after: Key | null,
         take: number
-      ): Rows<DepositAddress & { readonly id: number; readonly createdAt: string }> =>
+      ): Rows<typeof AddressRow.Type> =>
         Effect.orDie(
           Effect.flatMap(
-            sql<DepositAddress & { readonly id: number; readonly createdAt: string }>`
+            decodeAddresses(sql`
           SELECT v.id, v.address, v.network, v.asset_type AS "assetType", v.created_at AS "createdAt" FROM deposit_addresses v
           WHERE ${network === undefined ? sql`v.vault_id = ${vaultId}` : sql`(v.vault_id || '/' || v.network) = ${vaultId}::text || '/' || ${network}::text`}
           AND ${sees(principal, vaultId)}
           ${and(sql, after !== null && sql`(v.created_at, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`)}
-          ORDER BY v.created_at DESC, v.id DESC ${limit(sql, take)}`,
+          ORDER BY v.created_at DESC, v.id DESC ${limit(sql, take)}`),
             (rows) => visible(principal, vaultId, rows)
           )
         )

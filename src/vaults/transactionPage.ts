@@ -29,7 +29,7 @@ const newest = "timestamp DESC, id DESC",
   byStatus = "timestamp DESC NULLS LAST, id DESC NULLS LAST"
 
 /** The rows `id, timestamp, json` of a page, newest first, if `visible` holds. `table` has the vault's transactions. */
-export const transactionPage = <Row extends object>(
+export const transactionPage = (
   sql: SqlClient.SqlClient,
   table: string,
   vaultId: string,
@@ -37,7 +37,7 @@ export const transactionPage = <Row extends object>(
   after: Key | null,
   take: number,
   visible: Statement.Fragment
-): Statement.Statement<Row> => {
+): Statement.Statement<object> => {
   const { asset, direction, hash, network, occurredAfter, occurredBefore, status } = filter
   const within = and(
     sql,
@@ -52,7 +52,7 @@ export const transactionPage = <Row extends object>(
     sql`SELECT v.id, v.timestamp, v.json FROM ${from} v WHERE v.vault_id = ${vaultId} ${where} ${within}
       ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
   const page = (rows: Statement.Fragment, order: string) =>
-    sql<Row>`SELECT v.id, v.timestamp, v.json FROM (${rows}) v WHERE ${visible} ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
+    sql`SELECT v.id, v.timestamp, v.json FROM (${rows}) v WHERE ${visible} ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
 
   if (hash !== undefined) {
     // Few rows share a hash. They are read in the order of its index and then sorted.

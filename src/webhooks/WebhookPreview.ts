@@ -6,11 +6,12 @@
 
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { seesEvent } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { decodeRows } from "../database/rows.ts"
 import { and } from "../database/sql.ts"
-import { type EventRow, eventColumns, eventJson, oldestId, withDispatch } from "../events/EventsRepo.ts"
+import { decodeEvents, eventColumns, eventJson, oldestId, withDispatch } from "../events/EventsRepo.ts"
 import { PREVIEW_LIMIT, type PreviewWebhook } from "./Webhook.ts"
 import { requireReadableKinds, requireWebhookScope } from "./webhookScope.ts"
 
@@ -21,11 +22,14 @@ const LOOK = 20_000
 /** Vaults and kinds per statement. */
 const LANES = 1_000
 
-interface Found {
-  readonly id: string
-  readonly kind: string
-  readonly occurredAt: string
-}
+const Found = Schema.Struct({ id: Schema.String, kind: Schema.String, occurredAt: Schema.String })
+type Found = typeof Found.Type
+const decodeFound = decodeRows(Found)
+/** A match; or, in one row without any, how many events were searched. */
+const decodeSearched = decodeRows(
+  Schema.Struct({ ...Found.fields, occurredAt: Schema.NullOr(Schema.String), matches: Schema.Boolean, looked: Schema.Number })
+)
+const decodeTexts = decodeRows(Schema.Struct({ text: Schema.String }))
 
 /** The newest of some events. */
 const newestOf = (found: ReadonlyArray<Found>): ReadonlyArray<Found> =>
@@ -40,7 +44,7 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
 
     /** The newest matches among the organization's newest events, and whether these are all that count. */
     const alongOrganization = Effect.fnUntraced(function* (principal: PrincipalState, body: PreviewWebhook) {
-      const rows = yield* sql<Found & { readonly looked: number; readonly matches: boolean }>`
+      const rows = yield* decodeSearched(sql`
         WITH newest AS MATERIALIZED (
           SELECT e.id, e.kind, e.organization_id, e.entity_id, e.vault_id, e.audience, e.occurred_at FROM events e
           WHERE e.organization_id = ${principal.organizationId} AND e.id >= ${oldestId("evt")}
@@ -49,8 +53,8 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
         SELECT e.id, e.kind, e.occurred_at AS "occurredAt", true AS matches, 0 AS looked FROM (
           SELECT e.id, e.kind, e.occurred_at FROM newest e WHERE ${covered(principal, body)}
           ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${PREVIEW_LIMIT}) e
-        UNION ALL SELECT '', '', NULL, false, count(*) FROM newest`
-      const found = rows.filter(({ matches }) => matches)
+        UNION ALL SELECT '', '', NULL, false, count(*) FROM newest`)
+      const found = rows.flatMap(({ id, kind, occurredAt }) => (occurredAt === null ? [] : [{ id, kind, occurredAt }]))
       const looked = rows.find(({ matches }) => !matches)?.looked ?? 0
       return { found, isAll: looked < LOOK || found.length === PREVIEW_LIMIT }
     })
@@ -60,10 +64,10 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
      * of these events. The caller sees the vaults; no other index is of use for the rest.
      */
     const lanesOf = Effect.fnUntraced(function* (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: PreviewWebhook) {
-      const pairs = yield* sql<{ readonly text: string }>`
+      const pairs = yield* decodeTexts(sql`
         SELECT DISTINCT p.vault_id || '/' || p.entity_id AS text FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id
         WHERE r.user_id = ${principal.userId} AND p.entity_id = ANY(${entityIds}::text[])
-        ${and(sql, vaultIds !== null && sql`p.vault_id = ANY(${vaultIds}::text[])`)}`
+        ${and(sql, vaultIds !== null && sql`p.vault_id = ANY(${vaultIds}::text[])`)}`)
       const parts = (texts: ReadonlyArray<string>, rest: Statement.Fragment) => {
         const lanes = texts.flatMap((text) => eventKinds.map((kind) => `${text}/${kind}`))
         return Array.from({ length: Math.ceil(lanes.length / LANES) }, (_, part) => ({
@@ -89,11 +93,11 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
       for (const { lanes, rest } of yield* lanesOf(principal, body)) {
         const wanted = newestOfEach ? lanes.length * most : most - found.length
         if (wanted === 0) break
-        const rows = yield* sql<Found>`
+        const rows = yield* decodeFound(sql`
           SELECT seen.* FROM unnest(${lanes}::text[]) AS l (text) CROSS JOIN LATERAL (
             SELECT e.id, e.kind, e.occurred_at AS "occurredAt" FROM events e WHERE ${rest} AND e.id >= ${oldestId("evt")}
             ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${most}
-          ) seen LIMIT ${wanted}`
+          ) seen LIMIT ${wanted}`)
         found.push(...rows)
       }
       return found
@@ -117,9 +121,9 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
         const { counted, newest: shown } = yield* search(principal, body)
         const byKind: Record<string, number> = Object.fromEntries(body.eventKinds.map((kind) => [kind, 0]))
         for (const { kind } of counted) byKind[kind] = (byKind[kind] ?? 0) + 1
-        const newest = yield* sql<EventRow>`
+        const newest = yield* decodeEvents(sql`
           SELECT ${sql.literal(eventColumns)} FROM events e ${sql.literal(withDispatch)} WHERE e.id = ANY(${shown.map(({ id }) => id)}::text[])
-          ORDER BY e.occurred_at DESC, e.id DESC`
+          ORDER BY e.occurred_at DESC, e.id DESC`)
         return `{"count":${counted.length},"countedUpTo":${PREVIEW_LIMIT},"byKind":${JSON.stringify(byKind)},"newest":[${newest.map((row) => eventJson(row)).join(",")}]}`
       })
     }

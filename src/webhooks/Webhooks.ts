@@ -5,11 +5,12 @@
  * Delivery contract 5 to 7. Decisions D-8, D-19, D-25, D-29.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Duration, Effect, Either, Redacted } from "effect"
+import { Duration, Effect, Either, Redacted, Schema } from "effect"
 import { seesEvent } from "../access/visibility.ts"
 import { type Action, actorOf, type Changes, changed, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
+import { decodeRows } from "../database/rows.ts"
 import { transaction } from "../database/sql.ts"
 import * as EventLog from "../events/EventLog.ts"
 import { fieldIssue, invalidFields } from "../http/Body.ts"
@@ -23,7 +24,7 @@ import { requireRoom } from "./limit.ts"
 import { lockWebhook } from "./lockWebhook.ts"
 import * as Secret from "./signingSecret.ts"
 import * as url from "./url.ts"
-import type { CreateWebhook, UpdateWebhook, Webhook } from "./Webhook.ts"
+import { type CreateWebhook, type UpdateWebhook, Webhook } from "./Webhook.ts"
 import { columns } from "./WebhooksRepo.ts"
 import { requireReadableKinds, requireWebhookScope, seesEveryVault } from "./webhookScope.ts"
 
@@ -32,6 +33,10 @@ const originOf = (text: string) => (URL.canParse(text) ? `${new URL(text).origin
 
 const audited = ({ url, ...webhook }: Webhook) => ({ ...webhook, url: originOf(url) })
 const auditedFields = ["url", "status", "entityIds", "eventKinds", "vaultIds", "description", "notificationEmail"] as const
+
+const decode = decodeRows(Webhook)
+const decodeExpiries = decodeRows(Schema.Struct({ expires: Schema.String }))
+const decodeTimes = decodeRows(Schema.Struct({ at: Schema.String }))
 
 /** Most secrets of a webhook that are valid at the same time. Decision D-25. */
 export const LIVE_SECRETS = 3
@@ -58,7 +63,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       ])
 
     const read = Effect.fnUntraced(function* (webhookId: string) {
-      const [found] = yield* sql<Webhook>`SELECT ${sql.literal(columns)} FROM webhooks w WHERE w.id = ${webhookId}`
+      const [found] = yield* decode(sql`SELECT ${sql.literal(columns)} FROM webhooks w WHERE w.id = ${webhookId}`)
       return found === undefined ? yield* Effect.die(new Error(`the webhook ${webhookId} is gone within its transaction`)) : found
     })
 
@@ -196,14 +201,14 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         }
         const secret = Secret.make()
         // By the clock that the grace period uses.
-        const [previous] = yield* sql<{ expires: string }>`
+        const [previous] = yield* decodeExpiries(sql`
           UPDATE webhook_secrets SET expires_at = clock_timestamp() + ${Duration.toMillis(settings.webhookRotationGrace)} * interval '1 millisecond'
-          WHERE webhook_id = ${webhookId} AND expires_at IS NULL RETURNING expires_at AS expires`
+          WHERE webhook_id = ${webhookId} AND expires_at IS NULL RETURNING expires_at AS expires`)
         if (previous === undefined) return yield* Effect.die(new Error(`the webhook ${webhookId} has no secret that is valid`))
         const { expires } = previous
         yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${webhookId}, ${Secret.seal(master, webhookId, secret)})`
-        const [updated] = yield* sql<{ at: string }>`
-          UPDATE webhooks SET updated_at = now() WHERE id = ${webhookId} RETURNING updated_at AS at`
+        const [updated] = yield* decodeTimes(sql`
+          UPDATE webhooks SET updated_at = now() WHERE id = ${webhookId} RETURNING updated_at AS at`)
         if (updated === undefined) return yield* Effect.die(new Error(`the webhook ${webhookId} is gone although it is locked`))
         yield* EventLog.record(
           sql,

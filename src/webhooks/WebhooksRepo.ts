@@ -1,11 +1,13 @@
 /** Reads of webhooks. Each includes the caller's visibility; none returns deleted webhooks. Decisions D-2, D-8. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option } from "effect"
+import { Effect, Option, Record, Schema, Struct } from "effect"
 import { seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
+import { DirectRows } from "../database/pgWorkarounds.ts"
+import { decodeRows } from "../database/rows.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
-import { type Health, type Webhook, WebhookStatus } from "./Webhook.ts"
+import { type Health, Webhook, WebhookStatus } from "./Webhook.ts"
 
 /** The columns of `webhooks w` as the API's record. */
 export const columns = `w.id, w.url, w.description, w.status, w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt",
@@ -20,28 +22,32 @@ export interface WebhookFilter {
   readonly status?: string | undefined
 }
 
-interface HealthRow {
-  readonly id: string
-  readonly consecutiveFailures: number
-  readonly failingSince: string | null
-  readonly lastSuccessAt: string | null
-  readonly lastFailureAt: string | null
-  readonly lastFailureResult: string | null
-  readonly pendingDeliveries: number
+const HealthRow = Schema.Struct({
+  id: Schema.String,
+  consecutiveFailures: Schema.Number,
+  failingSince: Schema.NullOr(Schema.String),
+  lastSuccessAt: Schema.NullOr(Schema.String),
+  lastFailureAt: Schema.NullOr(Schema.String),
+  lastFailureResult: Schema.NullOr(Schema.String),
+  pendingDeliveries: Schema.Number,
   /** Whether any deliveries may be HELD. */
-  readonly mayHold: boolean
-  readonly holding: boolean
-  readonly nextProbeAt: string | null
-  readonly delivered24h: number
-  readonly failed24h: number
-  readonly failingLong: boolean
-}
+  mayHold: Schema.Boolean,
+  holding: Schema.Boolean,
+  nextProbeAt: Schema.NullOr(Schema.String),
+  delivered24h: Schema.Number,
+  failed24h: Schema.Number,
+  failingLong: Schema.Boolean
+})
+type HealthRow = typeof HealthRow.Type
 
-interface Counts {
-  readonly id: string
-  readonly pendingDeliveries: number
-  readonly heldDeliveries: number
-}
+const Counts = Schema.Struct({ id: Schema.String, pendingDeliveries: Schema.Number, heldDeliveries: Schema.Number })
+type Counts = typeof Counts.Type
+
+const pickWebhook = Struct.pick(...Record.keys(Webhook.fields))
+const decodeWebhooks = decodeRows(Webhook),
+  decodeHealth = decodeRows(HealthRow),
+  decodeWithHealth = decodeRows(Schema.Struct({ ...Webhook.fields, ...HealthRow.fields })),
+  decodeCounts = decodeRows(Counts)
 
 /** Failed attempts and duration after which a streak counts as FAILING and its first notice is sent. Decision D-23. */
 export const STREAK_ATTEMPTS = 10
@@ -56,79 +62,107 @@ const COUNTED = 100_000
 const PENDING = "d.status IN ('PENDING', 'RETRYING')",
   HELD = "d.status = 'HELD'"
 
+/** Health and counters of webhooks `w`. */
+const healthJoins = `
+  LEFT JOIN webhook_health h ON h.webhook_id = w.id LEFT JOIN webhook_holds hd ON hd.webhook_id = w.id
+  LEFT JOIN LATERAL (SELECT sum(k.delivered) AS delivered, sum(k.failed) AS failed FROM webhook_counters k
+    WHERE k.webhook_id = w.id AND k.slot > clock_timestamp() - interval '24 hours') c ON true`
+
 /** The number of deliveries of a webhook `w` with these statuses, up to {@link COUNTED}. */
 const counted = (sql: SqlClient.SqlClient, which: string) => sql`
   (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.id AND ${sql.literal(which)} LIMIT ${COUNTED}) counted)`
 
 export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/WebhooksRepo", {
-  effect: Effect.map(SqlClient.SqlClient, (sql) => ({
-    list: (principal: PrincipalState, filter: WebhookFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Webhook>> => {
-      const { entityId, status } = filter
-      const order = sql.literal(
-        entityId === undefined && status !== undefined ? "created_at DESC NULLS LAST, id DESC" : "created_at DESC, id DESC"
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const direct = yield* DirectRows
+    const healthColumns = sql`coalesce(h.consecutive_failures, 0) AS "consecutiveFailures", h.failing_since AS "failingSince",
+      h.last_failure_at AS "lastFailureAt", h.last_failure_result AS "lastFailureResult",
+      coalesce(h.consecutive_failures >= ${STREAK_ATTEMPTS}
+        AND h.failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}), false) AS "failingLong",
+      (SELECT max(n.last_success_at) FROM (SELECT c.last_success_at FROM webhook_counters c
+        WHERE c.webhook_id = w.id AND c.last_success_at IS NOT NULL ORDER BY c.slot DESC LIMIT ${SHARDS}) n) AS "lastSuccessAt",
+      ${counted(sql, PENDING)} AS "pendingDeliveries",
+      (hd.webhook_id IS NOT NULL OR EXISTS (SELECT 1 FROM pending_cancellations p WHERE p.webhook_id = w.id)) AS "mayHold",
+      coalesce(hd.down, false) AS holding,
+      (SELECT hd.probe_at FROM webhooks a WHERE a.id = w.id AND a.status = 'ACTIVE') AS "nextProbeAt",
+      coalesce(c.delivered, 0) AS "delivered24h", coalesce(c.failed, 0) AS "failed24h"`
+
+    /** Waiting and held deliveries of those that may hold some, by id. A statement of its own: even an empty count opens an index of every day. */
+    const held = (rows: ReadonlyArray<HealthRow>) => {
+      const holding = rows.filter(({ mayHold }) => mayHold).map(({ id }) => id)
+      if (holding.length === 0) return Effect.succeed(new Map<string, Counts>())
+      return Effect.map(
+        decodeCounts(sql`
+          SELECT w.id, ${counted(sql, PENDING)} AS "pendingDeliveries", ${counted(sql, HELD)} AS "heldDeliveries"
+          FROM unnest(${holding}::text[]) w (id)`),
+        (found) => new Map(found.map((counts) => [counts.id, counts]))
       )
-      const behind = (row: string) => and(sql, after !== null && sql`${sql.literal(row)} < (${after[0]}::timestamptz, ${after[1]})`)
-      // For an entity: an index range per status.
-      const run = (one: string) => sql`
+    }
+
+    return {
+      list: (principal: PrincipalState, filter: WebhookFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Webhook>> => {
+        const { entityId, status } = filter
+        const order = sql.literal(
+          entityId === undefined && status !== undefined ? "created_at DESC NULLS LAST, id DESC" : "created_at DESC, id DESC"
+        )
+        const behind = (row: string) => and(sql, after !== null && sql`${sql.literal(row)} < (${after[0]}::timestamptz, ${after[1]})`)
+        // For an entity: an index range per status.
+        const run = (one: string) => sql`
         (SELECT f.created_at, f.webhook_id AS id FROM webhook_entities f JOIN webhooks w ON w.id = f.webhook_id
          WHERE f.entity_id = ${entityId} AND f.status = ${one} AND ${seesWebhook(sql, principal)} ${behind("(f.created_at, f.webhook_id)")}
          ORDER BY f.created_at DESC, f.webhook_id DESC ${limit(sql, take)})`
-      const found =
-        entityId === undefined
-          ? sql`SELECT w.created_at, w.id FROM webhooks w WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
+        const found =
+          entityId === undefined
+            ? sql`SELECT w.created_at, w.id FROM webhooks w WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
               ${and(sql, status !== undefined && sql`w.status = ${status}`)} ${behind("(w.created_at, w.id)")} ORDER BY ${order} ${limit(sql, take)}`
-          : sql.join(" UNION ALL ", false)((status === undefined ? WebhookStatus.literals : [status]).map(run))
-      return Effect.orDie(sql<Webhook>`
+            : sql.join(" UNION ALL ", false)((status === undefined ? WebhookStatus.literals : [status]).map(run))
+        return Effect.orDie(
+          decodeWebhooks(sql`
         SELECT ${sql.literal(columns)} FROM (SELECT created_at, id FROM (${found}) found ORDER BY ${order} ${limit(sql, take)}) found
         JOIN webhooks w ON w.id = found.id ORDER BY found.created_at DESC, found.id DESC`)
-    },
-
-    find: (principal: PrincipalState, webhookId: string): Effect.Effect<Option.Option<Webhook>> =>
-      Effect.orDie(
-        Effect.map(
-          sql<Webhook>`
-            SELECT ${sql.literal(columns)} FROM webhooks w
-            WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`,
-          (rows) => Option.fromNullable(rows[0])
         )
-      ),
+      },
 
-    /** The health counters of webhooks, by id. Counts waiting deliveries and the slots of a day, never history. */
-    health: (webhookIds: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, Health>>> =>
-      Effect.gen(function* () {
-        const rows = yield* sql<HealthRow>`
-          SELECT w.id, coalesce(h.consecutive_failures, 0) AS "consecutiveFailures", h.failing_since AS "failingSince",
-            h.last_failure_at AS "lastFailureAt", h.last_failure_result AS "lastFailureResult",
-            coalesce(h.consecutive_failures >= ${STREAK_ATTEMPTS}
-              AND h.failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}), false) AS "failingLong",
-            (SELECT max(n.last_success_at) FROM (SELECT c.last_success_at FROM webhook_counters c
-              WHERE c.webhook_id = w.id AND c.last_success_at IS NOT NULL ORDER BY c.slot DESC LIMIT ${SHARDS}) n) AS "lastSuccessAt",
-            ${counted(sql, PENDING)} AS "pendingDeliveries",
-            (hd.webhook_id IS NOT NULL OR EXISTS (SELECT 1 FROM pending_cancellations p WHERE p.webhook_id = w.id)) AS "mayHold",
-            coalesce(hd.down, false) AS holding,
-            (SELECT hd.probe_at FROM webhooks a WHERE a.id = w.id AND a.status = 'ACTIVE') AS "nextProbeAt",
-            coalesce(c.delivered, 0) AS "delivered24h", coalesce(c.failed, 0) AS "failed24h"
-          FROM unnest(${webhookIds}::text[]) w (id)
-          LEFT JOIN webhook_health h ON h.webhook_id = w.id LEFT JOIN webhook_holds hd ON hd.webhook_id = w.id
-          LEFT JOIN LATERAL (SELECT sum(k.delivered) AS delivered, sum(k.failed) AS failed FROM webhook_counters k
-            WHERE k.webhook_id = w.id AND k.slot > clock_timestamp() - interval '24 hours') c ON true`
-        const holding = rows.filter(({ mayHold }) => mayHold).map(({ id }) => id)
-        // A statement of its own: even an empty count opens an index of every day.
-        const found =
-          holding.length === 0
-            ? []
-            : yield* sql<Counts>`
-                SELECT w.id, ${counted(sql, PENDING)} AS "pendingDeliveries", ${counted(sql, HELD)} AS "heldDeliveries"
-                FROM unnest(${holding}::text[]) w (id)`
-        const held = new Map(found.map((counts) => [counts.id, counts]))
-        return Object.fromEntries(rows.map((row) => [row.id, healthOf(row, held.get(row.id) ?? { ...row, heldDeliveries: 0 })]))
-      }).pipe(Effect.orDie)
-  }))
+      find: (principal: PrincipalState, webhookId: string): Effect.Effect<Option.Option<Webhook>> =>
+        Effect.orDie(
+          Effect.map(
+            decodeWebhooks(sql`
+            SELECT ${sql.literal(columns)} FROM webhooks w
+            WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`),
+            (rows) => Option.fromNullable(rows[0])
+          )
+        ),
+
+      /** A webhook and its health. */
+      findWithHealth: (principal: PrincipalState, webhookId: string): Effect.Effect<Option.Option<Webhook & { readonly health: Health }>> =>
+        Effect.gen(function* () {
+          const [row] = yield* decodeWithHealth(
+            direct.query(sql`
+            SELECT ${sql.literal(columns)}, ${healthColumns} FROM webhooks w ${sql.literal(healthJoins)}
+            WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`)
+          )
+          if (row === undefined) return Option.none()
+          const health = healthOf(row, (yield* held([row])).get(row.id))
+          return Option.some({ ...pickWebhook(row), health })
+        }).pipe(Effect.orDie),
+
+      /** The health counters of webhooks, by id. Counts waiting deliveries and the slots of a day, never history. */
+      health: (webhookIds: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, Health>>> =>
+        Effect.gen(function* () {
+          const rows = yield* decodeHealth(sql`
+          SELECT w.id, ${healthColumns} FROM unnest(${webhookIds}::text[]) w (id) ${sql.literal(healthJoins)}`)
+          const counts = yield* held(rows)
+          return Object.fromEntries(rows.map((row) => [row.id, healthOf(row, counts.get(row.id))]))
+        }).pipe(Effect.orDie)
+    }
+  })
 }) {
   static readonly layer = this.Default
 }
 
-const healthOf = (row: HealthRow, { heldDeliveries, pendingDeliveries }: Omit<Counts, "id">): Health => {
+const healthOf = (row: HealthRow, counts: Omit<Counts, "id"> = { ...row, heldDeliveries: 0 }): Health => {
+  const { heldDeliveries, pendingDeliveries } = counts
   const { consecutiveFailures, failingLong, lastFailureAt, lastSuccessAt } = row
   const succeededLast = lastSuccessAt !== null && (lastFailureAt === null || lastSuccessAt >= lastFailureAt)
   return {

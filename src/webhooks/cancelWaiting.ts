@@ -5,7 +5,8 @@
  * transactions; an attempt that starts earlier finds the record and sends nothing. Decision D-22.
  */
 import type { SqlClient, Statement } from "@effect/sql"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 
 /** Deliveries per statement: few enough for the shortest statement timeout of any pool. */
 const PART = 200
@@ -14,13 +15,17 @@ const AT_ONCE = 500
 /** The pause after a part, as a multiple of the time that the part took. */
 const PAUSE = 5
 
+const PendingCancellation = Schema.Struct({
+  id: Schema.Number,
+  webhookId: Schema.String,
+  reason: Schema.Literal("WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL"),
+  until: Schema.String
+})
 /** The waiting deliveries of a webhook that were created until then are to be canceled. */
-export interface PendingCancellation {
-  readonly id: number
-  readonly webhookId: string
-  readonly reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL"
-  readonly until: string
-}
+export type PendingCancellation = typeof PendingCancellation.Type
+
+const decode = decodeRows(PendingCancellation)
+const decodeParts = decodeRows(Schema.Struct({ found: Schema.Number, last: Schema.String }))
 
 /** The channel that announces signals to workflows and cancellations. A hint: it may be lost. */
 export const SIGNALS_CHANNEL = "custody_signals",
@@ -67,7 +72,7 @@ const cancelPart = (
 ) =>
   Effect.map(
     // Rows locked by another transaction are left for later: waiting for them could deadlock.
-    sql<{ found: number; last: string }>`
+    decodeParts(sql`
       WITH waiting AS MATERIALIZED (
         SELECT d.id, d.next_attempt_at FROM deliveries d
         WHERE d.webhook_id = ${webhookId} AND d.status IN ('PENDING', 'RETRYING') AND d.created_at <= ${until}::timestamptz
@@ -87,7 +92,7 @@ const cancelPart = (
         ON CONFLICT (delivery_id, signal) DO NOTHING
       )
       SELECT greatest((SELECT count(*) FROM waiting), (SELECT count(*) FROM held)) AS found,
-        coalesce((SELECT max(next_attempt_at) FROM waiting), ${last}::timestamptz)::text AS last, pg_notify(${SIGNALS_CHANNEL}, 'cancel')`,
+        coalesce((SELECT max(next_attempt_at) FROM waiting), ${last}::timestamptz)::text AS last, pg_notify(${SIGNALS_CHANNEL}, 'cancel')`),
     ([part]) => part ?? { found: 0, last }
   )
 
@@ -123,9 +128,9 @@ export const carryOut = Effect.fnUntraced(function* (
 
 /** The pending cancellations, of one webhook or of all. */
 export const pendingCancellations = (sql: SqlClient.SqlClient, webhookId?: string) =>
-  sql<PendingCancellation>`
+  decode(sql`
     SELECT id, webhook_id AS "webhookId", reason, until FROM pending_cancellations
-    WHERE ${webhookId === undefined ? sql.literal("true") : sql`webhook_id = ${webhookId}`} ORDER BY id LIMIT 100`
+    WHERE ${webhookId === undefined ? sql.literal("true") : sql`webhook_id = ${webhookId}`} ORDER BY id LIMIT 100`)
 
 /** Cancels the waiting deliveries that `which` selects from `deliveries d`, in the transaction of a change. */
 export const cancelWaiting = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, webhookId: string, which: Statement.Fragment) {

@@ -16,6 +16,7 @@ import { answer, Pages } from "../http/Page.ts"
 import { notFound } from "../http/Problem.ts"
 import { CreateWebhook, PreviewWebhook, UpdateWebhook } from "./Webhook.ts"
 import { WebhookPreview } from "./WebhookPreview.ts"
+import { WebhookReads } from "./WebhookReads.ts"
 import { Webhooks } from "./Webhooks.ts"
 import { WebhooksRepo } from "./WebhooksRepo.ts"
 
@@ -27,6 +28,7 @@ export const layer = HttpApiBuilder.group(
     const inTurn = yield* turns
     const pages = yield* Pages
     const repo = yield* WebhooksRepo
+    const single = yield* WebhookReads
     const webhooks = yield* Webhooks
     const preview = yield* WebhookPreview
     const sql = yield* SqlClient.SqlClient
@@ -84,16 +86,9 @@ export const layer = HttpApiBuilder.group(
           )
         )
       )
-      .handle(
+      .handleRaw(
         "getWebhook",
-        read("getWebhook", ({ path: { webhookId } }) =>
-          Effect.gen(function* () {
-            const found = yield* repo.find(yield* Principal, webhookId)
-            if (Option.isNone(found)) return yield* notFound()
-            const { [webhookId]: health } = yield* repo.health([webhookId])
-            return health === undefined ? yield* notFound() : { ...found.value, health }
-          })
-        )
+        read("getWebhook", ({ path: { webhookId } }) => Effect.flatMap(Principal, (principal) => single.get(principal, webhookId)))
       )
       .handleRaw(
         "updateWebhook",

@@ -8,6 +8,8 @@
  * none is left; a transaction that writes a held delivery locks the row's key, so none is left behind. C-5.
  */
 import type { SqlClient, Statement } from "@effect/sql"
+import { Schema } from "effect"
+import { decodeRows } from "../database/rows.ts"
 
 /** The channel that announces holds and recoveries that need work; the database notifies it of each change (migration 0023). */
 export const HOLDS_CHANNEL = "custody_holds"
@@ -21,6 +23,8 @@ export const DOWN_ATTEMPTS = 10
 const HOLD_PART = 200
 /** An attempt younger than this may be in flight: its delivery is held afterwards. */
 const UNDER_WAY = "15 seconds"
+
+const decode = decodeRows(Schema.Struct({ waiting: Schema.Number, held: Schema.Number }))
 
 /** Statuses of waiting deliveries. */
 export const WAITING = "('PENDING', 'RETRYING', 'HELD')"
@@ -38,7 +42,8 @@ export const holdsOf = (sql: SqlClient.SqlClient, webhookIds: ReadonlyArray<stri
  * Holds a part of a webhook's waiting deliveries, as long as it has a hold that `which` selects from `webhook_holds h` and
  * `webhooks w`; those with an attempt in flight stay as they are. Returns how many were waiting, and how many of them it held.
  */
-export const holdPart = (sql: SqlClient.SqlClient, webhookId: string, which: Statement.Fragment) => sql<{ waiting: number; held: number }>`
+export const holdPart = (sql: SqlClient.SqlClient, webhookId: string, which: Statement.Fragment) =>
+  decode(sql`
   WITH kept AS MATERIALIZED (
     SELECT h.webhook_id FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
     WHERE h.webhook_id = ${webhookId} AND ${which} FOR KEY SHARE OF h
@@ -51,7 +56,7 @@ export const holdPart = (sql: SqlClient.SqlClient, webhookId: string, which: Sta
       SELECT 1 FROM delivery_attempts t WHERE t.delivery_id = d.id AND t.result IS NULL AND t.at > clock_timestamp() - ${UNDER_WAY}::interval)
     RETURNING d.id
   )
-  SELECT (SELECT count(*) FROM waiting) AS waiting, (SELECT count(*) FROM held) AS held`
+  SELECT (SELECT count(*) FROM waiting) AS waiting, (SELECT count(*) FROM held) AS held`)
 
 /** Starts to hold the deliveries of a paused webhook. */
 export const pause = (sql: SqlClient.SqlClient, webhookId: string) => sql`

@@ -14,7 +14,7 @@ import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, ins
 const { app, expectBounded, pageOf } = explained()
 
 /** The number of events and deliveries, and of the organization's events without a vault. */
-const MANY = 60_000,
+const MANY = 48_000,
   OF_ENTITIES = 40_000
 /**
  * The newest 3,000 rows are scanned on purpose before the caller's vaults are read, each with a visibility check, or the
@@ -109,16 +109,23 @@ const ofDeliveries: Filters = {
   createdBefore: [half ?? "", early ?? ""]
 }
 
+/** Callers with whom pairs of filters are tried in every run: with all, half and nothing of what is listed. */
+const pairwise = (caller: string) => ["owner", "half", "quiet"].includes(caller)
+
 for (const analyzed of ["by plans that were made for empty tables", "once the tables are analyzed"]) {
   describe(`the cost of a page does not depend on the length of the log, with any filter, any pair of filters and values that match nothing, ${analyzed}`, () => {
     if (analyzed.startsWith("once")) beforeAll(() => app.sql("ANALYZE"))
     for (const caller of ["owner", "none", "b", "half", "quiet", "others", "limited"]) {
-      test(`events: ${caller}`, () => expectBounded("/v1/webhook-events", ofEvents, callers[caller] ?? "", BOUNDS), 120_000)
+      test(
+        `events: ${caller}`,
+        () => expectBounded("/v1/webhook-events", ofEvents, callers[caller] ?? "", BOUNDS, pairwise(caller)),
+        120_000
+      )
     }
     for (const caller of ["owner", "none", "half", "quiet"]) {
       test(
         `deliveries of a webhook: ${caller}`,
-        () => expectBounded(`/v1/webhooks/${webhookId}/deliveries`, ofDeliveries, callers[caller] ?? "", BOUNDS),
+        () => expectBounded(`/v1/webhooks/${webhookId}/deliveries`, ofDeliveries, callers[caller] ?? "", BOUNDS, pairwise(caller)),
         120_000
       )
     }

@@ -86,7 +86,11 @@ test("C-1: the content and size of a stream do not depend on others' events", as
     const shown = () =>
       text.split("\n").map((line) => line.replace(/^(: at|id:) \S+/, (place) => `${place.slice(0, 4)}${place.length}`).length)
     const read = async (until: () => boolean) => {
-      while (!until()) text += decoder.decode((await reader?.read())?.value, { stream: true })
+      while (!until()) {
+        const next = await reader?.read()
+        if (next === undefined || next.done) throw new Error(`the stream ended after ${text}`)
+        text += decoder.decode(next.value, { stream: true })
+      }
     }
     await read(() => text.includes(": at"))
     await record(world, VISIBLE)

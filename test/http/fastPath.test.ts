@@ -1,11 +1,12 @@
 /**
- * The fast paths of a vault's transactions and of the event feed are faster and behave the same: each request is sent once
- * in the plain form that they accept, and once in an equivalent form that the framework handles.
+ * The fast paths of hot reads are faster and behave the same: each request is sent once in the plain form that they accept,
+ * and once in an equivalent form that the framework handles.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
 import fc from "fast-check"
 import { type Answer, useApp } from "../support/app.ts"
 import { organization, smallest, transaction, user } from "../support/records.ts"
+import { create } from "../support/webhookFixtures.ts"
 
 const app = useApp()
 const keys: { [who: string]: string | undefined } = {}
@@ -135,5 +136,60 @@ describe("the fast path of the event feed", () => {
       }
     }
     expect([...seen].sort()).toEqual([200, 400, 401, 403])
+  })
+})
+
+describe("the fast paths of the event log and of webhooks", () => {
+  test("respond as the framework does, for every key and every query", async () => {
+    const { id: webhookId } = await create(app, keys["owner"] ?? "")
+    await app.feed(Array.from({ length: 8 }, (_, index) => transaction("vault_a", 100 + index)))
+    await app.sql(
+      `WITH sent AS (
+         INSERT INTO deliveries (id, event_id, webhook_id, vault_id, kind, status, delivered_at)
+         SELECT 'del_' || substr(id, 5), id, $1, vault_id, kind, 'DELIVERED', now() FROM events WHERE kind = 'transaction.confirmed'
+         RETURNING id)
+       INSERT INTO delivery_attempts (delivery_id, number, at, result, http_status, latency_ms, body_snippet)
+       SELECT id, 1, now(), '2xx', 200, 12, 'ok' FROM sent`,
+      [webhookId]
+    )
+    const { data, pagination } = (await app.get("/v1/webhook-events?limit=3", keys["owner"])).json
+    const sent = (await app.get(`/v1/webhooks/${webhookId}/deliveries?limit=3`, keys["owner"])).json
+    expect([data.length, sent.data.length]).toEqual([3, 3])
+    const lists = (path: string, cursor: string) => [
+      path,
+      `${path}?limit=2`,
+      `${path}?limit=3&cursor=${cursor}`,
+      `${path}?limit=3&cursor=${cursor.slice(0, -1)}`,
+      `${path}?limit=2&kind=transaction.confirmed`,
+      `${path}?limit=2&kind=unknown`,
+      `${path}?limit=501`,
+      `${path}?limit=2&limit=3`,
+      `${path}?unknown=1`
+    ]
+    const targets = [
+      ...lists("/v1/webhook-events", pagination.nextCursor),
+      "/v1/webhook-events?vaultId=vault_a&limit=2",
+      "/v1/webhook-events?occurredBefore=2030-01-01T00:00:00Z&limit=2",
+      ...[data[0].id, "evt_missing"].flatMap((id) => [`/v1/webhook-events/${id}`, `/v1/webhook-events/${id}?unknown=1`]),
+      ...[webhookId, "whs_missing"].flatMap((id) => [
+        `/v1/webhooks/${id}`,
+        `/v1/webhooks/${id}?limit=1`,
+        ...lists(`/v1/webhooks/${id}/deliveries`, sent.pagination.nextCursor),
+        `/v1/webhooks/${id}/deliveries?status=DELIVERED`,
+        `/v1/webhooks/${id}/deliveries?sequence=2`,
+        `/v1/webhooks/${id}/deliveries?eventId=${data[0].id}`
+      ])
+    ]
+    const statuses = new Set<number>()
+    for (const who of ["owner", "stranger", "without the scope", "only vaults", "unknown", "nobody"]) {
+      for (const target of targets) {
+        const [path = "", query] = target.split("?")
+        const slow = `${escaped(path)}${query === undefined ? "" : `?${query}`}`
+        const [plain, other] = await Promise.all([app.get(target, keys[who]), app.get(slow, keys[who])])
+        expect([who, target, comparable(plain)]).toEqual([who, target, comparable(other)])
+        statuses.add(plain.status)
+      }
+    }
+    expect([...statuses].sort()).toEqual([200, 400, 401, 403, 404])
   })
 })

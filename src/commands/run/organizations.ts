@@ -1,9 +1,10 @@
 /** Implementation of `custody organizations`. Decision D-56. */
 import * as readline from "node:readline/promises"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Console, Effect, Layer } from "effect"
+import { Console, Effect, Layer, Schema } from "effect"
 import { commandDatabase } from "../../Base.ts"
 import { masterKeyLayer } from "../../crypto/MasterKey.ts"
+import { decodeRows } from "../../database/rows.ts"
 import * as EmbeddedTemporal from "../../embedded/Temporal.ts"
 import { deleteOrganization } from "../../organizations/deleteOrganization.ts"
 import { exportOrganization } from "../../organizations/exportOrganization.ts"
@@ -45,11 +46,13 @@ const temporalAddress = Layer.scoped(
   )
 )
 
+const decodeNames = decodeRows(Schema.Struct({ name: Schema.String }))
+
 /** Asks for the id again, deletes the organization and prints counts. */
 export const remove = (id: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [organization] = yield* sql<{ name: string }>`SELECT name FROM organizations WHERE id = ${id}`
+    const [organization] = yield* decodeNames(sql`SELECT name FROM organizations WHERE id = ${id}`)
     if (organization === undefined) return yield* new UnknownOrganization({ organizationId: id })
     const given = yield* line(`Everything of ${id} (${organization.name}) will be deleted, except its audit log. Enter its id to go on: `)
     if (given.trim() !== id) return yield* new Usage({ message: `The id that was entered is not ${id}. Nothing was deleted.` })

@@ -4,11 +4,12 @@
  * MASTER_KEY_PREVIOUS can be removed. Decision D-25.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Console, Effect, Layer } from "effect"
+import { Console, Effect, Layer, Schema } from "effect"
 import { OPERATOR, record } from "../../audit/AuditTrail.ts"
 import { commandDatabase } from "../../Base.ts"
 import { MasterKey, masterKeyLayer } from "../../crypto/MasterKey.ts"
 import { type Reencrypted, reencrypt as reencryptColumn } from "../../crypto/reencryptSecrets.ts"
+import { decodeRows } from "../../database/rows.ts"
 import { sealedAnswers } from "../../http/Idempotency.ts"
 import { sealedSecondFactors } from "../../portal/signIn/SecondFactor.ts"
 import { Settings } from "../../settings/Settings.ts"
@@ -30,10 +31,12 @@ const progress = (name: string) => (soFar: Reencrypted) =>
 /** Organizations per statement when the re-encryption is recorded. */
 const ORGANIZATIONS = 500
 
+const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
+
 /** Records the re-encryption in the audit log of every organization. */
 const audit = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   for (let last = ""; ; ) {
-    const rows = yield* sql<{ id: string }>`SELECT id FROM organizations WHERE id > ${last} ORDER BY id LIMIT ${ORGANIZATIONS}`
+    const rows = yield* decodeIds(sql`SELECT id FROM organizations WHERE id > ${last} ORDER BY id LIMIT ${ORGANIZATIONS}`)
     yield* record(
       sql,
       rows.map(({ id }) => ({

@@ -5,8 +5,9 @@
  */
 import { createHash, randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Data, Duration, Effect, Redacted } from "effect"
+import { Data, Duration, Effect, Redacted, Schema } from "effect"
 import { OPERATOR, recordOfUser } from "../../audit/AuditTrail.ts"
+import { decodeRows } from "../../database/rows.ts"
 import { dieOnSql } from "../../database/sql.ts"
 import { problem } from "../../http/Problem.ts"
 import * as Id from "../../values/Id.ts"
@@ -27,14 +28,27 @@ export interface Invitation {
 }
 
 /** The invited user. */
-export interface Invited {
-  readonly userId: string
-  readonly name: string
-  readonly email: string
-  readonly organizationName: string
-  readonly reset: boolean
-  readonly expiresAt: string
-}
+const Invited = Schema.Struct({
+  userId: Schema.String,
+  name: Schema.String,
+  email: Schema.String,
+  organizationName: Schema.String,
+  reset: Schema.Boolean,
+  expiresAt: Schema.String
+})
+export type Invited = typeof Invited.Type
+
+const decodeInvited = decodeRows(Schema.Struct({ id: Schema.String, ...Invited.fields })),
+  decodeUsers = decodeRows(
+    Schema.Struct({
+      name: Schema.String,
+      email: Schema.String,
+      status: Schema.String,
+      deleting: Schema.Boolean,
+      known: Schema.Boolean,
+      taken: Schema.Boolean
+    })
+  )
 
 const hash = (token: string): Buffer => createHash("sha256").update(token).digest()
 const invalid = () => problem("invitation_invalid", "The invitation was already used, has expired or is invalid. Ask for a new one.")
@@ -43,12 +57,13 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const find = (token: string, lock: boolean) => sql<Invited & { readonly id: string }>`
-      SELECT i.id, u.id AS "userId", u.name, lower(u.email) AS email, o.name AS "organizationName", i.reset, i.expires_at AS "expiresAt"
-      FROM portal_invitations i JOIN users u ON u.id = i.user_id JOIN organizations o ON o.id = u.organization_id
-      WHERE i.token_hash = ${hash(token)} AND i.used_at IS NULL AND i.expires_at > clock_timestamp() AND u.status = 'active'
-        AND o.deleting_at IS NULL
-      ${lock ? sql`FOR UPDATE OF i` : sql``}`
+    const find = (token: string, lock: boolean) =>
+      decodeInvited(sql`
+        SELECT i.id, u.id AS "userId", u.name, lower(u.email) AS email, o.name AS "organizationName", i.reset, i.expires_at AS "expiresAt"
+        FROM portal_invitations i JOIN users u ON u.id = i.user_id JOIN organizations o ON o.id = u.organization_id
+        WHERE i.token_hash = ${hash(token)} AND i.used_at IS NULL AND i.expires_at > clock_timestamp() AND u.status = 'active'
+          AND o.deleting_at IS NULL
+        ${lock ? sql`FOR UPDATE OF i` : sql``}`)
 
     return {
       /** Invites a user of the feed; an earlier unused invitation becomes invalid. */
@@ -58,11 +73,11 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
       ) {
         const refuse = (message: string) => new InvalidInvitation({ message })
         // The row is locked, so that of two concurrent invitations the later one also ends the earlier.
-        const [user] = yield* sql<{ name: string; email: string; status: string; deleting: boolean; known: boolean; taken: boolean }>`
+        const [user] = yield* decodeUsers(sql`
           SELECT u.name, u.email, u.status, o.deleting_at IS NOT NULL AS deleting,
             EXISTS (SELECT 1 FROM portal_users p WHERE p.id = u.id) AS known,
             EXISTS (SELECT 1 FROM portal_users p WHERE p.email = lower(u.email) AND p.id <> u.id) AS taken
-          FROM users u JOIN organizations o ON o.id = u.organization_id WHERE u.id = ${userId} FOR NO KEY UPDATE OF u`
+          FROM users u JOIN organizations o ON o.id = u.organization_id WHERE u.id = ${userId} FOR NO KEY UPDATE OF u`)
         if (user === undefined) return yield* refuse(`There is no user ${userId}.`)
         if (user.status !== "active") return yield* refuse(`The user ${userId} is deactivated.`)
         if (user.deleting) return yield* refuse(`The organization of the user ${userId} is being deleted.`)

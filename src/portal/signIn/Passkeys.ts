@@ -7,29 +7,35 @@ import { randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { recordOfUser } from "../../audit/AuditTrail.ts"
+import { Bytes, decodeRows } from "../../database/rows.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import * as Id from "../../values/Id.ts"
 import { text } from "../bodies.ts"
 import { requireOrigin } from "../origin.ts"
 
 /** A passkey as its owner sees it. */
-export interface Passkey {
-  readonly id: string
-  readonly name: string
-  readonly createdAt: string
-  readonly lastUsedAt: string | null
-}
+const Passkey = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  createdAt: Schema.String,
+  lastUsedAt: Schema.NullOr(Schema.String)
+})
+export type Passkey = typeof Passkey.Type
 
 /** The purpose of a challenge; a response to one purpose is invalid for another. */
 type Ceremony = "register" | "sign-in" | "confirm"
 
-interface Stored extends Passkey {
-  readonly userId: string
-  readonly credentialId: string
-  readonly publicKey: Buffer
-  readonly counter: number
-  readonly transports: ReadonlyArray<string>
-}
+const Stored = Schema.Struct({
+  ...Passkey.fields,
+  userId: Schema.String,
+  credentialId: Schema.String,
+  publicKey: Bytes,
+  counter: Schema.Number,
+  transports: Schema.Array(Schema.String)
+})
+const decode = decodeRows(Stored),
+  // The challenge and its user.
+  decodeChallenges = decodeRows(Schema.Struct({ value: Schema.parseJson(Schema.Tuple(Schema.String, Schema.String)) }))
 
 /** A browser's response to a challenge, as in the Web Authentication specification; the library validates its content. */
 const answering = <A, I>(response: Schema.Schema<A, I>) =>
@@ -53,7 +59,7 @@ const Registration = answering(
 const Assertion = answering(Schema.Struct({ clientDataJSON: Schema.String, authenticatorData: Schema.String, signature: Schema.String }))
 
 /** A passkey for the browser to look up, and its transports. */
-const descriptor = ({ credentialId, transports }: Stored) => ({ id: credentialId, transports: [...transports] })
+const descriptor = ({ credentialId, transports }: typeof Stored.Type) => ({ id: credentialId, transports: [...transports] })
 
 const refused = () => problem("second_factor_failed", "The passkey was not accepted.")
 
@@ -67,7 +73,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
     const columns = sql.literal(`k.id, k.user_id AS "userId", k.name, k.credential_id AS "credentialId", k.public_key AS "publicKey",
       k.counter, k.transports, k.created_at AS "createdAt", k.last_used_at AS "lastUsedAt"`)
     const ofUser = (userId: string) =>
-      Effect.orDie(sql<Stored>`SELECT ${columns} FROM portal_passkeys k WHERE k.user_id = ${userId} ORDER BY k.created_at, k.id LIMIT 50`)
+      Effect.orDie(decode(sql`SELECT ${columns} FROM portal_passkeys k WHERE k.user_id = ${userId} ORDER BY k.created_at, k.id LIMIT 50`))
 
     const keep = (ceremony: Ceremony, challenge: string, userId: string) =>
       Effect.gen(function* () {
@@ -82,10 +88,12 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
     /** The challenge and its user, empty for any; deleted on reading, so that it can be answered only once. */
     const answerTo = (ceremony: Ceremony, challengeId: string) =>
       Effect.gen(function* () {
-        const [kept] = yield* Effect.orDie(sql<{ value: string }>`
-          DELETE FROM portal_verifications WHERE identifier = ${`passkey/${ceremony}/${challengeId}`} AND expires_at > clock_timestamp() RETURNING value`)
+        const [kept] = yield* Effect.orDie(
+          decodeChallenges(sql`
+            DELETE FROM portal_verifications WHERE identifier = ${`passkey/${ceremony}/${challengeId}`} AND expires_at > clock_timestamp() RETURNING value`)
+        )
         if (kept === undefined) return yield* refused()
-        return yield* Effect.orDie(Schema.decodeUnknown(Schema.parseJson(Schema.Tuple(Schema.String, Schema.String)))(kept.value))
+        return kept.value
       })
 
     const options = (ceremony: Ceremony, userId: string) =>
@@ -167,9 +175,11 @@ export class Passkeys extends Effect.Service<Passkeys>()("custody/portal/Passkey
           const origin = yield* requireOrigin
           const { challengeId, response } = yield* Effect.mapError(Schema.decodeUnknown(Assertion)(given), refused)
           const [challenge, asked] = yield* answerTo(ceremony, challengeId)
-          const [known] = yield* Effect.orDie(sql<Stored>`
-            SELECT ${columns} FROM portal_passkeys k JOIN users u ON u.id = k.user_id
-            WHERE k.credential_id = ${response.id} AND u.status = 'active'`)
+          const [known] = yield* Effect.orDie(
+            decode(sql`
+              SELECT ${columns} FROM portal_passkeys k JOIN users u ON u.id = k.user_id
+              WHERE k.credential_id = ${response.id} AND u.status = 'active'`)
+          )
           if (known === undefined || (ceremony === "confirm" && (known.userId !== userId || asked !== userId))) return yield* refused()
           const library = yield* webauthn
           const { authenticationInfo, verified } = yield* Effect.tryPromise({

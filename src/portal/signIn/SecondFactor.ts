@@ -6,11 +6,12 @@
  */
 import { createHash, randomInt } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import * as OTPAuth from "otpauth"
 import { type Action, recordOfUser } from "../../audit/AuditTrail.ts"
 import { MasterKey } from "../../crypto/MasterKey.ts"
 import type { SealedColumn } from "../../crypto/reencryptSecrets.ts"
+import { Bytes, decodeRows } from "../../database/rows.ts"
 import { fieldIssue } from "../../http/Body.ts"
 import { type Problem, problem } from "../../http/Problem.ts"
 import { tooMany } from "../respond.ts"
@@ -45,14 +46,16 @@ export interface Enrolment {
   readonly backupCodes: ReadonlyArray<string>
 }
 
-interface Row {
-  readonly secret: Buffer
-  readonly verified: boolean
-  readonly failures: number
+const Row = Schema.Struct({
+  secret: Bytes,
+  verified: Schema.Boolean,
+  failures: Schema.Number,
   /** Seconds until codes are accepted again; 0 if they are now. */
-  readonly locked: number
-  readonly lastStep: number
-}
+  locked: Schema.Number,
+  lastStep: Schema.Number
+})
+const decode = decodeRows(Row),
+  decodeLeft = decodeRows(Schema.Struct({ left: Schema.Number }))
 
 /** `locked`: seconds that remain. */
 type Outcome = "taken" | "wrong" | { readonly locked: number }
@@ -83,7 +86,7 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
     const master = yield* MasterKey
 
     /** The time step of a code that is valid now; undefined otherwise. */
-    const stepOf = (row: Row, userId: string, code: string): number | undefined => {
+    const stepOf = (row: typeof Row.Type, userId: string, code: string): number | undefined => {
       const secret = master.open("portal-second-factor", row.secret, userId)
       if (secret === undefined || !/^\d{6}$/.test(code)) return undefined
       const now = Date.now()
@@ -103,10 +106,10 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
       sql.withTransaction(
         Effect.gen(function* () {
           const code = given.replaceAll(/\s/g, "")
-          const [row] = yield* sql<Row>`
+          const [row] = yield* decode(sql`
             SELECT secret, verified_at IS NOT NULL AS verified, failures, last_step AS "lastStep",
               coalesce(greatest(0, ceil(extract(epoch FROM locked_until - clock_timestamp()))), 0)::integer AS locked
-            FROM portal_second_factors WHERE user_id = ${userId} FOR UPDATE`
+            FROM portal_second_factors WHERE user_id = ${userId} FOR UPDATE`)
           if (row === undefined || row.verified === enrolling) return "wrong" as Outcome
           if (row.locked > 0) return { locked: row.locked } as Outcome
           const step = stepOf(row, userId, code)
@@ -174,9 +177,7 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
       /** How many backup codes are left. */
       backupCodesLeft: (userId: string): Effect.Effect<number> =>
         Effect.map(
-          Effect.orDie(
-            sql<{ left: number }>`SELECT cardinality(backup_codes) AS left FROM portal_second_factors WHERE user_id = ${userId}`
-          ),
+          Effect.orDie(decodeLeft(sql`SELECT cardinality(backup_codes) AS left FROM portal_second_factors WHERE user_id = ${userId}`)),
           ([row]) => row?.left ?? 0
         )
     }

@@ -6,10 +6,11 @@
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { type Actor, recordOfUser } from "../../audit/AuditTrail.ts"
 import { Authentication } from "../../credentials/Authentication.ts"
 import { type PrincipalState, scopes } from "../../credentials/Principal.ts"
+import { decodeRows } from "../../database/rows.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { Identity } from "./Identity.ts"
 
@@ -19,30 +20,38 @@ const IDLE = Duration.hours(1)
 const HALFWAY = Duration.minutes(15)
 
 /** A session with its user's current state. */
-export interface SessionState {
-  readonly id: string
-  readonly userId: string
-  readonly name: string
-  readonly email: string
-  readonly organizationId: string
-  readonly organizationName: string
-  readonly isOwner: boolean
+const SessionState = Schema.Struct({
+  id: Schema.String,
+  userId: Schema.String,
+  name: Schema.String,
+  email: Schema.String,
+  organizationId: Schema.String,
+  organizationName: Schema.String,
+  isOwner: Schema.Boolean,
   /** Whether the user has set up a second factor. */
-  readonly enrolled: boolean
+  enrolled: Schema.Boolean,
   /** When the second factor was confirmed in this session; null if it was not yet. */
-  readonly secondFactorAt: string | null
-  readonly hasPassword: boolean
-}
+  secondFactorAt: Schema.NullOr(Schema.String),
+  hasPassword: Schema.Boolean
+})
+export type SessionState = typeof SessionState.Type
 
 /** A session as listed for its user. */
-export interface ListedSession {
-  readonly id: string
-  readonly current: boolean
-  readonly ipAddress: string | null
-  readonly userAgent: string | null
-  readonly createdAt: string
-  readonly lastSeenAt: string
-}
+const ListedSession = Schema.Struct({
+  id: Schema.String,
+  current: Schema.Boolean,
+  ipAddress: Schema.NullOr(Schema.String),
+  userAgent: Schema.NullOr(Schema.String),
+  createdAt: Schema.String,
+  lastSeenAt: Schema.String
+})
+export type ListedSession = typeof ListedSession.Type
+
+const decodeSessions = decodeRows(
+    Schema.Struct({ ...SessionState.fields, status: Schema.String, over: Schema.Boolean, unseen: Schema.Boolean })
+  ),
+  decodeListed = decodeRows(ListedSession),
+  decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
 
 const signedOut = () => problem("signed_out", "Sign in to continue.")
 const seconds = (duration: Duration.Duration) => Math.round(Duration.toSeconds(duration))
@@ -58,16 +67,17 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
       OR s.last_seen_at < clock_timestamp() - make_interval(secs => ${seconds(IDLE)})
       OR (s.second_factor_at IS NULL AND s.created_at < clock_timestamp() - make_interval(secs => ${seconds(HALFWAY)})))`
 
-    const find = (token: string) => sql<SessionState & { readonly status: string; readonly over: boolean; readonly unseen: boolean }>`
-      SELECT s.id, s.user_id AS "userId", u.name, u.email, u.organization_id AS "organizationId", o.name AS "organizationName",
-        u.organization_role = 'owner' AS "isOwner", f.verified_at IS NOT NULL AS enrolled, s.second_factor_at AS "secondFactorAt",
-        EXISTS (SELECT 1 FROM portal_accounts a WHERE a.user_id = s.user_id AND a.password IS NOT NULL) AS "hasPassword",
-        CASE WHEN o.deleting_at IS NULL THEN u.status ELSE 'deactivated' END AS status,
-        ${over} AS over,
-        s.last_seen_at < clock_timestamp() - interval '1 minute' AS unseen
-      FROM portal_sessions s JOIN users u ON u.id = s.user_id JOIN organizations o ON o.id = u.organization_id
-      LEFT JOIN portal_second_factors f ON f.user_id = s.user_id
-      WHERE s.token = ${token}`
+    const find = (token: string) =>
+      decodeSessions(sql`
+        SELECT s.id, s.user_id AS "userId", u.name, u.email, u.organization_id AS "organizationId", o.name AS "organizationName",
+          u.organization_role = 'owner' AS "isOwner", f.verified_at IS NOT NULL AS enrolled, s.second_factor_at AS "secondFactorAt",
+          EXISTS (SELECT 1 FROM portal_accounts a WHERE a.user_id = s.user_id AND a.password IS NOT NULL) AS "hasPassword",
+          CASE WHEN o.deleting_at IS NULL THEN u.status ELSE 'deactivated' END AS status,
+          ${over} AS over,
+          s.last_seen_at < clock_timestamp() - interval '1 minute' AS unseen
+        FROM portal_sessions s JOIN users u ON u.id = s.user_id JOIN organizations o ON o.id = u.organization_id
+        LEFT JOIN portal_second_factors f ON f.user_id = s.user_id
+        WHERE s.token = ${token}`)
 
     /** The session of a token, if it has not ended. */
     const ofToken = (token: string) =>
@@ -128,16 +138,18 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
        */
       begin: (userId: string, before?: SessionState) =>
         Effect.gen(function* () {
-          const gone = yield* Effect.orDie(sql<{ id: string }>`
-            DELETE FROM portal_sessions s WHERE s.user_id = ${userId} AND (s.id = ${before?.id ?? ""} OR ${over}) RETURNING s.id`)
+          const gone = yield* Effect.orDie(
+            decodeIds(sql`
+              DELETE FROM portal_sessions s WHERE s.user_id = ${userId} AND (s.id = ${before?.id ?? ""} OR ${over}) RETURNING s.id`)
+          )
           const ended = before !== undefined && !gone.some(({ id }) => id === before.id)
           if (ended) return yield* signedOut()
           const { body, cookies } = yield* identity.startSession(userId)
           const token = body["token"]
           if (typeof token !== "string") return yield* signedOut()
           yield* Effect.gen(function* () {
-            const [begun] = yield* sql<{ id: string }>`
-              UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE token = ${token} RETURNING id`
+            const [begun] = yield* decodeIds(sql`
+              UPDATE portal_sessions SET second_factor_at = clock_timestamp() WHERE token = ${token} RETURNING id`)
             yield* recordOfUser(sql, userId, { type: "session", id: begun?.id ?? null, userId }, "account.signed_in")
           }).pipe(sql.withTransaction, Effect.orDie)
           return cookies
@@ -145,11 +157,13 @@ export class Sessions extends Effect.Service<Sessions>()("custody/portal/Session
 
       /** The user's active sessions, latest first. */
       list: ({ id, userId }: SessionState): Effect.Effect<ReadonlyArray<ListedSession>> =>
-        Effect.orDie(sql<ListedSession>`
-          SELECT s.id, s.id = ${id} AS current, s.ip_address AS "ipAddress", s.user_agent AS "userAgent", s.created_at AS "createdAt",
-            s.last_seen_at AS "lastSeenAt" FROM portal_sessions s
-          WHERE s.user_id = ${userId} AND s.second_factor_at IS NOT NULL AND NOT ${over}
-          ORDER BY s.last_seen_at DESC, s.id LIMIT 100`),
+        Effect.orDie(
+          decodeListed(sql`
+            SELECT s.id, s.id = ${id} AS current, s.ip_address AS "ipAddress", s.user_agent AS "userAgent", s.created_at AS "createdAt",
+              s.last_seen_at AS "lastSeenAt" FROM portal_sessions s
+            WHERE s.user_id = ${userId} AND s.second_factor_at IS NOT NULL AND NOT ${over}
+            ORDER BY s.last_seen_at DESC, s.id LIMIT 100`)
+        ),
 
       /** Ends one of the user's sessions. */
       end: (session: SessionState, sessionId: string) =>

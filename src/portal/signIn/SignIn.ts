@@ -5,8 +5,9 @@
  */
 import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { recordOfUser } from "../../audit/AuditTrail.ts"
+import { decodeRows } from "../../database/rows.ts"
 import { networkOf } from "../../http/ClientAddress.ts"
 import { type Problem, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
@@ -35,6 +36,8 @@ const failed = () => problem("sign_in_failed", "The e-mail address or the passwo
 
 /** The cookies of a response that signed somebody in. */
 const cookiesOf = ({ cookies, status }: Answer) => (status === 200 && cookies.length > 0 ? Effect.succeed(cookies) : failed())
+
+const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
 
 export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
   effect: Effect.gen(function* () {
@@ -93,8 +96,10 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
     const byPassword = (email: string, password: string) =>
       Effect.gen(function* () {
         yield* identity.follow(email)
-        const [account] = yield* Effect.orDie(sql<{ id: string }>`
-          SELECT p.id FROM portal_users p JOIN users u ON u.id = p.id WHERE p.email = lower(${email}) AND u.status = 'active'`)
+        const [account] = yield* Effect.orDie(
+          decodeIds(sql`
+            SELECT p.id FROM portal_users p JOIN users u ON u.id = p.id WHERE p.email = lower(${email}) AND u.status = 'active'`)
+        )
         // The library does the same work for an unknown address.
         const asked = account === undefined ? `nobody-${crypto.randomUUID()}@invalid.example` : email.toLowerCase()
         const answer = yield* inTurn(identity.ask("/sign-in/email", { email: asked, password }))

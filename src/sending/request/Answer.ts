@@ -50,10 +50,11 @@ export const resultOfError = (error: Error & { readonly code?: string }): Result
   if (code === "PROXY_GATEWAY") return "network_error"
   if (code === "ECONNREFUSED") return "connection_refused"
   if (code === "ETIMEDOUT") return "timeout"
-  if (tlsCodes.test(code) || /certificate|handshake|self.signed|altname|TLS|SSL/i.test(error.message)) return "tls_error"
-  if (["ECONNRESET", "EPIPE", "ECONNABORTED", "ConnectionClosed"].includes(code) || /socket hang up|closed/i.test(error.message))
-    return "connection_reset"
-  return "network_error"
+  if (tlsCodes.test(code)) return "tls_error"
+  // Before the message: that of a connection that is reset at its beginning says that TLS had not been established.
+  if (["ECONNRESET", "EPIPE", "ECONNABORTED", "ConnectionClosed"].includes(code)) return "connection_reset"
+  if (/certificate|handshake|self.signed|altname|TLS|SSL/i.test(error.message)) return "tls_error"
+  return /socket hang up|closed/i.test(error.message) ? "connection_reset" : "network_error"
 }
 
 /** The result of a status code; undefined codes do not count as a response. */

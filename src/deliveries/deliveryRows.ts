@@ -1,0 +1,42 @@
+/** Rows of deliveries, and the delivery of a row. Spec: Delivery; Redeliver. */
+import { Schema } from "effect"
+import { castRows, decodeRows } from "../database/rows.ts"
+import { Delivery } from "./Delivery.ts"
+import { ToStart } from "./WorkflowStarter.ts"
+
+/** What a redelivery copies from a delivery, and whether its webhook is active. */
+const Redeliverable = Schema.Struct({ ...ToStart.fields, vaultId: Schema.NullOr(Schema.String), active: Schema.Boolean })
+
+/** A delivery, and whether the caller can see its event. */
+const Examined = Schema.Struct({ ...Delivery.fields, seen: Schema.Boolean })
+export type Examined = typeof Examined.Type
+
+// Pages are not decoded: the list is among the hottest reads.
+export const castDeliveries = castRows(Examined),
+  decodeNew = decodeRows(Examined.omit("attempts")),
+  decodeRedeliverable = decodeRows(Redeliverable)
+
+/** The delivery, with fields in the order of its contract. */
+export const deliveryOf = ({
+  attempts,
+  createdAt,
+  deliveredAt,
+  failureReason,
+  nextAttemptAt,
+  recoveryId,
+  replayedFromDeliveryId,
+  seen: _,
+  ...row
+}: Examined): Delivery => ({
+  ...row,
+  attempts,
+  nextAttemptAt,
+  failureReason,
+  replayedFromDeliveryId,
+  recoveryId,
+  deliveredAt,
+  createdAt
+})
+
+export const columns = `d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.sequence, d.kind, d.status, d.next_attempt_at AS "nextAttemptAt",
+  d.failure_reason AS "failureReason", d.replayed_from AS "replayedFromDeliveryId", d.recovery_id AS "recoveryId", d.delivered_at AS "deliveredAt", d.created_at AS "createdAt"`
