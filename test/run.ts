@@ -8,7 +8,7 @@ import * as path from "node:path"
 import { Effect } from "effect"
 import * as Process from "../src/embedded/Process.ts"
 import { POSTGRES, prepareTemplate, type Servers, startServers, TEMPORAL, TEMPORAL_UI } from "./support/servers.ts"
-import { concurrency, groupsOf } from "./support/testFiles.ts"
+import { concurrency, type Group, groupsOf } from "./support/testFiles.ts"
 import { failuresIn, type Report, readReport, sumOf } from "./support/testReport.ts"
 
 /** How long test processes may take to end after a signal. */
@@ -95,8 +95,8 @@ const runGroup = async (args: ReadonlyArray<string>, name: string, servers: Serv
 
 /** Runs every group, a few at a time; undefined when the run was interrupted before it began. */
 const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
-  const waiting = groupsOf(process.argv.slice(2)).map((args, index) => ({ args, name: `group-${index}` }))
-  const alone = waiting.length === 1
+  const { busy, waiting } = groupsOf(process.argv.slice(2))
+  const alone = busy.length + waiting.length === 1
   const servers = await startServers(interruption.signal).catch((error) => {
     if (!interruption.signal.aborted) throw error
   })
@@ -104,11 +104,16 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
   try {
     if (!alone) await prepareTemplate(servers.postgres)
     const reports: Array<Report> = []
-    const worker = async () => {
-      for (let next = waiting.shift(); next !== undefined && !interruption.signal.aborted; next = waiting.shift())
-        reports.push(await runGroup(next.args, next.name, servers, alone))
+    let begun = 0
+    const inTurn = async (groups: IterableIterator<Group>) => {
+      for (const args of groups) {
+        if (interruption.signal.aborted) return
+        reports.push(await runGroup(args, `group-${++begun}`, servers, alone))
+      }
     }
-    await Promise.all(Array.from({ length: concurrency }, worker))
+    // The workers take the next group from one iterator.
+    const next = busy.values()
+    await Promise.all([...Array.from({ length: concurrency }, () => inTurn(next)), inTurn(waiting.values())])
     return interruption.signal.aborted && reports.length === 0 ? undefined : reports
   } finally {
     await servers.close()

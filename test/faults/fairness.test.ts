@@ -107,8 +107,9 @@ describe("Architecture, What must hold 7: one organization delays no other", () 
   )
 
   test("while one organization's pings hang, another's events are sent and its pings answered", async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
     receiver.on("/hangs", async () => {
-      await Bun.sleep(30_000)
+      await Promise.race([Bun.sleep(30_000), released])
       return new Response("")
     })
     const hanging: Array<string> = []
@@ -128,12 +129,21 @@ describe("Architecture, What must hold 7: one organization delays no other", () 
     })
     await until("pings in flight", () => receiver.to("/hangs").length >= 20, 60)
     const beside = await theirs(app, EVENTS, 500)
-    const answered = (await ping(own, theirKey)).json
+    // A busy machine may begin a ping too late, and 503 asks to try again. If pings waited for those that hang, every try would fail.
+    const answered = await until(
+      "the other organization's ping",
+      async () => {
+        const answer = await ping(own, theirKey)
+        return answer.status === 503 ? undefined : answer.json
+      },
+      60
+    )
     // Its own events are sent, too.
     await webhookOf(app, key, 0, receiver.url("/own"))
     await happen(app, [0])
     await until("its own event", () => receiver.to("/own").length === 1, 30)
     over = true
+    release()
     await Promise.all(pinging)
     report("pings that hang", { webhooks: HANGING, answers: Object.fromEntries(tally), alone, beside })
     expect(answered).toMatchObject({ success: true })

@@ -14,7 +14,7 @@ const APIS = long ? 3 : 2,
   WORKERS = long ? 2 : 1,
   WRITERS = long ? 8 : 3,
   READERS = long ? 30 : 10,
-  KILLS = long ? 60 : 3
+  KILLS = long ? 60 : 2
 /** A process is killed at one of this many places between the statements that record events. */
 const PLACES = long ? 400 : 40
 
@@ -293,7 +293,7 @@ test(
     const workers = Promise.all(Array.from({ length: WORKERS }, () => app.start(["worker", "dispatcher"])))
     const readers = Array.from({ length: READERS }, () => new Reader())
     const begun = readers.map(async (reader, index) => {
-      await Bun.sleep((index / READERS) * (long ? 60_000 : 6_000))
+      await Bun.sleep((index / READERS) * (long ? 60_000 : 3_000))
       await reader.begin()
       await reader.read()
     })
@@ -306,7 +306,7 @@ test(
     await until("events of webhooks", async () => (await count("webhook.disabled")) > 1 && (await count("webhook.secret_rotated")) > 1, 60)
     // The last killed process is replaced, and every reader has begun.
     await until("the last processes", () => apis.every(({ child }) => child.signalCode === null), 60)
-    await Bun.sleep(1_000)
+    await until("events enough", async () => Number((await app.sql("SELECT count(*)::int AS count FROM events"))[0]?.["count"]) > 150, 60)
     writing = false
     const batches = (await Promise.all(writers)).reduce((sum, one) => sum + one, 0)
     await Promise.all([webhooks, ...keeping])
@@ -339,5 +339,5 @@ test(
       expect(positions).toEqual(Array.from({ length: positions.length }, (_, index) => index + 1))
     }
   },
-  long ? 1_200_000 : 120_000
+  long ? 1_200_000 : 240_000
 )

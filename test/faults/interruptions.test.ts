@@ -29,7 +29,7 @@ test("interrupted attempts do not use up the schedule, and after two in a row th
   const key = await settle(app, 2)
   const webhook = await webhookOf(app, key, 0, receiver.url("/kills"))
   await happen(app, [0])
-  const kills = long ? 6 : 3
+  const kills = long ? 6 : 2
   for (let count = 1; count <= kills; count++) {
     await dead(process)
     if (count < kills) process = await killed()

@@ -21,8 +21,8 @@ const app = useApp(ALL, () => ({
   ...(temporal === undefined ? {} : { TEMPORAL_ADDRESS: temporal.address })
 }))
 afterAll(() => temporal?.close(), 60_000)
-const EVENTS = long ? 20_000 : 400
-const KILLS = long ? 10 : 2
+const EVENTS = long ? 20_000 : 150
+const KILLS = long ? 10 : 1
 
 test(`C-4: a recovery of ${EVENTS} missed events is killed ${KILLS} times, paused and resumed, and sends every one of them`, async () => {
   const key = await settle(app, 1)

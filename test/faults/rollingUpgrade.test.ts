@@ -40,6 +40,13 @@ let temporalServer: Awaited<ReturnType<typeof operator>> | undefined
 const start = (version: Version, roles: ReadonlyArray<string>): Promise<Process> =>
   rig.app.start(roles, {}, version === OLD ? old : undefined)
 
+/** The API and the sender of a version: two processes in the long run, otherwise one with every role. */
+const startBoth = async (version: Version): Promise<readonly [Process, Process]> => {
+  if (long) return Promise.all([start(version, ["api"]), start(version, SENDER)])
+  const one = await start(version, ["api", ...SENDER])
+  return [one, one]
+}
+
 /** Stops a process, which ends with code 0. */
 const stop = async (running: Process) => expect([await running.end(), running.output()]).toEqual([0, expect.any(String)])
 
@@ -136,7 +143,7 @@ describe.skipIf(reason !== undefined)(
       await rig.open(
         // After its first four attempts, a delivery waits for days.
         { WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,1s,48h,48h", WEBHOOK_HOLD_AFTER: "1h" },
-        ["api"],
+        long ? ["api"] : ["api", ...SENDER],
         async (url) => {
           await rig.app.sql("DROP SCHEMA public CASCADE")
           await rig.app.sql("CREATE SCHEMA public")
@@ -149,7 +156,7 @@ describe.skipIf(reason !== undefined)(
       rig.answer("/three", ({ headers }) => (Number(headers["x-service-attempt"]) < 3 ? 503 : 200))
       if (rig.app.main === undefined) throw new Error("the API did not start")
       oldApi = rig.app.main
-      oldSender = await start(OLD, SENDER)
+      oldSender = long ? await start(OLD, SENDER) : oldApi
     }, 240_000)
     afterAll(async () => {
       await temporalServer?.close()
@@ -175,7 +182,7 @@ describe.skipIf(reason !== undefined)(
     }, 240_000)
 
     test("both versions take records, read and deliver at once, and a delivery that began under the earlier one goes on", async () => {
-      ;[newApi, newSender] = await Promise.all([start(NEW, ["api"]), start(NEW, SENDER)])
+      ;[newApi, newSender] = await startBoth(NEW)
       const before = await attemptsBy()
       await feed([oldApi, newApi], 30)
       await settled(35)
@@ -224,7 +231,7 @@ describe.skipIf(reason !== undefined)(
     }, 240_000)
 
     test("after a rollback, a delivery that began under this version ends under the earlier one", async () => {
-      ;[oldApi, oldSender] = await Promise.all([start(OLD, ["api"]), start(OLD, SENDER)])
+      ;[oldApi, oldSender] = await startBoth(OLD)
       await Promise.all([stop(newApi), stop(newSender)])
       rig.app.main = oldApi
       const before = await attemptsBy()
@@ -270,7 +277,7 @@ describe.skipIf(reason !== undefined)(
     )
 
     test("in the end, under this version alone, nothing is lost and no workflow task has failed", async () => {
-      const [apiAgain, senderAgain] = await Promise.all([start(NEW, ["api"]), start(NEW, SENDER)])
+      const [apiAgain, senderAgain] = await startBoth(NEW)
       await Promise.all([oldApi.end(), oldSender.end()])
       rig.app.main = apiAgain
       const ids = (await deliveries("/two")).flatMap(({ id, status }) => (status === "DELIVERED" ? [] : [id]))
@@ -286,7 +293,7 @@ describe.skipIf(reason !== undefined)(
               .catch(() => {})
           return left.length === 0 || Bun.sleep(1_000).then(() => false)
         },
-        120
+        long ? 400 : 120
       )
       await settled(0)
       const history = await rig.history()

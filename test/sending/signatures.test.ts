@@ -1,9 +1,10 @@
 /**
  * Signatures as consumers verify them, with the libraries that they use: Stripe's for `X-Service-Signature`, those of
- * Standard Webhooks and Svix for the `webhook-*` headers. Spec: Delivery contract 3; Limits, rotation grace.
- * Decisions D-24, D-25; reliability T8.
+ * Standard Webhooks and Svix for the `webhook-*` headers; and the signature that needs no shared secret. Spec: Delivery
+ * contract 3; Limits, rotation grace. Decisions D-24, D-25, C-8; reliability T8.
  */
 import { beforeAll, describe, expect, test } from "bun:test"
+import * as path from "node:path"
 import { Webhook as Standard } from "standardwebhooks"
 import Stripe from "stripe"
 import { Webhook as Svix } from "svix"
@@ -21,7 +22,7 @@ const app = useApp(["api", "worker", "dispatcher"], () => ({
 app.patient = true
 let key = ""
 beforeAll(async () => {
-  key = await settle(app, 5)
+  key = await settle(app, 6)
 }, 60_000)
 
 const stripe = new Stripe("sk_test_unused")
@@ -128,4 +129,46 @@ describe.concurrent("Spec: rotate-secret: a grace window applies", () => {
     expect((await app.get(`/v1/webhooks/${id}`, key)).json.previousSecretExpiresAt).toBeNull()
     await deliveryWhen(app, key, id, ({ status }) => status === "DELIVERED")
   }, 60_000)
+})
+
+describe.concurrent("C-8: v1a, a signature that needs no shared secret", () => {
+  test("Node.js, Python and Go verify a delivery with the published key, and refuse another body", async () => {
+    const webhook = await webhookOf(app, key, 5, receiver.url("/signed"))
+    await happen(app, [5])
+    await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
+    const { body, headers } = receiver.to("/signed")[0] ?? { body: "", headers: {} as { [name: string]: string } }
+    const signatures = (headers["webhook-signature"] ?? "").split(" ")
+    expect(signatures.map((one) => one.split(",")[0])).toEqual(["v1", "v1a"])
+    const { keys } = (await app.get("/v1/jwks.json")).json
+    const folder = path.join(import.meta.dir, "verifiers")
+    const commands = {
+      node: ["node", path.join(folder, "verify.mjs")],
+      python: ["python3", path.join(folder, "verify.py")],
+      go: ["go", "run", path.join(folder, "verify.go")]
+    }
+    for (const [language, command] of Object.entries(commands)) {
+      if (Bun.which(command[0] ?? "") === null) {
+        console.log(`not tried: ${language} is not installed`)
+        continue
+      }
+      for (const [text, expected] of [
+        [body, "valid"],
+        [`${body} `, "invalid"]
+      ]) {
+        const input = JSON.stringify({
+          x: keys[0].x,
+          id: headers["webhook-id"],
+          timestamp: headers["webhook-timestamp"],
+          signature: signatures[1],
+          body: text
+        })
+        const child = Bun.spawn(command, { stdin: new Blob([input]), stdout: "pipe", stderr: "pipe" })
+        expect([language, (await new Response(child.stdout).text()).trim(), await new Response(child.stderr).text()]).toEqual([
+          language,
+          expected ?? "",
+          ""
+        ])
+      }
+    }
+  }, 240_000)
 })

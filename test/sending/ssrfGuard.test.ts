@@ -105,7 +105,7 @@ const blocked = { result: "blocked_address", httpStatus: 0, bodySnippet: null, l
 /** Pings each webhook and sends each an event, and expects all of it to be refused with the same message. */
 const expectBlocked = async (entity: number, urls: ReadonlyArray<string>) => {
   const ids = await plant(entity, urls)
-  await each(some(ids, 5), async (id) => {
+  await each(some(ids, 6), async (id) => {
     const index = ids.indexOf(id)
     const answer = await ping(id)
     expect([urls[index], answer.status, answer.json]).toMatchObject([urls[index] ?? "", 200, { success: false, ...blocked }])
@@ -128,22 +128,15 @@ const expectBlocked = async (entity: number, urls: ReadonlyArray<string>) => {
 }
 
 describe("Decision D-30: no internal address is reached by ping or delivery", () => {
-  test(
-    `through ${vectors.length} URLs that are refused at creation, even if a webhook has one`,
-    () =>
-      expectBlocked(
-        1,
-        some(
-          vectors.map(({ url: text }) => text),
-          4
-        ).filter((text) => !text.includes("\u0000"))
-      ),
-    300_000
+  const refused = some(
+    vectors.map(({ url: text }) => text).filter((text) => !text.includes("\u0000")),
+    8
   )
+  test(`through ${refused.length} URLs that are refused at creation, even if a webhook has one`, () => expectBlocked(1, refused), 300_000)
 
-  test(`through ${names.length} names that resolve to internal addresses, wholly, partly or by an alias`, async () => {
-    const urls = names.map(({ host }) => `https://${host}:${outside.port}/inside`)
-    await expectBlocked(2, [...urls, url("alias")])
+  const hosts = some(names, 3)
+  test(`through ${hosts.length} names that resolve to internal addresses, wholly, partly or by an alias`, async () => {
+    await expectBlocked(2, [...hosts.map(({ host }) => `https://${host}:${outside.port}/inside`), url("alias")])
   }, 300_000)
 
   test("an allowed address is reached: the guard refuses requests, and they do not merely fail", async () => {
@@ -155,7 +148,7 @@ describe("Decision D-30: no internal address is reached by ping or delivery", ()
     const ids = await plant(3, [url("flips"), url("turns")])
     const results = new Map<string, number>()
     await each(
-      Array.from({ length: long ? 1_000 : 80 }, (_, index) => ids[index % 2]),
+      Array.from({ length: long ? 1_000 : 48 }, (_, index) => ids[index % 2]),
       async (id) => {
         const { result } = (await ping(id)).json
         results.set(result, (results.get(result) ?? 0) + 1)

@@ -1,9 +1,6 @@
-/**
- * The transport of deliveries: with a client certificate, through a proxy, signed for receivers without a shared secret. C-8.
- */
+/** The transport of deliveries: with a client certificate, and through a proxy. C-8. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
-import * as path from "node:path"
 import type { TLSSocket } from "node:tls"
 import { long } from "../faults/Rig.ts"
 import { type Answer, App, cli } from "../support/app.ts"
@@ -285,7 +282,7 @@ describe.concurrent("C-8: the effect of a proxy on an attempt", () => {
     "closes at once": [(near) => near.destroy(), "proxy_error"],
     "is silent": [() => {}, "proxy_error"],
     "speaks for the endpoint": [says("HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), "proxy_error"],
-    "says 200 and closes": [(near) => near.end("HTTP/1.1 200 OK\r\n\r\n"), "tls_error"],
+    "says 200 and closes": [(near) => near.end("HTTP/1.1 200 OK\r\n\r\n"), "connection_reset"],
     "says 200 and then what is no TLS": [
       (near) => {
         near.write("HTTP/1.1 200 OK\r\n\r\n")
@@ -346,66 +343,6 @@ describe.concurrent("C-8: the effect of a proxy on an attempt", () => {
       await proxy.open(await receiver.authority?.sign({ names: ["proxy.example.com"] }))
       expect(await pingOf(app, key, id)).toMatchObject({ result: "proxy_error" })
       expect(proxy.heads).toHaveLength(before)
-    }),
-    WHOLE
-  )
-})
-
-describe.concurrent("C-8: v1a, a signature that needs no shared secret", () => {
-  const next = inTurn()
-  const app = new App()
-  const receiver = new Receiver()
-  let key = ""
-  opened.push(async () => {
-    await receiver.open()
-    await app.open(ROLES, receiverEnv(receiver))
-    key = await settle(app, 1)
-  })
-  closed.push(async () => {
-    await app.close()
-    await receiver.close()
-  })
-
-  test(
-    "Node.js, Python and Go verify a delivery with the published key, and refuse another body",
-    next(async () => {
-      const webhook = await webhookOf(app, key, 0, receiver.url("/signed"))
-      await happen(app, [0])
-      await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
-      const { body, headers } = receiver.to("/signed")[0] ?? { body: "", headers: {} as { [name: string]: string } }
-      const signatures = (headers["webhook-signature"] ?? "").split(" ")
-      expect(signatures.map((one) => one.split(",")[0])).toEqual(["v1", "v1a"])
-      const { keys } = (await app.get("/v1/jwks.json")).json
-      const folder = path.join(import.meta.dir, "verifiers")
-      const commands = {
-        node: ["node", path.join(folder, "verify.mjs")],
-        python: ["python3", path.join(folder, "verify.py")],
-        go: ["go", "run", path.join(folder, "verify.go")]
-      }
-      for (const [language, command] of Object.entries(commands)) {
-        if (Bun.which(command[0] ?? "") === null) {
-          console.log(`not tried: ${language} is not installed`)
-          continue
-        }
-        for (const [text, expected] of [
-          [body, "valid"],
-          [`${body} `, "invalid"]
-        ]) {
-          const input = JSON.stringify({
-            x: keys[0].x,
-            id: headers["webhook-id"],
-            timestamp: headers["webhook-timestamp"],
-            signature: signatures[1],
-            body: text
-          })
-          const child = Bun.spawn(command, { stdin: new Blob([input]), stdout: "pipe", stderr: "pipe" })
-          expect([language, (await new Response(child.stdout).text()).trim(), await new Response(child.stderr).text()]).toEqual([
-            language,
-            expected ?? "",
-            ""
-          ])
-        }
-      }
     }),
     WHOLE
   )

@@ -12,7 +12,7 @@ import { Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 import { type ApiKey, ApiKeys, type Choice } from "../../src/credentials/ApiKeys.ts"
 import * as Database from "../../src/database/Database.ts"
-import { freshDatabase, servers } from "./servers.ts"
+import { dropDatabase, freshDatabase, servers } from "./servers.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
 
@@ -54,13 +54,15 @@ const builds = {
 }
 
 /**
- * Starts `custody start` and waits until it is ready; fails with its output if it exits before. With `FAIL_AT`, `COLLECT`
- * or `EXPLAIN_TO` in the environment it is a test build. `cwd` is the root of another version's sources.
+ * Starts `custody start` and waits until it is ready; fails with its output if it exits before. It decodes the rows of every
+ * statement; with `FAIL_AT`, `COLLECT` or `EXPLAIN_TO` in the environment it is another test build as well. `cwd` is the root of
+ * another version's sources.
  */
 export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name: string]: string }, cwd = root): Promise<Process> =>
   new Promise((resolve, reject) => {
-    const build = Object.entries(builds).flatMap(([name, file]) => (env[name] === undefined ? [] : ["--preload", file]))
-    const child = spawn(process.execPath, [...build, "src/main.ts", "start", ...args], {
+    const wanted = Object.entries(builds).flatMap(([name, file]) => (env[name] === undefined ? [] : [file]))
+    const preload = cwd === root ? ["./test/support/decodeRows.ts", ...wanted].flatMap((file) => ["--preload", file]) : []
+    const child = spawn(process.execPath, [...preload, "src/main.ts", "start", ...args], {
       cwd,
       env: { ...baseEnv(), ...env },
       stdio: ["ignore", "pipe", "pipe"]
@@ -120,11 +122,12 @@ export class App {
   readonly #processes: Array<Process> = []
   readonly #clients: Array<pg.Client> = []
   #folder = ""
+  #fresh: string | undefined
 
   async open(roles: ReadonlyArray<string>, env: { readonly [name: string]: string }): Promise<void> {
     const { temporal, temporalUi } = await servers()
     this.#folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-app-"))
-    this.databaseUrl = await freshDatabase()
+    this.databaseUrl = this.#fresh = await freshDatabase()
     this.env = {
       DATABASE_URL: this.databaseUrl,
       TEMPORAL_ADDRESS: temporal,
@@ -151,6 +154,7 @@ export class App {
   async close(): Promise<void> {
     await Promise.all(this.#clients.map((client) => client.end().catch(() => {})))
     await Promise.all(this.#processes.map((one) => (one.child.exitCode === null && one.child.signalCode === null ? one.end() : null)))
+    if (this.#fresh !== undefined) await dropDatabase(this.#fresh)
     fs.rmSync(this.#folder, { recursive: true, force: true })
   }
 

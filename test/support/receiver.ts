@@ -152,7 +152,7 @@ export const useReceiver = (): Receiver => {
 
 /**
  * Waits until a condition holds, and returns its value; fails with `what` after `seconds`. The pause between two looks grows
- * with the time waited, from 20 to 100 ms: most looks are requests, and would take much of a core from what they wait for.
+ * with the time waited, from 20 to 200 ms: most looks are requests, and would take much of a core from what they wait for.
  */
 export const until = async <A>(
   what: string,
@@ -165,6 +165,6 @@ export const until = async <A>(
     if (value !== undefined && value !== false) return value
     const waited = Date.now() - begun
     if (waited > seconds * 1_000) throw new Error(`${what}: not within ${seconds} s`)
-    await Bun.sleep(Math.min(100, Math.max(20, waited / 20)))
+    await Bun.sleep(Math.min(200, Math.max(20, waited / 20)))
   }
 }

@@ -179,3 +179,16 @@ export const freshDatabase = async (): Promise<string> => {
   await admin((client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}`))
   return urlOf((await servers()).postgres, name)
 }
+
+/**
+ * Drops a database that `freshDatabase` made, unless a test still uses it itself: the server's autovacuum takes its time for each
+ * that is left.
+ */
+export const dropDatabase = (url: string): Promise<void> =>
+  admin(async (client) => {
+    const name = new URL(url).pathname.slice(1)
+    const { rows } = await client.query("SELECT 1 FROM pg_stat_activity WHERE datname = $1 AND application_name NOT LIKE 'custody-%'", [
+      name
+    ])
+    if (rows.length === 0) await client.query(`DROP DATABASE ${name} WITH (FORCE)`)
+  })
