@@ -1,13 +1,16 @@
 /**
- * `bun run bench feed-read [--large] [--quick] [--part pages|idle|latency]`: reads of the event feed against a bare floor, in
+ * `bun run bench feed-read [--large] [--quick] [--part pages|idle|latency] [--profile]`: reads of the event feed against a bare floor, in
  * one run. Pages of a log of 10 thousand events beside those of one of 1 million (10 million with --large), round by round;
- * 1,000 idle streams; and from the commit of an event to its receipt on a stream.
+ * 1,000 idle streams; and from the commit of an event to its receipt on a stream. `--profile`: pages of 20 events under Bun's
+ * CPU profiler, and nothing else.
  */
+import * as path from "node:path"
 import { cpuMs, cpuOfService, residentKb } from "./support/cpu.ts"
 import { percentile } from "./support/deliveries.ts"
 import { type FeedLog, feedLog } from "./support/feedLog.ts"
 import { options } from "./support/options.ts"
-import { end, environment, load, median, start, stop } from "./support/servers.ts"
+import { largest } from "./support/profile.ts"
+import { end, environment, folder, load, median, start, stop } from "./support/servers.ts"
 import { transactionLine } from "./support/transactions.ts"
 
 const SMALL = 10_000,
@@ -75,7 +78,8 @@ const pages = async (logs: ReadonlyArray<FeedLog>) => {
       for (const [index, log] of logs.entries()) {
         const after = sparse === true && log.count > SMALL ? SMALL : Math.floor(share * log.count)
         const ask = { key: log.keys[key], connections: CONNECTIONS, seconds: SECONDS }
-        const ours = await load({ ...ask, port: log.port, paths: [`/v1/event-feed?limit=${limit}&after=${log.cursor(after)}`] })
+        const asked = { ...ask, port: log.port, paths: [`/v1/event-feed?limit=${limit}&after=${log.cursor(after)}`] }
+        const ours = await load(asked).catch((cause) => Promise.reject(new Error(`${name}, of ${log.count}`, { cause })))
         measured[index]?.ours.push(ours.perSecond)
         measured[index]?.p99.push(ours.p99Ms)
         if (floor === undefined) continue
@@ -182,7 +186,23 @@ const latency = async (log: FeedLog) => {
 
 const isAsked = (part: string) => options.part === undefined || options.part === part
 
-try {
+/** Where the service's main thread spends its time while it answers pages of 20 events. */
+const profiled = async () => {
+  const log = await feedLog("small", SMALL, ["--cpu-prof", `--cpu-prof-dir=${folder}`, "--cpu-prof-name=service.cpuprofile"])
+  const ask = { key: log.keys.owner, port: log.port, connections: CONNECTIONS, paths: ["/v1/event-feed?limit=20"] }
+  await load({ ...ask, seconds: SECONDS })
+  const from = Date.now()
+  const { perSecond } = await load({ ...ask, seconds: 5 * SECONDS })
+  const to = Date.now()
+  await log.client.end()
+  await stop(log.process)
+  const costs = largest(path.join(folder, "service.cpuprofile"), from, to)
+  console.log(JSON.stringify({ bench: "feed-read", profile: true, perSecond, ...costs }, null, 2))
+  console.table(costs.functions)
+  console.table(costs.packages)
+}
+
+const measured = async () => {
   const small = await feedLog("small", SMALL)
   const pagesOfBoth = async () => {
     const large = await feedLog("large", LARGE)
@@ -205,6 +225,10 @@ try {
     )
   )
   for (const table of Object.values(results)) if (table.length > 0) console.table(table)
+}
+
+try {
+  await (options.profile ? profiled : measured)()
 } finally {
   await end()
 }

@@ -102,6 +102,8 @@ const seed = async (client: pg.Client, count: number, from: number) => {
   for (const { definition } of indexes) await client.query(definition.replace(" ON ONLY ", " ON "))
   await client.query("UPDATE event_streams SET position = $1, clock = now() WHERE organization_id = 'org_bench'", [count])
   await client.query("VACUUM (ANALYZE, PARALLEL 0) events")
+  // Otherwise the disk is busy with these rows while pages are measured.
+  await client.query("CHECKPOINT")
 }
 
 /** Keys of the readers of other organizations, as rows: a command for each would take minutes. */
@@ -120,18 +122,18 @@ const otherKeys = async (client: pg.Client, like: string): Promise<ReadonlyArray
 
 /**
  * A service whose organization has `count` events. Its Postgres keeps the times of commits, for {@link committed}.
- * `name` is its data directory.
+ * `name` is its data directory; `bunArgs` are options of its runtime.
  */
-export const feedLog = async (name: string, count: number) => {
+export const feedLog = async (name: string, count: number, bunArgs: ReadonlyArray<string> = []) => {
   const masterKey = randomBytes(32)
   const env = environment({ DATA_DIR: path.join(folder, name), MASTER_KEY: masterKey.toString("base64") })
-  const begin = () => start("src/main.ts", ["start", "--roles", "api"], env, announced)
+  const begin = (args: ReadonlyArray<string> = []) => start("src/main.ts", ["start", "--roles", "api"], env, announced, args)
   const once = await begin()
   const setting = await database(name)
   await setting.query("ALTER SYSTEM SET track_commit_timestamp = on")
   await setting.end()
   await stop(once.process)
-  const service = await begin()
+  const service = await begin(bunArgs)
   const file = path.join(folder, `${name}.ndjson`)
   fs.writeFileSync(file, records.map((record) => JSON.stringify(record)).join("\n"))
   await custody(["load", file, "--no-events"], env)
