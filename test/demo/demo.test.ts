@@ -58,7 +58,7 @@ const tooLong = (run: Run, columns: number) =>
   run
     .shown()
     .split(/[\n\r]/)
-    .filter((line) => Bun.stringWidth(line.trimEnd()) > columns && !/cds_|curl |\/tmp\//.test(line))
+    .filter((line) => Bun.stringWidth(line.trimEnd()) > columns && !/cds_|curl /.test(line) && !line.includes(os.tmpdir()))
 
 const rows = (run: Run, kind: string) =>
   run

@@ -117,7 +117,7 @@ export class App {
   env: { readonly [name: string]: string } = {}
   databaseUrl = ""
   main: Process | undefined
-  /** Whether requests past the organization's limit are repeated, as a client would: where tests run beside each other. */
+  /** Whether a request that is answered with 503 is repeated for up to 30 s, as a client would: where tests run beside each other. */
   patient = false
   readonly #processes: Array<Process> = []
   readonly #clients: Array<pg.Client> = []
@@ -159,11 +159,13 @@ export class App {
   }
 
   /** A request to the public API; `body` is sent as JSON. */
-  async request(method: string, target: string, options: Options = {}): Promise<Answer> {
-    for (;;) {
-      const answer = await this.#request(method, target, options)
-      if (!this.patient || answer.status !== 503 || !answer.text.includes("too many requests in progress")) return answer
-      await Bun.sleep(100)
+  readonly request = (method: string, target: string, options: Options = {}): Promise<Answer> =>
+    this.#patiently(() => this.#request(method, target, options))
+
+  async #patiently(send: () => Promise<Answer>): Promise<Answer> {
+    for (const end = Date.now() + 30_000; ; await Bun.sleep(100)) {
+      const answer = await send()
+      if (!this.patient || answer.status !== 503 || Date.now() > end) return answer
     }
   }
 
@@ -189,7 +191,7 @@ export class App {
   async feed(records: ReadonlyArray<Record>, headers: { readonly [name: string]: string } = {}) {
     const total = { received: 0, changed: 0, unchanged: 0, events: 0 }
     for (let from = 0; from < records.length; from += 1_000) {
-      const answer = await this.records(records.slice(from, from + 1_000), headers)
+      const answer = await this.#patiently(() => this.records(records.slice(from, from + 1_000), headers))
       if (answer.status !== 200) throw new Error(`the feed was refused: ${answer.text}`)
       for (const name of ["received", "changed", "unchanged", "events"] as const) total[name] += answer.json[name]
     }
