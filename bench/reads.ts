@@ -1,10 +1,12 @@
 /**
- * `bun run bench reads [--large]`: pages of a vault's transactions against the bare floor, in one run, at 10
- * thousand and 1 million rows (10 million with --large), and the first page against the 1,000th.
+ * `bun run bench reads [--large] [--profile]`: pages of a vault's transactions against the bare floor, in one run, at 10
+ * thousand and 1 million rows (10 million with --large), and the first page against the 1,000th. `--profile`: pages of 20
+ * under Bun's CPU profiler, and nothing else.
  */
-
+import * as path from "node:path"
 import { options } from "./support/options.ts"
-import { announced, database, embedded, end, environment, load, median, start } from "./support/servers.ts"
+import { largest } from "./support/profile.ts"
+import { announced, database, embedded, end, environment, folder, load, median, start, stop } from "./support/servers.ts"
 import { loadVault, seedTransactions, VAULT } from "./support/vaultRows.ts"
 
 const ROUNDS = 5,
@@ -14,7 +16,27 @@ const sizes = [10_000, 1_000_000, ...(options.large ? [10_000_000] : [])]
 
 const table: Array<Record<string, unknown>> = []
 
-try {
+const profiled = async () => {
+  const env = environment()
+  const profile = ["--cpu-prof", `--cpu-prof-dir=${folder}`, "--cpu-prof-name=service.cpuprofile"]
+  const ours = await start("src/main.ts", ["start", "--roles", "api"], env, announced, profile)
+  const key = await loadVault(env)
+  const client = await database()
+  await seedTransactions(client, 0, sizes[0] ?? 0)
+  await client.end()
+  const ask = { paths: [`/v1/vaults/${VAULT}/transactions?limit=20`], key, connections: CONNECTIONS, port: ours.port }
+  await load({ ...ask, seconds: SECONDS })
+  const from = Date.now()
+  const { perSecond } = await load({ ...ask, seconds: 5 * SECONDS })
+  const to = Date.now()
+  await stop(ours.process)
+  const costs = largest(path.join(folder, "service.cpuprofile"), from, to, 20)
+  console.log(JSON.stringify({ bench: "reads", profile: true, perSecond, ...costs }, null, 2))
+  console.table(costs.functions)
+  console.table(costs.packages)
+}
+
+const measured = async () => {
   const env = environment()
   const ours = await start("src/main.ts", ["start", "--roles", "api"], env, announced)
   const key = await loadVault(env)
@@ -84,6 +106,10 @@ try {
   console.log(JSON.stringify({ bench: "reads", rounds: ROUNDS, secondsEach: SECONDS, connections: CONNECTIONS, results: table }, null, 2))
   console.table(table.filter((row) => "ratio" in row))
   console.table(table.filter((row) => !("ratio" in row)))
+}
+
+try {
+  await (options.profile ? profiled : measured)()
 } finally {
   await end()
 }

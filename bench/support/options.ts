@@ -10,7 +10,7 @@ const parse = () => {
         quick: { type: "boolean", default: false },
         /** `reads`, `feed-read`, `filters`: 10 million rows; `recover`: until all are delivered. */
         large: { type: "boolean", default: false },
-        /** `events`, `feed-read`: a burst, or pages, under Bun's CPU profiler, and nothing else. */
+        /** `events`, `feed-read`, `reads`: a burst, or pages, under Bun's CPU profiler, and nothing else. */
         profile: { type: "boolean", default: false },
         /** `events`: `WEBHOOK_FIRST_ATTEMPTS` of the service under test; its default when absent. */
         "first-attempts": { type: "string" },

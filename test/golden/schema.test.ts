@@ -33,6 +33,9 @@ test("the database schema matches its golden file: tables, columns, constraints,
           `SELECT '  ' || pg_get_constraintdef(c.oid) AS line FROM pg_constraint c WHERE c.conrelid = ${oid} AND c.contype <> 'n' ORDER BY 1`
         )),
         ...(await lines(`SELECT '  ' || pg_get_indexdef(i.indexrelid) AS line FROM pg_index i WHERE i.indrelid = ${oid} ORDER BY 1`)),
+        ...(await lines(
+          `SELECT '  WITH ' || array_to_string(reloptions, ', ') AS line FROM pg_class WHERE oid = ${oid} AND reloptions IS NOT NULL`
+        )),
         ...(await lines(`SELECT '  PARTITION BY ' || pg_get_partkeydef(${oid}) AS line WHERE pg_get_partkeydef(${oid}) IS NOT NULL`)),
         ...(await lines(
           `SELECT '  ' || pg_get_triggerdef(t.oid) AS line FROM pg_trigger t WHERE t.tgrelid = ${oid} AND NOT t.tgisinternal ORDER BY 1`
