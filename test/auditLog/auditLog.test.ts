@@ -6,6 +6,7 @@ import * as Id from "../../src/values/Id.ts"
 import { delivery, event, insertDeliveries, insertEvents } from "../events/rows.ts"
 import { invite, PASSWORD, signedIn, Visitor } from "../portal/client.ts"
 import { type Answer, cli, useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
 import { create, short, useKeys } from "../support/webhookFixtures.ts"
 
 const app = useApp(["api", "worker", "dispatcher"])
@@ -171,7 +172,7 @@ describe("audit log entries", () => {
     }
     const visitor = new Visitor(app)
     await visitor.request("POST", "/api/sign-in", { email: "user_a@example.com", password: "a wrong password" })
-    for (const end = Date.now() + 10_000; Date.now() < end && (await newest()).action !== "account.sign_in_failed"; ) await Bun.sleep(50)
+    await until("the failed sign-in", async () => (await newest()).action === "account.sign_in_failed")
     expect(await newest()).toMatchObject({ action: "account.sign_in_failed", target: { id: "user_a" }, clientAddress: "127.0.0.1" })
     await visitor.request("POST", "/api/sign-in", { email: "user_a@example.com", password: PASSWORD })
     for (let count = 0; count < 5; count++) await visitor.request("POST", "/api/sign-in/second-factor", { code: "000000" })

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import * as net from "node:net"
 import pg from "pg"
 import { type Process, useApp } from "../support/app.ts"
+import { until } from "../support/receiver.ts"
 import { smallest, transaction } from "../support/records.ts"
 
 const app = useApp([])
@@ -37,16 +38,11 @@ const hold = async () => {
     await client.end()
   }
 }
-const waiting = async (wanted: number) => {
-  for (let tries = 0; tries < 100; tries++) {
-    const [{ count } = {}] = await app.sql(
-      "SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    )
-    if (Number(count) >= wanted) return
-    await Bun.sleep(10)
-  }
-  throw new Error("the requests did not reach the database")
-}
+const waiting = (wanted: number) =>
+  until("requests that wait in the database", async () => {
+    const waits = await app.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
+    return waits.length >= wanted
+  })
 
 describe("graceful shutdown", () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
@@ -64,13 +60,12 @@ describe("graceful shutdown", () => {
       await waiting(5)
       const begun = performance.now()
       const ended = process.end(signal)
-      await Bun.sleep(300)
+      expect((await idleClosed) - begun).toBeLessThan(1_000)
       const refused = await read(process).then(
         ({ status }) => status,
         () => "refused"
       )
       expect(refused).toBe("refused")
-      expect((await idleClosed) - begun).toBeLessThan(1_000)
       expect(process.child.exitCode).toBeNull()
       await release()
       for (const [status, body] of await Promise.all(answers)) {

@@ -38,8 +38,8 @@ const fromReplica = (secret = key) =>
 const pause = () => query(replica.url, "SELECT pg_wal_replay_pause()")
 const resume = () => query(replica.url, "SELECT pg_wal_replay_resume()")
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers field by field
-const ready = async (): Promise<{ status: number; json: any }> => {
-  const response = await fetch(`${app.main?.platformUrl}/health/ready`)
+const ready = async (of: Process | undefined = app.main): Promise<{ status: number; json: any }> => {
+  const response = await fetch(`${of?.platformUrl}/health/ready`)
   return { status: response.status, json: await response.json() }
 }
 
@@ -311,7 +311,7 @@ describe("Decision D-58: a replica that", () => {
 
   test("is not a standby of this primary is not used, and the doctor says what it is", async () => {
     const wrong = await app.start(["api"], { DATABASE_READ_URL: primary.url })
-    await Bun.sleep(1_000)
+    await until("a look at it", async () => (await ready(wrong)).json.dependencies.replica?.includes("not a standby"))
     const answer = await fetch(`${wrong.baseUrl}/v1/vaults`, { headers: { authorization: `Bearer ${key}` } })
     expect(answer.status).toBe(200)
     expect(Object.keys(await counts(wrong))).toEqual(["absent"])

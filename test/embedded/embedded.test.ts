@@ -205,7 +205,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     service = await start()
     expect((await feed(service, [transaction("vault_a", 3)])).status).toBe(200)
     for (const id of [service.child.pid ?? 0, pid("postgres"), pid("temporal")]) process.kill(id, "SIGKILL")
-    while (left().length > 0) await Bun.sleep(20)
+    await until("the end of every process", () => left().length === 0)
 
     service = await start()
     const page = await get(service, "/v1/vaults/vault_a/transactions", secret)

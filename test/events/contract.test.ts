@@ -26,16 +26,18 @@ describe("Delivery contract", () => {
   test("1: delivery is at-least-once; consumers deduplicate on the event id", async () => {
     // The consumer accepts the first request, and the service is killed before it records that.
     const arrived = Promise.withResolvers<void>()
+    const killed = Promise.withResolvers<void>()
     receiver.on("/twice", async (_, count) => {
       if (count > 1) return new Response("ok")
       arrived.resolve()
-      await Bun.sleep(3_000)
+      await killed.promise
       return new Response("ok")
     })
     const webhook = await create(app, keys.owner, { url: receiver.url("/twice"), vaultIds: ["vault_a"] })
     await app.feed([transaction("vault_a", 1)])
     await arrived.promise
     await app.main?.end("SIGKILL")
+    killed.resolve()
     app.main = await app.start(["api", "worker", "dispatcher"])
     const [first, second] = await until(
       "a second request",

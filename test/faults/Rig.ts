@@ -121,8 +121,7 @@ export class Rig {
       const records = hashes.map((text, index) => transaction(`vault_${(fed + index) % 2}`, 0, { hash: text }))
       await until(
         "the feed's acknowledgement",
-        async () =>
-          this.#stopped || (await this.app.records(records).catch(() => undefined))?.status === 200 || Bun.sleep(100).then(() => false),
+        async () => this.#stopped || (await this.app.records(records).catch(() => undefined))?.status === 200,
         120
       )
       if (this.#stopped) return
@@ -141,7 +140,7 @@ export class Rig {
           SELECT (SELECT count(*) FROM event_outbox)
             + (SELECT count(*) FROM deliveries WHERE status IN ('PENDING', 'RETRYING')) AS waiting`)
           .catch(() => [])
-        return Number(row?.["waiting"]) === 0 || Bun.sleep(200).then(() => false)
+        return Number(row?.["waiting"]) === 0
       },
       seconds
     )

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { Proxy } from "../support/proxy.ts"
+import { until } from "../support/receiver.ts"
 import { long, Rig, report, sound } from "./Rig.ts"
 
 const rig = new Rig()
@@ -25,15 +26,21 @@ afterAll(async () => {
 
 describe("Architecture, What must hold 6: Postgres down", () => {
   test("unreachable and back, while attempts are in flight (F6)", async () => {
+    let inFlight = 0
     for (const path of rig.paths)
       rig.answer(
         path,
-        () => 200,
+        () => {
+          inFlight++
+          setTimeout(() => inFlight--, 500)
+          return 200
+        },
         () => 500
       )
     const feeding = rig.feed(long ? 300 : 40, 50)
     for (let cut = 0; cut < (long ? 10 : 2); cut++) {
-      await Bun.sleep(1_200)
+      if (long) await Bun.sleep(1_200)
+      else await until("attempts in flight", () => inFlight > 0, 60)
       await proxy.cut()
       await Bun.sleep(1_500)
       await proxy.open()

@@ -49,13 +49,14 @@ const open = async () => {
 }
 
 test("C-1: without waiting readers the database is not queried, and one poll serves all waiting readers", async () => {
-  expect(await askedIn(2_500)).toBe(0)
+  // Longer than between two polls.
+  expect(await askedIn(1_500)).toBe(0)
   const streams = [await open(), await open(), await open()]
   await until("a poll", () => asked() > 0, 10)
   // One poll a second and one check of the keys in four, for three streams.
-  expect(await askedIn(4_000)).toBeLessThanOrEqual(8)
+  expect(await askedIn(3_000)).toBeLessThanOrEqual(6)
   for (const stream of streams) stream.close()
-  await until("the streams' end", async () => (await askedIn(2_500)) === 0, 20)
+  await until("the streams' end", async () => (await askedIn(1_500)) === 0, 20)
 })
 
 test("C-1: a stream continues after the listening connection broke", async () => {

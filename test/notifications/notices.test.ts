@@ -6,6 +6,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
+import type { Client } from "@temporalio/client"
 import { SMTPServer } from "smtp-server"
 import { type Answer, App } from "../support/app.ts"
 import { deliveriesOf, deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
@@ -48,9 +49,12 @@ const app = new App()
 /** A service without a mail server. */
 const silent = new App()
 app.patient = true
-let key = ""
+let key = "",
+  client: Client,
+  close: () => Promise<void>
 
 beforeAll(async () => {
+  ;({ client, close } = await operator())
   await receiver.open()
   await new Promise<void>((resolve) => smtp.listen(0, "127.0.0.1", resolve))
   await Promise.all([
@@ -66,7 +70,7 @@ beforeAll(async () => {
   key = await settle(app, 11)
 }, 60_000)
 afterAll(async () => {
-  await Promise.all([app.close(), silent.close()])
+  await Promise.all([app.close(), silent.close(), close()])
   await receiver.close()
   smtp.close(() => {})
 })
@@ -85,6 +89,26 @@ const subject = ({ text }: Mail) =>
     .replaceAll(/=\?UTF-8\?Q\?(.*?)\?=/g, (_, word: string) =>
       word.replaceAll("_", " ").replaceAll(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     )
+
+/** Waits until every recorded notice of a webhook was sent: nothing would send another. */
+const allSent = (id: string) =>
+  until(
+    "the end of the notices' workflows",
+    async () => {
+      const rows = await app.sql("SELECT id FROM notices WHERE webhook_id = $1", [id])
+      const states = await Promise.all(
+        rows.map(({ id }) =>
+          client.workflow
+            .getHandle(String(id))
+            .describe()
+            // It may not have been started.
+            .catch(() => undefined)
+        )
+      )
+      return states.every((state) => state?.status.name === "COMPLETED")
+    },
+    30
+  )
 
 /** Makes a webhook's streak of failures this many hours older and this many failures longer. */
 const setBack = (id: string, hours: number, failures = 0) =>
@@ -133,13 +157,8 @@ describe.concurrent("Decision D-23: notices by e-mail to the notification addres
     await refusals(5)
     expect(about(webhook.id)).toHaveLength(1)
     await app.sql("DROP FUNCTION full_disk CASCADE")
-    await until(
-      "the record",
-      async () => (await app.sql("SELECT 1 FROM notices WHERE webhook_id = $1 AND sent_at IS NOT NULL", [webhook.id]))[0],
-      30
-    )
-    // Longer than between two tries to record it.
-    await Bun.sleep(1_000)
+    await allSent(webhook.id)
+    expect(await app.sql("SELECT sent_at IS NOT NULL AS sent FROM notices WHERE webhook_id = $1", [webhook.id])).toEqual([{ sent: true }])
     expect(about(webhook.id)).toHaveLength(1)
   }, 90_000)
 
@@ -163,8 +182,9 @@ describe.concurrent("Decision D-23: notices by e-mail to the notification addres
     expect(mail?.text.split(`https://custody.example.com/portal/webhooks/${webhook.id}`)).toHaveLength(3)
     // A URL's path may contain a secret.
     expect(mail?.text).not.toContain("/failed")
+    // A notice is recorded with the failure that causes it.
     await next(0, webhook)
-    await Bun.sleep(1_000)
+    await allSent(webhook.id)
     expect(about(webhook.id)).toHaveLength(1)
     const rows = await app.sql("SELECT channel, sent_at IS NOT NULL AS sent FROM notices WHERE webhook_id = $1", [webhook.id])
     expect(rows).toEqual([{ channel: "smtp", sent: true }])
@@ -196,7 +216,7 @@ describe.concurrent("Decision D-23: notices by e-mail to the notification addres
     await until("the notice of the streak", () => streaks().length === 1, 30)
     expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json).toMatchObject({ status: "ACTIVE", health: { state: "FAILING" } })
     await next(1, webhook)
-    await Bun.sleep(1_000)
+    await allSent(webhook.id)
     expect(streaks()).toHaveLength(1)
   }, 120_000)
 
@@ -213,14 +233,12 @@ describe.concurrent("Decision D-23: notices by e-mail to the notification addres
     await next(2, webhook)
     await mailsWhen(webhook.id, 1)
     expect(refused.get(address)).toBe(0)
-    await Bun.sleep(1_000)
+    await allSent(webhook.id)
     expect(about(webhook.id)).toHaveLength(1)
     const [notice] = await app.sql("SELECT id FROM notices WHERE webhook_id = $1", [webhook.id])
-    const { client, close } = await operator()
     const { events } = await client.workflow.getHandle(String(notice?.["id"])).fetchHistory()
     const limits = (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.scheduleToCloseTimeout ?? [])
     expect(limits.map(({ seconds }) => Number(seconds))).toEqual([31 * 86_400])
-    await close()
   }, 60_000)
 })
 
@@ -270,9 +288,17 @@ describe.concurrent("Decision D-23: automatic disable", () => {
     })
     expect(log.status).toBe("ACTIVE")
     // Nothing is matched or sent any more.
+    const newestEvent = async () =>
+      (await app.get("/v1/webhook-events?entityId=entity_3&kind=transaction.confirmed&limit=1", key)).json.data[0]
     const sent = receiver.to("/failing").length
+    const before = (await newestEvent()).id
     await happen(app, [3])
-    await Bun.sleep(1_500)
+    const last = await until("its dispatch", async () => {
+      const found = await newestEvent()
+      return found.id !== before && found.dispatchedAt !== null && found
+    })
+    expect((await app.get(`/v1/webhook-events/${last.id}`, key)).json.matchedCount).toBe(0)
+    await allSent(webhook.id)
     expect(receiver.to("/failing")).toHaveLength(sent)
     expect(disables()).toHaveLength(1)
     disabledOnce.resolve(webhook.id)
@@ -290,18 +316,18 @@ describe.concurrent("Decision D-23: automatic disable", () => {
   }, 60_000)
 
   test("a single delivery disables nothing, however long it fails; a 2xx ends the streak", async () => {
-    let status = 500,
-      held = true
+    let status = 500
+    const { promise: movedBack, resolve: release } = Promise.withResolvers<void>()
     receiver.on("/alone", async (_, count) => {
       // However busy the machine, the second attempt fails after the streak was moved back.
-      for (let waited = 0; held && count === 2 && waited < 180; waited++) await Bun.sleep(50)
+      if (count === 2) await movedBack
       return new Response("", { status })
     })
     const webhook = await webhookOf(app, key, 4, receiver.url("/alone"))
     await happen(app, [4])
     await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts[0]?.result === "5xx")
     await setBack(webhook.id, 200, 20)
-    held = false
+    release()
     await failedOnce(webhook)
     expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.status).toBe("ACTIVE")
     status = 200
@@ -370,19 +396,18 @@ describe.concurrent("Decision D-23: automatic disable", () => {
   }, 60_000)
 
   test("many deliveries that fail at once disable once, with one mail and one event, and block nothing", async () => {
-    let hold = true
-    receiver.on("/burst", async () => {
-      for (let waited = 0; hold && waited < 100; waited++) await Bun.sleep(50)
+    const { promise: inFlight, resolve: release } = Promise.withResolvers<void>()
+    receiver.on("/burst", async (_, count) => {
+      // The attempts of all but the first delivery.
+      if (count > 2) await inFlight
       return new Response("", { status: 500 })
     })
     const webhook = await webhookOf(app, key, 6, receiver.url("/burst"))
-    hold = false
     await next(6, webhook)
-    hold = true
     await setBack(webhook.id, 121, 8)
     for (let event = 0; event < 20; event++) await happen(app, [6])
     await until("attempts in flight", () => receiver.to("/burst").length >= 2 + 8, 30)
-    hold = false
+    release()
     await until("the disable", async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.status === "DISABLED", 30)
     await until("the mail", () => about(webhook.id).some((one) => subject(one).includes("was disabled")), 30)
     await until(
@@ -390,7 +415,7 @@ describe.concurrent("Decision D-23: automatic disable", () => {
       async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health.pendingDeliveries === 0,
       30
     )
-    await Bun.sleep(500)
+    await allSent(webhook.id)
     expect(about(webhook.id).filter((one) => subject(one).includes("was disabled"))).toHaveLength(1)
     const events = (await app.walk("/v1/webhook-events?kind=webhook.disabled", key)).filter(
       ({ payload }) => payload.data.webhookId === webhook.id

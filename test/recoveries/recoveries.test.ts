@@ -3,10 +3,12 @@
  * who may create them and see their progress. C-4.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { Client } from "@temporalio/client"
 import { type Answer, App } from "../support/app.ts"
 import { codeOf } from "../support/problem.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { address, asset, entity, network, organization, transaction, user, vault } from "../support/records.ts"
+import { detailsOf, operator } from "../support/temporal.ts"
 import { issues } from "../support/webhookFixtures.ts"
 
 const receiver = new Receiver()
@@ -14,8 +16,10 @@ const app = new App()
 app.patient = true
 const keys = { owner: "", reader: "", member: "", twoVaults: "", stranger: "" }
 let hashes = 0
+let client: Client, close: () => Promise<void>
 
 beforeAll(async () => {
+  ;({ client, close } = await operator())
   await receiver.open()
   await app.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1h" })
   const vaults = Array.from({ length: 14 }, (_, number) => [`vault_${number}a`, `vault_${number}b`, `vault_${number}c`]).flat()
@@ -42,6 +46,7 @@ beforeAll(async () => {
   keys.stranger = (await app.key("user_z")).secret
 }, 60_000)
 afterAll(async () => {
+  await close()
   await app.close()
   await receiver.close()
 })
@@ -221,12 +226,14 @@ describe.concurrent("C-4 lifecycle", () => {
     await until("some", async () => (await get(recovery.id)).progress.created >= 5)
     expect((await command("pause")).json.status).toBe("PAUSED")
     expect(codeOf(await recover(id))).toBe("recovery_running")
+    // Then its workflow waits for a signal, and not for a time.
+    await until("the pause of its workflow", async () => (await detailsOf(client, recovery.id)).startsWith("PAUSED"))
     await until("what was under way", async () => (await get(recovery.id)).progress.pending === 0)
     const paused = (await get(recovery.id)).progress.created
     expect(paused).toBeLessThan(55)
-    // Time for more than twice as many.
-    await Bun.sleep(2_500)
-    expect((await get(recovery.id)).progress.created).toBeLessThanOrEqual(paused + 5)
+    // Time for more than twice as many as may be under way.
+    await Bun.sleep(1_200)
+    expect((await get(recovery.id)).progress.created).toBe(paused)
     expect((await command("resume")).json.status).toBe("RUNNING")
     await until("more", async () => (await get(recovery.id)).progress.created > paused + 4)
     const canceled = await command("cancel")
@@ -277,8 +284,7 @@ describe.concurrent("C-4 lifecycle", () => {
     expect(codeOf(await app.get(`/v1/webhook-recoveries/${second.id}`, keys.owner))).toBe("not_found")
     expect(codeOf(await app.request("POST", `/v1/webhook-recoveries/${second.id}/cancel`, { key: keys.owner }))).toBe("not_found")
     const sent = receiver.to("/7").length
-    // Time for four more.
-    await Bun.sleep(2_000)
+    await until("the end of its workflow", async () => (await client.workflow.getHandle(second.id).describe()).status.name !== "RUNNING")
     expect(receiver.to("/7").length).toBe(sent)
   }, 60_000)
 })

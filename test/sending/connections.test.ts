@@ -138,7 +138,7 @@ describe("Reliability, pitfalls of Bun: no kept connection passes off old data a
       })
       await send("/talks")
       const mine = last()
-      await Bun.sleep(100)
+      await closes(mine?.connection, 2)
       expect(await send("/hook")).toMatchObject({ result: "2xx", httpStatus: 200, bodySnippet: "ok", stale: false })
       expect(last()?.connection).not.toBe(mine?.connection ?? 0)
     }

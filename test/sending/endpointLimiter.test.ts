@@ -59,7 +59,7 @@ describe("Decision D-20: a slow endpoint", () => {
       if (wakeMs === Number.POSITIVE_INFINITY) expect(asked).toBeLessThan(6 * DELIVERIES)
     }, 60_000)
 
-  test("that hangs is attempted a few times a second, however much waits for it", async () => {
+  test.concurrent("that hangs is attempted a few times a second, however much waits for it", async () => {
     const limiter = new EndpointLimiter(unshared(PER_WEBHOOK))
     for (let number = 0; number < PER_WEBHOOK; number++)
       await Effect.runPromise(limiter.admit({ webhookId: "whs_a", deliveryId: `del_${number}`, first: false, local: false }))

@@ -146,6 +146,25 @@ describe("a group of first attempts", () => {
 })
 
 describe("a group whose worker is unavailable", () => {
+  const stateOf = (id: string) =>
+    client.workflow
+      .getHandle(id)
+      .describe()
+      .then(() => "there")
+      .catch(() => "none")
+  /** Makes a delivery overdue that has no workflow: one that was delivered by its group. */
+  const lose = async () => {
+    for (const { id } of await app.sql("SELECT id FROM deliveries WHERE status = 'DELIVERED'")) {
+      if ((await stateOf(String(id))) === "there") continue
+      await app.sql(
+        "UPDATE deliveries SET status = 'PENDING', delivered_at = NULL, next_attempt_at = now() - interval '1 minute' WHERE id = $1",
+        [id]
+      )
+      return
+    }
+    throw new Error("every delivery has a workflow")
+  }
+
   test("keeps its deliveries: a dispatcher that starts meanwhile starts no second workflow for them", async () => {
     receiver.on("/away", () => new Response("ok"))
     const webhook = await webhookOf(app, key, 5, receiver.url("/away"))
@@ -164,19 +183,15 @@ describe("a group whose worker is unavailable", () => {
     )
     await first.end()
     await app.sql("UPDATE deliveries SET next_attempt_at = now() - interval '2 minutes' WHERE webhook_id = $1", [webhook.id])
+    await lose()
     const second = await app.start(["dispatcher"])
-    // Its first sweep checks deliveries overdue for more than two seconds, and again after four.
-    await Bun.sleep(8_000)
+    // Its first sweep checks deliveries overdue for more than two seconds, and again after four. Each says what it started.
+    const sweeps = (count: number) => until(`sweep ${count}`, () => second.output().split("started the workflows of").length > count, 60)
+    await sweeps(1)
+    await lose()
+    await sweeps(2)
     const ids = (await app.sql("SELECT id FROM deliveries WHERE webhook_id = $1", [webhook.id])).map(({ id }) => String(id))
-    const states = await Promise.all(
-      ids.map((id) =>
-        client.workflow
-          .getHandle(id)
-          .describe()
-          .then(() => "there")
-          .catch(() => "none")
-      )
-    )
+    const states = await Promise.all(ids.map(stateOf))
     expect(new Set(states)).toEqual(new Set(["none"]))
     const worker = await app.start(["worker"])
     await until(

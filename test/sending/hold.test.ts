@@ -7,6 +7,7 @@ import { type Answer, App, cli } from "../support/app.ts"
 import { deliveriesOf, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
 import { codeOf } from "../support/problem.ts"
 import { Receiver, receiverEnv, until as untilWithin } from "../support/receiver.ts"
+import { detailsOf, operator } from "../support/temporal.ts"
 
 const receiver = new Receiver()
 const app = new App()
@@ -221,8 +222,11 @@ describe.concurrent("C-5 pause", () => {
     expect((await patch(id, { status: "PAUSED" })).status).toBe(200)
     await all(id, "HELD", 1)
     const before = receiver.to("/1").length
-    // Longer than the wait of the schedule.
-    await Bun.sleep(2_500)
+    // When the wait of the schedule is over, its workflow finds it held, and waits for a signal.
+    const { client, close } = await operator()
+    const [waiting] = await deliveriesOf(app, key, id)
+    await until("its workflow to find it held", async () => (await detailsOf(client, waiting.id)).startsWith("held"))
+    await close()
     expect(receiver.to("/1").length).toBe(before)
     status = 200
     await patch(id, { status: "ACTIVE" })

@@ -2,7 +2,8 @@
  * When attempts happen and how deliveries end: the schedule with its jitter and `Retry-After`, the end of waiting deliveries
  * when their webhook is disabled or deleted, and waits that outlive the process. Decisions D-20, D-22.
  */
-import { beforeAll, describe, expect, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { Client } from "@temporalio/client"
 import { Duration, Either } from "effect"
 import fc from "fast-check"
 import { waitAfter } from "../../src/deliveries/retrySchedule.ts"
@@ -12,6 +13,7 @@ import { long } from "../faults/Rig.ts"
 import { type Answer, useApp } from "../support/app.ts"
 import { deliveriesOf, deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
+import { operator, signalsOf } from "../support/temporal.ts"
 
 const MINUTE = 60_000,
   HOUR = 60 * MINUTE
@@ -82,10 +84,13 @@ const app = useApp(["api"], () => ({
 app.patient = true
 let key = ""
 let worker: Awaited<ReturnType<typeof app.start>>
+let client: Client, close: () => Promise<void>
 beforeAll(async () => {
+  ;({ client, close } = await operator())
   worker = await app.start(["worker", "dispatcher"])
   key = await settle(app, 13)
 }, 60_000)
+afterAll(() => close())
 
 const fails = (path: string, times = Number.POSITIVE_INFINITY) => {
   receiver.on(path, (_, count) => new Response("no", { status: count <= times ? 500 : 200 }))
@@ -104,6 +109,8 @@ const waiting = async (
   return { webhook, delivery: await deliveryWhen(app, key, webhook.id, waits, 30) }
 }
 
+const stateOf = async (id: string) => (await client.workflow.getHandle(id).describe()).status.name
+
 const secondsBetween = (earlier: string, later: string) => (Date.parse(later) - Date.parse(earlier)) / 1_000
 
 // Kills the worker that all others need.
@@ -111,7 +118,6 @@ describe("Decision D-22: waits outlive the process", () => {
   test("a request is not repeated however often its process is killed during a wait, and the wait continues (Architecture, What must hold 1)", async () => {
     const { delivery, webhook } = await waiting(4, "/durable", 3)
     await worker.end("SIGKILL")
-    await Bun.sleep(500)
     worker = await app.start(["worker", "dispatcher"])
     const later = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts.length === 4, 40)
     expect(Date.parse(later.attempts[3].at)).toBeGreaterThanOrEqual(Date.parse(delivery.nextAttemptAt) - 50)
@@ -163,25 +169,32 @@ describe.concurrent("Decision D-22: how a delivery ends", () => {
       const entity = verb === "disabled" ? 2 : 3
       const { delivery, webhook } = await waiting(entity, `/${verb}`, 1)
       expect([200, 204]).toContain((await end(webhook.id)).status)
+      // An attempt in flight when the webhook was disabled is finished; none begins afterwards.
       const sent = receiver.to(`/${verb}`).length
       const [row] = (await app.get(`/v1/webhook-events/${delivery.eventId}/deliveries`, key)).json.data
       expect(row).toMatchObject({ id: delivery.id, status: "CANCELED", failureReason: reason, nextAttemptAt: null })
-      await Bun.sleep(Math.min(10_000, Math.max(3_000, Date.parse(delivery.nextAttemptAt) + 2_000 - Date.now())))
-      // An attempt in flight when the webhook was disabled is finished; none begins afterwards.
+      // Nothing else would send it.
+      await until("the end of its workflow", async () => (await stateOf(delivery.id)) === "CANCELLED", 30)
       expect(receiver.to(`/${verb}`).length).toBe(sent)
     }, 60_000)
   }
 
   test("a dispatcher that starts during an attempt does not bring the next one forward", async () => {
+    const { promise: looked, resolve: look } = Promise.withResolvers<void>()
     receiver.on("/slow", async (_, count) => {
-      if (count === 1) await Bun.sleep(7_000)
+      // Within the ten seconds of an attempt, however long the dispatcher takes to start.
+      if (count === 1) await Promise.race([looked, Bun.sleep(9_000)])
       return new Response("no", { status: 500 })
     })
     const webhook = await webhookOf(app, key, 12, receiver.url("/slow"))
     await happen(app, [12])
-    // From 2 s after its due time, a dispatcher that starts considers a delivery overdue and looks up its workflow.
-    await Bun.sleep(2_200)
+    const request = await until("the first attempt", () => receiver.to("/slow")[0])
+    // From 2 s after its due time, a dispatcher that starts considers a delivery overdue, and wakes its workflow.
+    await app.sql("UPDATE deliveries SET next_attempt_at = next_attempt_at - interval '3 seconds' WHERE webhook_id = $1", [webhook.id])
     const dispatcher = await app.start(["dispatcher"])
+    const id = request.headers["x-service-delivery-id"] ?? ""
+    await until("the wake", async () => (await signalsOf(client, id)).includes("wake"), 30)
+    look()
     const { attempts } = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts.length === 2, 30)
     const [first, second] = attempts
     expect(secondsBetween(first.at, second.at) - first.latencyMs / 1_000).toBeGreaterThan(0.7)
@@ -234,9 +247,11 @@ describe.concurrent("Spec: redeliver creates a new delivery of the same event (D
     expect((await redeliver(first.id, { "idempotency-key": "one" })).json).toEqual(second.json)
     const third = await redeliver(second.json.id)
     expect(third.json.replayedFromDeliveryId).toBe(second.json.id)
-    await until("three requests", () => receiver.to("/thrice").length === 3)
-    await Bun.sleep(300)
-    expect(receiver.to("/thrice")).toHaveLength(3)
+    const all = await until("their deliveries", async () => {
+      const list = await deliveriesOf(app, key, webhook.id)
+      return list.every(({ status }) => status === "DELIVERED") && list
+    })
+    expect([all.length, receiver.to("/thrice").length]).toEqual([3, 3])
   }, 60_000)
 
   test("409 webhook_disabled while the webhook is disabled, 404 after it is deleted", async () => {
@@ -268,8 +283,9 @@ describe.concurrent("Spec: ping sends a signed test POST; the live result is ret
       latencyMs: expect.any(Number),
       bodySnippet: "no"
     })
+    // Nothing is left that would send it again.
+    expect(await stateOf(`ping/${failed.json.eventId}`)).toBe("COMPLETED")
     expect((await ping(webhook.id)).json).toMatchObject({ success: true, result: "2xx", httpStatus: 200 })
-    await Bun.sleep(2_000)
     expect(receiver.to("/pinged")).toHaveLength(2)
     expect((await app.get(`/v1/webhook-events/${failed.json.eventId}`, key)).status).toBe(404)
     expect(await deliveriesOf(app, key, webhook.id)).toEqual([])

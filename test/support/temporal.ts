@@ -14,6 +14,17 @@ export const operator = async (address?: string) => {
   return { client: new Client({ connection }), close: () => connection.close() }
 }
 
+/** The signals that a workflow has received so far, in order. */
+export const signalsOf = async (client: Client, workflowId: string): Promise<ReadonlyArray<string>> => {
+  const { events } = await client.workflow.getHandle(workflowId).fetchHistory()
+  return (events ?? []).flatMap(({ workflowExecutionSignaledEventAttributes: signal }) => signal?.signalName ?? [])
+}
+
+/** The current details that a workflow shows in the Temporal UI. */
+export const detailsOf = async (client: Client, workflowId: string): Promise<string> =>
+  (await client.workflow.getHandle(workflowId).query<{ readonly currentDetails?: string }>("__temporal_workflow_metadata"))
+    .currentDetails ?? ""
+
 /** Waits until no task or activity of a workflow is under way: it waits for a time or for a signal, and loses none. */
 export const atRest = async (handle: WorkflowHandle | undefined): Promise<WorkflowHandle> => {
   if (handle === undefined) throw new Error("no client of Temporal")
