@@ -11,6 +11,7 @@ import { POSTGRES, prepareTemplate, type Servers, startServers, TEMPORAL, TEMPOR
 import { concurrency, type Group, groupsOf } from "./support/testFiles.ts"
 import { failuresIn, type Report, readReport, sumOf } from "./support/testReport.ts"
 
+const MEMORY = "/dev/shm"
 /** Free shared memory, and free memory in all, from which on the run's folder is in memory. A run takes at most 1.2 GB. */
 const SHARED_BYTES = 8 * 2 ** 30,
   FREE_BYTES = 14 * 2 ** 30
@@ -22,14 +23,13 @@ const GRACE_MS = 15_000
  * hundreds of files, and a disk that is slow for seconds holds up all services at once.
  */
 const base = (): string => {
-  const memory = "/dev/shm"
   try {
-    const { bavail, bsize } = fs.statfsSync(memory)
+    const { bavail, bsize } = fs.statfsSync(MEMORY)
     const mount = fs
       .readFileSync("/proc/mounts", "utf8")
       .split("\n")
-      .find((line) => line.split(" ")[1] === memory)
-    if (bavail * bsize >= SHARED_BYTES && os.freemem() >= FREE_BYTES && mount?.includes("noexec") === false) return memory
+      .find((line) => line.split(" ")[1] === MEMORY)
+    if (bavail * bsize >= SHARED_BYTES && os.freemem() >= FREE_BYTES && mount?.includes("noexec") === false) return MEMORY
   } catch {
     // Another operating system.
   }
@@ -39,6 +39,8 @@ const base = (): string => {
 // Every folder of the run is in this one, which Postgres passes through as another user.
 const folder = fs.mkdtempSync(path.join(base(), "custody-run-"))
 fs.chmodSync(folder, 0o711)
+// Otherwise the disk may still be writing what was just installed, which holds up the first services.
+if (!folder.startsWith(MEMORY)) Bun.spawnSync(["sync"])
 process.env["TMPDIR"] = folder
 
 /** The process groups of the tests that run. */

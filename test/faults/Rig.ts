@@ -69,12 +69,15 @@ export class Rig {
     })
     this.#database = await through(this.app.databaseUrl)
     await this.restart({}, roles)
+    // Nothing is at fault yet, and the first connections to a new database take longest.
+    this.app.patient = true
     await this.app.feed(world(2), { "x-record-events": "none" })
     this.key = await this.#ownersKey()
     for (const [path, entity] of Object.entries(webhooks)) {
       this.#ids.set(path, (await webhookOf(this.app, this.key, entity, this.receiver.url(path))).id)
       this.answer(path, () => 200)
     }
+    this.app.patient = false
   }
 
   /** A key of the owner; another version makes it by its own code, which knows its schema. */
