@@ -15,8 +15,8 @@ import { Context, Effect, Layer, Queue, Schedule } from "effect"
 import { presence } from "../processes/Presence.ts"
 import { Settings } from "../settings/Settings.ts"
 
-/** The share of a limit by which all processes together may be ahead of the shared count. */
-const AHEAD = 0.2
+/** The share of a limit by which all processes together may be ahead of the shared count: half of the 20 % that are allowed. */
+const AHEAD = 0.1
 /** Time between exchanges while there is something to tell, and between two that requests wait for. */
 const EVERY = "250 millis",
   GAP = "20 millis"
