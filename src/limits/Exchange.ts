@@ -1,9 +1,9 @@
 /**
  * Limits that hold over all API processes. Each process counts in memory and decides most requests alone; every quarter of
  * a second, processes add their counts to shared rows and read the others', one statement for all callers. Without an
- * exchange, a process is ahead of the shared count by at most a fifth of a limit, divided by the number of processes; a
- * request beyond that waits for the next exchange, together with all others that do. So the sum over all processes exceeds
- * no limit by more than a fifth, and no caller is rejected below it.
+ * exchange, a process is ahead of the shared count by at most a tenth of a limit, divided by the number of processes; a
+ * request beyond that waits for the next exchange, together with all others that do. So the sum over all processes, with
+ * what they admit while they exchange, exceeds no limit by more than a fifth, and no caller is rejected below it.
  *
  * A process that is alone exchanges nothing. While Postgres is away, each process goes on with its own counts, and no
  * request fails because of the exchange. Decision D-51.
@@ -15,7 +15,10 @@ import { Context, Effect, Layer, Queue, Schedule } from "effect"
 import { presence } from "../processes/Presence.ts"
 import { Settings } from "../settings/Settings.ts"
 
-/** The share of a limit by which all processes together may be ahead of the shared count: half of the 20 % that are allowed. */
+/**
+ * The share of a limit by which all processes together may be ahead of the shared count: half of the excess that is allowed,
+ * because they admit some more while they exchange.
+ */
 const AHEAD = 0.1
 /** Time between exchanges while there is something to tell, and between two that requests wait for. */
 const EVERY = "250 millis",
