@@ -97,6 +97,8 @@ const make = Effect.gen(function* () {
   const parts: Array<Part> = []
   const asked = yield* Queue.sliding<void>(1)
   let others = 0
+  /** Open while there are others. */
+  const shared = yield* Effect.makeLatch()
 
   const tell = Effect.suspend(() =>
     Effect.forEach(
@@ -107,13 +109,13 @@ const make = Effect.gen(function* () {
   )
 
   const seen = (count: number) =>
-    Effect.suspend(() => {
+    Effect.gen(function* () {
       const before = others
       others = count
-      if (before === 0 && others > 0) for (const { joined } of parts) joined()
-      return others === 0
-        ? Effect.void
-        : Effect.forEach(parts, ({ learn }) => learn ?? Effect.void, { concurrency: "unbounded", discard: true })
+      if (others === 0) return yield* shared.close
+      if (before === 0) for (const { joined } of parts) joined()
+      yield* shared.open
+      yield* Effect.forEach(parts, ({ learn }) => learn ?? Effect.void, { concurrency: "unbounded", discard: true })
     })
   const tidy = Effect.gen(function* () {
     for (const table of ["rate_buckets", "recent_attempts"] as const)
@@ -128,9 +130,9 @@ const make = Effect.gen(function* () {
   yield* Effect.forkScoped(Effect.forever(Effect.zipRight(Queue.take(asked), Effect.zipRight(tell, Effect.sleep(GAP)))))
   const soon = () => void Queue.unsafeOffer(asked, undefined)
   const due = Effect.sync(() => {
-    if (others > 0 && parts.some(({ isDue }) => isDue())) soon()
+    if (parts.some(({ isDue }) => isDue())) soon()
   })
-  yield* Effect.forkScoped(Effect.schedule(due, Schedule.spaced(EVERY)))
+  yield* Effect.forkScoped(Effect.schedule(shared.whenOpen(due), Schedule.spaced(EVERY)))
 
   return Exchange.of({
     ahead: (limit) => (others === 0 ? Number.POSITIVE_INFINITY : Math.floor((AHEAD * limit) / (others + 1))),

@@ -68,6 +68,13 @@ const make = Effect.gen(function* () {
   const repo = yield* permitsRepo(me, most)
   const leases = new Map<string, Lease>()
   let alone = false
+  /** Closed while it is alone. */
+  const notAlone = yield* Effect.makeLatch(true)
+  const setAlone = (is: boolean) => {
+    alone = is
+    if (is) notAlone.unsafeClose()
+    else notAlone.unsafeOpen()
+  }
   /** Whether the other workers know which permits this one uses. */
   let recorded = false
   let usageOf = (_: string): Usage => ({ inFlight: 0, waiting: 0 }),
@@ -115,7 +122,7 @@ const make = Effect.gen(function* () {
 
   /** Records which permits are in use and leaves the others to other workers. */
   const share = Effect.suspend(() => {
-    alone = false
+    setAlone(false)
     recorded = false
     const held = [...used()].flatMap((id) => {
       const { inFlight } = usageOf(id)
@@ -129,7 +136,7 @@ const make = Effect.gen(function* () {
 
   /** Others were granted its permits. What is in flight ends; everything else is asked for again. */
   const absent = () => {
-    alone = false
+    setAlone(false)
     recorded = false
     leases.clear()
   }
@@ -138,7 +145,7 @@ const make = Effect.gen(function* () {
     Effect.gen(function* () {
       if (others > 0 && !recorded) yield* share
       if (others === 0 && !alone && (yield* becomeAlone(repo.clear))) {
-        alone = true
+        setAlone(true)
         recorded = false
         const ids = [...leases.keys()]
         leases.clear()
@@ -191,7 +198,7 @@ const make = Effect.gen(function* () {
     Effect.catchAllCause(what, (cause) => Effect.logDebug("permits of endpoints could not be exchanged with other workers", cause))
 
   yield* keep({ absent, seen, free: repo.free, leave: repo.free([me]) })
-  yield* Effect.forkScoped(Effect.schedule(quietly(look), Schedule.spaced(LOOK_EVERY)))
+  yield* Effect.forkScoped(Effect.schedule(notAlone.whenOpen(quietly(look)), Schedule.spaced(LOOK_EVERY)))
 
   return EndpointPermits.of({
     of: (webhookId) => {

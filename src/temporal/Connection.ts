@@ -10,16 +10,14 @@ import type { DataConverter } from "@temporalio/common"
 // Not the package's index, which also loads the workers and webpack: a process without the worker's role needs neither.
 import { NativeConnection } from "@temporalio/worker/lib/connection"
 import type { NativeConnectionOptions } from "@temporalio/worker/lib/connection-options"
-import { DefaultLogger } from "@temporalio/worker/lib/logger"
-import { Runtime } from "@temporalio/worker/lib/runtime"
 import { Context, Data, Deferred, Effect, type Layer, Option, Redacted, Schedule } from "effect"
 import { noticeQueueOf } from "../../workflows/contract.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
-import { writeLine } from "../telemetry/Log.ts"
 import * as Id from "../values/Id.ts"
 import { payloadCodec } from "./payloadCodec.ts"
+import { installRuntime } from "./sdkLog.ts"
 import { logThreads } from "./threads.ts"
 
 /** Temporal is unavailable. */
@@ -60,32 +58,18 @@ const tlsOf = (settings: Values): Pick<NativeConnectionOptions, "tls"> => {
   }
 }
 
-// The native core has its own logger; only errors matter, and they go to the program's log.
 let installed = false
-const quiet = () => {
+const install = () => {
   if (installed) return
   installed = true
   logThreads()
-  const logger = new DefaultLogger("ERROR", ({ message, meta }) => {
-    writeLine(JSON.stringify({ time: new Date().toISOString(), level: "error", message: `temporal: ${message}`, ...describe(meta) }))
-  })
-  const runtime = Runtime.install({
-    logger,
-    telemetryOptions: { logging: { filter: { core: "ERROR", other: "ERROR" }, forward: {} } },
-    // The program handles its own signals.
-    shutdownSignals: []
-  })
-  // The SDK merges the core's log with the workers' and buffers every line for that, whatever its level: a dozen per
-  // delivery. No option separates the two.
-  Object.defineProperty(runtime, "logger", { value: logger })
+  installRuntime()
 }
-
-const describe = (meta: Readonly<Record<string, unknown>> | undefined) => (meta?.error instanceof Error ? { cause: meta.error.stack } : {})
 
 /** A connection to the server at this address, as configured; the cause of its failure is the SDK's error. */
 export const connectTo = (settings: Values, address: string, dataConverter: DataConverter = {}) =>
   Effect.tryPromise(async (): Promise<Connected> => {
-    quiet()
+    install()
     const connection = await NativeConnection.connect({
       address,
       ...tlsOf(settings),
