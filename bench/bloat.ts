@@ -88,10 +88,10 @@ const drain = (webhookId: string) =>
       sent: Array<number> = []
     while (yield* outbox.waits) {
       const begunAt = now()
-      const { backlogged, claimed, single } = yield* outbox.claim("all")
+      const { busy, claimed, single } = yield* outbox.claim("all")
       if (!claimed) break
       const claimedAt = now()
-      yield* Effect.forEach([...single, ...backlogged], ({ id }) => attempt(id), { concurrency: "unbounded" })
+      yield* Effect.forEach([...single, ...busy], ({ id }) => attempt(id), { concurrency: "unbounded" })
       claims.push(claimedAt - begunAt)
       sent.push(now() - claimedAt)
     }

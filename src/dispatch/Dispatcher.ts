@@ -7,7 +7,7 @@
  * stay undispatched. Spec: Emission and log. Architecture, What must hold 1, 6.
  */
 import type { SqlError } from "@effect/sql"
-import { Array as Arr, Effect, Schedule } from "effect"
+import { Array as Arr, Effect, Fiber, Schedule } from "effect"
 import { type Listener, Notifications } from "../database/Notifications.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
@@ -19,19 +19,22 @@ import { HOLDS_CHANNEL } from "../webhooks/holds.ts"
 import { Canceler } from "./Canceler.ts"
 import { HoldKeeper } from "./HoldKeeper.ts"
 import { OutboxRepo } from "./OutboxRepo.ts"
+import { RecentRate } from "./RecentRate.ts"
 import { RecoveryKeeper } from "./RecoveryKeeper.ts"
 import { SignalRelay } from "./SignalRelay.ts"
 import { Sweeper } from "./Sweeper.ts"
+import { MANY } from "./WaitingOrganizations.ts"
 
 /** Most deliveries of a claim that each get their own workflow, if first attempts share workflows only in a burst. */
 const FEW = 16
 /** Deliveries per group, and concurrent groups. */
 const GROUP = 50,
   GROUPS = 3
-/** The dispatcher does not wait longer than this for a group. */
-const GROUP_ENDS = "3 seconds"
+/** The dispatcher does not wait longer than this for a group; nor, if the group is not full, before it claims what has come since. */
+const GROUP_ENDS = "3 seconds",
+  GROUP_BEGINS = "50 millis"
 /**
- * While every group runs, organizations without a backlog get workflows of their own, which are not limited otherwise: at
+ * While every group runs, organizations that are not busy get workflows of their own, which are not limited otherwise: at
  * most one delivery in so many ms on average.
  */
 const SINGLE_MS = 25
@@ -62,7 +65,9 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     /** Running groups of first attempts, and how many there are, with those that are to be started. */
     const running = yield* Effect.makeSemaphore(GROUPS)
     let groupCount = 0
-    /** From when on organizations without a backlog may pass the others, on the monotonic clock. */
+    /** Deliveries lately: all, and those of organizations that are not busy. */
+    const rate = new RecentRate()
+    /** From when on organizations that are not busy may pass the others, on the monotonic clock. */
     let passFrom = 0
     /** Deliveries whose start failed because Temporal became unavailable: started as soon as it is back. */
     const left = new Map<string, ToStart>()
@@ -96,9 +101,10 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         return !away
       })
 
-    /** Whether so many first attempts share workflows. One that is not due immediately has its own wait. */
-    const groups = (count: number): boolean =>
-      firstWait(webhookRetrySchedule) === 0 && (webhookFirstAttempts === "grouped" || (webhookFirstAttempts === "burst" && count > FEW))
+    /** Whether so many first attempts, after those of the last second, share workflows. One that is not due immediately has its own wait. */
+    const groups = (deliveries: ReadonlyArray<ToStart>, of: "all" | "not busy"): boolean =>
+      firstWait(webhookRetrySchedule) === 0 &&
+      (webhookFirstAttempts === "grouped" || (webhookFirstAttempts === "burst" && (deliveries.length > FEW || rate.of(of) > MANY)))
 
     /** Starts a group when its turn comes, and waits for its end. */
     const runGroup = (group: ReadonlyArray<ToStart>) =>
@@ -126,31 +132,34 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
             announced.now()
           })
           return Effect.forkIn(Effect.uninterruptible(Effect.ensuring(runGroup(group), end)), scope)
-        },
-        { discard: true }
+        }
       )
 
     /**
      * Processes one batch completely: a dispatcher that is stopped starts what it has claimed. While every group runs, only
-     * organizations without a backlog have a turn. Returns whether to go on.
+     * organizations that are not busy have a turn. Returns whether to go on, and how long to let more come first: a group that
+     * is not full means that the next one would be small too, and a workflow costs more than its deliveries.
      */
     const next = (announced: Listener) =>
       Effect.uninterruptible(
         Effect.gen(function* () {
           const passes = groupCount >= GROUPS
-          const { backlogged, claimed, single } = yield* outbox.claim(passes ? "without backlog" : "all")
+          const { busy, claimed, single } = yield* outbox.claim(passes ? "not busy" : "all")
           // failpoint: dispatched
-          const all = [...single, ...backlogged]
+          const all = [...single, ...busy]
+          rate.add("all", all.length)
+          rate.add("not busy", single.length)
           if (passes) passFrom = performance.now() + all.length * SINGLE_MS
           const [few, many] =
-            (passes && webhookFirstAttempts !== "grouped") || !groups(all.length)
+            (passes && webhookFirstAttempts !== "grouped") || !groups(all, "all")
               ? [all, []]
-              : groups(single.length)
+              : groups(single, "not busy")
                 ? [[], all]
-                : [single, backlogged]
+                : [single, busy]
           const started = yield* startAll(few)
-          yield* startGroups(many, announced)
-          return started && claimed
+          const groupsStarted = yield* startGroups(many, announced)
+          const pause = many.length < GROUP && groupsStarted[0] !== undefined ? Effect.timeoutOption(Fiber.await(groupsStarted[0]), GROUP_BEGINS) : Effect.void
+          return { pause, goOn: started && claimed }
         })
       )
 
@@ -166,7 +175,9 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         do {
           const waitMs = groupCount < GROUPS ? 0 : passFrom - performance.now()
           if (waitMs > 0) yield* Effect.sleep(waitMs)
-          if (yield* next(announced)) continue
+          const { goOn, pause } = yield* next(announced)
+          yield* pause
+          if (goOn) continue
           if (groupCount < GROUPS) break
           // Nobody may pass: until a group ends, or something else is recorded.
           yield* Effect.timeoutOption(announced.next, GROUP_ENDS)

@@ -1,6 +1,6 @@
 /**
- * Claims events from the outbox. A claim takes a share from each waiting organization, or only from those without a
- * backlog, deletes these rows, and writes their deliveries and `matchedCount` in the same transaction. Claimed events
+ * Claims events from the outbox. A claim takes a share from each waiting organization, or only from those that
+ * are not busy, deletes these rows, and writes their deliveries and `matchedCount` in the same transaction. Claimed events
  * are locked, so several dispatchers never take the same one; a delivery's id is derived from its event and webhook, so
  * no pair is written twice.
  *
@@ -18,10 +18,10 @@ import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { type Turn, type WaitingOrganization, WaitingOrganizations } from "./WaitingOrganizations.ts"
 
-/** Events per claim, and organizations: of all, and of those without a backlog while all others wait. */
+/** Events per claim, and organizations: of all, and of those that are not busy while all others wait. */
 const SIZES = {
   all: { events: 50, organizations: 50 },
-  "without backlog": { events: 8, organizations: 8 }
+  "not busy": { events: 8, organizations: 8 }
 } as const satisfies Record<Turn, unknown>
 
 const Match = Schema.Struct({
@@ -44,9 +44,9 @@ const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
 export interface Claim {
   /** Whether it took any events. Waiting events that it did not take are locked by another dispatcher. */
   readonly claimed: boolean
-  /** The written deliveries to start, alternating between organizations: of those without a backlog, and of the others. */
+  /** The written deliveries to start, alternating between organizations: of those that are not busy, and of the others. */
   readonly single: ReadonlyArray<ToStart>
-  readonly backlogged: ReadonlyArray<ToStart>
+  readonly busy: ReadonlyArray<ToStart>
 }
 
 export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo", {
@@ -135,16 +135,17 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
         Effect.gen(function* () {
           const { events, organizations } = SIZES[turn]
           const asked = waiting.next(organizations, turn)
-          if (asked.length === 0) return { claimed: false, single: [], backlogged: [] } satisfies Claim
+          if (asked.length === 0) return { claimed: false, single: [], busy: [] } satisfies Claim
           const share = Math.max(1, Math.floor(events / asked.length))
           const { deliveries, eventIds, matches } = yield* claimOf(asked, share)
           const taken = Map.groupBy(matches, ({ organizationId }) => organizationId)
           for (const [organizationId, mine] of taken) {
             const count = new Set(mine.flatMap(({ eventId }) => eventId ?? [])).size
-            waiting.left(organizationId, mine[0]?.left ?? null, count === share)
+            const started = mine.filter(({ webhookId }) => webhookId !== null).length
+            waiting.claimed(organizationId, started, mine[0]?.left ?? null, count === share)
           }
-          const [single, backlogged] = Arr.partition(deliveries, ({ organizationId }) => waiting.hasBacklog(organizationId))
-          return { claimed: eventIds.length > 0, single, backlogged } satisfies Claim
+          const [single, busy] = Arr.partition(deliveries, ({ organizationId }) => waiting.isBusy(organizationId))
+          return { claimed: eventIds.length > 0, single, busy } satisfies Claim
         }),
 
       /** Whether anything waits. */

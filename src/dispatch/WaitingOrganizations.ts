@@ -8,6 +8,7 @@
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { decodeRows } from "../database/rows.ts"
+import { RecentRate } from "./RecentRate.ts"
 
 /** How often a look starts from the beginning, in ms. */
 const WHOLE = 60_000
@@ -18,8 +19,11 @@ export interface WaitingOrganization {
   readonly floor: number
 }
 
-/** Which organizations a claim is for: all, or those without a backlog, whose last claim left nothing. */
-export type Turn = "all" | "without backlog"
+/** Deliveries a second that are too many to have a workflow each, of one organization or of all. */
+export const MANY = 60
+
+/** Which organizations a claim is for: all, or those that are not busy. */
+export type Turn = "all" | "not busy"
 
 const decode = decodeRows(
   Schema.Struct({
@@ -35,6 +39,8 @@ export class WaitingOrganizations {
   readonly #floors = new Map<string, number>()
   /** Organizations whose last claim left events: their later events wait behind these. */
   readonly #backlogged = new Set<string>()
+  /** Deliveries lately, by organization. */
+  readonly #rate = new RecentRate()
   #wholeAt = Number.NEGATIVE_INFINITY
   /** The first transaction that was not seen, and earlier ones that were running at the last look. */
   #unseen = 0n
@@ -67,14 +73,14 @@ export class WaitingOrganizations {
     })
   }
 
-  /** Whether an organization has a backlog. */
-  hasBacklog(organizationId: string): boolean {
-    return this.#backlogged.has(organizationId)
+  /** Whether an organization has a backlog, or many deliveries a second. */
+  isBusy(organizationId: string): boolean {
+    return this.#backlogged.has(organizationId) || this.#rate.of(organizationId) > MANY
   }
 
   /** The organizations whose turn it is, at most so many. */
   next(most: number, turn: Turn): ReadonlyArray<WaitingOrganization> {
-    const ids = [...this.#floors.keys()].filter((id) => turn === "all" || !this.#backlogged.has(id)).sort()
+    const ids = [...this.#floors.keys()].filter((id) => turn === "all" || !this.isBusy(id)).sort()
     const start = ids.findIndex((id) => id > this.#after)
     const those = (start < 0 ? ids : [...ids.slice(start), ...ids.slice(0, start)]).slice(0, most)
     this.#after = those.length < ids.length ? (those.at(-1) ?? "") : ""
@@ -82,10 +88,12 @@ export class WaitingOrganizations {
   }
 
   /**
-   * Records what a claim left of an organization: the position of its first event, null without one; and whether the claim
-   * took its full share. Events that it could have taken but did not are locked by another dispatcher.
+   * Records how many deliveries a claim made for an organization, and what it left: the position of its first event, null
+   * without one; and whether the claim took its full share. Events that it could have taken but did not are locked by another
+   * dispatcher.
    */
-  left(organizationId: string, first: number | null, full: boolean): void {
+  claimed(organizationId: string, deliveries: number, first: number | null, full: boolean): void {
+    this.#rate.add(organizationId, deliveries)
     if (first === null) this.#floors.delete(organizationId)
     else this.#floors.set(organizationId, first - 1)
     if (first !== null && full) this.#backlogged.add(organizationId)
