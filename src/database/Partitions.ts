@@ -36,6 +36,25 @@ export const nameOf = (table: string, day: number): string =>
 /** The day of a time, in days since the epoch. */
 export const dayOf = (millis: number): number => Math.floor(millis / DAY)
 
+/** Whether ids of the form `prefix` were all created on a day. Ids sort by their time. */
+const areOf = (prefix: Id.Prefix, day: number, ids: ReadonlyArray<string>): boolean => {
+  const from = Id.floor(prefix, day * DAY),
+    to = Id.floor(prefix, (day + 1) * DAY)
+  return ids.every((id) => id >= from && id < to)
+}
+
+/**
+ * The tables for a frequent statement on deliveries with these ids: the partitions of one day, if all are of today or of
+ * yesterday, otherwise the tables of all days. A kept plan on the latter locks and opens every partition at each execution,
+ * before it leaves out those that it does not need.
+ */
+export const partitionsOf = (sql: SqlClient.SqlClient, deliveryIds: ReadonlyArray<string>) => {
+  const today = dayOf(Date.now())
+  const day = [today, today - 1].find((day) => areOf("del", day, deliveryIds))
+  const of = (table: (typeof tables)[number][0]) => sql.literal(day === undefined ? table : nameOf(table, day))
+  return { attempts: of("delivery_attempts"), deliveries: of("deliveries"), events: of("events"), oneDay: day !== undefined }
+}
+
 const LOCK = 7_249_012
 
 const decodeNames = decodeRows(Schema.Struct({ name: Schema.String })),
@@ -60,7 +79,12 @@ export const ensure = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const today = dayOf(Date.now())
   const wanted = tables.flatMap(([table, prefix]) =>
-    Array.from({ length: AHEAD + 2 }, (_, index) => ({ table, prefix, day: today - 1 + index, name: nameOf(table, today - 1 + index) }))
+    Array.from({ length: AHEAD + 2 }, (_, index) => ({
+      table,
+      prefix,
+      day: today - 1 + index,
+      name: nameOf(table, today - 1 + index)
+    }))
   )
   const found = yield* decodeNames(sql`
     SELECT c.relname AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relname = ANY(${wanted.map(({ name }) => name)})`)

@@ -7,18 +7,22 @@ import type { Statement } from "@effect/sql"
 import * as SqlError from "@effect/sql/SqlError"
 import type { PgClient } from "@effect/sql-pg"
 import { Context, Duration, Effect, Option } from "effect"
+import { LRUCache } from "lru-cache"
 import pg from "pg"
 import { isUnavailable } from "./unavailable.ts"
 
 /** Distinct statement texts that are prepared, many of which differ only in a partition; further statements run unprepared. */
 const PREPARED = 600
+/** How long a name is kept for a text that is not used, in ms: partitions of a day are named for two days. */
+const UNUSED = 3_600_000
 
-const names = new Map<string, string>()
+const names = new LRUCache<string, string>({ max: PREPARED, ttl: UNUSED, updateAgeOnGet: true })
+let named = 0
 
 const nameOf = (text: string): string | undefined => {
   const known = names.get(text)
-  if (known !== undefined || names.size >= PREPARED) return known
-  const name = `s${names.size}`
+  if (known !== undefined || (names.size >= PREPARED && !names.purgeStale())) return known
+  const name = `s${named++}`
   names.set(text, name)
   return name
 }

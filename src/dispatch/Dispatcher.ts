@@ -123,17 +123,14 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
      * whether or not the server supports fairness.
      */
     const startGroups = (deliveries: ReadonlyArray<ToStart>, announced: Listener) =>
-      Effect.forEach(
-        Arr.chunksOf(deliveries, GROUP),
-        (group) => {
-          groupCount++
-          const end = Effect.sync(() => {
-            groupCount--
-            announced.now()
-          })
-          return Effect.forkIn(Effect.uninterruptible(Effect.ensuring(runGroup(group), end)), scope)
-        }
-      )
+      Effect.forEach(Arr.chunksOf(deliveries, GROUP), (group) => {
+        groupCount++
+        const end = Effect.sync(() => {
+          groupCount--
+          announced.now()
+        })
+        return Effect.forkIn(Effect.uninterruptible(Effect.ensuring(runGroup(group), end)), scope)
+      })
 
     /**
      * Processes one batch completely: a dispatcher that is stopped starts what it has claimed. While every group runs, only
@@ -158,7 +155,10 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
                 : [single, busy]
           const started = yield* startAll(few)
           const groupsStarted = yield* startGroups(many, announced)
-          const pause = many.length < GROUP && groupsStarted[0] !== undefined ? Effect.timeoutOption(Fiber.await(groupsStarted[0]), GROUP_BEGINS) : Effect.void
+          const pause =
+            many.length < GROUP && groupsStarted[0] !== undefined
+              ? Effect.timeoutOption(Fiber.await(groupsStarted[0]), GROUP_BEGINS)
+              : Effect.void
           return { pause, goOn: started && claimed }
         })
       )

@@ -15,7 +15,8 @@ import { waitAfter, waitAfterInterruption, waitAfterProxyError } from "../delive
 import { Settings } from "../settings/Settings.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
-import { AttemptsRepo, type Begun, INTERRUPTIONS, QUARANTINE } from "./AttemptsRepo.ts"
+import { AttemptsRepo, INTERRUPTIONS, QUARANTINE } from "./AttemptsRepo.ts"
+import type { Begun } from "./Begun.ts"
 import { EndpointLimiter } from "./EndpointLimiter.ts"
 import { EndpointPermits } from "./EndpointPermits.ts"
 import { FailureRecorder } from "./FailureRecorder.ts"
@@ -277,8 +278,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
           const deferred = Deferred.unsafeMake<AttemptOutcome, StepError>(FiberId.none)
           underWay.set(input.deliveryId, deferred)
           const loud = Effect.tapErrorCause(take(input), (cause) =>
-            // Readiness reports an unavailable Postgres; any other failure would go unnoticed, because the step is
-            // repeated.
+            // Readiness reports an unavailable Postgres; any other failure would go unnoticed, as the step is repeated.
             isUnavailable(Cause.squash(cause))
               ? Effect.logDebug("a delivery step is waiting for Postgres", cause)
               : Effect.logError("a delivery step failed and is retried", cause).pipe(

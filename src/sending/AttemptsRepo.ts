@@ -10,63 +10,18 @@ import { randomInt } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { batched } from "../database/Batch.ts"
-import { Bytes, decodeRows } from "../database/rows.ts"
-import { results } from "../deliveries/Delivery.ts"
+import { partitionsOf } from "../database/Partitions.ts"
+import { decodeRows } from "../database/rows.ts"
 import { cancelReason } from "../webhooks/cancelWaiting.ts"
 import { holdsOf, isHeld } from "../webhooks/holds.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
+import { type Beginning, Begun } from "./Begun.ts"
 import type { Answer } from "./request/Answer.ts"
-
-const Begun = Schema.Struct({
-  id: Schema.String,
-  status: Schema.String,
-  webhookId: Schema.String,
-  eventId: Schema.String,
-  kind: Schema.String,
-  /** The delivery's number within its webhook. C-2. */
-  sequence: Schema.Number,
-  url: Schema.String,
-  /** Why it is canceled instead of sent; null if it is to be sent. */
-  cancelAs: Schema.NullOr(Schema.Literal("WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL")),
-  /** Whether its webhook is paused, or its endpoint down, and whether the delivery may have a workflow. */
-  holding: Schema.Boolean,
-  started: Schema.Boolean,
-  /** The envelope's text; null if the event no longer exists. */
-  payload: Schema.NullOr(Schema.String),
-  /** Ciphertexts of the valid secrets, newest first. */
-  secrets: Schema.Array(Bytes),
-  /** The number of the new attempt; null if none was begun. */
-  number: Schema.NullOr(Schema.Number),
-  /** The highest number before that, and its result; null if it is open or there is none. */
-  last: Schema.Number,
-  lastResult: Schema.NullOr(Schema.Literal(...results)),
-  /** Attempts so far that used up the schedule. */
-  used: Schema.Number,
-  /** Interrupted attempts in a row up to the last, and whether this beginning is the first to find the last one interrupted. */
-  interruptions: Schema.Number,
-  newlyInterrupted: Schema.Boolean,
-  /** Milliseconds until the next attempt if it is not due yet; null if it is. */
-  dueInMs: Schema.NullOr(Schema.Number)
-})
-/** A delivery at the beginning of an attempt. */
-export type Begun = typeof Begun.Type
 
 const decode = decodeRows(Begun)
 const decodeStatuses = decodeRows(Schema.Struct({ status: Schema.String }))
+const decodePayloads = decodeRows(Schema.Struct({ id: Schema.String, payload: Schema.String }))
 const decodeNow = decodeRows(Schema.Struct({ status: Schema.NullOr(Schema.String) }))
-
-/** Input of a new attempt. */
-export interface Beginning {
-  readonly id: string
-  /** Attempts of the schedule; others are not counted. */
-  readonly limit: number
-  /** The last attempt whose wait is over; if a later one has a result, its wait comes first. */
-  readonly after: number
-  /** Whether the step runs on the quarantine queue. */
-  readonly alone: boolean
-  /** Whether it is the turn of a held delivery; no other attempt begins while its webhook is on hold. */
-  readonly held: boolean
-}
 
 /**
  * Interruptions in a row after which the next attempt waits as after a failure, and after which the delivery is in
@@ -99,8 +54,21 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const beginMany = (items: ReadonlyArray<Beginning>) =>
-      Effect.map(
+    /** Payloads of events that are older than their delivery, which redelivers them. */
+    const payloadsOf = (eventIds: ReadonlyArray<string>) =>
+      eventIds.length === 0
+        ? Effect.succeed(new Map<string, string>())
+        : Effect.map(
+            decodePayloads(sql`SELECT id, payload FROM events WHERE id = ANY(${eventIds}::text[])`),
+            (rows) => new Map(rows.map(({ id, payload }) => [id, payload]))
+          )
+
+    const beginMany = (items: ReadonlyArray<Beginning>) => {
+      const { attempts, deliveries, events, oneDay } = partitionsOf(
+        sql,
+        items.map(({ id }) => id)
+      )
+      return Effect.flatMap(
         decode(sql`
           WITH asked AS MATERIALIZED (
             SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, w.url,
@@ -111,19 +79,19 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
                 THEN ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000)::float8 END AS due_in
             FROM unnest(${items.map((_) => _.id)}::text[], ${items.map((_) => _.limit)}::int[], ${items.map((_) => _.after)}::int[],
               ${items.map((_) => _.alone)}::bool[], ${items.map((_) => _.held)}::bool[]) AS a (id, max, waited, alone, held)
-            JOIN deliveries d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id
+            JOIN ${deliveries} d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id
             CROSS JOIN LATERAL (
               SELECT coalesce(max(t.number), 0) AS last, (array_agg(t.result ORDER BY t.number DESC))[1] AS last_result,
                 count(*) FILTER (WHERE t.uses_schedule AND t.result <> 'interrupted')::int AS used,
                 coalesce(max(t.number) FILTER (WHERE t.result <> 'interrupted'), 0) AS known
-              FROM delivery_attempts t WHERE t.delivery_id = a.id) l
+              FROM ${attempts} t WHERE t.delivery_id = a.id) l
           ), closed AS (
-            UPDATE delivery_attempts t SET result = 'interrupted', latency_ms = least(2147483647, greatest(0, extract(epoch FROM clock_timestamp() - t.at) * 1000))::int
+            UPDATE ${attempts} t SET result = 'interrupted', latency_ms = least(2147483647, greatest(0, extract(epoch FROM clock_timestamp() - t.at) * 1000))::int
             FROM asked a WHERE t.delivery_id = a.id AND t.result IS NULL AND (a.held OR a.status <> 'HELD')
           ), retrying AS (
-            UPDATE deliveries d SET status = 'RETRYING' FROM asked a WHERE a.last > 0 AND a.status = 'PENDING' AND d.id = a.id AND d.status = 'PENDING'
+            UPDATE ${deliveries} d SET status = 'RETRYING' FROM asked a WHERE a.last > 0 AND a.status = 'PENDING' AND d.id = a.id AND d.status = 'PENDING'
           ), begun AS (
-            INSERT INTO delivery_attempts (delivery_id, number, at, organization_id)
+            INSERT INTO ${attempts} (delivery_id, number, at, organization_id)
             SELECT a.id, a.last + 1, clock_timestamp(), a.organization_id FROM asked a
             WHERE CASE WHEN a.held THEN a.status = 'HELD' AND NOT a.paused ELSE a.status IN ('PENDING', 'RETRYING') AND NOT a.holding END
               AND a.cancel_as IS NULL AND a.used < a.max AND a.due_in IS NULL
@@ -135,17 +103,25 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
             a.started, a.last,
             a.last_result AS "lastResult", a.used, a.interruptions, a.last > 0 AND a.last_result IS NULL AS "newlyInterrupted",
             a.due_in AS "dueInMs", b.number,
-            (SELECT e.payload FROM events e WHERE e.id = a.event_id) AS payload,
+            (SELECT e.payload FROM ${events} e WHERE e.id = a.event_id) AS payload,
             ${Secret.live(sql, "a.webhook_id")} AS secrets
           FROM asked a LEFT JOIN begun b ON b.delivery_id = a.id`),
         (rows) => {
-          const byId = new Map(rows.map((row) => [row.id, row]))
-          return items.map(({ id }) => byId.get(id) ?? null)
+          const elsewhere = rows.flatMap(({ eventId, number, payload }) => (oneDay && number !== null && payload === null ? eventId : []))
+          return Effect.map(payloadsOf(elsewhere), (payloads) => {
+            const byId = new Map(rows.map((row) => [row.id, { ...row, payload: row.payload ?? payloads.get(row.eventId) ?? null }]))
+            return items.map(({ id }) => byId.get(id) ?? null)
+          })
         }
       )
+    }
 
-    const succeedMany = (items: ReadonlyArray<Recorded>) =>
-      Effect.as(
+    const succeedMany = (items: ReadonlyArray<Recorded>) => {
+      const { attempts, deliveries } = partitionsOf(
+        sql,
+        items.map(({ deliveryId }) => deliveryId)
+      )
+      return Effect.as(
         sql`
           WITH r AS MATERIALIZED (
             SELECT * FROM unnest(${items.map((_) => _.deliveryId)}::text[], ${items.map((_) => _.webhookId)}::text[],
@@ -154,10 +130,10 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
               ${items.map((_) => _.held !== undefined)}::bool[], ${items.map((_) => _.held?.wake === true)}::bool[])
               AS r (delivery_id, webhook_id, number, http_status, latency_ms, body_snippet, held, wake)
           ), attempts AS (
-            UPDATE delivery_attempts t SET result = '2xx', http_status = r.http_status, latency_ms = r.latency_ms, body_snippet = r.body_snippet
+            UPDATE ${attempts} t SET result = '2xx', http_status = r.http_status, latency_ms = r.latency_ms, body_snippet = r.body_snippet
             FROM r WHERE t.delivery_id = r.delivery_id AND t.number = r.number
           ), done AS (
-            UPDATE deliveries d SET status = 'DELIVERED', delivered_at = clock_timestamp(), next_attempt_at = NULL, failure_reason = NULL
+            UPDATE ${deliveries} d SET status = 'DELIVERED', delivered_at = clock_timestamp(), next_attempt_at = NULL, failure_reason = NULL
             FROM r WHERE d.id = r.delivery_id AND d.status <> 'DELIVERED' RETURNING d.id, d.webhook_id, r.held, r.wake
           ), healed AS (
             UPDATE webhook_health h SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
@@ -181,6 +157,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           ON CONFLICT (webhook_id, slot, shard) DO UPDATE SET delivered = c.delivered + excluded.delivered, last_success_at = excluded.last_success_at`,
         items.map(() => true)
       )
+    }
 
     const isLast = lastAttempt(sql)
 

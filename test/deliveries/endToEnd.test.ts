@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
+import { delivery, event, insertDeliveries, insertEvents, payloadOf } from "../events/rows.ts"
 import { App, type Record } from "../support/app.ts"
 import { codeOf } from "../support/problem.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
@@ -136,4 +137,21 @@ test("C-2: deliveries and redeliveries of a webhook are numbered without gaps, i
       sequence,
       "invalid_parameter"
     ])
+}, 60_000)
+
+test("an overdue delivery of an earlier day is sent, and redelivered on this day, with the payload of its event", async () => {
+  const { id: webhookId } = await create(app, key, { url: receiver.url("/earlier") })
+  const at = Date.now() - 3 * 86_400_000
+  const old = event({ at })
+  await insertEvents(app, [old])
+  const overdue = delivery({ at, eventId: old.id, webhookId, status: "RETRYING" })
+  await insertDeliveries(app, [overdue])
+  const again = await app.request("POST", `/v1/webhook-deliveries/${overdue.id}/redeliver`, { key })
+  expect(again.status).toBe(202)
+  // The next sweep finds the overdue one.
+  const delivered = () => app.walk(`/v1/webhooks/${webhookId}/deliveries?status=DELIVERED`, key)
+  await until("both deliveries", async () => (await delivered()).length === 2, 45)
+  const sent = receiver.to("/earlier").map(({ body, headers }) => [headers["x-service-delivery-id"], headers["webhook-id"], body])
+  expect(sent.sort()).toEqual([overdue.id, again.json.id].sort().map((id) => [id, old.id, payloadOf(old)]))
+  for (const { attempts } of await delivered()) expect(attempts).toMatchObject([{ result: "2xx", httpStatus: 200 }])
 }, 60_000)
