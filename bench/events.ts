@@ -21,9 +21,9 @@ const UNMATCHED = options.quick ? 1_000 : 6_000,
   /** Deliveries of a floor's round, and of one group. */
   FLOOR = options.quick ? 300 : 1_000,
   GROUP = 50
-/** Time for the service to come to rest, and time over which its rest is measured, in seconds. */
-const SETTLE = options.quick ? 5 : 10,
-  IDLE = options.quick ? 10 : 20
+/** Time for the service to come to rest, garbage collection included, and time over which its rest is measured, in seconds. */
+const SETTLE = options.quick ? 5 : 30,
+  IDLE = options.quick ? 10 : 60
 /** Rows that a burst under the profiler has. */
 const PROFILED = options.quick ? 1_000 : 4_000
 const VAULT = "vault_bench",

@@ -75,7 +75,7 @@ const types: pg.CustomTypesConfig = {
 /** Lifetime of a connection: a pure reader would otherwise stay on a server that became a standby. */
 export const LIFETIME = Duration.minutes(15)
 
-/** A pool with this configuration, and how to stop monitoring its connections. */
+/** A pool with this configuration. */
 const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
   const pool = new pg.Pool({
     connectionString: Redacted.value(url),
@@ -97,20 +97,16 @@ const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
   })
   // The pool replaces a connection that breaks while idle; the next statement reports errors.
   pool.on("error", () => {})
-  return { pool, unwatch: breakSilent(pool, shape.statement) }
+  breakSilent(pool, shape.statement)
+  return pool
 }
 
 /** A pool that is ended with the scope, waiting at most 2 s for statements that run. */
 export const acquirePool = (url: Redacted.Redacted, shape: PoolShape) =>
   Effect.acquireRelease(
     Effect.sync(() => makePool(url, shape)),
-    ({ pool, unwatch }) =>
-      Effect.promise(() => pool.end()).pipe(
-        Effect.interruptible,
-        Effect.timeoutOption(Duration.seconds(2)),
-        Effect.ensuring(Effect.sync(unwatch))
-      )
-  ).pipe(Effect.map(({ pool }) => pool))
+    (pool) => Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.timeoutOption(Duration.seconds(2)))
+  )
 
 /**
  * A `SqlClient`, `PgClient` and {@link DirectRows} over a pool with this configuration. If Postgres is away, it fails at

@@ -76,21 +76,25 @@ export class PreparingClient extends pg.Client {
 const SILENCE = 1_000,
   LOOK = 1_000
 
-/** Breaks connections of a pool that are silent for longer than its statement timeout. Returns a function that stops it. */
-export const breakSilent = (pool: pg.Pool, statement: Duration.Duration) => {
-  const clients = new Set<PreparingClient>()
+/** The connections of all pools, with how many checks each may be silent for; one timer, because each wakes the process. */
+const watched = new Map<PreparingClient, number>()
+let timer: NodeJS.Timeout | undefined
+
+/** Breaks connections of a pool that are silent for longer than its statement timeout. */
+export const breakSilent = (pool: pg.Pool, statement: Duration.Duration): void => {
+  const looks = Math.ceil((Duration.toMillis(statement) + SILENCE) / LOOK)
   pool.on("connect", (client) => {
-    if (client instanceof PreparingClient) clients.add(client)
+    if (!(client instanceof PreparingClient)) return
+    watched.set(client, looks)
+    timer ??= setInterval(() => {
+      for (const [client, looks] of watched) client.breakWhenSilent(looks)
+    }, LOOK).unref()
   })
   pool.on("remove", (client) => {
-    if (client instanceof PreparingClient) clients.delete(client)
+    if (!(client instanceof PreparingClient) || !watched.delete(client) || watched.size > 0) return
+    clearInterval(timer)
+    timer = undefined
   })
-  const looks = Math.ceil((Duration.toMillis(statement) + SILENCE) / LOOK)
-  const timer = setInterval(() => {
-    for (const client of clients) client.breakWhenSilent(looks)
-  }, LOOK)
-  timer.unref()
-  return () => clearInterval(timer)
 }
 
 /**
