@@ -173,7 +173,7 @@ export const table = {
   webhookFirstAttempts: setting(
     "WEBHOOK_FIRST_ATTEMPTS",
     "burst",
-    "`each`: every delivery has its own workflow from the first attempt; `burst`: first attempts share workflows if more than 16 wait; `grouped`: they always do",
+    "`each`: every delivery has its own workflow from the first attempt; `burst`: first attempts share workflows if more than 16 wait, or above 60 a second; `grouped`: they always do",
     oneOf("each", "burst", "grouped")
   ),
   webhookMaxInFlight: setting(
