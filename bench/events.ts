@@ -14,7 +14,7 @@ import { database, embedded, end, folder, median, start } from "./support/server
 
 const ROUNDS = options.quick ? 1 : 3,
   BURST = options.quick ? 500 : 2_000,
-  WARM = options.quick ? 200 : 1_000
+  WARM = options.quick ? 200 : 4_000
 const RATES = [20, 50, 100, 200],
   RATE_SECONDS = options.quick ? 6 : 20
 const UNMATCHED = options.quick ? 1_000 : 6_000,

@@ -79,12 +79,7 @@ export const ensure = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const today = dayOf(Date.now())
   const wanted = tables.flatMap(([table, prefix]) =>
-    Array.from({ length: AHEAD + 2 }, (_, index) => ({
-      table,
-      prefix,
-      day: today - 1 + index,
-      name: nameOf(table, today - 1 + index)
-    }))
+    Array.from({ length: AHEAD + 2 }, (_, index) => ({ table, prefix, day: today - 1 + index, name: nameOf(table, today - 1 + index) }))
   )
   const found = yield* decodeNames(sql`
     SELECT c.relname AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relname = ANY(${wanted.map(({ name }) => name)})`)

@@ -30,9 +30,9 @@ const FEW = 16
 /** Deliveries per group, and concurrent groups. */
 const GROUP = 50,
   GROUPS = 3
-/** The dispatcher does not wait longer than this for a group; nor, if the group is not full, before it claims what has come since. */
+/** How long the dispatcher waits for a group that is full, and for one that is not before it claims what has come since. */
 const GROUP_ENDS = "3 seconds",
-  GROUP_BEGINS = "50 millis"
+  SMALL_GROUP_ENDS = "50 millis"
 /**
  * While every group runs, organizations that are not busy get workflows of their own, which are not limited otherwise: at
  * most one delivery in so many ms on average.
@@ -101,7 +101,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         return !away
       })
 
-    /** Whether so many first attempts, after those of the last second, share workflows. One that is not due immediately has its own wait. */
+    /** Whether these first attempts share workflows: many at once, or in the last second. One that is not due immediately has its own wait. */
     const groups = (deliveries: ReadonlyArray<ToStart>, of: "all" | "not busy"): boolean =>
       firstWait(webhookRetrySchedule) === 0 &&
       (webhookFirstAttempts === "grouped" || (webhookFirstAttempts === "burst" && (deliveries.length > FEW || rate.of(of) > MANY)))
@@ -134,8 +134,8 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
 
     /**
      * Processes one batch completely: a dispatcher that is stopped starts what it has claimed. While every group runs, only
-     * organizations that are not busy have a turn. Returns whether to go on, and how long to let more come first: a group that
-     * is not full means that the next one would be small too, and a workflow costs more than its deliveries.
+     * organizations that are not busy have a turn. Returns whether to go on, after a pause: while a group that is not full
+     * runs, more events come, which then share a workflow.
      */
     const next = (announced: Listener) =>
       Effect.uninterruptible(
@@ -157,7 +157,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
           const groupsStarted = yield* startGroups(many, announced)
           const pause =
             many.length < GROUP && groupsStarted[0] !== undefined
-              ? Effect.timeoutOption(Fiber.await(groupsStarted[0]), GROUP_BEGINS)
+              ? Effect.timeoutOption(Fiber.await(groupsStarted[0]), SMALL_GROUP_ENDS)
               : Effect.void
           return { pause, goOn: started && claimed }
         })
