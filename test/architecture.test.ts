@@ -179,7 +179,16 @@ describe("architecture", () => {
     expect(named(packagesOf(path.join("src", "main.ts")))).toEqual(line.sort())
     const commands = path.join("src", "commands", "run")
     const database = named(packagesOf(path.join("src", "Base.ts")))
-    expect(database).toEqual(["@effect/experimental", "@effect/sql", "@effect/sql-pg", "effect", "ipaddr.js", "lru-cache", "pg", "typeid-js"])
+    expect(database).toEqual([
+      "@effect/experimental",
+      "@effect/sql",
+      "@effect/sql-pg",
+      "effect",
+      "ipaddr.js",
+      "lru-cache",
+      "pg",
+      "typeid-js"
+    ])
     const small = {
       keys: ["@noble/hashes"],
       migrate: [],
