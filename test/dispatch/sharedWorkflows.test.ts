@@ -57,9 +57,10 @@ test("Decision D-48: at an ordinary rate, each delivery has its own workflow", a
 test("Decision D-48: above 60 deliveries a second, those that a claim finds share a workflow, however few they are", async () => {
   const webhook = await webhookOf(app, key, 1, receiver.url("/steady"))
   const posts: Array<Promise<unknown>> = []
-  for (let count = 1; count <= RECORDS; count++) {
-    posts.push(app.feed([transaction("vault_1", 1_000 + count)]))
-    await Bun.sleep(PACE)
+  // A busy machine wakes up late: what is due by then is posted at once.
+  for (const from = performance.now(); posts.length < RECORDS; await Bun.sleep(PACE)) {
+    const due = Math.min(RECORDS, Math.ceil((performance.now() - from) / PACE))
+    while (posts.length < due) posts.push(app.feed([transaction("vault_1", 1_000 + posts.length)]))
   }
   await Promise.all(posts)
   const deliveries = await delivered(webhook.id, RECORDS)
