@@ -23,7 +23,7 @@ import { RecentRate } from "./RecentRate.ts"
 import { RecoveryKeeper } from "./RecoveryKeeper.ts"
 import { SignalRelay } from "./SignalRelay.ts"
 import { Sweeper } from "./Sweeper.ts"
-import { MANY } from "./WaitingOrganizations.ts"
+import { BUSY_PER_SECOND } from "./WaitingOrganizations.ts"
 
 /** Most deliveries of a claim that each get their own workflow, if first attempts share workflows only in a burst. */
 const FEW = 16
@@ -65,7 +65,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     /** Running groups of first attempts, and how many there are, with those that are to be started. */
     const running = yield* Effect.makeSemaphore(GROUPS)
     let groupCount = 0
-    /** Deliveries lately: all, and those of organizations that are not busy. */
+    /** Deliveries in about the last second: all, and those of organizations that are not busy. */
     const rate = new RecentRate()
     /** From when on organizations that are not busy may pass the others, on the monotonic clock. */
     let passFrom = 0
@@ -104,7 +104,8 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     /** Whether these first attempts share workflows: many at once, or in the last second. One that is not due immediately has its own wait. */
     const groups = (deliveries: ReadonlyArray<ToStart>, of: "all" | "not busy"): boolean =>
       firstWait(webhookRetrySchedule) === 0 &&
-      (webhookFirstAttempts === "grouped" || (webhookFirstAttempts === "burst" && (deliveries.length > FEW || rate.of(of) > MANY)))
+      (webhookFirstAttempts === "grouped" ||
+        (webhookFirstAttempts === "burst" && (deliveries.length > FEW || rate.of(of) > BUSY_PER_SECOND)))
 
     /** Starts a group when its turn comes, and waits for its end. */
     const runGroup = (group: ReadonlyArray<ToStart>) =>

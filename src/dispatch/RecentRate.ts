@@ -1,4 +1,4 @@
-/** How many of something there were lately, for each key: one counts less the older it is, so the sum is a rate per second. */
+/** A rate per second for each key, over about the last second: each occurrence counts less the older it is. */
 import { LRUCache } from "lru-cache"
 
 /** Keys that are remembered; a forgotten one counts from zero. */

@@ -20,7 +20,7 @@ export interface WaitingOrganization {
 }
 
 /** Deliveries a second that are too many to have a workflow each, of one organization or of all. */
-export const MANY = 60
+export const BUSY_PER_SECOND = 60
 
 /** Which organizations a claim is for: all, or those that are not busy. */
 export type Turn = "all" | "not busy"
@@ -39,7 +39,7 @@ export class WaitingOrganizations {
   readonly #floors = new Map<string, number>()
   /** Organizations whose last claim left events: their later events wait behind these. */
   readonly #backlogged = new Set<string>()
-  /** Deliveries lately, by organization. */
+  /** Deliveries in about the last second, by organization. */
   readonly #rate = new RecentRate()
   #wholeAt = Number.NEGATIVE_INFINITY
   /** The first transaction that was not seen, and earlier ones that were running at the last look. */
@@ -75,7 +75,7 @@ export class WaitingOrganizations {
 
   /** Whether an organization has a backlog, or many deliveries a second. */
   isBusy(organizationId: string): boolean {
-    return this.#backlogged.has(organizationId) || this.#rate.of(organizationId) > MANY
+    return this.#backlogged.has(organizationId) || this.#rate.of(organizationId) > BUSY_PER_SECOND
   }
 
   /** The organizations whose turn it is, at most so many. */
