@@ -9,7 +9,7 @@ import { type Answer, cli, useApp } from "../support/app.ts"
 import { until } from "../support/receiver.ts"
 import { create, short, useKeys } from "../support/webhookFixtures.ts"
 
-const app = useApp(["api", "worker", "dispatcher"])
+const app = useApp(["api", "worker"])
 const keys = useKeys(app)
 
 /** The newest entries, newest first. */
@@ -54,7 +54,7 @@ const recoveryOf = (webhookId: string) =>
     key: keys.owner,
     body: { since: new Date(Date.now() - 3_600_000).toISOString() }
   })
-/** Operations on a new recovery, which no worker carries out here. */
+/** Operations on a new recovery, which no dispatcher starts here. */
 const ofRecovery = async (webhookId: string, verb: string) => {
   const { json } = await recoveryOf(webhookId)
   return app.request("POST", `/v1/webhook-recoveries/${json.id}/${verb}`, { key: keys.owner })

@@ -46,7 +46,7 @@ const waiting = async (id: string) => {
 const canceled = (ids: ReadonlyArray<string>) =>
   until("the end of the cancellations", async () => (await Promise.all(ids.map(waiting))).every((count) => count === 0), 600)
 
-/** p99 of the time from an event to its request, for another organization's webhook, over this many events. */
+/** Median and p99 of the time from an event to its request, for another organization's webhook, over this many events. */
 const pace = async (entity: number, path: string, events: number) => {
   const times: Array<number> = []
   for (let count = 0; count < events; count++) {
@@ -74,8 +74,9 @@ describe("Decision D-22: waiting deliveries of a disabled webhook are canceled",
     const canceledAfter = await ended
     report("disable with a backlog", { waiting: WAITING, took, canceledAfter, alone, beside })
     expect(Math.max(...took)).toBeLessThan(5_000)
-    // The goal is 1.5 times; of 200 events the second slowest is compared.
-    expect(beside.p99).toBeLessThan(long ? 1.5 * alone.p99 + 50 : 5 * alone.p99 + 500)
+    // The goal is 1.5 times; of 200 events the second slowest is compared. Of a few, the slowest says more about the machine.
+    if (long) expect(beside.p99).toBeLessThan(1.5 * alone.p99 + 50)
+    else expect(beside.p50).toBeLessThan(5 * alone.p50 + 500)
     const [row] = await app.sql(
       "SELECT count(*)::int AS count, count(*) FILTER (WHERE failure_reason = 'WEBHOOK_DISABLED')::int AS disabled FROM deliveries WHERE webhook_id = ANY($1)",
       [ids]

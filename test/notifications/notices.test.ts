@@ -48,7 +48,6 @@ const receiver = new Receiver()
 const app = new App()
 /** A service without a mail server. */
 const silent = new App()
-app.patient = true
 let key = "",
   client: Client,
   close: () => Promise<void>

@@ -63,8 +63,13 @@ export class Visitor {
     this.origin = app.env["PORTAL_BASE_URL"] ?? app.main?.baseUrl ?? ""
   }
 
-  /** A request as a page of the portal sends it; `headers` replace defaults, and an empty one removes it. */
-  async request(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  /** A request as a page of the portal sends it, repeated after 503 where the app's tests do; `headers` replace defaults, and an empty one removes it. */
+  request(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    const send = () => this.#request(method, path, body, headers)
+    return this.app.patient ? patiently(send) : send()
+  }
+
+  async #request(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     const own: Record<string, string> = {
       origin: this.origin,
       "sec-fetch-site": "same-origin",
@@ -100,7 +105,7 @@ export class Visitor {
 
   /** From the invitation's token to a complete session. */
   async accept(token: string): Promise<void> {
-    const accepted = await patiently(() => this.request("POST", "/api/invitation/accept", { token, password: PASSWORD }))
+    const accepted = await this.request("POST", "/api/invitation/accept", { token, password: PASSWORD })
     if (accepted.status !== 200) throw new Error(`the invitation was refused: ${accepted.text}`)
     const begun = await this.request("POST", "/api/enrolment", {})
     this.authenticator = new Authenticator(begun.json.uri)

@@ -8,7 +8,6 @@ import { until } from "../support/receiver.ts"
 import { asset, entity, network, organization, transaction, user, vault } from "../support/records.ts"
 
 const app = useApp()
-app.patient = true
 const keys = { owner: "", listed: "", part: "", whole: "", other: "" }
 const PATH = "/v1/event-checkpoints"
 

@@ -5,7 +5,7 @@ import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixt
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 
 const receiver = useReceiver()
-const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "3s,1s" }))
+const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "5s,1s" }))
 
 test("the first wait is kept, shown as the time of the next attempt, and applied before a redelivery, too", async () => {
   const key = await settle(app, 1)
@@ -13,10 +13,10 @@ test("the first wait is kept, shown as the time of the next attempt, and applied
   await happen(app, [0])
   const waits = async (count: number) => {
     const { createdAt, id, nextAttemptAt } = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "PENDING")
-    expect(Date.parse(nextAttemptAt) - Date.parse(createdAt)).toBeGreaterThanOrEqual(3_000)
-    expect(Date.parse(nextAttemptAt) - Date.parse(createdAt)).toBeLessThan(3_500)
+    expect(Date.parse(nextAttemptAt) - Date.parse(createdAt)).toBeGreaterThanOrEqual(5_000)
+    expect(Date.parse(nextAttemptAt) - Date.parse(createdAt)).toBeLessThan(5_500)
     const request = await until("the request", () => receiver.to("/hook")[count])
-    expect(request.at - Date.parse(createdAt)).toBeGreaterThanOrEqual(3_000)
+    expect(request.at - Date.parse(createdAt)).toBeGreaterThanOrEqual(5_000)
     await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
     return id
   }

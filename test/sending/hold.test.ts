@@ -11,7 +11,6 @@ import { detailsOf, operator } from "../support/temporal.ts"
 
 const receiver = new Receiver()
 const app = new App()
-app.patient = true
 let key = ""
 
 beforeAll(async () => {

@@ -81,7 +81,6 @@ const app = useApp(["api"], () => ({
   WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,6s,1h",
   RATE_LIMIT: "1000/1s burst 100000"
 }))
-app.patient = true
 let key = ""
 let worker: Awaited<ReturnType<typeof app.start>>
 let client: Client, close: () => Promise<void>
@@ -182,16 +181,18 @@ describe.concurrent("Decision D-22: how a delivery ends", () => {
   test("a dispatcher that starts during an attempt does not bring the next one forward", async () => {
     const { promise: looked, resolve: look } = Promise.withResolvers<void>()
     receiver.on("/slow", async (_, count) => {
-      // Within the ten seconds of an attempt, however long the dispatcher takes to start.
       if (count === 1) await Promise.race([looked, Bun.sleep(9_000)])
       return new Response("no", { status: 500 })
     })
+    // Started beforehand and stopped, as a start may take longer than an attempt: when it continues, its second sweep is due.
+    const dispatcher = await app.start(["dispatcher"])
+    dispatcher.child.kill("SIGSTOP")
     const webhook = await webhookOf(app, key, 12, receiver.url("/slow"))
     await happen(app, [12])
     const request = await until("the first attempt", () => receiver.to("/slow")[0])
     // From 2 s after its due time, a dispatcher that starts considers a delivery overdue, and wakes its workflow.
     await app.sql("UPDATE deliveries SET next_attempt_at = next_attempt_at - interval '3 seconds' WHERE webhook_id = $1", [webhook.id])
-    const dispatcher = await app.start(["dispatcher"])
+    dispatcher.child.kill("SIGCONT")
     const id = request.headers["x-service-delivery-id"] ?? ""
     await until("the wake", async () => (await signalsOf(client, id)).includes("wake"), 30)
     look()
@@ -314,11 +315,13 @@ describe("Spec: ping without a worker (Decision D-26)", () => {
     async () => {
       const webhook = await webhookOf(app, key, 9, receiver.url("/later"))
       await worker.end()
+      app.patient = false
       const begun = Date.now()
       const answer = await app.request("POST", `/v1/webhooks/${webhook.id}/ping`, { key })
       expect(answer).toMatchObject({ status: 503, json: { code: "service_unavailable" } })
       expect(answer.headers.get("retry-after")).not.toBeNull()
       expect(Date.now() - begun).toBeLessThan(20_000)
+      app.patient = true
       worker = await app.start(["worker", "dispatcher"])
       expect((await app.request("POST", `/v1/webhooks/${webhook.id}/ping`, { key })).json).toMatchObject({ success: true })
       expect(receiver.to("/later")).toHaveLength(1)

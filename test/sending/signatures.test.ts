@@ -19,7 +19,6 @@ const app = useApp(["api", "worker", "dispatcher"], () => ({
   WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s",
   WEBHOOK_ROTATION_GRACE: `${GRACE_MS}ms`
 }))
-app.patient = true
 let key = ""
 beforeAll(async () => {
   key = await settle(app, 6)

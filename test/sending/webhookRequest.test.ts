@@ -19,7 +19,7 @@ const attempt = (path: string, wanted: Effect.Effect<boolean>) =>
       fresh: false,
       headers: { "content-type": "application/json" },
       body: "{}",
-      startedAt: performance.now() - 9_000,
+      startedAt: performance.now() - 7_000,
       wanted,
       trust: trustIn(fs.readFileSync(receiver.caFile, "utf8"))
     })
@@ -32,14 +32,14 @@ test("a Postgres that is slow to confirm the request counts against no endpoint:
   expect(Exit.isFailure(exit) && exit.cause).toMatchObject({ _tag: "Fail", error: { _tag: "Withdrawn" } })
   expect(receiver.to("/slow-database")).toHaveLength(0)
   await ended
-}, 10_000)
+}, 20_000)
 
 test("an endpoint that does not answer within the remaining time is a timeout", async () => {
   receiver.on("/silent", async () => {
-    await Bun.sleep(3_000)
+    await Bun.sleep(9_000)
     return new Response("")
   })
   const exit = await attempt("/silent", Effect.succeed(true))
   expect(exit).toMatchObject({ _tag: "Success", value: { result: "timeout", httpStatus: 0 } })
   expect(receiver.to("/silent")).toHaveLength(1)
-}, 10_000)
+}, 20_000)

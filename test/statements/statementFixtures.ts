@@ -9,6 +9,10 @@ export const ETH = "ethereum/native",
   /** An asset without decimals, for amounts of 78 digits. */
   BIG = "ethereum/erc20:0x0000000000000000000000000000000000000078"
 
+/** Tests of statements take a few minutes, and a day that ended meanwhile would be due. */
+const untilMidnight = DAY - (Date.now() % DAY)
+if (untilMidnight < 300_000) await Bun.sleep(untilMidnight + 1_000)
+
 /** The day this many days from today as `YYYY-MM-DD`, -1 for yesterday; and a time of it. */
 export const today = Math.floor(Date.now() / DAY) * DAY
 export const dayOf = (day: number): string => new Date(today + day * DAY).toISOString().slice(0, 10)

@@ -117,8 +117,8 @@ export class App {
   env: { readonly [name: string]: string } = {}
   databaseUrl = ""
   main: Process | undefined
-  /** Whether a request that is answered with 503 is repeated for up to 30 s, as a client would: where tests run beside each other. */
-  patient = false
+  /** Whether a request that is answered with 503 is repeated for up to 30 s, as a client would: a busy machine refuses some. */
+  patient = true
   readonly #processes: Array<Process> = []
   readonly #clients: Array<pg.Client> = []
   #folder = ""

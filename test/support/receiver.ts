@@ -159,12 +159,15 @@ export const until = async <A>(
   condition: () => Promise<A | undefined | false> | A | undefined | false,
   seconds = 15
 ): Promise<A> => {
-  const begun = Date.now()
+  let waited = 0
   for (;;) {
+    const lookedAt = Date.now()
     const value = await condition()
     if (value !== undefined && value !== false) return value
-    const waited = Date.now() - begun
     if (waited > seconds * 1_000) throw new Error(`${what}: not within ${seconds} s`)
-    await Bun.sleep(Math.min(200, Math.max(20, waited / 20)))
+    const [took, pause, sleptAt] = [Date.now() - lookedAt, Math.min(200, Math.max(20, waited / 20)), Date.now()]
+    await Bun.sleep(pause)
+    // While the machine stood still, nothing could come true.
+    waited += took + Math.min(Date.now() - sleptAt, 2 * pause)
   }
 }
