@@ -135,9 +135,11 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
         reports.push(await runGroup(args, `group-${++begun}`, servers, alone))
       }
     }
-    // The workers take the next group from one iterator.
+    // The workers take the next group from one iterator, and the one of those that wait does so when none of these is left.
     const next = busy.values()
-    await Promise.all([...Array.from({ length: concurrency }, () => inTurn(next)), inTurn(waiting.values())])
+    const waited = inTurn(waiting.values())
+    await Promise.all([...Array.from({ length: concurrency }, () => inTurn(next)), waited.then(() => inTurn(next))])
+    reasons.unshift(...servers.lost())
     return interruption.signal.aborted && reports.length === 0 ? undefined : reports
   } finally {
     await servers.close()

@@ -14,6 +14,7 @@ import * as Migrations from "../../src/database/Migrations.ts"
 import * as Partitions from "../../src/database/Partitions.ts"
 import { DataDir } from "../../src/embedded/DataDir.ts"
 import * as EmbeddedPostgres from "../../src/embedded/Postgres.ts"
+import * as Process from "../../src/embedded/Process.ts"
 import * as EmbeddedTemporal from "../../src/embedded/Temporal.ts"
 import { Settings } from "../../src/settings/Settings.ts"
 
@@ -30,6 +31,13 @@ export interface Servers {
   readonly postgres: string
   readonly temporal: string
   readonly temporalUi: string
+}
+
+/** Servers that this process started. */
+interface OwnServers extends Servers {
+  readonly close: () => Promise<void>
+  /** Of each server that has ended by itself, its name and what its log says of it. */
+  readonly lost: () => ReadonlyArray<string>
 }
 
 /** Settings of embedded servers in a folder, on free ports by default. */
@@ -81,7 +89,7 @@ const disableFsync = async (postgres: string): Promise<void> => {
 }
 
 /** Starts both servers in a fresh folder. `close` stops them and removes it, as does `signal` before they are there. */
-export const startServers = async (signal?: AbortSignal): Promise<Servers & { readonly close: () => Promise<void> }> => {
+export const startServers = async (signal?: AbortSignal): Promise<OwnServers> => {
   const folder = serverFolder()
   const scope = await Effect.runPromise(Scope.make())
   const close = async () => {
@@ -103,7 +111,19 @@ export const startServers = async (signal?: AbortSignal): Promise<Servers & { re
       fs.renameSync(`${kept}.${process.pid}`, kept)
     }
     await disableFsync(Redacted.value(postgres))
-    return { postgres: Redacted.value(postgres), temporal: temporal.address, temporalUi: temporal.ui, close }
+    const lost = () =>
+      ["postgres", "temporal"]
+        .filter((name) => Process.livePid(path.join(folder, "run", `${name}.pid`)) === undefined)
+        .map((name) => {
+          const lines = fs
+            .readFileSync(path.join(folder, "log", `${name}.log`), "utf8")
+            .trimEnd()
+            .split("\n")
+          // Hundreds of lines follow what a Go program says of its end.
+          const said = lines.findIndex((line) => /^(panic|fatal error|SIG[A-Z]+):/.test(line))
+          return `The tests' ${name} ended. Its log:\n${(said === -1 ? lines.slice(-30) : lines.slice(said, said + 30)).join("\n")}`
+        })
+    return { postgres: Redacted.value(postgres), temporal: temporal.address, temporalUi: temporal.ui, close, lost }
   } catch (error) {
     await close()
     throw error
