@@ -196,7 +196,8 @@ export const freshDatabase = async (): Promise<string> => {
   templated ??= servers().then(({ postgres }) => prepareTemplate(postgres))
   await templated
   const name = `test_${process.pid}_${++counter}`
-  await admin((client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE}`))
+  // A copy of the files takes a seventh of the time of one through the log, with a server that does not wait for the disk.
+  await admin((client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE} STRATEGY file_copy`))
   return urlOf((await servers()).postgres, name)
 }
 
