@@ -207,7 +207,10 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     return {
       /** Runs until interrupted. */
       run: Effect.gen(function* () {
-        yield* Effect.forkScoped(keepLooking("dispatching", OUTBOX_CHANNEL, drain))
+        const failed = yield* Effect.makeLatch()
+        yield* Effect.forkScoped(
+          keepLooking("dispatching", OUTBOX_CHANNEL, (announced) => Effect.onError(drain(announced), () => failed.open))
+        )
         yield* Effect.forkScoped(keepLooking("signaling workflows", SIGNALS_CHANNEL, () => signalRelay.tell))
         yield* Effect.forkScoped(keepLooking("canceling deliveries", CANCELLATIONS_CHANNEL, () => canceler.run))
         yield* Effect.forkScoped(keepLooking("holding deliveries", HOLDS_CHANNEL, () => holds.collect))
@@ -217,7 +220,12 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         // what was just being started.
         const first = loggingFailure("the first sweep", sweeper.first)
         yield* Effect.zipRight(first, Effect.delay(first, FIRST_AGAIN))
-        return yield* Effect.schedule(sweeps, Schedule.spaced(SWEEP))
+        const alone = (yield* Effect.makeSemaphore(1)).withPermits(1)
+        // A claim that failed may have been committed all the same, if its connection was lost: nobody starts its deliveries.
+        const soon = loggingFailure("the sweep after a failure", sweeper.sweepSoon)
+        const afterFailure = Effect.zipRight(failed.await, Effect.zipRight(failed.close, Effect.delay(alone(soon), FIRST_AGAIN)))
+        yield* Effect.forkScoped(Effect.forever(afterFailure))
+        return yield* Effect.schedule(alone(sweeps), Schedule.spaced(SWEEP))
       }).pipe(Effect.scoped)
     }
   })

@@ -20,7 +20,7 @@ import { TemporalConnection } from "../temporal/Connection.ts"
 import { isOfCanceled } from "../webhooks/cancelWaiting.ts"
 import { WakeLimit } from "./WakeLimit.ts"
 
-/** How overdue a delivery must be before its workflow is looked up, in seconds: usually, and when a dispatcher starts. */
+/** How overdue a delivery must be before its workflow is looked up, in seconds: usually, and when a dispatcher starts or has failed. */
 const OVERDUE = 60,
   OVERDUE_AT_START = 2
 /** Deliveries per page, pages per sweep, and concurrent starts. */
@@ -176,6 +176,9 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
     return {
       /** Looks up the workflows of overdue deliveries, partially if there are many. */
       sweep: Effect.zipRight(starter.attributesMayBeThere, sweepFrom(OVERDUE, PAGES)),
+
+      /** As {@link sweep}, of deliveries that are overdue for a shorter time, too. */
+      sweepSoon: sweepFrom(OVERDUE_AT_START, PAGES),
 
       /** The first sweep of a dispatcher: it waits for Temporal, uses a shorter delay, and checks everything. */
       first: Effect.zipRight(temporal.ready, sweepFrom(OVERDUE_AT_START, Number.POSITIVE_INFINITY)),

@@ -7,6 +7,7 @@ export class Proxy {
   #server: net.Server | undefined
   #port = 0
   #silent = false
+  #losing = 0
 
   constructor(target: string) {
     this.#target = new URL(target)
@@ -32,7 +33,12 @@ export class Proxy {
         ] as const) {
           this.#sockets.add(from)
           from.on("data", (chunk) => {
-            if (!this.#silent) to.write(chunk)
+            if (this.#silent) return
+            if (this.#losing === 0 || from === far || !chunk.includes("COMMIT")) return void to.write(chunk)
+            this.#losing--
+            // The server's response to it is the first that does not come through.
+            far.removeAllListeners("data").once("data", () => near.destroy())
+            to.write(chunk)
           })
           from.on("error", () => {})
           from.on("close", () => {
@@ -56,6 +62,16 @@ export class Proxy {
     const closed = new Promise((resolve) => this.#server?.close(resolve))
     for (const socket of this.#sockets) socket.destroy()
     await closed
+  }
+
+  /** Ends the connections of the next commits when the server has made them, instead of passing on that it has. */
+  loseCommits(count: number): void {
+    this.#losing = count
+  }
+
+  /** How many of them are still to come. */
+  get commitsToLose(): number {
+    return this.#losing
   }
 
   /** Keeps connections open and forwards nothing. */
