@@ -135,7 +135,7 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
         reports.push(await runGroup(args, `group-${++begun}`, servers, alone))
       }
     }
-    // The workers take the next group from one iterator, and the one of those that wait does so when none of these is left.
+    // All take the next group from one iterator; once no group is left that waits, one more runs at a time.
     const next = busy.values()
     const waited = inTurn(waiting.values())
     await Promise.all([...Array.from({ length: concurrency }, () => inTurn(next)), waited.then(() => inTurn(next))])

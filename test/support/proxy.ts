@@ -7,7 +7,8 @@ export class Proxy {
   #server: net.Server | undefined
   #port = 0
   #silent = false
-  #losing = 0
+  /** Called when the commit that is to be lost was made. */
+  #lost: (() => void) | undefined
 
   constructor(target: string) {
     this.#target = new URL(target)
@@ -34,10 +35,15 @@ export class Proxy {
           this.#sockets.add(from)
           from.on("data", (chunk) => {
             if (this.#silent) return
-            if (this.#losing === 0 || from === far || !chunk.includes("COMMIT")) return void to.write(chunk)
-            this.#losing--
-            // The server's response to it is the first that does not come through.
-            far.removeAllListeners("data").once("data", () => near.destroy())
+            if (this.#lost !== undefined && from === near && chunk.includes("COMMIT")) {
+              const lost = this.#lost
+              this.#lost = undefined
+              // The server's response to it is the first that does not come through.
+              far.removeAllListeners("data").once("data", () => {
+                near.destroy()
+                lost()
+              })
+            }
             to.write(chunk)
           })
           from.on("error", () => {})
@@ -64,14 +70,11 @@ export class Proxy {
     await closed
   }
 
-  /** Ends the connections of the next commits when the server has made them, instead of passing on that it has. */
-  loseCommits(count: number): void {
-    this.#losing = count
-  }
-
-  /** How many of them are still to come. */
-  get commitsToLose(): number {
-    return this.#losing
+  /** Ends the connection of the next commit when the server has made it, instead of passing on that it has; resolves then. */
+  loseCommit(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#lost = resolve
+    })
   }
 
   /** Keeps connections open and forwards nothing. */

@@ -59,7 +59,7 @@ export type Group = ReadonlyArray<string>
 
 /**
  * The groups of a run: those that share the cores, and those that wait most of the time and run beside them, one after the
- * other, before that process helps with the rest. With options, and when golden files are written, it is one process with all of the arguments.
+ * other. With options, and when golden files are written, it is one process with all of the arguments.
  */
 export const groupsOf = (args: ReadonlyArray<string>): { readonly busy: ReadonlyArray<Group>; readonly waiting: ReadonlyArray<Group> } => {
   if (args.some((arg) => arg.startsWith("-")) || process.env["UPDATE_GOLDEN"] === "1") return { busy: [args], waiting: [] }
