@@ -3,7 +3,7 @@
  * stays, and one that has ended finds in its first step that the row has ended too. If client and worker share a process,
  * the first task comes back with the start (eager start).
  */
-import { isGrpcServiceError, ServiceError, WorkflowExecutionAlreadyStartedError, type WorkflowOptions } from "@temporalio/client"
+import { WorkflowExecutionAlreadyStartedError, type WorkflowOptions } from "@temporalio/client"
 import { NamespaceNotFoundError, WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError } from "@temporalio/common"
 import { Data, Duration, Effect, Option, Ref, Schema } from "effect"
 import {
@@ -20,11 +20,10 @@ import {
 } from "../../workflows/contract.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type TemporalAway, TemporalConnection } from "../temporal/Connection.ts"
+import { grpcErrorOf, INVALID_ARGUMENT, isUnknownAttribute } from "../temporal/grpcError.ts"
 import { register } from "../temporal/searchAttributes.ts"
 import { hostOf } from "../webhooks/url.ts"
 
-/** gRPC status of an invalid call. */
-const INVALID_ARGUMENT = 3
 /** Timeout of starting a workflow. */
 const START_MS = 5_000
 
@@ -46,24 +45,15 @@ export type ToStart = typeof ToStart.Type
 /** A workflow could not be started: Temporal is unavailable, or rejects this one. */
 export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly cause: unknown }> {
   override get message() {
-    const said = this.#said
-    return said === undefined ? (this.cause instanceof Error ? this.cause.message : String(this.cause)) : said.details || said.message
+    const error = grpcErrorOf(this.cause)
+    return error === undefined ? (this.cause instanceof Error ? this.cause.message : String(this.cause)) : error.details || error.message
   }
 
   /** Whether only this start is invalid; otherwise the next would fail too, for example if the namespace is missing. */
   get refused(): boolean {
     if (this.cause instanceof NamespaceNotFoundError || this.cause instanceof WorkflowNotFoundError) return false
-    return this.#said === undefined || this.#said.code === INVALID_ARGUMENT
-  }
-
-  /** Whether the server does not know a search attribute. */
-  get unknownAttribute(): boolean {
-    return this.refused && /search attribute/i.test(this.message)
-  }
-
-  get #said() {
-    const error = this.cause instanceof ServiceError ? this.cause.cause : this.cause
-    return isGrpcServiceError(error) ? error : undefined
+    const error = grpcErrorOf(this.cause)
+    return error === undefined || error.code === INVALID_ARGUMENT
   }
 }
 
@@ -210,7 +200,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
       Effect.flatMap(Ref.get(indexed), (asIndexed) =>
         Effect.catchIf(
           start(asIndexed),
-          (error) => error._tag === "NotStarted" && error.unknownAttribute,
+          (error) => error._tag === "NotStarted" && isUnknownAttribute(error.cause),
           () => withoutAttributes(start)
         )
       )

@@ -1,11 +1,12 @@
 /** The doctor's checks of Temporal: connection, namespace, search attributes, and whether a worker polls. */
 import { temporal as proto } from "@temporalio/proto"
 import { Cause, Effect, Exit } from "effect"
-import { searchKeys } from "../../workflows/contract.ts"
 import { DataDir } from "../embedded/DataDir.ts"
 import { livePid } from "../embedded/Process.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type Connected, connectTo } from "../temporal/Connection.ts"
+import { grpcErrorOf } from "../temporal/grpcError.ts"
+import { missingIn, searchAttributes as required, type SearchAttribute } from "../temporal/searchAttributes.ts"
 import { type Finding, fault, notice, well, why } from "./Finding.ts"
 
 const { TASK_QUEUE_TYPE_WORKFLOW } = proto.api.enums.v1.TaskQueueType
@@ -13,8 +14,7 @@ const { TASK_QUEUE_TYPE_WORKFLOW } = proto.api.enums.v1.TaskQueueType
 const NOT_FOUND = 5,
   PERMISSION_DENIED = 7
 
-const statusOf = ({ error }: Cause.UnknownException): number | undefined =>
-  typeof error === "object" && error !== null && "code" in error && typeof error.code === "number" ? error.code : undefined
+const statusOf = ({ error }: Cause.UnknownException): number | undefined => grpcErrorOf(error)?.code
 
 const server = ({ client }: Connected) =>
   Effect.map(
@@ -39,21 +39,18 @@ const namespaceOf = ({ client }: Connected, namespace: string): Effect.Effect<Fi
     )
   )
 
+const namesOf = (attributes: ReadonlyArray<SearchAttribute>): string => attributes.map(({ name }) => name).join(", ")
+
 const searchAttributes = ({ client }: Connected, namespace: string): Effect.Effect<Finding, Cause.UnknownException> =>
   Effect.tryPromise(() => client.connection.operatorService.listSearchAttributes({ namespace })).pipe(
     Effect.map(({ customAttributes }) => {
-      const missing = Object.values(searchKeys).flatMap(({ name }) => (customAttributes?.[name] === undefined ? [name] : []))
+      const missing = missingIn(customAttributes)
       return missing.length === 0
-        ? well(
-            "Search attributes",
-            Object.values(searchKeys)
-              .map(({ name }) => name)
-              .join(", ")
-          )
+        ? well("Search attributes", namesOf(required))
         : notice(
             "Search attributes",
-            `${missing.join(", ")} ${missing.length === 1 ? "is" : "are"} not registered.`,
-            `A worker registers them if it is allowed to; otherwise run \`temporal operator search-attribute create --namespace ${namespace} ${missing.map((name) => `--name ${name} --type Keyword`).join(" ")}\`.`
+            `${namesOf(missing)} ${missing.length === 1 ? "is" : "are"} not registered.`,
+            `A worker registers them if it is allowed to; otherwise run \`temporal operator search-attribute create --namespace ${namespace} ${missing.map(({ name, type }) => `--name ${name} --type ${type}`).join(" ")}\`.`
           )
     }),
     Effect.catchIf(
@@ -63,9 +60,7 @@ const searchAttributes = ({ client }: Connected, namespace: string): Effect.Effe
           notice(
             "Search attributes",
             "Search attributes cannot be listed on this cluster.",
-            `Make sure that the namespace has ${Object.values(searchKeys)
-              .map(({ name }) => name)
-              .join(", ")} as Keyword.`
+            `Make sure that the namespace has ${required.map(({ name, type }) => `${name} (${type})`).join(", ")}.`
           )
         )
     )
@@ -122,7 +117,7 @@ export const temporal = Effect.gen(function* () {
   const cause = error instanceof Cause.UnknownException ? error.error : error
   const advice =
     settings.temporalAddress === undefined
-      ? `Look into ${dataDir.at("log", "temporal.log")}; \`custody start\` takes over or restarts the embedded server.`
+      ? `See ${dataDir.at("log", "temporal.log")}; \`custody start\` takes over or restarts the embedded server.`
       : "Check TEMPORAL_ADDRESS and TEMPORAL_TLS_* or TEMPORAL_API_KEY. Reads work without Temporal; deliveries wait."
   return [fault("Temporal", `${address} cannot be reached: ${why(cause)}.`, advice, 5)]
 })

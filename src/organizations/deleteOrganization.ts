@@ -12,8 +12,8 @@ import { decodeRows } from "../database/rows.ts"
 import { transaction } from "../database/sql.ts"
 import { remove } from "../ledger/organizationRows.ts"
 import { auditLog, deletedTables, outbox, plainTables } from "./organizationTables.ts"
-import { terminate, terminateListed } from "./runningWorkflows.ts"
 import { stop } from "./stop.ts"
+import { terminate, terminateListed } from "./terminateWorkflows.ts"
 
 /** Rows per transaction. */
 const PART = 300

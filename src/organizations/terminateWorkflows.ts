@@ -1,0 +1,86 @@
+/** Terminates the workflows of an organization that is being deleted. Decision D-56. */
+import { WorkflowNotFoundError } from "@temporalio/common"
+import { type Cause, Effect, Schedule } from "effect"
+import { TemporalAway, TemporalConnection } from "../temporal/Connection.ts"
+import { isUnknownAttribute } from "../temporal/grpcError.ts"
+
+const CONCURRENCY = 16
+const REASON = "its organization is being deleted"
+/** How often Temporal's list is read until it is empty: it is updated a moment after the workflow. */
+const LISTS = 20
+
+/** Repeats a call for five seconds; then Temporal counts as unavailable. */
+const persistently = <A, R>(call: Effect.Effect<A, Cause.UnknownException, R>): Effect.Effect<A, TemporalAway, R> =>
+  call.pipe(
+    Effect.retry(Schedule.spaced("1 second").pipe(Schedule.intersect(Schedule.recurs(5)))),
+    Effect.mapError(
+      ({ error }) =>
+        new TemporalAway({
+          message: `Temporal cannot terminate workflows of the organization: ${error instanceof Error ? error.message : String(error)}. Run the command again to delete the rest.`
+        })
+    )
+  )
+
+/** Terminates workflows by their ids; returns how many were running. Fails if Temporal is unavailable. */
+export const terminate = (workflowIds: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const { client } = yield* (yield* TemporalConnection).ready
+    const ended = yield* Effect.forEach(
+      workflowIds,
+      (id) =>
+        Effect.tryPromise(() => client.workflow.getHandle(id).terminate(REASON)).pipe(
+          Effect.as(1),
+          Effect.catchIf(
+            ({ error }) => error instanceof WorkflowNotFoundError,
+            () => Effect.succeed(0)
+          ),
+          persistently
+        ),
+      { concurrency: CONCURRENCY }
+    )
+    return ended.reduce((sum, one) => sum + one, 0)
+  })
+
+/**
+ * Terminates what Temporal lists as running for a filter, until it lists nothing. Returns how many were running; none if the
+ * namespace lacks the search attributes, with a warning. Fails if Temporal is unavailable.
+ */
+export const terminateListed = (filter: string) =>
+  Effect.gen(function* () {
+    const temporal = yield* TemporalConnection
+    const { client } = yield* temporal.ready
+    // Another deployment in the same namespace may have an organization with this id.
+    const query = `(${filter}) AND TaskQueue = "${temporal.taskQueue}" AND ExecutionStatus = "Running"`
+    const listed = Effect.tryPromise(async () => {
+      const ids: Array<string> = []
+      for await (const { workflowId } of client.workflow.list({ query })) {
+        ids.push(workflowId)
+        if (ids.length === 1_000) break
+      }
+      return ids
+    }).pipe(
+      Effect.catchIf(
+        ({ error }) => isUnknownAttribute(error),
+        (error) =>
+          Effect.as(
+            Effect.logWarning(
+              `Temporal cannot list the workflows of ${filter}; those that wait end when they next look at their delivery`,
+              error
+            ),
+            []
+          )
+      ),
+      persistently
+    )
+    let count = 0
+    for (let reads = 0; reads < LISTS; reads++) {
+      const ids = yield* listed
+      if (ids.length === 0) return count
+      const ended = yield* terminate(ids)
+      count += ended
+      // Those that ended already are still listed for a moment.
+      if (ended < ids.length) yield* Effect.sleep("500 millis")
+      else reads = 0
+    }
+    return count
+  })
