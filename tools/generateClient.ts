@@ -274,7 +274,7 @@ export const operationsFile = (): string => {
   })
   const text = `${interfaces}\n${signatures}`
   return `${HEAD}
-import type { OnceOptions, Pages, RequestOptions } from "./request.ts"
+import type { OnceOptions, Pages, RequestOptions } from "./call.ts"
 import type { Route } from "./route.ts"
 ${imports(namesIn(text, custodyNames), "custody")}${imports(namesIn(text, webhookNames), "webhooks")}
 ${interfaces}

@@ -1,4 +1,6 @@
-/** The client without what needs `node:crypto`: everything that runs in browsers, too. */
+/** The part of the client that also runs in browsers: everything that does not need `node:crypto`. */
+
+export type { OnceOptions, Pages, RequestOptions } from "./call.ts"
 export { applyEvent, type Copier, catchUp, copyVault, type VaultCopy } from "./copy.ts"
 export { type CustodyClient, createClient } from "./createClient.ts"
 export type * from "./custody.ts"
@@ -7,7 +9,7 @@ export type * from "./events.ts"
 export { type FollowedEvent, type FollowOptions, followEvents } from "./follow.ts"
 export type * from "./operations.ts"
 export type { ReceivedEvent } from "./receivedEvent.ts"
-export type { ClientOptions, OnceOptions, Pages, RequestOptions } from "./request.ts"
+export type { ClientOptions } from "./request.ts"
 export type { Route } from "./route.ts"
 export {
   type ChainVerification,

@@ -1,7 +1,9 @@
-/** Makes the client from the table of operations. Lists are async iterables. */
+/** Creates the client from the table of operations. Lists are async iterables. */
+
+import type { Pages } from "./call.ts"
 import type { Page } from "./custody.ts"
 import { type Operations, routes } from "./operations.ts"
-import { type Call, type ClientOptions, caller, type Pages } from "./request.ts"
+import { type Call, type ClientOptions, caller } from "./request.ts"
 import type { Route } from "./route.ts"
 
 /** A client: every operation of the API. */
@@ -57,6 +59,6 @@ export const createClient = (options: ClientOptions): CustodyClient => {
       ? (...given: ReadonlyArray<unknown>) => pagesOf(callOf(route, given), send)
       : async (...given: ReadonlyArray<unknown>) => send(callOf(route, given))
   ])
-  // Generated for each operation from its route; the contract's types give parameters and results.
+  // Each method is built from its operation's route; the contract's types describe its parameters and result.
   return Object.fromEntries(operations) as CustodyClient
 }

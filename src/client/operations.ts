@@ -1,5 +1,6 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
+import type { OnceOptions, Pages, RequestOptions } from "./call.ts"
 import type {
   Asset,
   Balance,
@@ -12,7 +13,6 @@ import type {
   TransactionStatus,
   Vault
 } from "./custody.ts"
-import type { OnceOptions, Pages, RequestOptions } from "./request.ts"
 import type { Route } from "./route.ts"
 import type {
   AuditEntry,

@@ -1,6 +1,6 @@
 /** One HTTP call: request, retries, and its result or error. */
 
-import type { Page } from "./custody.ts"
+import type { OnceOptions } from "./call.ts"
 import { CustodyError, NoAnswerError } from "./errors.ts"
 import type { Route } from "./route.ts"
 
@@ -16,24 +16,6 @@ export interface ClientOptions {
   readonly retries?: number | undefined
   /** Replaces the platform's `fetch`. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined
-}
-
-/** Options of one call. */
-export interface RequestOptions {
-  readonly signal?: AbortSignal | undefined
-  /** Your own request id, 8 to 64 of `A-Z a-z 0-9 _ -`; it appears in the service's log. */
-  readonly requestId?: string | undefined
-}
-
-/** Options of an idempotent call. */
-export interface OnceOptions extends RequestOptions {
-  /** Within 24 hours, the same key and body return the same response and do nothing else. Default: a new key. */
-  readonly idempotencyKey?: string | undefined
-}
-
-/** A list: `await` returns its first page, `for await` iterates over all items, `pages()` over pages. */
-export interface Pages<A> extends PromiseLike<Page<A>>, AsyncIterable<A> {
-  readonly pages: () => AsyncIterable<Page<A>>
 }
 
 /** A call to send. */
@@ -100,7 +82,7 @@ const waitBefore = (attempt: number, error: unknown): number => {
   return asked === undefined ? Math.random() * 250 * 2 ** attempt : asked * 1_000
 }
 
-/** Waits, unless the caller gives up first: then it rejects. */
+/** Waits; rejects if the caller aborts first. */
 export const pause = (millis: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
     const stop = () => {
@@ -144,7 +126,7 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
       text = await response.text()
     } catch (cause) {
       if (options.signal?.aborted === true) throw new NoAnswerError("aborted", "The call was aborted.", { cause })
-      if (deadline.aborted) throw new NoAnswerError("timeout", `No answer within ${timeout} ms.`, { cause })
+      if (deadline.aborted) throw new NoAnswerError("timeout", `No response within ${timeout} ms.`, { cause })
       throw new NoAnswerError("network", `${origin} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`, {
         cause
       })

@@ -23,30 +23,15 @@ import * as Log from "../telemetry/Log.ts"
 import { bundle } from "../temporal/bundle.ts"
 import { span } from "../terminal/text.ts"
 import * as Client from "./Client.ts"
+import { DemoFile } from "./DemoFile.ts"
 import { type DemoData, read } from "./demoData.ts"
-import { ensure, Keys } from "./demoKeys.ts"
+import { ensure } from "./demoKeys.ts"
 import * as panel from "./panel.ts"
 import { way } from "./portalInvitation.ts"
 import { portsFree } from "./portCheck.ts"
 import { LEDGER, open, type Receiver } from "./Receiver.ts"
 import { Screen } from "./Screen.ts"
 import { createWebhooks, tell } from "./Story.ts"
-
-/** `DATA_DIR/demo.json`: addresses and keys, for scripts. */
-export const DemoFile = Schema.Struct({
-  baseUrl: Schema.String,
-  platformUrl: Schema.String,
-  platformToken: Schema.String,
-  temporalUi: Schema.String,
-  receiverUrl: Schema.String,
-  organizationId: Schema.String,
-  entityIds: Schema.Array(Schema.String),
-  vaultIds: Schema.Array(Schema.String),
-  keys: Keys,
-  webhookId: Schema.String,
-  /** When the data was first loaded here. */
-  loadedAt: Schema.optional(Schema.String)
-})
 
 /** Short waits between attempts, to watch them; a configured schedule takes precedence. */
 const quickly = [0, 2, 5, 30, 300, 3_600].map((seconds) => Duration.seconds(seconds))
@@ -86,7 +71,7 @@ const earlierRun = (file: string): Effect.Effect<Partial<typeof DemoFile.Type>> 
     () => ({})
   )
 
-/** Seals the statements that are due. The service does so, too, but a minute later. */
+/** Seals the statements that are due. The service does that, too, but a minute later. */
 const sealStatements = Effect.flatMap(StatementSealer, (sealer) => sealer.seal("", Number.POSITIVE_INFINITY)).pipe(
   Effect.provide(Layer.provide(StatementSealer.layer, SigningKeys.layer)),
   Effect.provide(commandDatabase),

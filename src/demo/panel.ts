@@ -1,6 +1,6 @@
 /** The demo's instructions: addresses, a key, commands to paste. */
 import * as path from "node:path"
-import type { DemoFile } from "./Demo.ts"
+import type { DemoFile } from "./DemoFile.ts"
 import type { Way } from "./portalInvitation.ts"
 import type { Screen } from "./Screen.ts"
 
@@ -39,7 +39,7 @@ export const show = (
   line(style.dim(" balances of years ago, and the signed statement of a day:"))
   line(` curl -s -H "Authorization: Bearer $KEY" "${baseUrl}/v1/vaults/${vaultId}/balances?at=2021-12-31T23:59:59Z"`)
   line(` curl -s -H "Authorization: Bearer $KEY" ${baseUrl}/v1/vaults/${vaultId}/statements/${day}`)
-  line(style.dim(" follow events, and with --forward-to have them posted to a server of yours:"))
+  line(style.dim(" follow events, and post them to your server with --forward-to:"))
   line(` npx --yes bun@1.4.5 run custody listen --api ${baseUrl} --key $KEY`)
 }
 

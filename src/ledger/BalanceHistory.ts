@@ -6,8 +6,18 @@
 import type { SqlClient } from "@effect/sql"
 import { Schema } from "effect"
 import { castRows } from "../database/rows.ts"
-import type { Balance } from "./LedgerState.ts"
 import type { RecordOf } from "./Record.ts"
+
+/** One balance record. `balances` has the newest per asset, `balance_history` all of them. */
+export const Balance = Schema.Struct({
+  vaultId: Schema.String,
+  asset: Schema.String,
+  amount: Schema.String,
+  /** When the balance had this amount: the record's `occurredAt`, or the time of recording. */
+  asOf: Schema.String,
+  recordedAt: Schema.String
+})
+export type Balance = typeof Balance.Type
 
 /** A decoded `balance` record. */
 export type BalanceRecord = RecordOf<"balance">

@@ -5,7 +5,7 @@
  */
 import { Schema } from "effect"
 import { TransactionStatus } from "../vaults/Vault.ts"
-import type { BalanceHistory } from "./BalanceHistory.ts"
+import type { Balance, BalanceHistory } from "./BalanceHistory.ts"
 import type { Rows } from "./Rows.ts"
 
 export const Network = Schema.Struct({ name: Schema.String, kind: Schema.String })
@@ -72,17 +72,6 @@ export const Transaction = Schema.Struct({
 })
 export type Transaction = typeof Transaction.Type
 
-/** One balance record. `balances` has the newest per asset, `balance_history` all of them. */
-export const Balance = Schema.Struct({
-  vaultId: Schema.String,
-  asset: Schema.String,
-  amount: Schema.String,
-  /** When the balance had this amount: the record's `occurredAt`, or the time of recording. */
-  asOf: Schema.String,
-  recordedAt: Schema.String
-})
-export type Balance = typeof Balance.Type
-
 /** The earliest time at which a vault's account changed. */
 export interface AccountChange {
   readonly vaultId: string
@@ -93,7 +82,7 @@ export interface State {
   readonly networks: Rows<Network>
   readonly assets: Rows<Asset>
   readonly organizations: Rows<Organization>
-  /** Organizations that are being deleted, whose records are refused. */
+  /** Organizations that are being deleted, whose records are rejected. */
   readonly deleting: ReadonlySet<string>
   readonly entities: Rows<Entity>
   readonly vaults: Rows<Vault>

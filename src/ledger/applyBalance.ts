@@ -2,8 +2,8 @@
 import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import * as Amount from "../values/Amount.ts"
-import type { BalanceRecord } from "./BalanceHistory.ts"
-import { accountChanged, type Balance, keyOf, type State } from "./LedgerState.ts"
+import type { Balance, BalanceRecord } from "./BalanceHistory.ts"
+import { accountChanged, keyOf, type State } from "./LedgerState.ts"
 
 /** The effect of a balance record: none; a change of the past or of the present's time only; or a new present amount. */
 interface Applied {

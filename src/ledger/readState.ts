@@ -4,10 +4,10 @@ import { Effect, Schema } from "effect"
 import type { LRUCache } from "lru-cache"
 import { castRows, decodeRows } from "../database/rows.ts"
 import { ALL } from "../database/TransactionTables.ts"
-import { BalanceHistory, lastRecords } from "./BalanceHistory.ts"
+import { Balance, BalanceHistory, lastRecords } from "./BalanceHistory.ts"
 import { knownTransactions } from "./knownTransactions.ts"
 import type { LedgerCatalog } from "./LedgerCatalog.ts"
-import { Address, Asset, Balance, Entity, keyOf, Network, Organization, type State, User, Vault } from "./LedgerState.ts"
+import { Address, Asset, Entity, keyOf, Network, Organization, type State, User, Vault } from "./LedgerState.ts"
 import type { Record } from "./Record.ts"
 import { Rows } from "./Rows.ts"
 
@@ -73,7 +73,7 @@ const named = Effect.fnUntraced(function* <Row extends object, E>(
   return rows
 })
 
-/** Reads what the records name. Call it under the locks of their organizations, with a catalog of the version read under them. */
+/** Reads the rows that the records name. Call it under the locks of their organizations, with a catalog of the version read under them. */
 export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient, records: ReadonlyArray<Record>, catalog: LedgerCatalog) {
   const ids = idsIn(records)
   catalog.deleting ??= new Set((yield* decodeIds(sql`SELECT id FROM organizations WHERE deleting_at IS NOT NULL`)).map(({ id }) => id))

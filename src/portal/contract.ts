@@ -1,5 +1,5 @@
 /**
- * The portal's own routes, beside those of the API: the body that each takes and the JSON that it answers. The routes of
+ * The portal's own routes, beside those of the API: the body that each takes and the JSON that it returns. The routes of
  * the server and the requests of the pages are both checked against this. Types only: nothing of it is sent to browsers.
  */
 import type { PublicKeyCredentialCreationOptionsJSON, PublicKeyCredentialRequestOptionsJSON } from "@simplewebauthn/browser"
@@ -14,14 +14,13 @@ import type * as bodies from "./bodies.ts"
 import type { AssetName, EventCounts, Reach, Traffic } from "./Overview.ts"
 import type { Found } from "./Search.ts"
 import type { Passkey } from "./signIn/Passkeys.ts"
-import type { Enrolment } from "./signIn/SecondFactor.ts"
 import type { ListedSession } from "./signIn/Sessions.ts"
 
 type Sent<S extends { readonly Encoded: unknown }> = S["Encoded"]
 type Listed<A> = { readonly data: ReadonlyArray<A> }
 type ById<A> = Readonly<Record<string, A>>
 
-/** The answer of a change. */
+/** The response to a change. */
 export interface Done {
   readonly done: true
 }
@@ -44,12 +43,12 @@ export interface User {
   readonly hasPassword: boolean
 }
 
-/** What an invitation says of itself. */
+/** The content of an invitation. */
 export interface InvitationSummary {
   readonly name: string
   readonly email: string
   readonly organizationName: string
-  /** Whether it renews the sign-in of an account that exists. */
+  /** Whether it resets an existing account. */
   readonly reset: boolean
   readonly expiresAt: string
 }
@@ -85,6 +84,15 @@ export interface Missed {
   readonly since: string
   readonly count: number
   readonly countedUpTo: number
+}
+
+/** A new authenticator; its secret is returned only here. */
+export interface Enrolment {
+  /** For a QR code: otpauth://… */
+  readonly uri: string
+  /** The same secret for manual entry, base32. */
+  readonly secret: string
+  readonly backupCodes: ReadonlyArray<string>
 }
 
 /** Every route, by method and path under `/portal/api`. */

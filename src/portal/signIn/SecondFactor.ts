@@ -14,6 +14,7 @@ import type { SealedColumn } from "../../crypto/reencryptSecrets.ts"
 import { Bytes, decodeRows } from "../../database/rows.ts"
 import { fieldIssue } from "../../http/Body.ts"
 import { type Problem, problem } from "../../http/Problem.ts"
+import type { Enrolment } from "../contract.ts"
 import { tooMany } from "../respond.ts"
 
 /** Where authenticator secrets are stored encrypted. */
@@ -36,15 +37,6 @@ const WINDOW = 1
 const BACKUP_CODES = 10
 // Without characters that look alike.
 const ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
-
-/** A new authenticator; its secret is returned only here. */
-export interface Enrolment {
-  /** For a QR code: otpauth://… */
-  readonly uri: string
-  /** The same secret for manual entry, base32. */
-  readonly secret: string
-  readonly backupCodes: ReadonlyArray<string>
-}
 
 const Row = Schema.Struct({
   secret: Bytes,
