@@ -1,8 +1,8 @@
 /**
- * `bun run bench bloat [--quick]`: a million events, each with a delivery that succeeds at once, go through one day's partitions
- * by the statements of the dispatcher and of the attempts: the size of tables and indexes in the end and after they are
- * rebuilt, WAL, and what frequent statements cost at the beginning and at the end. Floor: partitions as Postgres makes them, with
- * its own settings and indexes in the order of their tables'.
+ * `bun run bench bloat [--quick]`: a million events, each with a delivery that succeeds at once, pass through one day's
+ * partitions with the statements of the dispatcher and of attempts: the size of tables and indexes at the end and after a
+ * rebuild, WAL, and the cost of frequent statements at the beginning and at the end. Floor: partitions as Postgres creates
+ * them, with its default settings and with indexes in the column order of their tables' indexes.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -19,13 +19,13 @@ import { options } from "./support/options.ts"
 import { database, embedded, end, environment, folder, load, stop } from "./support/servers.ts"
 
 const EVENTS = options.quick ? 50_000 : 1_000_000
-/** Events recorded at once; and at either end, so many of these batches are timed. */
+/** Events recorded at once, and how many of these batches are timed at the beginning and at the end. */
 const BATCH = 1_000,
   BATCHES = EVENTS / BATCH,
   ENDS = Math.max(5, BATCHES / 50)
 /** Time for autovacuum at the end. It begins once a minute. */
 const REST_MS = options.quick ? 5_000 : 90_000
-/** How long pages are asked for, in seconds. */
+/** How long pages are requested, in seconds. */
 const PAGES = options.quick ? 2 : 5
 const DAY = 86_400_000
 
@@ -73,7 +73,7 @@ const record = async (client: pg.Client, after: number) => {
 
 const answer = { result: "2xx", httpStatus: 200, latencyMs: 12, bodySnippet: "", retryAfterSeconds: undefined, stale: false } as const
 
-/** Claims what waits in the outbox and records a successful attempt of each delivery; how long each claim and its attempts took, in ms. */
+/** Claims waiting events and records a successful attempt of each delivery. Returns how long each claim and its attempts took, in ms. */
 const drain = (webhookId: string) =>
   Effect.gen(function* () {
     const outbox = yield* OutboxRepo
@@ -111,7 +111,7 @@ const variant = async (prepare: (client: pg.Client) => Promise<void>) => {
     Layer.merge(Database.layer(Redacted.make(embedded().databaseUrl), Database.pools.worker), settingsOf(path.join(folder, "settings")))
   )
   const costs: Array<Record<string, number | string>> = []
-  /** Adds what the frequent statements cost now. */
+  /** Adds the current cost of the frequent statements. */
   const measure = async (when: string, timed: { readonly claims: ReadonlyArray<number>; readonly sent: ReadonlyArray<number> }) => {
     const perSecond = async (target: string) =>
       Math.round((await load({ port: ours.port, key: ours.key, paths: [target], connections: 8, seconds: PAGES })).perSecond)
@@ -164,7 +164,7 @@ const variant = async (prepare: (client: pg.Client) => Promise<void>) => {
   return { walKb, costs, tables }
 }
 
-/** Makes today's partitions as Postgres does. */
+/** Creates today's partitions as Postgres does by default. */
 const plain = async (client: pg.Client) => {
   const today = Partitions.dayOf(Date.now())
   for (const [table, prefix] of Partitions.tables) {

@@ -1,7 +1,7 @@
 /**
- * `bun run bench exports [--quick]`: a vault's million transactions as NDJSON and as CSV: rows a second, how much the
- * process grows, and what a client that reads pages meanwhile feels of it. Floor: the rows' stored text from a cursor of
- * `pg` through `Bun.serve`; for the reads, the same reads alone. C-6.
+ * `bun run bench exports [--quick]`: a vault's million transactions as NDJSON and as CSV: rows a second, the memory growth of
+ * the process, and the effect on a client that reads pages meanwhile. Floor: the rows' stored text from a cursor of `pg`
+ * through `Bun.serve`; for the reads, the same reads alone. C-6.
  */
 
 import { residentMb } from "./support/cpu.ts"
@@ -14,7 +14,7 @@ import { loadVault, seedTransactions, VAULT } from "./support/vaultRows.ts"
 const ROWS = options.quick ? 100_000 : 1_000_000,
   ROUNDS = options.quick ? 1 : 2,
   ALONE_MS = 10_000
-/** Exports before memory is looked at: what a process keeps after its first ones is no growth. */
+/** Exports before memory is measured: memory that a process keeps after its first ones does not count as growth. */
 const WARM_UP = 1
 
 type Started = Awaited<ReturnType<typeof start<{ readonly port: number }>>>

@@ -69,7 +69,7 @@ try {
     }
     return now()
   }
-  /** Runs `again` until the other is there, which it returns. */
+  /** Repeats `again` until `other` is settled, and returns the result of `other`. */
   const beside = async <A>(other: Promise<A>, again: () => Promise<unknown>) => {
     let over = false
     const value = other.finally(() => {

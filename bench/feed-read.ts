@@ -186,7 +186,7 @@ const latency = async (log: FeedLog) => {
 
 const isAsked = (part: string) => options.part === undefined || options.part === part
 
-/** Where the service's main thread spends its time while it answers pages of 20 events. */
+/** Where the service's main thread spends its time while it serves pages of 20 events. */
 const profiled = async () => {
   const log = await feedLog("small", SMALL, ["--cpu-prof", `--cpu-prof-dir=${folder}`, "--cpu-prof-name=service.cpuprofile"])
   const ask = { key: log.keys.owner, port: log.port, connections: CONNECTIONS, paths: ["/v1/event-feed?limit=20"] }

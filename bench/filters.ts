@@ -1,6 +1,6 @@
 /**
  * `bun run bench filters [--large]`: pages of a vault's transactions, with all rows and with filters of which each matches half
- * of the rows and both together none; and another organization's pages beside 16 connections that ask for the worst of them.
+ * of the rows and both together none; and another organization's pages beside 16 connections that request the worst of them.
  * Two services run side by side, one with 10 thousand rows and one with 1 million (10 million with --large), measured in turn.
  * Floor: the service with 10 thousand rows, and the other organization alone.
  */
@@ -15,7 +15,7 @@ const SMALL = 10_000,
   LARGE = options.large ? 10_000_000 : 1_000_000,
   /** Rows of a statement that writes them. */
   PART = 100_000
-/** Connections that ask for the filters, and those of the other organization. */
+/** Connections that request the filtered pages, and those of the other organization. */
 const CONNECTIONS = 16,
   OTHERS = 4
 /** Rows of the other organization. */
@@ -40,7 +40,7 @@ const seed = (client: Awaited<ReturnType<typeof database>>, vaultId: string, fro
     [vaultId, from + 1, to]
   )
 
-/** A service with so many rows in one vault, and few in a vault of another organization. */
+/** A service with `rows` rows in one vault, and few in a vault of another organization. */
 const serviceWith = async (directory: string, rows: number) => {
   const env = environment({ DATA_DIR: path.join(folder, directory) })
   const { port } = await start("src/main.ts", ["start", "--roles", "api"], env, announced)
@@ -52,7 +52,7 @@ const serviceWith = async (directory: string, rows: number) => {
   )
   await seed(client, "vault_other", 0, FEW)
   for (let from = 0; from < rows; from += PART) await seed(client, "vault_bench", from, Math.min(rows, from + PART))
-  // What the rows leave to be written and cleaned up is not measured.
+  // Completes the writes and cleanups that the rows cause, so that they are not measured.
   await client.query("VACUUM (ANALYZE, PARALLEL 0) transactions")
   await client.query("CHECKPOINT")
   await client.end()
@@ -90,7 +90,7 @@ try {
   }
   const alone = await theirs()
   const worst = path20("vault_bench", "status=confirmed&direction=outbound")
-  // For longer than the others' rounds take; those past the bound on reads are 503.
+  // Runs for longer than the others' rounds take; requests past the limit of reads get 503.
   const asked = { paths: [worst], key: large.key, port: large.port, connections: CONNECTIONS, seconds: ROUNDS * SECONDS + 6, mayFail: true }
   const beside = load(asked)
   await Bun.sleep(1_000)

@@ -26,7 +26,7 @@ try {
   const ours = await service({ ...env, WEBHOOK_ALLOW_PORTS: `${env["WEBHOOK_ALLOW_PORTS"]},1` }, "api,worker,dispatcher")
   const client = await database()
   client.on("error", () => {})
-  // Nothing listens there.
+  // Nothing listens at this address.
   const mine = await webhook(ours.port, ours.key, "bench", "https://localhost:1/numbered")
   await webhook(ours.port, await organizationWithKey(env, "other"), "other", target.url)
   const pid = ours.process.pid ?? 0
@@ -96,7 +96,7 @@ try {
         delivered: numbers.length,
         perSecond: Math.round(numbers.length / seconds),
         repeated: numbers.length - place.size,
-        /** How many places a delivery arrived away from its own. */
+        /** The largest difference between a delivery's place in the order and its place on arrival. */
         displaced: Math.max(...inOrder.map(([number], index) => Math.abs(index - (place.get(number) ?? 0))))
       },
       /** CPU milliseconds a second meanwhile; a core has a thousand. `rest` is the receiver, the load and the system. */

@@ -1,8 +1,9 @@
 /**
- * `bun run bench scale [--part workers|coefficients|waiting] [--quick]`: what each component costs, with the service's
- * processes apart, on a Temporal server with 512 history shards on Postgres. `workers`: CPU per delivery and at rest with 1, 2
- * and 4 workers, and with 1 and 2 dispatchers and APIs; on few cores CPU shows how it scales, and not the rate. `coefficients`:
- * CPU, WAL and disk per event, per delivery and per read. `waiting`: CPU at rest with 100,000 waiting deliveries.
+ * `bun run bench scale [--part workers|coefficients|waiting] [--quick]`: the cost of each component, with separate processes
+ * of the service, on a Temporal server with 512 history shards on Postgres. `workers`: CPU per delivery and at rest with 1, 2
+ * and 4 workers, and with 1 and 2 dispatchers and APIs; on few cores, CPU shows how it scales, and the rate does not.
+ * `coefficients`: CPU, WAL and disk per event, per delivery and per read. `waiting`: CPU at rest with 100,000 waiting
+ * deliveries.
  */
 import { Client, Connection } from "@temporalio/client"
 import { actionsOf } from "./support/actions.ts"
@@ -15,7 +16,7 @@ import { atEnd, end } from "./support/servers.ts"
 /** Events a second, far below what two cores can deliver, and for how many seconds. */
 const RATE = 15,
   SECONDS = options.quick ? 10 : 40
-/** Seconds at rest: of everything else a sweep, every 30 s, costs the most. */
+/** Seconds at rest: long enough for a sweep, which runs every 30 s and costs more than all else at rest. */
 const REST = options.quick ? 8 : 30
 /** Deliveries before a measurement, for each worker: code is compiled while it runs. */
 const WARM = options.quick ? 100 : 400
@@ -69,7 +70,7 @@ try {
     await Bun.sleep(seconds * 1_000)
     return per(seconds, used(before))
   }
-  /** Runs it, and returns what it used of CPU beyond what the time would have cost at rest, and of WAL and disk. */
+  /** Runs `work`, and returns its CPU beyond that of the same time at rest, its WAL and its disk space. */
   const measure = async (rest: Cpu, work: () => Promise<unknown>) => {
     const [before, bytesBefore, begunAt] = [ours.cpu(), await ours.bytes(), performance.now()]
     await work()
@@ -105,7 +106,7 @@ try {
   const connection = await Connection.connect({ address: ours.temporalAddress })
   atEnd(() => connection.close())
   const temporal = new Client({ connection })
-  /** Actions of Temporal Cloud for workflows of a type that started from then on, per delivery. */
+  /** Actions of Temporal Cloud per delivery, for workflows of a type that started at or after `from`. */
   const actions = async (type: string, from: Date, count: number) => {
     let sum = 0
     for await (const { runId, workflowId } of temporal.workflow.list({

@@ -1,7 +1,7 @@
 /**
- * `bun run bench snapshot`: what readiness and the frequent looks of a dispatcher cost while a backup holds a snapshot, after
- * 100,000 events and deliveries that are done with. Their dead index entries stay for as long as the snapshot is held.
- * Floor: the same service before.
+ * `bun run bench snapshot`: the cost of readiness checks and of a dispatcher's frequent looks while a backup holds a snapshot,
+ * after 100,000 completed events and deliveries. Their dead index entries stay for as long as the snapshot is held. Floor:
+ * the same service before.
  */
 import * as Id from "../src/values/Id.ts"
 import { cpuOfService } from "./support/cpu.ts"
@@ -19,7 +19,7 @@ try {
   const [client, backup] = [await database(), await database()]
   const cpu = cpuOfService(ours.process.pid ?? 0)
 
-  /** Asks for readiness four times a second. */
+  /** Requests readiness four times a second. */
   const phase = async (name: string) => {
     const times: Array<number> = []
     const before = cpu()
@@ -43,7 +43,7 @@ try {
   await backup.query("BEGIN ISOLATION LEVEL REPEATABLE READ")
   await backup.query("SELECT count(*) FROM events")
   const { rows } = await client.query<{ id: string }>("SELECT id FROM webhooks")
-  // Never seen by anybody, and dead all the same.
+  // These rows are never visible to another transaction, and still leave dead index entries.
   await client.query("BEGIN")
   await client.query(
     `INSERT INTO event_outbox (organization_id, position, event_id, entity_id, vault_id, kind)

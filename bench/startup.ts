@@ -1,7 +1,7 @@
 /**
  * `bun run bench startup`: the time from `custody start` on a prepared data directory until it is ready, with embedded
- * servers that start on the way and with running ones; the memory of the process at rest; and how long a command takes
- * that only uses the database.
+ * servers that it must start and with running ones; the memory of the process at rest; and how long a command takes that
+ * only uses the database.
  */
 import { residentMb } from "./support/cpu.ts"
 import { announced, custody, end, environment, median, start } from "./support/servers.ts"

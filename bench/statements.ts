@@ -1,8 +1,8 @@
 /**
  * `bun run bench statements [--quick]`: past balances of a vault with a long history against its present ones; and
- * sealing, by the schedule, of a day with very many transactions and of very many vaults, with what a client that reads
- * meanwhile feels of it. Floors: the present balances; the sums of the day in a bare query; for each vault a bare
- * transaction that inserts a signed row; the same reads alone. C-6.
+ * sealing, by the schedule, of a day with very many transactions and of very many vaults, with the effect on a client that
+ * reads meanwhile. Floors: the present balances; the sums of the day in a bare query; for each vault a bare transaction that
+ * inserts a signed row; the same reads alone. C-6.
  */
 import { createHash, generateKeyPairSync, sign } from "node:crypto"
 import { Client, Connection } from "@temporalio/client"
@@ -27,7 +27,7 @@ const AT_ONCE = 4
 const yesterday = new Date(Math.floor(Date.now() / DAY) * DAY - DAY).toISOString()
 const rounded = (value: number) => Math.round(value * 100) / 100
 
-/** So many records of the balances of all assets, an hour apart, ending now. */
+/** Balance records of all assets, an hour apart, ending now. */
 const seedHistory = async (client: pg.Client) => {
   const each = HISTORY / ASSETS
   await client.query(
@@ -63,7 +63,7 @@ const seedVaults = async (client: pg.Client) => {
   await client.query("VACUUM ANALYZE vaults, balances, balance_history, transactions")
 }
 
-/** For each vault of a list a bare transaction: the sums of its day, and one signed row. Returns the seconds that it took. */
+/** For each vault of a list, a bare transaction: the sums of its day, and one signed row. Returns the seconds that it took. */
 const bareSealing = async (databaseUrl: string, ids: ReadonlyArray<string>): Promise<number> => {
   const { privateKey } = generateKeyPairSync("ed25519")
   const clients = await Promise.all(
@@ -153,7 +153,7 @@ try {
     return percentile(await reads(), 0.99)
   }
   const sealedRows = async () => Number((await client.query("SELECT count(*) AS count FROM statements")).rows[0]?.count)
-  /** Triggers the schedule and waits until so many more statements are sealed: the seconds from the trigger, and the reads beside. */
+  /** Triggers the schedule and waits until `more` more statements are sealed: the seconds from the trigger, and the reads beside. */
   const seal = async (more: number) => {
     const before = await sealedRows()
     const reads = reading()
@@ -163,7 +163,7 @@ try {
     return { seconds: rounded((performance.now() - startedAt) / 1_000), p99Ms: percentile(await reads(), 0.99) }
   }
 
-  // What there is so far, without transactions, so that the next run has one vault with a day of its own.
+  // Seals what exists so far, which has no transactions, so that the next run has one vault with a day of its own.
   await seal(2)
   await client.query("UPDATE statement_chains SET next_date = next_date - 1 WHERE vault_id = $1", [VAULT])
   await client.query("DELETE FROM statements WHERE vault_id = $1", [VAULT])

@@ -1,6 +1,7 @@
 /**
- * The composition root: which servers, pools, rooms and listeners a process has, in which order they start, and in
- * reverse stop. roles/ composes the layers of each role, Server.ts and portal/Portal.ts those of the API and the portal.
+ * The composition root: which servers, pools, services and listeners a process has, and the order in which they start;
+ * they stop in reverse. roles/ composes the layers of each role, Server.ts and portal/Portal.ts those of the API and the
+ * portal.
  */
 
 import type { HttpApp } from "@effect/platform"
@@ -39,7 +40,7 @@ export const temporal = Effect.flatMap(Settings, ({ temporalAddress, temporalUiU
 
 const http = Layer.mergeAll(BunHttpPlatform.layer, Etag.layerWeak, BunContext.layer)
 
-/** Loads the code of the process's roles: that of the others would cost half of the start, and memory. */
+/** Loads only the code of the process's roles: the rest would take half of the startup time, and memory. */
 const codeOf = (has: (role: Role) => boolean) =>
   Effect.promise(async () => ({
     api: has("api") ? await import("./roles/api.ts") : undefined,
@@ -47,7 +48,7 @@ const codeOf = (has: (role: Role) => boolean) =>
     worker: has("worker") ? await import("./roles/worker.ts") : undefined
   }))
 
-/** The platform listener; a process without the API continues if the port is in use by one that has it. */
+/** The platform listener. If a process with the API already uses its port, a process without the API continues without it. */
 const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
   Effect.gen(function* () {
     const settings = yield* Settings
@@ -60,7 +61,7 @@ const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
         port: settings.platformPort,
         trustedProxies: settings.trustedProxies,
         maxBody: MAX_BYTES + 64 * 1024,
-        // Orchestrators and scrapers send requests every few seconds; the responses say it all.
+        // Orchestrators and scrapers send a GET every few seconds; logging each would add nothing.
         onAnswer: (request, state, status) => (request.method === "GET" ? undefined : log(request, state, status))
       },
       app
@@ -131,8 +132,8 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
   }).pipe(Effect.scoped, Effect.provide(Layer.merge(masterKeyLayer, http)))
 
 /**
- * Restarts a background task that ended, for whatever reason, defects included: the process would otherwise continue
- * without it and claim to be ready.
+ * Restarts a background task that fails for any reason, defects included: the process would otherwise continue without it
+ * and report itself ready.
  */
 export const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
@@ -141,7 +142,7 @@ export const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>)
     Effect.retry(Schedule.spaced("3 seconds"))
   )
 
-/** Waits 15 seconds for Postgres to start: servers and processes may start in any order. */
+/** Waits up to 15 seconds for Postgres to start: servers and processes may start in any order. */
 const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
     Effect.tapError((error) => (isUnavailable(error) ? Effect.logWarning("Postgres cannot be reached yet") : Effect.void)),
@@ -198,7 +199,7 @@ const warnings = (settings: typeof Settings.Service) =>
     ? Effect.logWarning("HOST is not a loopback address and neither TLS nor TRUSTED_PROXIES is set: API keys would be sent in clear text")
     : Effect.void
 
-/** Reports a port in use before anything starts; other errors of an address appear when listening. */
+/** Reports a port in use before anything starts; other address errors appear when the listener starts. */
 const portsFree = Effect.flatMap(Settings, (settings) =>
   Effect.gen(function* () {
     for (const [name, setting, host, port] of [

@@ -86,7 +86,7 @@ const extraHeaders: Record<string, Object> = {
   "503": { "Retry-After": header("Seconds to wait before the next request", "integer") }
 }
 
-/** The responses other than 2xx, by name: many operations share one, and the document has each once. */
+/** The responses other than 2xx, by name: many operations share one, and the document contains each once. */
 const problemResponses: Record<string, Json> = {}
 
 /** The name of a problem's schema, or the names of a choice of them, as the name of a response. */

@@ -72,7 +72,7 @@ const BODY_SECONDS = 10
 /** Paths that need no key. */
 const publicPaths = new Set(["/v1/jwks.json"])
 
-/** Every route of the contract as a pattern with its methods, for 405 answers. */
+/** Every route of the contract as a pattern with its methods, for 405 responses. */
 const routes = (() => {
   const found = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>()
   const add = (path: string, method: string) => {
@@ -113,7 +113,7 @@ const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
   }
 }
 
-/** What may come from a read replica, up to 5 seconds old: custody data and its catalog. Everything else is the primary's. Decision D-58. */
+/** Reads that may use a replica and be up to 5 seconds old: custody data and its catalog. All others use the primary. Decision D-58. */
 const custodyReads = Layer.provide(Layer.mergeAll(VaultsRepo.layer, BalancesRepo.layer, CatalogRepo.layer, TransactionExport.layer), routed)
 
 const reads = Layer.provideMerge(Transactions.layer, Layer.mergeAll(Pages.layer, custodyReads, Admission.layer))
@@ -149,7 +149,7 @@ const groups = Layer.mergeAll(
   Layer.provide(reads)
 )
 
-/** The OpenAPI document and its page, created at the first request: most processes serve neither, and start faster. */
+/** The OpenAPI document and its page, created at the first request: most processes never serve them and start faster. */
 const documents = HttpApiBuilder.Router.use((router) => Effect.forEach(documentation, ([path, answer]) => router.get(path, answer)))
 
 /** The services of the API's and the portal's routes. */

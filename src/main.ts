@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-/** The program: `bun run custody <command>`. Commands are declared in commands/, composed in App.ts, and end here. */
+/** The program: `bun run custody <command>`. It runs a command of commands/, handles signals and sets the exit code. */
 import * as CliConfig from "@effect/cli/CliConfig"
 import * as Command from "@effect/cli/Command"
 import * as BunContext from "@effect/platform-bun/BunContext"
@@ -40,7 +40,7 @@ const commands = [
   Command.provide(demo, base),
   listen,
   verify,
-  // The doctor reads the settings itself: invalid ones are what it reports.
+  // The doctor reads the settings itself, because it reports invalid ones.
   doctor
 ] as const
 const SAID = "Read-only custody data with signed webhooks."
@@ -63,7 +63,7 @@ const main = (asksForHelp(shown, words) ? Effect.flatMap(help, Console.log) : ru
   Effect.provide(Layer.merge(BunContext.layer, CliConfig.layer({ showBuiltIns: false, showTypes: false })))
 )
 
-// Files of the program and its servers are for their owner only.
+// Files that the program and its servers create are accessible to their owner only.
 process.umask(0o077)
 const fiber = Effect.runFork(main)
 let askedAt: number | undefined

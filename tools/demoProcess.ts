@@ -1,4 +1,4 @@
-/** The demo as a process of its own, for tools that make pictures of it. */
+/** The demo as a separate process, for tools that make pictures of it. */
 import * as path from "node:path"
 
 const root = path.resolve(import.meta.dir, "..")
@@ -19,7 +19,7 @@ export const startDemo = (env: Record<string, string | undefined>) => {
     ended = false
   let changed = () => {}
   const read = async () => {
-    // To its end: a demo whose output nobody reads stops.
+    // Read to its end: a demo whose output is not read blocks.
     for await (const chunk of child.stdout) {
       output += Buffer.from(chunk).toString()
       changed()

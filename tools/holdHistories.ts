@@ -83,7 +83,7 @@ export const recordHolds = async (client: Client, record: Record) => {
   await over(flapping.id)
   await record("hold-flapping", `hold/${flapping.id}`)
 
-  // One that is always refused: others pass it, and it continues with its own schedule.
+  // One that is always rejected: others pass it, and it continues with its own schedule.
   let away = true
   const poisoned = await down((sequence) => status(away || sequence === 1 ? 503 : 200))
   away = false
@@ -106,7 +106,7 @@ export const recordHolds = async (client: Client, record: Record) => {
   await over(paused.id)
   await record("hold-paused-while-down", `hold/${paused.id}`)
 
-  // Never back: disabled after so long, and what was held is canceled.
+  // Never back: the webhook is disabled, and its held deliveries are canceled.
   const dead = await down(() => status(503))
   const [held] = await deliveriesOf(app, key, dead.id)
   await app.sql("UPDATE webhook_health SET failing_since = failing_since - interval '1 hour' WHERE webhook_id = $1", [dead.id])
@@ -114,7 +114,7 @@ export const recordHolds = async (client: Client, record: Record) => {
   await record("hold-ended-by-a-disable", `hold/${dead.id}`)
   await record("held-and-canceled-by-a-disable", String(held?.id))
 
-  // Everything that waits is retried at once.
+  // All waiting deliveries are retried at once.
   let retried = false
   const entity = entities++
   receiver.on(`/${entity}`, () => status(retried ? 200 : 404))

@@ -1,6 +1,6 @@
 /**
- * `bun run screenshots`: makes the pictures of the portal in docs/images anew, from the demo, which is started in a folder
- * of its own and on free ports. Needs Chromium.
+ * `bun run screenshots`: recreates the pictures of the portal in docs/images from the demo, which is started in a separate
+ * folder and on free ports. Needs Chromium.
  */
 import * as fs from "node:fs"
 import * as os from "node:os"

@@ -1,7 +1,7 @@
 /**
  * `bun run topology`: runs the service of docker-compose.yml on this machine without Docker: a Temporal server on
  * Postgres with 512 history shards, the image's files, and migrate, api and worker as separate processes with the compose
- * file's commands and settings. It feeds records and expects signed deliveries, also while the worker is replaced. Then it
+ * file's commands and settings. It feeds records and expects signed deliveries, even while the worker is replaced. Then it
  * runs two of each process with a read replica, and kills one of each (twoOfEach.ts), and the end-to-end test against the
  * same servers. Needs Go; the first run builds Temporal, which takes minutes.
  */

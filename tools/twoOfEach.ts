@@ -53,7 +53,7 @@ export const twoOfEach = async ({ closers, primary, sources, step, temporal }: S
     processes.api.push(await start("api"))
     for (const role of ["worker", "dispatcher"] as const) processes[role].push(...(await Promise.all([start(role), start(role)])))
   })
-  // One in ten first attempts is refused, so that retries are in progress too.
+  // One in ten first attempts is rejected, so that retries are in progress too.
   for (const path of rig.paths) rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && Math.random() < 0.1 ? 500 : 200))
 
   let turn = 0
@@ -89,7 +89,7 @@ export const twoOfEach = async ({ closers, primary, sources, step, temporal }: S
         const [victim, other] = processes[role]
         if (victim === undefined || other === undefined) throw new Error(`there are no two of ${role}`)
         processes[role] = [other]
-        // What was not acknowledged is repeated over the other API, as a load balancer does.
+        // Requests that were not acknowledged are repeated over the other API, as a load balancer does.
         if (role === "api") rig.app.main = other
         await victim.end("SIGKILL")
         await Bun.sleep(2_000)

@@ -67,8 +67,8 @@ export const stepOptions = {
 export const holdIdOf = (webhookId: string): string => `hold/${webhookId}`
 
 /**
- * Whose workflow it is: with it, notices and continued runs carry the search attribute. Absent in histories from before it
- * existed, and while the namespace lacks the attributes. Decision D-55.
+ * The organization of a workflow, with which its notices and continued runs carry the search attribute. Absent in older
+ * histories, and while the namespace lacks the attributes. Decision D-55.
  */
 export interface OfOrganization {
   readonly organizationId?: string
@@ -91,7 +91,7 @@ export interface DeliverInput extends OfOrganization {
    * Absent if there is none.
    */
   readonly hostQueue?: string
-  /** Whether the last search attribute is omitted at the end, because the workflow's status says the same; default false. */
+  /** Whether the last search attribute is omitted at the end, because the workflow's status shows the same; default false. */
   readonly statusAtEnd?: "execution"
 }
 
@@ -215,18 +215,18 @@ export interface NotifyInput extends OfOrganization {
   readonly noticeId: string
 }
 
-/** What retention did. */
+/** The result of retention. */
 export interface Retained {
   readonly partitionsDropped: number
   readonly rowsRemoved: number
 }
 
-/** Continue after this vault. */
+/** Input of sealing: the vault to continue after. */
 export interface SealInput {
   readonly after: string
 }
 
-/** What a part of sealing did. */
+/** The result of a part of sealing. */
 export interface SealOutcome {
   readonly sealed: number
   readonly revised: number

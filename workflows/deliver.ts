@@ -27,14 +27,14 @@ import { type Activities, type AttemptOutcome, type DeliverInput, EXHAUSTED, qua
 
 const retry = { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" } as const
 
-// An attempt ends within seconds, but keeps its outcome for as long as Postgres is away: a step that timed out would be
-// sent twice. A dead worker is detected by its heartbeats, not by these timeouts.
+// An attempt ends within seconds, but keeps its outcome for as long as Postgres is unavailable: a step that timed out would
+// be sent twice. A dead worker is detected by its heartbeats, not by these timeouts.
 const local = proxyLocalActivities<Activities>({ startToCloseTimeout: "20 minutes", localRetryThreshold: "10 seconds", retry })
 
 const on = (taskQueue: string) =>
   proxyActivities<Activities>({ taskQueue, startToCloseTimeout: "6 hours", heartbeatTimeout: "4 seconds", retry })
 
-/** The queue of one process; given up when the process is gone. */
+/** The queue of one process; given up when the process has ended. */
 const inProcess = (taskQueue: string) =>
   proxyActivities<Activities>({
     taskQueue,
@@ -57,7 +57,7 @@ const describe = (outcome: AttemptOutcome, of: number): string => {
     case "wait":
       return `${attempt(outcome.number)}: ${outcome.result}; next at ${nextAt(outcome.waitMs)}`
     case "busy":
-      return `waits for room at the endpoint, asks again at ${nextAt(outcome.waitMs)}; no attempt is used up`
+      return `waits for admission at the endpoint, checks again at ${nextAt(outcome.waitMs)}; no attempt is used up`
     case "delivered":
     case "failed":
       return `${attempt(outcome.number)}: ${outcome.result}`
@@ -66,7 +66,7 @@ const describe = (outcome: AttemptOutcome, of: number): string => {
     case "held":
       return "held: the webhook is paused, or its endpoint is down or cannot keep up; no attempt is made or used up until its turn"
     case "elsewhere":
-      return "the first attempt is under way"
+      return "the first attempt is in progress"
   }
 }
 
@@ -92,9 +92,9 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
     description: "Ends the wait: the next attempt is made now."
   })
   setHandler(wake, wakeHandler, {
-    description: "Looks again whether the next attempt is due and the endpoint has room. The service sends it to what is overdue."
+    description: "Checks again whether the next attempt is due and admitted at the endpoint. The service sends it to overdue deliveries."
   })
-  setHandler(cancelDelivery, cancelHandler, { description: "Ends the delivery as CANCELED, unless an attempt under way delivers it." })
+  setHandler(cancelDelivery, cancelHandler, { description: "Ends the delivery as CANCELED, unless an attempt in progress delivers it." })
 
   const become = (next: string) => {
     if (next === status) return
@@ -154,7 +154,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
         try {
           return await inProcess(queue).attempt({ ...step, local: false })
         } catch (error) {
-          // The process is gone and its attempt interrupted: the next one is made here.
+          // The process has ended and its attempt was interrupted: the next one is made here.
           if (!(error instanceof ActivityFailure)) throw error
         }
       }
@@ -193,7 +193,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
         after = (await pause(outcome.waitMs)) ? last : last - 1
         break
       case "busy":
-        // Thousands of deliveries may wait for a dead endpoint for days; a step of a new run knows when it is due.
+        // Thousands of deliveries may wait for a dead endpoint for days; a step of a new run reads when the delivery is due.
         if (workflowInfo().continueAsNewSuggested && !cancel && !CancellationScope.current().consideredCancelled)
           await continueAsNew<typeof deliver>(input)
         await pause(outcome.waitMs)

@@ -9,7 +9,7 @@ import { announce } from "./announce.ts"
 import type { Activities, FirstAttemptsInput, FirstAttemptsOutcome } from "./contract.ts"
 
 const { firstAttempts: attempt } = proxyLocalActivities<Activities>({
-  // It ends within seconds, but keeps its outcomes for as long as Postgres is away.
+  // It ends within seconds, but keeps its outcomes for as long as Postgres is unavailable.
   startToCloseTimeout: "20 minutes",
   localRetryThreshold: "10 seconds",
   retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" }

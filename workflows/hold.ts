@@ -25,7 +25,7 @@ export async function hold(input: HoldInput): Promise<string> {
     woken = true
   }
   setHandler(wakeHold, wakeHandler, {
-    description: "Looks again whether the endpoint is to be probed, or what is held may be sent. The service sends it."
+    description: "Checks again whether the endpoint must be probed, or held deliveries may be sent. The service sends it."
   })
   let { failures, width } = input
   for (;;) {

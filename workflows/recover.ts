@@ -1,5 +1,5 @@
 /**
- * A recovery: creates deliveries for what a webhook missed, in parts, until everything was checked and all created
+ * A recovery: creates deliveries for events that a webhook missed, in parts, until everything was checked and all created
  * deliveries have ended. Its state is in the database; canceling the workflow cancels the recovery. C-4.
  */
 import {
@@ -24,7 +24,7 @@ export async function recover(input: RecoverInput): Promise<string> {
   const wakeHandler = () => {
     woken = true
   }
-  setHandler(wakeRecovery, wakeHandler, { description: "Looks again how the recovery stands. The service sends it." })
+  setHandler(wakeRecovery, wakeHandler, { description: "Checks the state of the recovery again. The service sends it." })
   /** The requested cancellation, kept to end as Canceled. */
   let canceled: unknown
   let waits = 0

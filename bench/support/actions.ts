@@ -1,4 +1,4 @@
-/** What Temporal Cloud bills for a workflow, by its history: https://docs.temporal.io/cloud/actions. */
+/** Counts the actions that Temporal Cloud bills for a workflow, from its history: https://docs.temporal.io/cloud/actions. */
 import { temporal } from "@temporalio/proto"
 
 type Event = temporal.api.history.v1.IHistoryEvent

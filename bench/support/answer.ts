@@ -1,6 +1,6 @@
-/** Parses the responses of a kept HTTP connection, as little as a benchmark's client needs: the status, and where a response ends. */
+/** Parses the responses of a kept HTTP connection as far as a benchmark's client needs: the status, and the end of a response. */
 export class AnswerReader {
-  /** The head of the response, as far as it was read. */
+  /** The head of the response, as read so far. */
   head = ""
   /** Bytes of the response still to come; -1 while its head is read. */
   private missing = -1

@@ -1,4 +1,4 @@
-/** Calls that the embedded servers got so far: requests to Temporal's frontend, and transactions of Postgres. */
+/** Calls that the embedded servers have received: requests to Temporal's frontend, and transactions of Postgres. */
 import * as fs from "node:fs"
 import type pg from "pg"
 import { descendant } from "./cpu.ts"

@@ -1,4 +1,4 @@
-/** Copies of one real event and its delivery by SQL, for more deliveries than a benchmark could make in its time. */
+/** Copies of one real event and its delivery by SQL, for more deliveries than a benchmark has time to create. */
 import type pg from "pg"
 import * as Id from "../../src/values/Id.ts"
 

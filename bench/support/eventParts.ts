@@ -20,7 +20,7 @@ const OPEN_CONNECTIONS = 256
 
 const rounded = (value: number) => Math.round(value * 100) / 100
 
-/** CPU used in between, divided by a count, in ms; `all` is the sum for a side that reports no parts. */
+/** CPU used between two readings, divided by a count, in ms; `all` is the sum for a side that reports no parts. */
 const cpuEach = (before: Cpu, after: Cpu, count: number): Cpu => {
   const each = Object.fromEntries(Object.entries(after).map(([name, ms]) => [name, rounded((ms - (before[name] ?? 0)) / count)]))
   return { ...each, all: each["all"] ?? rounded(Object.values(each).reduce((a, b) => a + b, 0)) }

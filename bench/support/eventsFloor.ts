@@ -4,7 +4,7 @@
  * transaction around more than that, no signature, guard, retry or idempotency.
  *
  * `bun bench/support/eventsFloor.ts` prints `{ port }`. `POST /deliver` does all of it, `POST /record` ends with the
- * response. `NODE_EXTRA_CA_CERTS` names the receiver's authority, which leaves the connection pool of `fetch` shared.
+ * response. `NODE_EXTRA_CA_CERTS` names the receiver's CA, so that the connection pool of `fetch` stays shared.
  */
 import { randomUUIDv7 } from "bun"
 import pg from "pg"

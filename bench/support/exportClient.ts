@@ -1,6 +1,6 @@
 /**
- * A client that reads a file as fast as it comes, in a process of its own. `bun bench/support/exportClient.ts <json>` with
- * `{ port, path, key }` prints `{ lines, bytes, seconds, firstByteMs }`; fails when the file is not answered 200.
+ * A client that reads a file as fast as it arrives, in a separate process. `bun bench/support/exportClient.ts <json>` with
+ * `{ port, path, key }` prints `{ lines, bytes, seconds, firstByteMs }`; fails if the response is not 200.
  */
 const { key, path, port }: { readonly port: number; readonly path: string; readonly key: string } = JSON.parse(process.argv[2] ?? "{}")
 

@@ -8,7 +8,7 @@
 import pg from "pg"
 import { hasKey } from "./floorKey.ts"
 
-// As anybody who cares about speed would have it: plans are kept, and read an index up to the end of a page.
+// As in any fast program: plans are cached, and read an index up to the end of a page.
 const config = {
   connectionString: process.env.DATABASE_URL,
   options: "-c timezone=UTC -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_sort=off -c jit=off"

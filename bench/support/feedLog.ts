@@ -158,7 +158,7 @@ export const feedLog = async (name: string, count: number, bunArgs: ReadonlyArra
     databaseUrl: embedded(name).databaseUrl,
     token: fs.readFileSync(path.join(folder, name, "platform-token"), "utf8").trim(),
     otherKeys: () => otherKeys(client, "user_owner"),
-    /** The cursor after so many events. */
+    /** The cursor after `position` events. */
     cursor: (position: number) =>
       seal(
         master,

@@ -1,6 +1,6 @@
 /**
- * Readers of streams, in a process of their own. `bun bench/support/feedReaders.ts <json>` with `{ url, keys, each }` opens
- * `each` streams with each key, prints `{ control }` when all of them have said where they are, and answers on that port
+ * Readers of streams, in a separate process. `bun bench/support/feedReaders.ts <json>` with `{ url, keys, each }` opens
+ * `each` streams with each key, prints `{ control }` when all of them have sent their position, and serves on that port
  * `[id, epoch milliseconds]` of every event that has arrived.
  */
 interface Ask {

@@ -1,5 +1,5 @@
 /**
- * The floor of lists: `Bun.serve` and `pg` with kept plans, one look-up of the key, one query along the index,
+ * The floor of lists: `Bun.serve` and `pg` with cached plans, one look-up of the key, one query along the index,
  * `JSON.stringify`. `/events` and `/deliveries` are first pages of 20, `/event` is the one named by `id`, `/webhook` has the
  * numbers of its health. No visibility, no cursors, no limits, no errors.
  *
@@ -8,7 +8,7 @@
 import pg from "pg"
 import { hasKey } from "./floorKey.ts"
 
-// As anybody who cares about speed would have it: plans are kept, and read an index up to the end of a page.
+// As in any fast program: plans are cached, and read an index up to the end of a page.
 const pool = new pg.Pool({
   connectionString: process.env.DATABASE_URL,
   options: "-c timezone=UTC -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_sort=off -c jit=off",

@@ -1,9 +1,9 @@
-/** A client of the API that reads at a steady pace beside what a benchmark does, and how long each of its reads took. */
+/** A client of the API that reads at a steady pace during a benchmark and measures how long each read takes. */
 
 /** Pause between two reads, in ms. */
 const PACE_MS = 20
 
-/** Reads a target over and over. Call what it returns to stop it and to get the latencies in ms. Fails on any answer but 200. */
+/** Reads a target repeatedly. Call the returned function to stop it and to get the latencies in ms. Fails on any response but 200. */
 export const reader = (port: number, key: string, target: string) => {
   const latencies: Array<number> = []
   let over = false

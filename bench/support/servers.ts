@@ -9,10 +9,10 @@ import { baseEnv } from "../../test/support/app.ts"
 const root = path.resolve(import.meta.dir, "../..")
 const children: Array<ChildProcess> = []
 
-/** A folder for this run, gone afterwards. */
+/** A folder for this run, removed afterwards. */
 export const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-bench-"))
 
-/** Environment of a process of the service: free ports, no rate limit, quiet logs, and nothing that the shell says of databases. */
+/** Environment of a process of the service: free ports, no rate limit, quiet logs, and no database settings of the shell. */
 export const environment = (extra: Record<string, string> = {}): Record<string, string> => ({
   ...baseEnv(),
   DATA_DIR: path.join(folder, "data"),
@@ -64,7 +64,7 @@ export const start = <A>(
     child.on("exit", (code) => reject(new Error(`${script} ended with ${code}:\n${all}`)))
   })
 
-/** The ports that a `custody start` announces once it is ready; 0 for what its roles do not have. */
+/** The ports that a `custody start` announces once it is ready; 0 for listeners that its roles do not have. */
 export const announced = (line: string): { readonly port: number; readonly platformPort: number } | undefined => {
   if (!line.startsWith("{") || !line.includes('"message":"ready"')) return undefined
   const { api, platform }: { readonly api?: string; readonly platform?: string } = JSON.parse(line)
@@ -98,7 +98,7 @@ export const load = async (ask: Record<string, unknown>) => {
 export const stop = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null) return resolve()
-    // The service ends by itself within its grace; a floor knows nothing of the kind.
+    // The service stops by itself within its grace period; a floor does not.
     const hard = setTimeout(() => child.kill("SIGKILL"), 20_000)
     child.once("exit", () => {
       clearTimeout(hard)

@@ -16,7 +16,7 @@ const vaultOf = (id: string) => ({
   createdAt: "2020-01-01T00:00:00Z"
 })
 
-/** Loads {@link VAULT} and another one, with so many tokens beside Ether. Returns the secret of a key of their owner. */
+/** Loads {@link VAULT} and another one, with `tokens` tokens besides Ether. Returns the secret of a key of their owner. */
 export const loadVault = async (env: Record<string, string>, tokens = 0): Promise<string> => {
   const asset = { type: "asset", name: "Bench", decimals: 18, network: "ethereum" }
   const records = [

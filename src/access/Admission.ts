@@ -93,7 +93,7 @@ export class Admission extends Effect.Service<Admission>()("custody/Admission", 
   static readonly layer = this.Default
 }
 
-/** Runs work of the request's caller when it gets a slot, for handlers that do more than that. */
+/** Runs work for the request's caller when it gets a slot, for handlers of which only a part needs one. */
 export const turns = Effect.map(
   Admission,
   ({ admit }) =>

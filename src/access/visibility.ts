@@ -18,9 +18,8 @@ export const seesVault = (sql: SqlClient.SqlClient, principal: PrincipalState, v
   AND (${principal.vaultAllowlist}::text[] IS NULL OR ${vaultId} = ANY(${principal.vaultAllowlist}::text[]))`
 
 /**
- * True for an entity (the value with its id) that the principal's user has access to. It is evaluated row by row, and the
- * SELECT around it keeps it so: as a join, Postgres would expect few rows to pass and sort the whole log to find one
- * page.
+ * True for an entity (the value with its id) that the principal's user has access to. The SELECT around it makes Postgres
+ * evaluate it row by row; as a join, Postgres would expect few rows to pass and sort the whole log to find one page.
  */
 export const reachesEntity = (sql: SqlClient.SqlClient, principal: PrincipalState, entityId: Literal) =>
   principal.isOwner
@@ -35,8 +34,8 @@ export const seesWebhook = (sql: SqlClient.SqlClient, principal: PrincipalState)
   AND (${principal.vaultAllowlist}::text[] IS NULL OR (w.vault_ids IS NOT NULL AND w.vault_ids <@ ${principal.vaultAllowlist}::text[]))`
 
 /**
- * True for a row of `events e` that the principal can see, `vault:read` aside. The vault is checked before the entity, which
- * takes longer: of most events that a caller cannot see, it cannot see the vault.
+ * True for a row of `events e` that the principal can see, `vault:read` aside. The vault is checked before the entity,
+ * because that check is faster and rejects most of the events that a caller cannot see.
  */
 export const seesEvent = (sql: SqlClient.SqlClient, principal: PrincipalState) => {
   const reaches = reachesEntity(sql, principal, sql.literal("e.entity_id"))

@@ -89,7 +89,7 @@ export interface Entry {
 }
 
 /**
- * The changed fields. The caller names the fields, so that a new one is never recorded before somebody decided that it
+ * The changed fields. The caller names the fields, so that a new one is recorded only after someone has decided that it
  * may be.
  */
 export const changed = <Field extends string>(

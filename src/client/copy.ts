@@ -1,8 +1,8 @@
 /**
- * A complete copy of a vault, and its updates: the lists, and every change since the moment before they were read. The copy
- * first takes a cursor of the feed. Whatever a list then shows too early or too late, the feed corrects: events are applied in
- * the order of recording. A change without an event (a corrected timestamp, or a new `asOf` of an unchanged amount) becomes
- * visible when its row is read again. C-1.
+ * A complete copy of a vault that the event feed keeps current. The copy takes a cursor of the feed, then reads the lists,
+ * then applies the events after the cursor in the order of recording, which corrects rows that a list showed too early or
+ * too late. A change without an event (a corrected timestamp, or a new `asOf` of an unchanged amount) becomes visible when
+ * its row is read again. C-1.
  */
 import type { Balance, DepositAddress, Transaction, Vault } from "./custody.ts"
 import type { Operations } from "./operations.ts"

@@ -12,7 +12,7 @@ export interface Problem<Code extends string = string> {
   readonly requestId: string
   /** The invalid fields, if any. */
   readonly errors: ReadonlyArray<FieldIssue>
-  /** Of `cursor_expired`: the oldest place of the event feed to go on from. */
+  /** For `cursor_expired`: the oldest cursor of the event feed to resume from. */
   readonly oldestCursor?: string | undefined
 }
 
@@ -26,7 +26,7 @@ export class CustodyError<Code extends string = ErrorCode> extends Error impleme
   readonly requestId: string
   readonly errors: ReadonlyArray<FieldIssue>
   readonly oldestCursor: string | undefined
-  /** Seconds to wait before a retry, if the API says so. */
+  /** Seconds to wait before a retry, if the API sent `Retry-After`. */
   readonly retryAfter: number | undefined
 
   constructor(problem: Problem<Code>, retryAfter?: number) {

@@ -93,7 +93,7 @@ const lost = (cause: unknown, origin: string): Error =>
 /**
  * Every event that the key can see from a cursor on, oldest first, each once, until the iteration stops or `signal` is
  * aborted. A lost connection is restored, however long that takes. Rejects with a {@link CustodyError} if the service
- * refuses the request (a wrong or revoked key, a cursor that is not the feed's or older than the log), and with a
+ * rejects the request (an invalid or revoked key, a cursor that is invalid or older than the log), and with a
  * {@link NoAnswerError} if the first connection fails.
  */
 export async function* followEvents(client: ClientOptions, options: FollowOptions = {}): AsyncGenerator<FollowedEvent, void> {
@@ -142,7 +142,7 @@ export async function* followEvents(client: ClientOptions, options: FollowOption
       let silent = true
       for await (const { cursor, data } of messages(body, ended.signal)) {
         if (gone.aborted) return
-        // A stream begins with its cursor: from then on the position is known.
+        // A stream's first message is its cursor: from then on, the position is known.
         if (silent) onConnected?.()
         silent = false
         began = true

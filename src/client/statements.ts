@@ -69,7 +69,7 @@ export const signedClaims = async (jws: string, keys: ReadonlyArray<SigningKey>)
     const signed = await crypto.subtle.verify({ name: "Ed25519" }, key, bytesOf(signature), utf8(`${head}.${body}`))
     return signed ? { kid, claims: jsonOf(body) } : undefined
   } catch (error) {
-    // Text that does not parse was not signed; a failure of the platform says nothing about the statement.
+    // Text that does not parse was not signed by the service; an unsupported algorithm proves nothing about the statement.
     if (error instanceof Error && error.name === "NotSupportedError") throw error
     return undefined
   }
@@ -110,7 +110,7 @@ export const verifyStatementChain = async (statements: ReadonlyArray<Statement>,
     if (one.vaultId !== statements[0]?.vaultId) return differs(`there are statements of ${one.vaultId} and of another vault`)
     const other = byPrevious.get(one.previousHash)
     if (other !== undefined && other.hash !== one.hash)
-      return differs(`the statements of ${other.date} and ${one.date} both follow one statement`)
+      return differs(`the statements of ${other.date} and ${one.date} both follow the same statement`)
     byPrevious.set(one.previousHash, one)
   }
   const hashes = new Set(statements.map(({ hash }) => hash))
@@ -123,7 +123,7 @@ export const verifyStatementChain = async (statements: ReadonlyArray<Statement>,
   return { valid: true, statements: count, previousHash: begins?.previousHash ?? null, hash: last?.hash ?? null }
 }
 
-/** How often a vault's statements are read again if some were sealed in the meantime. */
+/** How many times a vault's statements are read at most, if some are sealed in the meantime. */
 const READS = 3
 
 /**
@@ -143,6 +143,6 @@ export const verifyStatements = async (custody: StatementsReader, vaultId: strin
     if (found.valid && found.previousHash === null) return found
     // A day or revision sealed between two pages leaves a gap that is absent when the list is read again.
     if (read === READS)
-      return found.valid ? differs(`the statements begin after ${found.previousHash}, and the one of that hash is missing`) : found
+      return found.valid ? differs(`the statement with the hash ${found.previousHash}, which the first one follows, is missing`) : found
   }
 }

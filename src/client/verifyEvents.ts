@@ -14,7 +14,7 @@ export type Verification =
   | { readonly complete: true; readonly events: number; readonly from: EventCheckpoint | null; readonly to: EventCheckpoint }
   | { readonly complete: false; readonly difference: string }
 
-/** The verification was not possible; `message` says why. */
+/** The verification was not possible; `message` is the reason. */
 export class NotVerifiable extends Error {
   override readonly name = "NotVerifiable"
 }
@@ -34,7 +34,7 @@ export const chainHash = (hash: Uint8Array, payload: string | Uint8Array): Buffe
 /** The hash of a chain without events. */
 export const emptyChain = (): Buffer => Buffer.alloc(32)
 
-/** A published public key, as far as it verifies. */
+/** The fields of a published public key that verification uses. */
 interface PublishedKey {
   readonly kty: string
   readonly crv: string
@@ -65,7 +65,7 @@ export interface PublishedKeys {
   readonly keys: ReadonlyArray<PublishedKey>
 }
 
-/** Why a checkpoint is not to be believed; undefined if its signature is from a published key and states what it says, of this entity. */
+/** Why a checkpoint is invalid; undefined if a published key signed its content for this entity. */
 export const verifyCheckpoint = (one: SignedCheckpoint, entityId: string, { keys }: PublishedKeys): string | undefined => {
   if (one.entityId !== entityId) return `the checkpoint of ${one.at} is of ${one.entityId} and not of ${entityId}`
   try {
@@ -89,13 +89,13 @@ const isKept = (one: KeptCheckpoint): boolean =>
  * current one. Rejects with {@link NotVerifiable} if that is not possible.
  */
 export const verifyEvents = async (custody: Verifier, entityId: string, since?: KeptCheckpoint): Promise<Verification> => {
-  if (since !== undefined && !isKept(since)) throw new NotVerifiable("What was kept is not a checkpoint.")
+  if (since !== undefined && !isKept(since)) throw new NotVerifiable("The stored checkpoint is not a checkpoint.")
   const keys = await custody.getSigningKeys()
   const to = await custody.getLatestEventCheckpoint({ entityId })
   const kept: Array<EventCheckpoint> = []
   for await (const one of custody.listEventCheckpoints({ entityId })) {
     if (one.resumeCursor === null || (since !== undefined && one.at <= since.at)) break
-    // One may be sealed between the two requests, of events that the current one does not count yet.
+    // A checkpoint sealed between the two requests may count events that the current one does not.
     if (one.count <= to.count) kept.unshift(one)
   }
   const from = since ?? kept.shift() ?? null

@@ -23,7 +23,7 @@ export const exitCodes = {
   130: "terminated by a second Ctrl-C without a graceful shutdown"
 } as const
 
-/** The command line lacks something. */
+/** The command line is invalid or incomplete. */
 export class Usage extends Data.TaggedError("Usage")<{ readonly message: string }> {}
 
 /** Input could not be read or is invalid. */
@@ -41,7 +41,7 @@ export class NotComplete extends Data.TaggedError("NotComplete")<{ readonly mess
 /** The completeness of an entity's events could not be checked. */
 export class NotVerified extends Data.TaggedError("NotVerified")<{ readonly message: string }> {}
 
-/** The events of a deployment cannot be followed: it refuses (1), or cannot be reached (5). */
+/** The events of a deployment cannot be followed: it rejects the request (1), or cannot be reached (5). */
 export class NotFollowed extends Data.TaggedError("NotFollowed")<{ readonly code: 1 | 5; readonly message: string }> {}
 
 /** Exit codes of failures with a message for people. */
@@ -49,7 +49,7 @@ const codes = {
   NotVerified: 2,
   Usage: 2,
   InvalidKey: 2,
-  // The command line is valid, but what it names does not exist or is in the wrong state.
+  // The command line is valid, but the object that it names does not exist or is in the wrong state.
   UnknownKey: 1,
   UnknownOrganization: 1,
   InvalidInvitation: 1,

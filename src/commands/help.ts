@@ -1,6 +1,6 @@
 /**
- * `--help` of the program and its commands. @effect/cli knows the commands and their descriptions, but prints one line
- * per command however long, with a sentence about every type. This prints them for the width of a terminal.
+ * `--help` of the program and its commands. @effect/cli prints one line per command, however long, and a sentence about
+ * every type; this formats its descriptions for the width of the terminal.
  */
 import { stripVTControlCharacters } from "node:util"
 import * as CliConfig from "@effect/cli/CliConfig"
@@ -90,7 +90,7 @@ const named = (parent: string, command: CommandDescriptor.Command<unknown>): Nam
   const below = [...CommandDescriptor.getSubcommands(command)].filter(([name]) => name !== own)
   return {
     path,
-    // Rendered when it is printed: it takes a tenth of a second, which a start can do without.
+    // Rendered only when it is printed: rendering takes a tenth of a second, which would slow every start.
     get sections() {
       return sectionsOf(CommandDescriptor.getHelp(command, config))
     },
@@ -136,7 +136,7 @@ const MORE = [
   "Shell completions: `custody --completions bash`, `zsh` or `fish`. Version: `custody --version`."
 ]
 
-/** The help for a command line, in lines of at most so many columns. */
+/** The help for a command line, in lines of at most `columns` columns. */
 export const helpText = (
   root: Named,
   words: ReadonlyArray<string>,

@@ -21,11 +21,11 @@ const options = {
     Options.withDefault("now")
   ),
   secret: Options.text("secret").pipe(
-    Options.withDescription("The whsec_ that posted events are signed with; a new one when absent"),
+    Options.withDescription("Signing secret (whsec_…) for posted events; generated if omitted"),
     Options.optional
   ),
-  json: Options.boolean("json").pipe(Options.withDescription("Print one JSON object per event, and all else on standard error")),
-  allowPublic: Options.boolean("allow-public").pipe(Options.withDescription("Post to public addresses, too"))
+  json: Options.boolean("json").pipe(Options.withDescription("Print one JSON object per event, and everything else on standard error")),
+  allowPublic: Options.boolean("allow-public").pipe(Options.withDescription("Also post to public addresses"))
 }
 
 export const listen = Command.make("listen", options, (given) =>
@@ -33,4 +33,4 @@ export const listen = Command.make("listen", options, (given) =>
     Effect.promise(() => import("./run/listen.ts")),
     ({ listen }) => listen(given)
   )
-).pipe(Command.withDescription("Follow the events of a deployment, and post them to a server of yours."))
+).pipe(Command.withDescription("Follow the events of a deployment, and optionally post them to your server."))

@@ -4,11 +4,11 @@ import { Config, Effect, Option, Redacted } from "effect"
 import { Usage } from "./exit.ts"
 
 /** `--api`. */
-export const api = Options.text("api").pipe(Options.withDescription("Where the service is, such as https://custody.example.com"))
+export const api = Options.text("api").pipe(Options.withDescription("URL of the service, such as https://custody.example.com"))
 
 /** `--key`, with the access that the key needs. */
 export const key = (needs: string) =>
-  Options.redacted("key").pipe(Options.withDescription(`An API key with ${needs}; CUSTODY_KEY when absent`), Options.optional)
+  Options.redacted("key").pipe(Options.withDescription(`API key with ${needs}; default: CUSTODY_KEY`), Options.optional)
 
 /** The given key, or the one in `CUSTODY_KEY`. */
 export const apiKey = (given: Option.Option<Redacted.Redacted>) =>

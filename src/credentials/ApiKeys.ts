@@ -30,7 +30,7 @@ export const ApiKey = Schema.Struct({
   /** First and last characters of its secret; null for keys that are older than this property. */
   hint: Schema.NullOr(Schema.String),
   scopes: Schema.Array(Schema.String),
-  /** null allows every vault that the user's roles reach. */
+  /** null allows every vault on which the user has the Developer role. */
   vaultIds: Schema.NullOr(Schema.Array(Schema.String)),
   /** Canonical CIDRs; empty means no restriction. */
   ipAllowlist: Schema.Array(Schema.String),
@@ -179,7 +179,7 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
           VALUES (${id}, ${userId}, ${stored.label ?? choice.label}, ${Secret.hint(Redacted.value(secret))}, ${Secret.hash(Redacted.value(secret))}, ${stored.scopes ?? choice.scopes}::text[],
             ${stored.vaultIds ?? null}::text[], ${stored.ipAllowlist ?? []}::text[], ${choice.expiresAt}::timestamptz, now())`
           const [key] = yield* find(id)
-          if (key === undefined) return yield* Effect.die(new Error("a key that was just made is gone"))
+          if (key === undefined) return yield* Effect.die(new Error("a key that was just created is missing"))
           yield* audit(actor, "api_key.created", undefined, key)
           return { key, secret }
         },

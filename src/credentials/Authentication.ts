@@ -76,8 +76,8 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
 
     const find = yield* batched(
       (hashes: ReadonlyArray<Buffer>) => {
-        // A few sizes only, filled up by repetition: a statement per size keeps its query plan, one with an array would
-        // be planned each time.
+        // Only a few sizes, padded with repeated hashes: a statement per size keeps its query plan, while one with an array
+        // would be planned each time.
         const size = SIZES.find((one) => one >= hashes.length) ?? BATCH
         const filled = Array.from({ length: size }, (_, index) => hashes[index] ?? hashes[0])
         return Effect.map(
@@ -184,12 +184,12 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     return {
       authenticate,
 
-      /** Counts a request of a portal session against its user's rate limit, whichever path it asks. */
+      /** Counts a request of a portal session against its user's rate limit, whichever path it requests. */
       limitSession: (userId: string): Effect.Effect<void, ProblemOf<"rate_limited">> =>
         Effect.withFiberRuntime<void, ProblemOf<"rate_limited">>((fiber) => spend(userId, current(fiber), "Your session"))
     }
   })
 }) {
-  /** With the exchange of limits, which others use, too. */
+  /** Includes the exchange of limits, which other services also use. */
   static readonly layer = this.Default.pipe(Layer.provide(KeyUse.layer), Layer.provideMerge(Exchange.layer))
 }

@@ -20,8 +20,8 @@ const decode = decodeRows(KeyRow)
 export class KeyChecks extends Effect.Service<KeyChecks>()("custody/KeyChecks", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => ({
     /**
-     * What principals of keys may do now, by what they were. Absent if the key was revoked or expired, its user was
-     * deactivated, or its IP allowlist does not allow the client any more.
+     * The current principals of keys, by the given ones. Absent if the key was revoked or expired, its user was deactivated,
+     * or its IP allowlist no longer allows the client.
      */
     current: (principals: ReadonlyArray<PrincipalState>): Effect.Effect<ReadonlyMap<PrincipalState, PrincipalState>> =>
       Effect.suspend(() => {

@@ -18,7 +18,7 @@ export interface PrincipalState {
   readonly userId: string
   readonly organizationId: string
   readonly scopes: ReadonlySet<string>
-  /** Vaults that the key allows; null allows all that the user's roles reach. */
+  /** Vaults that the key allows; null allows all vaults on which the user has the Developer role. */
   readonly vaultAllowlist: ReadonlyArray<string> | null
   /** Whether the user is an owner of the organization now. Decision D-6. */
   readonly isOwner: boolean
@@ -36,8 +36,8 @@ export class Principal extends Context.Tag("custody/Principal")<Principal, Princ
 export class SignedIn extends Context.Tag("custody/SignedIn")<SignedIn, PrincipalState>() {}
 
 /**
- * Confirms the second factor again for an action of a portal session; absent for API keys. A rejection is a defect with
- * the problem in it, which the error boundary answers: no contract of the API names it.
+ * Confirms the second factor again for an action of a portal session; absent for API keys. A rejection is a defect that
+ * carries the problem, because no contract of the API names it; the error boundary turns it into a response.
  */
 export class Confirmation extends Context.Tag("custody/Confirmation")<Confirmation, Effect.Effect<void>>() {}
 

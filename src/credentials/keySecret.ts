@@ -34,5 +34,5 @@ export const isWellFormed = (text: string): boolean => form.test(text) && text.s
 /** First and last characters of a secret, by which people recognize it; more than 200 random bits stay unknown. */
 export const hint = (text: string): string => `${text.slice(0, PREFIX.length + 4)}…${text.slice(-4)}`
 
-/** What identifies a secret: its SHA-256, 32 bytes. */
+/** The SHA-256 of a secret, 32 bytes, which identifies it. */
 export const hash = (text: string): Buffer => createHash("sha256").update(text).digest()

@@ -69,7 +69,8 @@ export class SigningKeys extends Effect.Service<SigningKeys>()("custody/SigningK
           )
     ).pipe(Effect.orDie)
 
-    // Needs no key, so the database is read at most once a second. A client that disconnects does not cancel the read for others.
+    // The route needs no API key, so the database is read at most once a second. A client that disconnects does not cancel the
+    // read for others.
     const jwks = yield* Effect.cachedWithTTL(
       Effect.uninterruptible(
         Effect.zipRight(

@@ -20,7 +20,7 @@ export interface SealedColumn {
   readonly context: string
 }
 
-/** What was found in a column. */
+/** The counts for a column. */
 export interface Reencrypted {
   /** Values that were read. */
   readonly checked: number
@@ -39,7 +39,7 @@ const patiently = whileUnavailable("1 second", "30 seconds")
 const Row = Schema.Struct({ key: Schema.Array(Schema.String), context: Schema.String, sealed: Bytes })
 const decode = decodeRows(Row)
 
-/** Re-encrypts a column. `onBatch` gets the progress. Fails with the database's error if Postgres stays away. */
+/** Re-encrypts a column. `onBatch` gets the progress. Fails with the database's error if Postgres stays unavailable. */
 export const reencrypt = (
   sql: SqlClient.SqlClient,
   master: Sealing,

@@ -56,7 +56,7 @@ export const batched = <A, B, E, R>(
             batch.forEach(({ resume }, index) => {
               const answer = exit.value[index]
               resume(
-                answer === undefined ? Effect.die(new Error("a batch answered fewer items than it was asked")) : Effect.succeed(answer)
+                answer === undefined ? Effect.die(new Error("a batch returned fewer results than it has items")) : Effect.succeed(answer)
               )
             })
           } else for (const { resume } of batch) resume(Effect.failCause(exit.cause))

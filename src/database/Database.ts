@@ -32,8 +32,8 @@ const byKeys = ["enable_seqscan=off", "enable_hashjoin=off", "enable_mergejoin=o
   eachTime = ["plan_cache_mode=force_custom_plan", ...byKeys],
   // With an array of unknown length, Postgres plans each execution again, over all daily partitions.
   keptByKeys = ["plan_cache_mode=force_generic_plan", ...byKeys],
-  // Lists read an index up to the end of a page, whatever the statistics: each has one index in its order, and sorting is
-  // the last choice. So no plan depends on parameter values, and every statement keeps its plan.
+  // Each list has an index in its order and reads it up to the end of a page, whatever the statistics; sorting is the last
+  // choice. So no plan depends on parameter values, and every statement keeps its plan.
   alongIndexes = [
     ...keptByKeys,
     "enable_sort=off",
@@ -72,7 +72,7 @@ const types: pg.CustomTypesConfig = {
     oid === TIMESTAMPTZ ? isoOf : oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
 }
 
-/** Lifetime of a connection: a pure reader would otherwise stay on a server that became a standby. */
+/** Lifetime of a connection: one that only reads would otherwise stay on a server that became a standby. */
 export const LIFETIME = Duration.minutes(15)
 
 /** A pool with this configuration. */
@@ -101,7 +101,7 @@ const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
   return pool
 }
 
-/** A pool that is ended with the scope, waiting at most 2 s for statements that run. */
+/** A pool that closes with the scope, waiting at most 2 s for running statements. */
 export const acquirePool = (url: Redacted.Redacted, shape: PoolShape) =>
   Effect.acquireRelease(
     Effect.sync(() => makePool(url, shape)),
@@ -109,8 +109,8 @@ export const acquirePool = (url: Redacted.Redacted, shape: PoolShape) =>
   )
 
 /**
- * A `SqlClient`, `PgClient` and {@link DirectRows} over a pool with this configuration. If Postgres is away, it fails at
- * the first use, not here.
+ * A `SqlClient`, `PgClient` and {@link DirectRows} over a pool with this configuration. If Postgres is unavailable, the
+ * first use fails, not the layer.
  */
 export const layer = (url: Redacted.Redacted, shape: PoolShape) =>
   Layer.unwrapScoped(

@@ -78,8 +78,8 @@ export const pending = Effect.gen(function* () {
 })
 
 /**
- * How long a migration waits for a table: statements of running processes wait behind it. It is then tried again, as after a
- * deadlock with one of them.
+ * How long a migration waits for a table's lock, because statements of running processes queue behind it. It is then
+ * retried, as after a deadlock with one of them.
  */
 const LOCK_TIMEOUT = "1s",
   AGAIN = "500 millis",
@@ -87,7 +87,7 @@ const LOCK_TIMEOUT = "1s",
 const DEADLOCK = "40P01",
   LOCK_NOT_AVAILABLE = "55P03"
 
-/** What Postgres said when a migration failed. */
+/** The Postgres error of a failed migration. */
 const postgresError = (defect: unknown): pg.DatabaseError | undefined => {
   for (let at = defect; at instanceof Error; at = at.cause) if (at instanceof pg.DatabaseError) return at
   return undefined
@@ -108,7 +108,7 @@ export const migrate = Effect.gen(function* () {
       Effect.gen(function* () {
         yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
         yield* sql`SELECT set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`
-        // The migrator's own CREATE TABLE fails inside a transaction, so the table is created before.
+        // The migrator's own CREATE TABLE fails inside a transaction, so the table is created here.
         yield* sql`
         CREATE TABLE IF NOT EXISTS effect_sql_migrations (
           migration_id integer PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now(), name text NOT NULL)`

@@ -17,8 +17,8 @@ export const tables = [
 ] as const
 
 /**
- * How partitions are stored. Each delivery and each attempt is updated once or more: an attempt has room for that in its page,
- * so its index is not written again, and dead rows are removed before the frequent looks at waiting deliveries notice.
+ * How partitions are stored. Each delivery and each attempt is updated at least once. Pages of attempts have space for that,
+ * so their index is not written again, and dead rows are vacuumed before they slow the frequent queries for waiting deliveries.
  */
 const storage: Partial<Record<(typeof tables)[number][0], string>> = {
   deliveries: "WITH (autovacuum_vacuum_scale_factor = 0.05)",
@@ -45,8 +45,8 @@ const areOf = (prefix: Id.Prefix, day: number, ids: ReadonlyArray<string>): bool
 
 /**
  * The tables for a frequent statement on deliveries with these ids: the partitions of one day, if all are of today or of
- * yesterday, otherwise the tables of all days. A kept plan on the latter locks and opens every partition at each execution,
- * before it leaves out those that it does not need.
+ * yesterday, otherwise the tables of all days. A cached plan on the latter locks and opens every partition at each execution
+ * before it prunes those that it does not need.
  */
 export const partitionsOf = (sql: SqlClient.SqlClient, deliveryIds: ReadonlyArray<string>) => {
   const today = dayOf(Date.now())
@@ -61,10 +61,10 @@ const decodeNames = decodeRows(Schema.Struct({ name: Schema.String })),
   decodeDefinitions = decodeRows(Schema.Struct({ definition: Schema.String }))
 
 /**
- * Statements that make a partition's indexes: those of its table, with each column in ascending order. Rows arrive in that
- * order, so pages of the index are filled to the end. In the tables' own, descending order, every page would be split
- * where the newest rows are, and stay half empty. Postgres attaches indexes whatever their columns' order, and lists read
- * them backward.
+ * Statements that create a partition's indexes: those of its table, with each column in ascending order. Rows arrive in that
+ * order, so index pages are filled completely. In the tables' own, descending order, every page would be split at the
+ * newest rows and stay half empty. Postgres attaches indexes whatever the order of their columns, and lists read them
+ * backward.
  */
 const indexesOf = (sql: SqlClient.SqlClient, table: string, partition: string) =>
   Effect.map(

@@ -1,13 +1,13 @@
 /**
  * A read replica for lists of custody data: DATABASE_READ_URL. Repositories use a `SqlClient` as always; the one of
- * {@link routed} sends each statement to the replica if it shows what the request needs, and to the primary otherwise. A
- * statement that fails on the replica, or takes long, is run on the primary, so a lost replica fails no request.
+ * {@link routed} sends each statement to the replica if its data is current enough for the request, and to the primary
+ * otherwise. A statement that fails on the replica, or takes long, is run on the primary, so a lost replica fails no request.
  *
- * What a request needs is a position of the write-ahead log. Keys are authenticated on the primary, which also says where
- * its log ends, which version of the caller's user row is current, and how many events the organization has. Every change
- * of a user's roles writes that row, so a replica that has reached the position where this process first saw the version
- * has the current roles; and one that has reached the position where it first saw that number of events has what those
- * events tell of. A cursor needs the position of its first page, so a list never goes back in time. Decision D-58.
+ * A request needs a position of the write-ahead log. Keys are authenticated on the primary; the same statement returns where
+ * its log ends, the version of the caller's user row, and how many events the organization has. Every change of a user's
+ * roles writes that row, so a replica that has reached the position where this process first saw the version has the current
+ * roles; and one that has reached the position where it first saw that number of events has the data of those events. A
+ * cursor needs the position of its first page, so a list never goes back in time. Decision D-58.
  */
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -23,7 +23,7 @@ import { Snapshots } from "./Snapshots.ts"
 
 /** Lag in seconds above which the replica is not used. */
 export const MAX_LAG = 5
-/** Like the pool of the primary, but statements leave time to ask the primary. One that hangs is noticed within 3 s. */
+/** Like the primary's pool, with a statement timeout that leaves time for the primary. A replica that hangs is detected within 3 s. */
 const shape: Database.PoolShape = { ...Database.pools.api, name: "replica", statement: Duration.seconds(1) }
 /** Users and organizations that are remembered; a forgotten one needs a replica that is up to date. */
 const REMEMBERED = 10_000
@@ -34,7 +34,7 @@ interface Servers {
   readonly snapshots: typeof Snapshots.Service
 }
 
-/** Where reads go, and why: `replica`, or why the primary answers. */
+/** Where a read goes: `replica`, or the reason why it goes to the primary. */
 type Route = "replica" | "absent" | "lagging" | "newer" | "failed"
 
 const reads = Metric.counter("custody_list_reads_total", {
@@ -49,7 +49,7 @@ const count = (route: Route) => {
   known.unsafeUpdate(1, [])
 }
 
-/** The replica and what it has replayed, or why the primary answers. */
+/** The replica and the position that it has replayed, or the reason why a read goes to the primary. */
 type Serving = { readonly servers: Servers; readonly position: number } | Exclude<Route, "replica">
 
 /** The end of the log, the version and the number of events, as columns of a statement over `users u` on the primary. */
@@ -66,7 +66,7 @@ export const Seen = Schema.Struct({
 })
 export type Seen = typeof Seen.Type
 
-/** Remembers by id where in the log something was first seen as it is now: it was written before that. */
+/** Remembers, by id, the log position at which a state was first seen: it was written before that. */
 const firstSeen = () => {
   const known = new LRUCache<string, { readonly state: string | number; readonly position: number }>({ max: REMEMBERED })
   return (id: string, state: string | number, position: number): number => {
@@ -88,7 +88,7 @@ export class ReadReplica extends Context.Tag("custody/ReadReplica")<
     readonly fault: () => string | null | undefined
     /** Seconds by which the replica may be behind; undefined if it is absent. */
     readonly lag: () => number | undefined
-    /** The replica if it shows what the request needs. */
+    /** The replica if its data is current enough for the request. */
     readonly serving: (
       reading: Reading
     ) => Effect.Effect<{ readonly servers: Servers; readonly position: number } | Exclude<Route, "replica">>
@@ -147,7 +147,7 @@ export class ReadReplica extends Context.Tag("custody/ReadReplica")<
     )
 }
 
-/** Runs a read on the replica if that shows what the request needs, otherwise or if that fails on the primary. */
+/** Runs a read on the replica if its data is current enough for the request; otherwise, or if that fails, on the primary. */
 const route = (replica: typeof ReadReplica.Service, primary: Servers) => {
   const onPrimary = <A, R>(reading: Reading | undefined, why: Route, run: (servers: Servers) => Effect.Effect<A, SqlError.SqlError, R>) => {
     count(why)
@@ -167,7 +167,7 @@ const route = (replica: typeof ReadReplica.Service, primary: Servers) => {
                 return Effect.succeed(rows)
               },
               onFailure: () => {
-                // The rest of the request, too.
+                // The rest of the request uses the primary, too.
                 reading.needs = Number.POSITIVE_INFINITY
                 return onPrimary(reading, "failed", run)
               }
@@ -176,7 +176,7 @@ const route = (replica: typeof ReadReplica.Service, primary: Servers) => {
     )
 }
 
-/** Statements that read, and nothing else: no transactions and no streams. */
+/** A client for single reads only: no transactions and no streams. */
 const routedClient = (send: ReturnType<typeof route>) => {
   const statement = (text: string, values: ReadonlyArray<unknown>) => (servers: Servers) => servers.client.unsafe(text, [...values])
   const execute = (text: string, values: ReadonlyArray<unknown>) => send(statement(text, values))
@@ -217,8 +217,8 @@ export const routed = Layer.unwrapEffect(
 )
 
 /**
- * Runs an effect again if it failed on the replica, this time on the primary: for reads of several statements in one
- * snapshot. The effect must not have answered anything yet.
+ * Runs an effect again on the primary if it failed on the replica: for reads of several statements in one snapshot. The
+ * effect must not have returned any data yet.
  */
 export const againOnPrimary = <A, E, R>(effect: Effect.Effect<A, E | SqlError.SqlError, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
   Effect.catchAll(effect, (error) =>

@@ -1,8 +1,8 @@
 /**
- * Watches a read replica: up to which position of the write-ahead log it has replayed, and how old what it shows is at
- * most. The age needs no synchronized clocks: it is the time since the primary was last seen at a position that the
- * replica has reached. So it grows when the replica lags, loses its primary or stops answering, and not while the primary
- * is idle. Positions are bytes since the beginning of the log. Decision D-58.
+ * Watches a read replica: the position of the write-ahead log up to which it has replayed, and the maximum age of its data.
+ * The age needs no synchronized clocks: it is the time since the primary was last seen at a position that the replica has
+ * reached. So it grows when the replica lags, loses its primary or stops responding, but not while the primary is idle.
+ * Positions are bytes since the beginning of the log. Decision D-58.
  */
 import { Duration, Effect, type Redacted, Schedule, Schema } from "effect"
 import type pg from "pg"
@@ -10,22 +10,22 @@ import { batched } from "./Batch.ts"
 import { acquirePool, type PoolShape } from "./Database.ts"
 import { decodeRows } from "./rows.ts"
 
-/** What a replica shows now. */
+/** The state of a replica. */
 export interface Standing {
   /** Everything up to this position is visible on the replica. */
   readonly position: number
-  /** Seconds by which what it shows may be behind the primary. */
+  /** Seconds by which its data may be behind the primary. */
   readonly lag: number
 }
 
-/** Time between two looks, how long one may take, and how long a request waits for one. */
+/** Interval of checks, how long one may take, and how long a request waits for one. */
 const EVERY = Duration.millis(250),
   LIMIT = Duration.seconds(1),
   WAIT = Duration.millis(100)
-/** Looks at the primary that are kept: those of 30 seconds. */
+/** Checks of the primary that are kept: those of 30 seconds. */
 const KEPT = 120
 
-/** A connection of its own: a busy pool would look like an absent server. */
+/** Its own connection: a busy pool would look like an unavailable server. */
 const shape: PoolShape = { name: "replica-watch", connections: 1, statement: LIMIT, acquire: LIMIT, planner: [] }
 
 const PrimaryRow = Schema.Struct({ inserted: Schema.Number, flushed: Schema.Number, cluster: Schema.String })
@@ -48,15 +48,15 @@ const ask = <A, I>(row: Schema.Schema<A, I>, text: string) => {
 const askPrimary = ask(PrimaryRow, ofPrimary),
   askReplica = ask(ReplicaRow, ofReplica)
 
-/** Watches the replica while the scope is open. Returns what it shows now, or why it cannot be used. */
+/** Watches the replica while the scope is open. */
 export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted.Redacted) =>
   Effect.gen(function* () {
     const primary = yield* acquirePool(primaryUrl, shape)
     const replica = yield* acquirePool(replicaUrl, shape)
-    /** Where the primary was, and when at the latest, oldest first. */
+    /** Flushed positions of the primary, each with the time before its check, oldest first. */
     const seen: Array<{ readonly at: number; readonly flushed: number }> = []
     let cluster: string | undefined
-    let position: number | string = "It has not answered yet",
+    let position: number | string = "It has not responded yet",
       freshAt = Number.NEGATIVE_INFINITY
 
     const positionOf = (row: typeof ReplicaRow.Type | undefined): number | string =>
@@ -80,7 +80,7 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
       const now = yield* askPrimary(primary)
       cluster = now?.cluster ?? cluster
       position = found
-      // After a failover, a replica may have replayed what the new primary never had.
+      // After a failover, a replica may have replayed changes that the new primary never had.
       if (typeof position === "number" && now !== undefined && position > now.inserted) position = "It is ahead of the primary"
       if (typeof position === "number") {
         for (const one of seen) if (one.flushed <= position) freshAt = Math.max(freshAt, one.at)
@@ -91,11 +91,11 @@ export const watchReplica = (primaryUrl: Redacted.Redacted, replicaUrl: Redacted
     yield* Effect.forkScoped(Effect.schedule(look, Schedule.spaced(EVERY)))
 
     return {
-      /** What the replica shows now, or why it cannot be used. */
+      /** The current state of the replica, or why it cannot be used. */
       standing: (): Standing | string =>
         typeof position === "string" ? position : { position, lag: (performance.now() - freshAt) / 1_000 },
 
-      /** Looks again for a request that needs a position which the last look did not show. Returns whether it is reached now. */
+      /** Checks again for a request that needs a position which the replica had not reached. Returns whether it has now. */
       reached: (needed: number): Effect.Effect<boolean> =>
         current(undefined).pipe(
           Effect.map((found) => typeof found === "number" && typeof position === "number" && found >= needed),

@@ -1,7 +1,7 @@
 /**
- * The table that a statement on one vault's transactions names: the partition that has them. A kept plan on the whole table
- * locks and opens every partition at each execution, before it leaves out those that it does not need. Only Postgres knows
- * which partition a vault belongs to. That never changes, so it is asked once per vault. Decision D-60.
+ * The table that a statement on one vault's transactions names: the vault's partition. A cached plan on the whole table locks
+ * and opens every partition at each execution before it prunes those that it does not need. Only Postgres can compute which
+ * partition a vault belongs to. That never changes, so it is queried once per vault. Decision D-60.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
@@ -15,9 +15,9 @@ const REMEMBERED = 50_000
 /** How long it is remembered that there are no partitions yet, in ms (TransactionsMove.ts). */
 const UNDIVIDED = 5_000
 
-/** Statements that name partitions; each is kept by a connection in as many variants. The others name the whole table. */
+/** Statements that name partitions; a connection prepares each in one variant per partition. The others name the whole table. */
 const FREQUENT = 4
-/** How often a statement runs before it is one of them. */
+/** How many times a statement runs before it is one of them. */
 const OFTEN = 50
 
 const decodeNames = decodeRows(Schema.Struct({ name: Schema.String }))
@@ -27,7 +27,7 @@ export class TransactionTables {
   readonly #runs = new LRUCache<string, number>({ max: 1_000 })
   readonly #frequent = new Set<string>()
 
-  /** The table that has the transactions of a vault, which need not exist: its partition, or all before there are partitions. */
+  /** The table with the transactions of a vault, which need not exist: its partition, or the whole table before there are partitions. */
   of(sql: SqlClient.SqlClient, vaultId: string): Effect.Effect<string, SqlError.SqlError> {
     const known = this.#known.get(vaultId)
     if (known !== undefined) return Effect.succeed(known)

@@ -1,8 +1,8 @@
 /**
- * Moves the transactions of a database from before they were partitioned (migration 34), while the service runs. A part of
- * the rows is copied per transaction, which also notes how far it came; a killed move is continued by whoever comes next. The
- * table from before stays complete and in use until every row was copied. Then both are compared, and the new table takes its
- * place in one transaction. Decision D-60.
+ * Moves the transactions of an older database into the partitioned table (migration 34) while the service runs. Each database
+ * transaction copies a part of the rows and records its progress, so any process can continue a move that was killed. The
+ * old table stays complete and in use until every row is copied. Then both are compared, and one transaction replaces the
+ * old table by the new one. Decision D-60.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlError from "@effect/sql/SqlError"
@@ -10,33 +10,33 @@ import { Duration, Effect, Schedule, Schema } from "effect"
 import { DELETERS, exchange } from "./migrations/0034_transactions_by_vault.ts"
 import { decodeRows } from "./rows.ts"
 
-/** Rows per part. While one is copied, whoever writes one of its rows waits, and nobody deletes rows. */
+/** Rows per part. While a part is copied, writers of its rows wait, and so do all deletes. */
 const PART = 200
-/** The pause after a part: as a multiple of the time that it took, and at least. So it takes a third of a core, and less of a busy one. */
+/** The pause after a part: a multiple of the part's duration, and a minimum. So a move takes a third of a core, and less of a busy one. */
 const PAUSE = 2,
   LEAST = Duration.millis(5)
 /**
- * How long the move waits for others' locks, in ms: a part for writers of its rows, which may wait for it in turn, and the
- * exchange for readers, with everybody else behind. Much less than until Postgres looks for deadlocks.
+ * How long the move waits for locks, in ms: a part for writers of its rows, which may in turn wait for the part, and the
+ * exchange for readers, with all other statements behind it. Much shorter than `deadlock_timeout`.
  */
 const PATIENCE = 100
-/** A transaction that is older than this, in ms, may last longer. */
+/** A transaction that is older than this, in ms, may run for long. */
 const USUAL = 100
-/** The time between two attempts, and between two looks at what another process does. */
+/** The time between two attempts, and between two checks of another process's progress. */
 const AGAIN = Duration.millis(500)
 /** How long replicas get to replay the last part before the exchange, in seconds. */
 const REPLAY = 10
-/** Held by the process that moves rows, for a part. */
+/** The advisory lock that a process holds while it copies a part. */
 const MOVER = 7_249_018
 /** How often a process checks whether rows are to be moved. */
 const LOOK = "30 seconds"
 
-/** How far a move is. */
+/** The progress of a move. */
 export interface Progress {
   readonly rows: number
   /** Share of the ids that are done, in percent. */
   readonly percent: number
-  /** What it waits for: whoever has been reading since before the last part; nothing while rows are copied. */
+  /** Whether it waits for reads that began before the last part; false while rows are copied. */
   readonly waits: boolean
 }
 
@@ -49,7 +49,7 @@ const decodeMoves = decodeRows(Move),
   decodeUsed = decodeRows(Schema.Struct({ used: Schema.Boolean })),
   decodeSame = decodeRows(Schema.Struct({ same: Schema.Boolean }))
 
-/** Somebody else holds a lock, or both wait for each other: nothing happened. */
+/** Another transaction holds a lock, or there was a deadlock; nothing was changed. */
 const isBusy = (error: unknown): boolean =>
   error instanceof SqlError.SqlError &&
   typeof error.cause === "object" &&
@@ -63,7 +63,7 @@ const underWay = Effect.gen(function* () {
   return row?.found === true
 })
 
-/** Runs in a transaction as the only mover, with bounded waits for locks. `undefined` if another process moves or the move is over. */
+/** Runs in a transaction as the only mover, with bounded waits for locks. `undefined` if another process moves or the move is complete. */
 const alone = <A, E, R>(step: (sql: SqlClient.SqlClient, move: Move) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -78,13 +78,13 @@ const alone = <A, E, R>(step: (sql: SqlClient.SqlClient, move: Move) => Effect.E
     )
   })
 
-/** Copies the next part. Returns how far the move is then. */
+/** Copies the next part. Returns the progress after it. */
 const part = alone((sql, { endId, lastId, moved }) =>
   Effect.gen(function* () {
     if (lastId >= endId) return { lastId, endId, moved }
-    // A row that was written since this part's snapshot is in the new table already, or its writer waits for this part; so it is
-    // left as it is. One that was deleted would come back, so nobody deletes meanwhile. The commit need not wait for the disk: a
-    // part that a crash takes back is copied again, and the exchange writes all parts before it.
+    // A row written since this part's snapshot is already in the new table, or its writer waits for this part; it is left
+    // unchanged. A deleted row would come back, so deletes are blocked meanwhile. The commit need not wait for the disk: a part
+    // lost in a crash is copied again, and the commit of the exchange flushes all parts before it.
     yield* sql`SELECT pg_advisory_xact_lock(${DELETERS}::bigint), set_config('synchronous_commit', 'off', true)`
     const [row] = yield* decodeMoves(sql`
       WITH part AS MATERIALIZED (
@@ -100,8 +100,8 @@ const part = alone((sql, { endId, lastId, moved }) =>
 )
 
 /**
- * Whether every row can be seen in the new table by whoever will read it: no transaction, here or on a replica, reads as of a
- * time before the last part.
+ * Whether everything that still runs sees every row in the new table: no transaction, here or on a replica, has a snapshot
+ * from before the last part.
  */
 const isSeen = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -115,8 +115,8 @@ const isSeen = Effect.gen(function* () {
 })
 
 /**
- * Whether somebody has been using one of the tables that the exchange locks for longer than a usual statement: an export, or a
- * vacuum. To wait for it, with everybody else behind, would be in vain.
+ * Whether one of the tables that the exchange locks has been in use for longer than a usual statement, as by an export or a
+ * vacuum. Waiting for that, with all other statements behind, would be useless.
  */
 const isUsed = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -129,7 +129,7 @@ const isUsed = Effect.gen(function* () {
   return row?.used === true
 })
 
-/** Fails if the two tables are not the same, which no order of events should lead to: then the one from before stays in use. */
+/** Fails if the two tables differ, which should never happen; the old one then stays in use. */
 const compare = alone((sql) =>
   Effect.gen(function* () {
     yield* sql.unsafe("SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on; SET LOCAL max_parallel_workers_per_gather = 0")
@@ -138,12 +138,12 @@ const compare = alone((sql) =>
         SELECT (SELECT (count(*), sum(hash_record_extended(t, 0)::numeric))::text FROM transactions t)
           = (SELECT (count(*), sum(hash_record_extended(t, 0)::numeric))::text FROM transactions_by_vault t) AS same`)
     )
-    if (row?.same !== true) yield* Effect.dieMessage("the moved transactions differ from the others: both tables are kept")
+    if (row?.same !== true) yield* Effect.dieMessage("the moved transactions differ from the original ones: both tables are kept")
     return true
   })
 )
 
-/** Puts the new table in place. Returns whether it is. */
+/** Replaces the old table by the new one. Returns whether it did. */
 const finish = alone((sql, { endId, lastId }) =>
   Effect.gen(function* () {
     if (lastId < endId || !(yield* isSeen) || (yield* isUsed)) return false
@@ -152,13 +152,13 @@ const finish = alone((sql, { endId, lastId }) =>
   })
 )
 
-/** Moves all rows; `told` hears how far it is. Returns how many this process or others moved; undefined if there is nothing to move. */
+/** Moves all rows and reports its progress. Returns how many rows this process or others moved; undefined if there is nothing to move. */
 export const move = <E, R>(told: (progress: Progress) => Effect.Effect<void, E, R>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const retried = <A, F, S>(step: Effect.Effect<A, F, S>) =>
       Effect.retry(step, { while: isBusy, schedule: Schedule.spaced("100 millis") })
-    /** How far it is, whoever does it; undefined once it is over. */
+    /** The progress, whichever process moves rows; undefined when the move is complete. */
     const look = Effect.flatMap(underWay, (found) =>
       found
         ? Effect.map(decodeMoves(sql`SELECT last_id AS "lastId", end_id AS "endId", moved FROM transactions_move`), ([row]) => row)
@@ -183,7 +183,7 @@ export const move = <E, R>(told: (progress: Progress) => Effect.Effect<void, E, 
     }
   })
 
-/** Moves rows beside the service while the scope is open, if there are any left to move. */
+/** Moves remaining rows in the background while the scope is open. */
 export const keep = Effect.forkScoped(
   Effect.flatMap(underWay, (found) =>
     found
@@ -193,7 +193,7 @@ export const keep = Effect.forkScoped(
         )
       : Effect.void
   ).pipe(
-    Effect.catchAllCause((cause) => Effect.logWarning("moving transactions into partitions failed and is tried again", cause)),
+    Effect.catchAllCause((cause) => Effect.logWarning("moving transactions into partitions failed and will be retried", cause)),
     Effect.repeat(Schedule.spaced(LOOK))
   )
 )

@@ -31,7 +31,7 @@ const nameOf = (text: string): string | undefined => {
 const READ_ONLY = "25006"
 
 /**
- * A connection that prepares each statement with parameters once, under a name derived from its text, and knows how long
+ * A connection that prepares each statement with parameters once, under a name derived from its text, and tracks how long
  * it has been waiting for a response. `pg` leaves naming to its callers, and `@effect/sql-pg` names nothing:
  * https://github.com/brianc/node-postgres/issues/1990.
  */

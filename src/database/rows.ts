@@ -1,13 +1,13 @@
 /**
- * Rows of statements, with the types that their schemas describe. A statement and its schema that differ are a defect of the
+ * Rows of statements, with the types that their schemas describe. A row that does not match its schema is a defect of the
  * program: the request fails, and the log names the column, never its value.
  */
 import { Data, Effect, Either, ParseResult, Schema } from "effect"
 
-/** A row that does not fit the schema of its statement: the first column that differs, as a path such as `0.createdAt`. */
+/** A row that does not match the schema of its statement: the first column that differs, as a path such as `0.createdAt`. */
 export class UnexpectedRow extends Data.TaggedError("UnexpectedRow")<{ readonly column: string }> {
   override get message() {
-    return `A row does not fit the schema of its statement: ${this.column}.`
+    return `A row does not match the schema of its statement: ${this.column}.`
   }
 }
 

@@ -10,10 +10,10 @@ export const and = (sql: SqlClient.SqlClient, ...conditions: ReadonlyArray<State
   return present.length === 0 ? sql.literal("") : sql`AND ${sql.and(present)}`
 }
 
-/** The most frequent page sizes, plus the extra row that tells whether there is another page. */
+/** The most frequent page sizes, plus the extra row that shows whether there is another page. */
 const USUAL = new Set([10, 20, 25, 50, 100, 200, 500].flatMap((limit) => [limit, limit + 1]))
 
-/** Whether so many rows are a literal in `LIMIT`, and so part of a statement's text. */
+/** Whether this number of rows is a literal in `LIMIT`, and so part of a statement's text. */
 export const isUsual = (rows: number): boolean => USUAL.has(rows)
 
 /**
@@ -34,7 +34,7 @@ export const dieOnSql = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect
     error instanceof SqlError.SqlError ? Effect.die(error) : Effect.fail(error as Exclude<E, SqlError.SqlError>)
   )
 
-/** How often a transaction is repeated after a deadlock. */
+/** How many times a transaction is repeated after a deadlock. */
 const AGAIN = 3
 
 const isDeadlock = (error: unknown): boolean =>

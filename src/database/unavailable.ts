@@ -11,7 +11,7 @@ const unavailable = /^(08|53|57P0|57014|55P03|40001|40P01|25P03|25006)/
 const broken = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN", "CONNECTION_ENDED"])
 
 /**
- * Whether an error means that Postgres is temporarily unavailable (away, restarting, full, too slow, serialization
+ * Whether an error means that Postgres is temporarily unavailable (unreachable, restarting, full, too slow, serialization
  * failure) and not that the statement is wrong. The error boundary answers 503 to the former and 500 to the latter.
  */
 export const isUnavailable = (error: unknown): boolean => {

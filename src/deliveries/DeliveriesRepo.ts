@@ -1,6 +1,6 @@
 /**
  * Reads of deliveries, and the row of a redelivery. Filters by status and kind use one index range per status, so a rare
- * one is found as fast among a million as among ten. A webhook's list has the deliveries whose events the caller can see.
+ * one is found as fast among a million as among ten. A webhook's list contains the deliveries whose events the caller can see.
  * If the newest are not all visible, a bounded number of them is searched, and then the index of each vault that the
  * caller can see, so the cost does not depend on how few are visible. Spec: Delivery; Redeliver. Decisions D-8, D-9,
  * D-22, D-27.

@@ -14,13 +14,13 @@ import * as Id from "../values/Id.ts"
 import { PingResult } from "../webhooks/Webhook.ts"
 import { NotStarted, organizationIn, WorkflowStarter } from "./WorkflowStarter.ts"
 
-/** The outcome of a ping whose webhook was deleted in the meantime, or for which nobody waits any more. */
+/** The outcome of a ping whose webhook was deleted in the meantime, or for which the API no longer waits. */
 export const GONE = "gone"
 /** Most pings of one organization in flight. */
 const IN_FLIGHT = 20
 /**
- * For how many seconds a ping counts whose process was killed: from its request until a worker begins it, and from then on.
- * The API waits that long for its beginning, and then for its result, and no longer.
+ * For how many seconds a ping counts as in flight if its process is killed: from its request until a worker begins it, and
+ * again from then on. The API waits less: first for the beginning, then for the result.
  */
 export const LONGEST = 20
 const BEGINNING = "14 seconds",
@@ -38,7 +38,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
     const away = () =>
       problem("service_unavailable", "No worker is available to send the ping. Try again.", { headers: { "retry-after": "5" } })
 
-    /** Counts the ping as in flight, and returns until when; fails with 429 if the organization has too many. */
+    /** Counts the ping as in flight, and returns when that ends; fails with 429 if the organization has too many. */
     const enter = (organizationId: string, eventId: string) =>
       sql.withTransaction(
         Effect.gen(function* () {
@@ -78,7 +78,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
             workflowExecutionTimeout: "30 seconds",
             // A worker that is killed during a task is detected after this time, and another one continues.
             workflowTaskTimeout: "5 seconds",
-            // Somebody is waiting for it, so it has priority over deliveries and notices, whose priority is 3.
+            // A client is waiting for it, so it has priority over deliveries and notices, whose priority is 3.
             priority: { priorityKey: 1 },
             staticSummary: PING,
             ...(asIndexed
@@ -93,7 +93,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
         const running = yield* Effect.fork(
           findable((asIndexed) => Effect.tryPromise({ try: () => run(asIndexed), catch: (cause) => new NotStarted({ cause }) }))
         )
-        // On a busy machine a worker may begin late; then the endpoint still has the time of any attempt.
+        // On a busy machine a worker may begin late; the endpoint still gets the time of any attempt.
         const begun = Effect.timeout(Fiber.join(running), RESULT)
         const { result: outcome } = yield* Effect.timeout(Fiber.join(running), BEGINNING).pipe(
           Effect.catchTag("TimeoutException", (late) =>

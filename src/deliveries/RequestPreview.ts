@@ -1,5 +1,5 @@
 /**
- * A delivery's request as it would be sent now, for people who write the code that verifies it: headers with signatures
+ * A delivery's request as it would be sent now, for developers who write the code that verifies it: headers with signatures
  * of the valid secrets, and the body. Nothing is sent. Requires the same permission as a redelivery. Decision D-24.
  */
 import * as SqlClient from "@effect/sql/SqlClient"

@@ -1,6 +1,6 @@
 /**
  * Commands on all deliveries that wait for a webhook: retry them now, or cancel them. Both concern the webhook as a whole, so
- * they require what disabling it does: the owner role and sight of the webhook. Decision D-22, C-5.
+ * they require the same permission as disabling it: an owner who can see the webhook. Decision D-22, C-5.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
@@ -39,7 +39,8 @@ export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("cust
             SELECT w.status, EXISTS (SELECT 1 FROM webhook_holds h WHERE h.webhook_id = w.id AND h.down) AS down
             FROM webhooks w WHERE w.id = ${webhookId}`)
           if (status === "DISABLED") return yield* problem("webhook_disabled", "The webhook is disabled, so nothing waits for it.")
-          if (status === "PAUSED") return yield* problem("webhook_paused", "The webhook is paused. Resume it to send what waits.")
+          if (status === "PAUSED")
+            return yield* problem("webhook_paused", "The webhook is paused. Resume it to send the waiting deliveries.")
           if (down) yield* probeNow(sql, webhookId)
           else {
             yield* drain(sql, webhookId)

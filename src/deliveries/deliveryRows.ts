@@ -4,14 +4,14 @@ import { castRows, decodeRows } from "../database/rows.ts"
 import { Delivery } from "./Delivery.ts"
 import { ToStart } from "./WorkflowStarter.ts"
 
-/** What a redelivery copies from a delivery, and whether its webhook is active. */
+/** The fields that a redelivery copies from a delivery, and whether its webhook is active. */
 const Redeliverable = Schema.Struct({ ...ToStart.fields, vaultId: Schema.NullOr(Schema.String), active: Schema.Boolean })
 
 /** A delivery, and whether the caller can see its event. */
 const Examined = Schema.Struct({ ...Delivery.fields, seen: Schema.Boolean })
 export type Examined = typeof Examined.Type
 
-// Pages are not decoded: the list is among the hottest reads.
+// Pages are not decoded: the list is one of the most frequent reads.
 export const castDeliveries = castRows(Examined),
   decodeNew = decodeRows(Examined.omit("attempts")),
   decodeRedeliverable = decodeRows(Redeliverable)

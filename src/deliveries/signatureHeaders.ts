@@ -9,7 +9,7 @@
 import { createHmac } from "node:crypto"
 import { Redacted } from "effect"
 
-/** What is signed. */
+/** The input of the signatures. */
 export interface Signed {
   /** Event id: `webhook-id`. */
   readonly id: string
@@ -23,7 +23,7 @@ export interface Signed {
   readonly ed25519?: Uint8Array
 }
 
-/** What Standard Webhooks signs. */
+/** The text that Standard Webhooks signs. */
 export const signedText = ({ body, id, timestamp }: Pick<Signed, "id" | "timestamp" | "body">): string => `${id}.${timestamp}.${body}`
 
 const keyBytes = (secret: string): Buffer => Buffer.from(secret.replace(/^whsec_/, ""), "base64")

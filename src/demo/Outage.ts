@@ -1,6 +1,6 @@
 /**
- * The demo's outage: an endpoint goes down, its webhook is put on hold after ten failures, new events wait without a
- * request, and when the endpoint is back a probe finds out and everything is sent, oldest first. C-5.
+ * The demo's outage: an endpoint goes down, its webhook is put on hold after ten failures, and new events wait without a
+ * request. When the endpoint is back, a probe succeeds and everything is sent, oldest first. C-5.
  */
 import { Duration, Effect, Schedule } from "effect"
 import type { Client } from "./Client.ts"
@@ -11,7 +11,7 @@ import type { Screen } from "./Screen.ts"
 /** Deliveries that fail, each twice until the endpoint counts as down, and events during the hold. */
 const FAILING = 5,
   DURING = 3
-/** How long to wait for the hold and for its end; both come within seconds unless the settings are other than the demo's. */
+/** How long to wait for the hold and for its end; with the demo's settings, both come within seconds. */
 const PATIENCE = Duration.seconds(30)
 
 interface Health {
@@ -28,7 +28,7 @@ interface Telling {
   readonly event: Effect.Effect<void, DemoFailed>
 }
 
-/** Takes the ledger's endpoint away and brings it back. */
+/** Takes the ledger's endpoint down and brings it back. */
 export const outage = ({ client, event, receiver, screen, webhookId }: Telling) =>
   Effect.gen(function* () {
     const { style } = screen

@@ -1,7 +1,7 @@
 /**
  * The demo's script: it feeds transactions as a custody platform would, one endpoint fails and is retried, one goes down and
  * is held until it is back, missed events are recovered, a secret is rotated. Every request to the receiver is shown with
- * what the service recorded about it.
+ * the attempt that the service recorded.
  */
 import { Duration, Effect, Ref, Schedule } from "effect"
 import type { Client } from "./Client.ts"
@@ -125,7 +125,7 @@ export const tell = (telling: Telling, once: boolean, footer: (status: string) =
       const median = sorted[Math.floor(sorted.length / 2)]
       if (!once)
         screen.footer(
-          footer(`${sorted.length} delivered, ${yield* Ref.get(failed)} tried again${median === undefined ? "" : `, median ${median} ms`}`)
+          footer(`${sorted.length} delivered, ${yield* Ref.get(failed)} retried${median === undefined ? "" : `, median ${median} ms`}`)
         )
     })
     const onShown = (latencyMs: number, ok: boolean) =>

@@ -1,7 +1,8 @@
 /**
  * The demo's data: real transactions of public chains in the vaults of two fictional organizations (data/README.md). Most
- * of it is loaded as history, with balances that follow from the transactions. Each vault's newest transactions, some addresses
- * and the last balances of some tokens are held back and fed while the demo runs. A second run continues where the first stopped, because known records do nothing.
+ * of it is loaded as history, with balances that follow from the transactions. Each vault's newest transactions, some
+ * addresses and the last balances of some tokens are held back and fed while the demo runs. A second run continues where the
+ * first stopped, because known records have no effect.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -11,7 +12,7 @@ import { balancesOf } from "./demoBalances.ts"
 
 const FILE = path.resolve(import.meta.dir, "../../data/real-custody.ndjson")
 
-/** Something that the demo needs is missing; `message` says what. */
+/** The demo cannot run or go on; `message` is the reason. */
 export class DemoFailed extends Data.TaggedError("DemoFailed")<{ readonly message: string }> {}
 
 /** A record with its original line, which is what is fed. */

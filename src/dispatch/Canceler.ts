@@ -13,7 +13,7 @@ export class Canceler extends Effect.Service<Canceler>()("custody/Canceler", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     return {
-      /** Executes every recorded cancellation; what fails stays for the next time. Returns whether there was any. */
+      /** Executes every recorded cancellation; one that fails is retried by the next run. Returns whether there was any. */
       run: Effect.flatMap(pendingCancellations(sql), (all) =>
         Effect.as(
           Effect.forEach(all, (pending) => carryOut(sql, pending), { concurrency: AT_ONCE, discard: true }),

@@ -30,12 +30,12 @@ const FEW = 16
 /** Deliveries per group, and concurrent groups. */
 const GROUP = 50,
   GROUPS = 3
-/** How long the dispatcher waits for a group that is full, and for one that is not before it claims what has come since. */
+/** How long the dispatcher waits for a full group, and for one that is not full before it claims newer events. */
 const GROUP_ENDS = "3 seconds",
   SMALL_GROUP_ENDS = "50 millis"
 /**
  * While every group runs, organizations that are not busy get workflows of their own, which are not limited otherwise: at
- * most one delivery in so many ms on average.
+ * most one delivery in this many ms on average.
  */
 const SINGLE_MS = 25
 /** Concurrent starts. */
@@ -67,7 +67,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     let groupCount = 0
     /** Deliveries in about the last second: all, and those of organizations that are not busy. */
     const rate = new RecentRate()
-    /** From when on organizations that are not busy may pass the others, on the monotonic clock. */
+    /** When organizations that are not busy may next pass the others, on the monotonic clock. */
     let passFrom = 0
     /** Deliveries whose start failed because Temporal became unavailable: started as soon as it is back. */
     const left = new Map<string, ToStart>()
@@ -91,7 +91,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
               const { message } = error
               if (error._tag === "NotStarted" && error.refused) {
                 left.delete(delivery.id)
-                return Effect.logError(`the workflow of ${delivery.id} is refused, the sweeper tries it again: ${message}`)
+                return Effect.logError(`Temporal rejected the workflow of ${delivery.id}; the sweeper will retry it: ${message}`)
               }
               away = true
               return Effect.zipRight(keep(delivery), Effect.logWarning(`workflows cannot be started now: ${message}`))
@@ -134,9 +134,9 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
       })
 
     /**
-     * Processes one batch completely: a dispatcher that is stopped starts what it has claimed. While every group runs, only
-     * organizations that are not busy have a turn. Returns whether to go on, after a pause: while a group that is not full
-     * runs, more events come, which then share a workflow.
+     * Processes one batch completely: a dispatcher that is stopped starts everything that it has claimed. While every group
+     * runs, only events of organizations that are not busy are claimed. Returns whether to continue, after a pause: while a
+     * group that is not full runs, more events arrive, which then share a workflow.
      */
     const next = (announced: Listener) =>
       Effect.uninterruptible(
@@ -165,8 +165,8 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
       )
 
     /**
-     * Dispatches until nothing is left or Temporal is unavailable: events then wait, visibly undispatched. Returns
-     * whether something waits.
+     * Dispatches until nothing is left or Temporal is unavailable; events then wait and show as undispatched. Returns
+     * whether any event waits.
      */
     const drain = (announced: Listener): Effect.Effect<boolean, SqlError.SqlError> =>
       Effect.gen(function* () {
@@ -180,16 +180,16 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
           yield* pause
           if (goOn) continue
           if (groupCount < GROUPS) break
-          // Nobody may pass: until a group ends, or something else is recorded.
+          // No organization may pass: waits until a group ends, or another event is recorded.
           yield* Effect.timeoutOption(announced.next, GROUP_ENDS)
         } while (left.size === 0 && (yield* outbox.waits))
         return left.size > 0
       })
 
     const loggingFailure = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
-      Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and is tried again`, cause))
+      Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and will be retried`, cause))
 
-    /** Runs when a channel announces something; before the next poll if the last run left something. */
+    /** Runs when a channel has a notification, and regularly; sooner if the last run left something. */
     const keepLooking = <E, R>(what: string, channel: string, look: (announced: Listener) => Effect.Effect<boolean, E, R>) =>
       Effect.flatMap(notifications.on(channel), (announced) =>
         Effect.forever(
@@ -201,7 +201,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
 
     const sweeps = Effect.zipRight(
       loggingFailure("sweeping deliveries", sweeper.sweep),
-      Effect.zipRight(loggingFailure("sweeping notices", sweeper.notices), loggingFailure("sweeping what is held", holds.sweep))
+      Effect.zipRight(loggingFailure("sweeping notices", sweeper.notices), loggingFailure("sweeping held deliveries", holds.sweep))
     )
 
     return {
@@ -216,12 +216,12 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         yield* Effect.forkScoped(keepLooking("holding deliveries", HOLDS_CHANNEL, () => holds.collect))
         yield* Effect.forkScoped(keepLooking("waking holds", HOLDS_CHANNEL, () => holds.tell))
         yield* Effect.forkScoped(keepLooking("waking recoveries", HOLDS_CHANNEL, () => recoveries.tell))
-        // Does not wait for what a killed dispatcher left: the first sweeps check everything that is due, and then again
-        // what was just being started.
+        // Deliveries that a killed dispatcher left do not wait for the interval: the first sweep checks everything that is due,
+        // and is repeated for those that were just being started.
         const first = loggingFailure("the first sweep", sweeper.first)
         yield* Effect.zipRight(first, Effect.delay(first, FIRST_AGAIN))
         const alone = (yield* Effect.makeSemaphore(1)).withPermits(1)
-        // A claim that failed may have been committed all the same, if its connection was lost: nobody starts its deliveries.
+        // A claim that failed because its connection was lost may have been committed; no dispatcher starts its deliveries.
         const soon = loggingFailure("the sweep after a failure", sweeper.sweepSoon)
         const afterFailure = Effect.zipRight(failed.await, Effect.zipRight(failed.close, Effect.delay(alone(soon), FIRST_AGAIN)))
         yield* Effect.forkScoped(Effect.forever(afterFailure))

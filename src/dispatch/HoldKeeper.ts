@@ -28,14 +28,14 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
     const sql = yield* SqlClient.SqlClient
     const starter = yield* WorkflowStarter
 
-    /** Holds a webhook's waiting deliveries; those with an attempt in flight are left for the next time. */
+    /** Holds a webhook's waiting deliveries; those with an attempt in flight are left for the next run. */
     const collect = (webhookId: string) =>
       Effect.gen(function* () {
         for (let count = 0; count < PARTS; count++) {
           const [{ held, waiting } = { held: 0, waiting: 0 }] = yield* holdPart(sql, webhookId, sql`(h.down OR w.status = 'PAUSED')`)
           // failpoint: held-part
           if (waiting === 0) {
-            // Unless another delivery started to wait in the meantime, which marks the hold again.
+            // Not if another delivery started to wait in the meantime, which marks the hold again.
             yield* sql`
               UPDATE webhook_holds SET collected = true WHERE webhook_id = ${webhookId} AND NOT EXISTS (
                 SELECT 1 FROM deliveries WHERE webhook_id = ${webhookId} AND status IN ('PENDING', 'RETRYING'))`
@@ -46,7 +46,7 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
       })
 
     return {
-      /** Holds everything that is still to be held. Returns whether there was anything. */
+      /** Holds all deliveries that must still be held. Returns whether there were any. */
       collect: Effect.flatMap(
         decodeWebhooks(sql`
           SELECT h.webhook_id AS "webhookId" FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id

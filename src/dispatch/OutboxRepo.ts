@@ -57,8 +57,8 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
 
     /**
      * Takes events and finds the webhooks that match them: the first event of each organization, then the second of each,
-     * and so on. They are deleted by their row addresses: joined by key, an outbox that the planner takes for empty would be
-     * read whole, dead index entries included.
+     * and so on. They are deleted by their row addresses: with a join by key, Postgres would read the whole outbox, dead index
+     * entries included, whenever the planner believes it to be empty.
      */
     const take = (asked: ReadonlyArray<WaitingOrganization>, share: number) =>
       decodeMatches(sql`
@@ -130,7 +130,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
       )
 
     return {
-      /** Claims events of the organizations that the last look found, of those whose turn it is. */
+      /** Claims events of organizations that the last look found and whose turn it is. */
       claim: (turn: Turn) =>
         Effect.gen(function* () {
           const { events, organizations } = SIZES[turn]
@@ -148,7 +148,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
           return { claimed: eventIds.length > 0, single, busy } satisfies Claim
         }),
 
-      /** Whether anything waits. */
+      /** Whether any event waits. */
       waits: waiting.look
     }
   })

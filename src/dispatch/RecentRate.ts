@@ -7,7 +7,7 @@ const REMEMBERED = 10_000
 export class RecentRate {
   readonly #counts = new LRUCache<string, { readonly count: number; readonly at: number }>({ max: REMEMBERED })
 
-  /** Adds so many, now. */
+  /** Adds this many, now. */
   add(key: string, count: number): void {
     this.#counts.set(key, { count: this.of(key) + count, at: performance.now() })
   }

@@ -18,7 +18,7 @@ export class RecoveryKeeper extends Effect.Service<RecoveryKeeper>()("custody/Re
     const sql = yield* SqlClient.SqlClient
     const starter = yield* WorkflowStarter
     return {
-      /** Signals all of them; what fails stays for the next time. Returns whether there was anything. */
+      /** Signals all of them; a failed one is retried by the next run. Returns whether there were any. */
       tell: Effect.flatMap(
         decode(sql`
           SELECT r.id, r.organization_id AS "organizationId", r.webhook_id AS "webhookId", w.url, r.wake FROM recoveries r JOIN webhooks w ON w.id = r.webhook_id

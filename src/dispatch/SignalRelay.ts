@@ -14,7 +14,7 @@ import { TemporalConnection } from "../temporal/Connection.ts"
 /** Signals per batch, and concurrent ones. */
 const BATCH = 200,
   CONCURRENCY = 24
-/** How often the start of a look advances, in ms, and how often a look starts from the beginning. */
+/** How often the position where looks start advances, in ms, and how often a look starts from the beginning. */
 const ADVANCE = 60_000,
   WHOLE = 600_000
 /** How many of them for rows that were canceled in bulk: ending a workflow costs as much as a delivery. */
@@ -29,8 +29,8 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
     const temporal = yield* TemporalConnection
 
     /**
-     * Where looks at signals start. Removed rows stay in the index for as long as a backup holds a snapshot, so a look starts
-     * after the ids that were gone a minute ago and still are: by then every transaction with an earlier id has ended. If
+     * Where looks for signals start. Removed rows stay in the index for as long as a backup holds a snapshot, so a look starts
+     * after the ids whose rows were already removed a minute ago: by now, every transaction with an earlier id has ended. If
      * one has not, a look from the beginning finds its signal.
      */
     const start = () => ({ from: 0, gone: 0, at: performance.now(), since: performance.now() })
@@ -69,7 +69,7 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
     })
 
     return {
-      /** Sends all signals; what fails stays for the next time. Returns whether there was anything. */
+      /** Sends all signals; a failed one is retried by the next run. Returns whether there were any. */
       tell: Effect.gen(function* () {
         const { bulk, single } = starts
         let part = yield* batch(single.from, false)

@@ -29,7 +29,7 @@ const PAGE = 500,
   STARTS = 24
 /** Seconds by which the next sweep overlaps: rows are committed later than they are due. */
 const OVERLAP = 90
-/** How many of the listed workflows are looked up by id: if one is gone, the list is not reliable. */
+/** How many of the listed workflows are looked up by id: if one of them does not run, the list is not reliable. */
 const SAMPLE = 20
 /** How many workflows a sweep looks up by id if Temporal does not list them. */
 const ASKED = 500
@@ -62,7 +62,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
     const wakeLimit = new WakeLimit()
     /** Where the next sweep continues; undefined for the beginning. */
     let place: Stretch["after"]
-    /** Whether Temporal's list is trusted; if a listed workflow was gone, not until the end of the pass. */
+    /** Whether Temporal's list is trusted; if a listed workflow did not run, not until the end of the pass. */
     let believed = true
     /** When notices' workflows were started, by id, on the monotonic clock. */
     const started = new Map<string, number>()
@@ -158,7 +158,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
       const whole = place === undefined && walk.last === undefined
       place = walk.last
       if (place === undefined) believed = true
-      // Recently overdue rows come last, and must not wait until the pass gets there.
+      // Recently overdue rows are last in the order, and must not wait until the pass reaches them.
       const lately = new Date(Date.now() - (seconds + OVERLAP) * 1_000).toISOString()
       const fresh = whole ? { lost: 0 } : yield* compare({ seconds, after: { dueAt: lately, id: "" }, pages })
       wakeLimit.end()
@@ -174,7 +174,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
     })
 
     return {
-      /** Looks up the workflows of overdue deliveries, partially if there are many. */
+      /** Looks up the workflows of overdue deliveries, of only a part if there are many. */
       sweep: Effect.zipRight(starter.attributesMayBeThere, sweepFrom(OVERDUE, PAGES)),
 
       /** As {@link sweep}, of deliveries that are overdue for a shorter time, too. */

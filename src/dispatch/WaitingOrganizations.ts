@@ -2,7 +2,7 @@
  * Which organizations have events in the outbox, as known to one dispatcher. Index entries of dispatched events stay in the
  * outbox for as long as a backup holds a snapshot, so nothing is searched twice: each look reads only the events of
  * transactions that were not finished at the previous look, and a claim starts after the last event that is known to be
- * gone. Once a minute a look starts from the beginning, because a crash of Postgres can bring back earlier events.
+ * dispatched. Once a minute a look starts from the beginning, because a crash of Postgres can bring back earlier events.
  * Decision D-34.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
@@ -60,7 +60,7 @@ export class WaitingOrganizations {
       return Effect.map(whole ? this.#everything() : this.#recorded(), (found) => {
         if (whole) this.#wholeAt = begun
         const [, end = "0", running = ""] = found[0]?.snapshot.split(":") ?? []
-        // Another Postgres, which was behind the one before.
+        // Another Postgres server, such as a promoted standby, which was behind the previous one.
         if (BigInt(end) < this.#unseen) this.#wholeAt = Number.NEGATIVE_INFINITY
         this.#unseen = BigInt(end)
         this.#running = running === "" ? [] : running.split(",")
@@ -78,7 +78,7 @@ export class WaitingOrganizations {
     return this.#backlogged.has(organizationId) || this.#rate.of(organizationId) > BUSY_PER_SECOND
   }
 
-  /** The organizations whose turn it is, at most so many. */
+  /** The organizations whose turn it is, at most `most`. */
   next(most: number, turn: Turn): ReadonlyArray<WaitingOrganization> {
     const ids = [...this.#floors.keys()].filter((id) => turn === "all" || !this.isBusy(id)).sort()
     const start = ids.findIndex((id) => id > this.#after)

@@ -1,7 +1,7 @@
 /**
  * Limits how many overdue deliveries of a webhook a sweep wakes. They wait because their endpoint was busy or down when
- * they asked for admission, and would return on their own within half an hour. A recovered endpoint gets them sooner:
- * twice as many with every sweep that finds the previous ones gone. A merely slow endpoint gets few.
+ * they requested admission, and would return on their own within half an hour. A recovered endpoint gets them sooner:
+ * twice as many with every sweep that finds that the previous ones no longer wait. A merely slow endpoint gets few.
  */
 
 /** Fewest and most deliveries of one webhook per sweep. */

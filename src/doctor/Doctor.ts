@@ -1,6 +1,6 @@
 /**
- * The doctor: checks every setting and every dependency, changes and starts nothing, and says how to fix what is wrong.
- * If settings are invalid, it checks nothing else, because it would look in the wrong place.
+ * The doctor: checks every setting and every dependency and explains how to fix each fault. It changes and starts nothing.
+ * If settings are invalid, it checks nothing else, because the other checks depend on them.
  */
 import { Effect, Layer } from "effect"
 import { DataDir } from "../embedded/DataDir.ts"
@@ -47,7 +47,7 @@ export const examine = Effect.gen(function* () {
     Effect.all(looks, { concurrency: "unbounded" }),
     Effect.map(DataDir, (dataDir) => dataDir.servers())
   ] as const).pipe(Effect.provide(Layer.provideMerge(DataDir.layer, Layer.succeed(Settings, values))))
-  // The embedded server's UI has a port of its own, or one that was free when it started, whatever the setting's default.
+  // Shows where the UI of the embedded server is, which has its own port, and not the default of TEMPORAL_UI_URL.
   const { embeddedTemporalUiPort, temporalAddress } = values
   const embedded =
     embeddedTemporalUiPort === 0 ? (servers.temporalUi ?? "a free port, chosen at start") : `http://127.0.0.1:${embeddedTemporalUiPort}`

@@ -4,12 +4,12 @@
 export interface Finding {
   /** What was checked, in a word or two. */
   readonly subject: string
-  /** `fault`: the service cannot work. `notice`: it works, but somebody should know. */
+  /** `fault`: the service cannot work. `notice`: it works, but the operator should know. */
   readonly state: "well" | "notice" | "fault"
   readonly says: string
   /** What to do, as a sentence; absent if there is nothing to do. */
   readonly advice?: string
-  /** The exit code of this fault: 1 failed, 3 a setting, 5 a dependency is away or a port is in use. */
+  /** The exit code of this fault: 1 failed, 3 a setting, 5 a dependency is unavailable or a port is in use. */
   readonly code?: 1 | 3 | 5
 }
 

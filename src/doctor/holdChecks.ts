@@ -7,7 +7,7 @@ import { type Finding, notice, well } from "./Finding.ts"
 
 const decode = decodeRows(Schema.Struct({ down: Schema.Number, since: Schema.NullOr(Schema.String) }))
 
-/** Endpoints that are down. That is their owners' matter, unless there are many. C-5. */
+/** Endpoints that are down. Their owners must fix them; many at once suggest a fault of the service's network. C-5. */
 export const holdChecks: Effect.Effect<Finding, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* decode(sql`
@@ -18,6 +18,6 @@ export const holdChecks: Effect.Effect<Finding, SqlError.SqlError, SqlClient.Sql
     : notice(
         "Endpoints",
         `${down === 1 ? "One is" : `${down} are`} down, the first since ${since}. Their deliveries are held, and nothing is lost.`,
-        "Their owners were told by e-mail. If many are down at once, look at your own network."
+        "Their owners were notified by e-mail. If many are down at once, check your own network."
       )
 })

@@ -52,8 +52,8 @@ interface Listener {
 const portOf = ({ host, hostSetting, owner, port, setting, subject }: Listener): Effect.Effect<Finding> =>
   Effect.map(port === 0 ? Effect.succeed(undefined) : listenFault(port, host), (code) => {
     if (owner !== undefined)
-      return well(subject, `port ${port === 0 ? "taken at the start" : port}, in use by this service (process ${owner})`)
-    if (port === 0) return well(subject, "any free port is chosen at the start")
+      return well(subject, `port ${port === 0 ? "chosen at startup" : port}, in use by this service (process ${owner})`)
+    if (port === 0) return well(subject, "any free port is chosen at startup")
     if (code === undefined) return well(subject, `port ${port} on ${host} is free`)
     if (code === "EADDRINUSE")
       return fault(subject, `Port ${port} is in use by another program.`, `Free it, or set ${setting} to another port.`, 5)
@@ -168,7 +168,7 @@ export const certificates = Effect.map(Settings, (settings): ReadonlyArray<Findi
   ]
 })
 
-/** Circumstances that are not faults but should be known. */
+/** Conditions that are not faults but that the operator should know. */
 export const surroundings = Effect.gen(function* () {
   const settings = yield* Settings
   const set = yield* Effect.filter(["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"], (name) =>

@@ -38,7 +38,7 @@ const mail = (url: string) =>
 const known = new Set(["ENOTFOUND", "ENODATA", "ESERVFAIL", "EREFUSED"])
 
 const resolver = (address: string) =>
-  tried(`Resolver ${address}`, "answers", "Check WEBHOOK_DNS_SERVERS: no delivery is sent without DNS.", async () => {
+  tried(`Resolver ${address}`, "responds", "Check WEBHOOK_DNS_SERVERS: no delivery is sent without DNS.", async () => {
     const asked = new Resolver({ timeout: 2_000, tries: 1 })
     asked.setServers([address])
     await asked.resolve4("example.com").catch((error: unknown) => {

@@ -141,7 +141,7 @@ export const postgres = Effect.gen(function* () {
   if (Exit.isSuccess(exit)) return exit.value
   const advice =
     settings.databaseUrl === undefined
-      ? `Look into ${dataDir.at("log", "postgres.log")}; \`custody start\` takes over or restarts the embedded server.`
+      ? `See ${dataDir.at("log", "postgres.log")}; \`custody start\` takes over or restarts the embedded server.`
       : "Check DATABASE_URL: host, port, user, password, database and, if Postgres requires it, ?sslmode=require."
   return [fault("Postgres", `It cannot be reached: ${why(causeOf(Cause.squash(exit.cause)))}.`, advice, 5)]
 })

@@ -8,7 +8,7 @@ import { Settings } from "../settings/Settings.ts"
 import { type Finding, fault, notice, well } from "./Finding.ts"
 
 const NAME = "Read replica"
-/** How long the replica gets to replay what the primary had when it was asked. */
+/** How long the replica may take to replay up to the primary's position at the time of the check. */
 const WAIT = Duration.seconds(MAX_LAG)
 
 const CLUSTER = "(SELECT system_identifier::text FROM pg_control_system()) AS cluster"
@@ -36,7 +36,7 @@ const replica = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 
 const pool = (url: Redacted.Redacted) => Database.layer(url, { ...Database.pools.command, acquire: Duration.seconds(5) })
 
-/** Whether lists can be read from DATABASE_READ_URL; nothing without it. The service works in every case. */
+/** Whether lists can be read from DATABASE_READ_URL; no finding without it. The service works in any case. */
 export const readReplica = Effect.gen(function* () {
   const { databaseReadUrl, databaseUrl } = yield* Settings
   if (databaseReadUrl === undefined || databaseUrl === undefined) return []
@@ -63,7 +63,7 @@ export const readReplica = Effect.gen(function* () {
         : notice(
             NAME,
             `It is more than ${MAX_LAG} s behind the primary, so lists are read from the primary.`,
-            "Look at `pg_stat_replication` on the primary, and for long statements on the replica."
+            "Check `pg_stat_replication` on the primary, and look for long statements on the replica."
           )
     ]
     if (!first.feedback) {

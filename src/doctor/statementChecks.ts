@@ -10,7 +10,7 @@ import { sealedUntil } from "../statements/sealedUntil.ts"
 import { dayAfter } from "../statements/statementLines.ts"
 import { type Finding, notice, well } from "./Finding.ts"
 
-/** Seconds after which unsealed statements are a notice: the schedule looks every minute. */
+/** Seconds after which unsealed statements are a notice: the schedule runs every minute. */
 const LATE = 900
 
 const decode = decodeRows(Schema.Struct({ kid: Schema.String }))
@@ -40,7 +40,7 @@ const sealing: Effect.Effect<Finding, SqlError.SqlError, SqlClient.SqlClient | S
     ? notice(
         "Statements",
         `Those of ${nextDate} are not sealed for every vault, and have been due for ${span(overdueSeconds)}.`,
-        "A worker seals them every minute: see whether one is running, and its log; `custody statements seal` seals at once."
+        "A worker seals them every minute: check that one is running, and its log; `custody statements seal` seals at once."
       )
     : well("Statements", `sealed for every vault up to ${dayAfter(nextDate, -1)}`)
 })

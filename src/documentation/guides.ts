@@ -109,7 +109,7 @@ export const errorList = (): string =>
     "Errors",
     ERRORS,
     "",
-    `<h1>Errors</h1><p>Every response that is not 2xx is <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is stable: decide by it, and show <code>detail</code> to people. <code>type</code> links to the page of the code. <code>errors</code> names the fields at fault.</p><div class="table"><table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th></tr></thead><tbody>${apiCodes.map(([code, [status, title]]) => `<tr><td>${status}</td><td><a href="${ERRORS}/${code}">${code}</a></td><td>${escaped(title)}</td></tr>`).join("")}</tbody></table></div>`
+    `<h1>Errors</h1><p>Every response that is not 2xx is <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is stable: handle errors by it, and show <code>detail</code> to people. <code>type</code> links to the page of the code. <code>errors</code> lists the invalid fields.</p><div class="table"><table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th></tr></thead><tbody>${apiCodes.map(([code, [status, title]]) => `<tr><td>${status}</td><td><a href="${ERRORS}/${code}">${code}</a></td><td>${escaped(title)}</td></tr>`).join("")}</tbody></table></div>`
   )
 
 /** Advice for an error by status, if its code has none. */

@@ -46,14 +46,14 @@ export const binaries = Effect.tryPromise({
 export interface RunAs {
   readonly uid: number
   readonly gid: number
-  /** Words before the command line; keeps the permission to enter directories that only root may. */
+  /** A prefix of the command line that keeps root's permission to enter directories. */
   readonly prefix: ReadonlyArray<string>
 }
 
 const idOf = (flag: "-u" | "-g") =>
   Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }))
 
-/** Whom to run Postgres as, which must reach these folders; undefined for the user of this process. */
+/** The user to run Postgres as, with access to these folders; undefined for the user of this process. */
 export const runAs = (folders: ReadonlyArray<string>) =>
   Effect.try({
     try: (): RunAs | undefined => {
@@ -97,7 +97,7 @@ export const spawnAs = (who: RunAs | undefined, command: string, args: ReadonlyA
   return { command: first, args: rest, options: who === undefined || who.prefix.length > 0 ? {} : { uid: who.uid, gid: who.gid } }
 }
 
-/** Removes what earlier starts left of clusters that they did not complete. */
+/** Removes incomplete clusters of earlier starts. */
 const removeIncomplete = (cluster: string): void => {
   const folder = path.dirname(cluster)
   for (const name of fs.readdirSync(folder)) {
@@ -105,14 +105,14 @@ const removeIncomplete = (cluster: string): void => {
     try {
       fs.rmSync(path.join(folder, name), { recursive: true, force: true })
     } catch {
-      // The initdb of a start that was killed is still writing there; it fails now.
+      // The initdb of a killed start is still writing there; it now fails.
     }
   }
 }
 
 /**
- * Creates the cluster under a name of its own and renames it, so that a killed start leaves no incomplete one, and its initdb,
- * which may go on for a moment, disturbs no other.
+ * Creates the cluster under a temporary name and renames it, so that a killed start leaves no incomplete cluster, and its
+ * initdb, which may run on for a moment, does not affect another start.
  */
 const initialise = (bin: Binaries, cluster: string, password: string, who: RunAs | undefined) =>
   Effect.try({

@@ -1,6 +1,6 @@
 /**
  * Ownership of embedded servers. Among the processes of one `DATA_DIR`, the one that started a server stops it; the
- * others only use it. The owner is recorded in a file; if it is gone, the next process takes over the server, which is
+ * others only use it. The owner is recorded in a file; if it was killed, the next process takes over the server, which is
  * still running.
  */
 

@@ -51,7 +51,7 @@ const withProgress =
 const platforms: { readonly [platform: string]: string } = { linux: "linux", darwin: "darwin" },
   architectures: { readonly [architecture: string]: string } = { x64: "amd64", arm64: "arm64" }
 
-/** The download is not the release: nothing else is tried, and nothing of it is run. */
+/** The download differs from the release: it is not run, and no other source is tried. */
 export class ChecksumMismatch extends Data.TaggedError("ChecksumMismatch")<{ readonly message: string }> {}
 
 /** Rejects an archive whose checksum differs from the pinned one. */

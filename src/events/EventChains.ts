@@ -13,7 +13,7 @@ import { chainsOf, lock } from "./EventLog.ts"
 /** Organizations that one statement reads for sealing, and events that one transaction numbers or chains. */
 const ORGANIZATIONS = 100,
   EVENTS = 1_000
-/** How often the code checks whether a day has begun. */
+/** How often a process checks whether a new day has begun. */
 const LOOK = "30 seconds"
 const LOCK = 7_249_016
 
@@ -140,7 +140,7 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
     const fill = Effect.repeat(part, { while: (more) => more })
 
     const quietly = <A, E>(what: string, effect: Effect.Effect<A, E>) =>
-      Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and is tried again`, cause))
+      Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and will be retried`, cause))
 
     return {
       seal: Effect.orDie(seal),

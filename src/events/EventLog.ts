@@ -40,7 +40,7 @@ export interface Streams {
   readonly catalogVersion: number
 }
 
-/** A locked stream and what is read with it. Without any stream there is one row, whose columns of a stream are null. */
+/** A locked stream and the values read with it. Without any stream there is one row, whose columns of a stream are null. */
 const decodeStreams = decodeRows(
   Schema.Struct({
     id: Schema.NullOr(Schema.String),

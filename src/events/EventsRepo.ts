@@ -1,9 +1,9 @@
 /**
  * Reads of the event log. Payloads are returned as the recorded text, never parsed and serialized again. A list first
  * searches the newest events of the page's last day, then a bounded number of the organization's newest. If neither fills
- * the page, it searches each vault that the caller can see, by each entity that the vault was of. So the cost depends
- * neither on the length of the log nor on the filters nor on how little of it the caller can see. Spec: List webhook
- * events. Decisions D-2, D-9, D-28, D-31.
+ * the page, it searches each vault that the caller can see, by each entity that the vault has belonged to. So the cost
+ * depends neither on the length of the log nor on the filters nor on how little of it the caller can see. Spec: List
+ * webhook events. Decisions D-2, D-9, D-28, D-31.
  */
 
 import type { Statement } from "@effect/sql"
@@ -45,7 +45,7 @@ export type EventRow = typeof EventRow.Type
 /** Decodes rows of {@link eventColumns}. */
 export const decodeEvents = decodeRows(EventRow)
 
-// Pages are not decoded: the list is among the hottest reads.
+// Pages are not decoded: the list is one of the most frequent reads.
 const castEvents = castRows(EventRow),
   decodeCounted = decodeRows(Schema.Struct({ ...EventRow.fields, counts: Schema.Record({ key: Schema.String, value: Schema.Number }) })),
   decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number }))
@@ -58,11 +58,11 @@ const LOOK = 3_000
 const LOOK_FEW = 4
 
 /**
- * Events of the last day are searched first. An event may have occurred milliseconds of a batch later than its id, because ids
- * of a log never run backwards; an hour, if Postgres's clock was set back.
+ * Events of the last day are searched first. An event's time may be later than its id by the milliseconds of a batch, or by
+ * up to an hour if Postgres's clock was set back.
  */
 const recent = { searchMs: 86_400_000, slackMs: 3_600_000 }
-/** How much earlier than its event's id a delivery's may be, in ms: that of a redelivery is of the clock of a process. */
+/** How much earlier a delivery's id may be than its event's, in ms: a redelivery's id comes from the clock of a process. */
 export const DELIVERY_SLACK_MS = 2 * 86_400_000
 
 /** The columns of an {@link EventRow}, of `events e`. */
@@ -71,8 +71,8 @@ export const eventColumns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vau
   coalesce(x.matched_count, e.matched_count) AS "matchedCount"`
 
 /**
- * What {@link eventColumns} needs beside `events e`: when and how an event was dispatched. A statement about one event adds its
- * id, or every day's table would be opened for it.
+ * The join that {@link eventColumns} needs besides `events e`: when and how an event was dispatched. A statement about one
+ * event adds its id; otherwise, Postgres would open every day's table.
  */
 export const withDispatch = "LEFT JOIN event_dispatches x ON x.event_id = e.id"
 
@@ -137,8 +137,8 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     }
 
     /**
-     * The newest events of the vaults that the caller can see, or of one of them, and of its entities, and the newest of all
-     * those. Access to a vault and to the entities that it was of is checked once, not per event.
+     * The newest events of each vault that the caller can see, or of one, by each of its entities, merged. Access to a vault
+     * and to the entities that it has belonged to is checked once, not per event.
      */
     const alongVaults = (principal: PrincipalState, filter: EventFilter, common: Statement.Fragment, take: number) => {
       const { entityId, kind, vaultId } = filter

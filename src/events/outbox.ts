@@ -1,6 +1,6 @@
 /**
  * The outbox: events that a webhook matches and that are not yet dispatched. Dispatchers claim from it by organization
- * (dispatch/OutboxRepo.ts). Here is how long the oldest of them waits.
+ * (dispatch/OutboxRepo.ts). This file measures how long the oldest one has waited.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"

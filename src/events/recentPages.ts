@@ -15,11 +15,11 @@ interface Recent {
   readonly slackMs: number
 }
 
-/** A page that is wanted. */
+/** A requested page. */
 interface Wanted<Row, E, R> {
   /** The caller and the filters. */
   readonly caller: string
-  /** Times that no row of the page is after. */
+  /** Times after which the page has no rows. */
   readonly before: ReadonlyArray<string | null | undefined>
   readonly take: number
   /** The newest rows whose ids are not older than this time, in ms since the epoch. */
@@ -28,7 +28,7 @@ interface Wanted<Row, E, R> {
   readonly timeOf: (row: Row) => string
 }
 
-/** Returns a page if all of it is in the newest days for certain; undefined if the whole log must be searched. */
+/** Returns a page if all of it is certainly in the newest days; undefined if the whole log must be searched. */
 export const recentPages = ({ searchMs, slackMs }: Recent) => {
   const older = new LRUCache<string, true>(REMEMBERED)
   return <Row, E, R>({ before, caller, search, take, timeOf }: Wanted<Row, E, R>): Effect.Effect<ReadonlyArray<Row> | undefined, E, R> =>

@@ -41,7 +41,7 @@ const place = {
   )
 }
 
-/** The parameters of readers that catch up: the hot ones. */
+/** The parameters of readers that catch up, which send most requests. */
 export const CatchUpQuery = query({ after: place.after, limit: PageParams.limit })
 
 const filters = {

@@ -1,7 +1,7 @@
 /**
  * Delivers new events to waiting readers of the feed. All waiting readers of a process share one poll of the database and
  * one read of new events, and their access is checked together. A Postgres notification triggers the poll immediately; if
- * one is lost, the poll comes a little later. Nothing is queried while nobody waits. Access is evaluated with every event
+ * one is lost, the poll comes a little later. Nothing is queried while no reader waits. Access is evaluated with every event
  * and every {@link RECHECK}. C-1.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -16,7 +16,7 @@ import type { Place } from "./cursor.ts"
 import { type FeedFilter, LONGEST_WRITE, placeOf } from "./FeedRepo.ts"
 import { FeedRow, feedColumns } from "./FeedRow.ts"
 
-/** Longest and shortest poll interval while somebody waits, in ms. */
+/** Longest and shortest poll interval while a reader waits, in ms. */
 const POLL = 1_000,
   PAUSE = 5
 /** How often the keys of waiting readers are checked, in ms. */
@@ -48,7 +48,7 @@ interface Followed {
   readonly waiting: Set<Waiting>
 }
 
-/** What is recorded of an organization. */
+/** The recorded events of an organization. */
 interface Recorded {
   readonly end: number
   /** A time in ms: no event up to the end was recorded later. */
@@ -80,7 +80,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
 
     const ends = new Set<() => void>()
     let stopping = false
-    /** Open while somebody waits. */
+    /** Open while a reader waits. */
     const somebody = Effect.unsafeMakeLatch(false)
     const wake = yield* notifications.on(CHANNEL)
 
@@ -137,7 +137,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
         return false
       }
       const until = Math.min(end, followed.position + BATCH)
-      // By their days, too: Postgres opens no other.
+      // Limited by id, too, so that Postgres opens only the tables of these days.
       const [from, before] = [Id.floor("evt", followed.at), Id.floor("evt", latest + 1)]
       const rows = yield* castEvents(sql`
         SELECT ${sql.literal(feedColumns)}, e.audience
@@ -154,7 +154,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       for (const one of followed.waiting) {
         if (one.place.position >= until) continue
         if (!all.has(one)) {
-          // It joined meanwhile, and its access was not read: the next hand-over begins where it is.
+          // It joined meanwhile, so its access was not read: the next round begins at its position.
           reached = Math.min(reached, one.place.position)
           continue
         }
@@ -224,7 +224,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
         followed.waiting.add(one)
         if (known === undefined) {
           streams.set(organizationId, followed)
-          // Events recorded since the reader's read were announced to nobody.
+          // No reader was notified of events recorded since this one's read.
           wake.now()
         }
         somebody.unsafeOpen()
@@ -236,7 +236,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
         ends.add(done)
         return () => ends.delete(done)
       },
-      /** Whether the process is stopping: nobody may wait any more. */
+      /** Whether the process is stopping: no reader may wait any more. */
       isStopping: () => stopping,
       /** Ends every wait. */
       stop: () => {

@@ -26,7 +26,7 @@ export interface Start {
   readonly from?: "now" | undefined
 }
 
-/** What a reader asks for. */
+/** A reader's request. */
 export interface Asked extends Start, FeedFilter {
   readonly limit: number
   /** Seconds. */
@@ -72,7 +72,7 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
       return place
     })
 
-    /** Fails if a reader says twice where it begins. */
+    /** Fails if a reader specifies two starting points. */
     const notBoth = ({ after, from }: Start) =>
       after !== undefined && from !== undefined
         ? problem("invalid_parameter", "Use either after or from, not both.", {
@@ -101,7 +101,7 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
         })
       })
 
-    /** Holds the answer to an empty page until there is an event or the time is over. */
+    /** Delays an empty response until there is an event or the wait is over. */
     const hold = Effect.fnUntraced(function* (
       principal: PrincipalState,
       filter: FeedFilter,
@@ -112,7 +112,7 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
       let page = empty,
         reader = principal
       while (page.rows.length === 0 && performance.now() < until && !follower.isStopping()) {
-        // If there is more to search, there is nothing to wait for; the filter skipped what there was.
+        // If the filter skipped events and there are more to search, it does not wait.
         if (!page.more) yield* waitFor(reader, filter, page.place, until - performance.now())
         if (reader.keyId !== null) {
           const current = (yield* keys.current([reader])).get(reader)

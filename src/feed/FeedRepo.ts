@@ -49,7 +49,7 @@ const FEW_VAULTS = 32
 const LOOK = 3_000
 /** The same for readers who see few vaults, per requested event. */
 const LOOK_FEW = 4
-/** How much more of the log's time is searched at first than the next events take on average. */
+/** The time range that is searched first, as a multiple of the time that as many events take on average. */
 const WIDE = 8
 const DAY = 86_400_000
 /** Visible events that are searched for those that match a filter. */
@@ -68,7 +68,7 @@ export const placeOf = ({ id, position }: Pick<FeedRow, "id" | "position">): Pla
 interface Reading {
   /** Whether the reader sees many vaults. */
   readonly many: boolean
-  /** Whether more than keys are read. */
+  /** Whether whole rows are read instead of keys. */
   readonly whole: boolean
 }
 
@@ -77,7 +77,7 @@ type StreamRow = typeof StreamRow.Type
 const decodeStreams = decodeRows(StreamRow),
   decodeCounted = decodeRows(Schema.Struct({ ...StreamRow.fields, vaults: Schema.Number })),
   decodeKeys = decodeRows(Key)
-// A page has up to a thousand rows, which readers who catch up ask for one after the other.
+// A page has up to a thousand rows, and readers that catch up request one page after the other.
 const castKeys = castRows(KeyRow),
   castEvents = castRows(FeedRow)
 
@@ -136,15 +136,15 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         })
       )
 
-    /** The midnight before which so many more events were probably recorded. */
+    /** The midnight before which this many more events were probably recorded. */
     const probably = (after: Place, until: End, events: number): number => {
       const share = Math.min(1, (WIDE * events) / (until.position - after.position))
       return Math.min(until.latest + 1, midnight(after.at + share * (until.latest - after.at)) + DAY)
     }
 
     /**
-     * The organization's next events that the reader can see; undefined if there are more events than were searched. The days
-     * in which they probably are are searched first.
+     * The organization's next events that the reader can see; undefined if there are more events than were searched. It first
+     * searches the days that probably contain them.
      */
     const alongOrganization = Effect.fnUntraced(function* (
       principal: PrincipalState,
@@ -167,13 +167,13 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       const first = probably(after, until, take)
       let found = yield* read(first)
       if (found.length === take) return found
-      // For a reader of few vaults each of them is searched next, which costs no more.
+      // For a reader of few vaults, each vault is searched next, which costs no more.
       if (first < last && many) found = yield* read(last)
       else if (first < last) return undefined
       return found.length === take || until.position - after.position <= look ? found : undefined
     })
 
-    /** The next events of each vault that the reader can see and of its entities, and the first of all those. */
+    /** The next events of each vault that the reader can see, by each of its entities, merged. */
     const alongVaults = (
       principal: PrincipalState,
       vaultIds: ReadonlyArray<string> | undefined,
@@ -190,7 +190,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
             SELECT seen.* FROM vault_roles r JOIN vaults v ON v.id = r.vault_id CROSS JOIN LATERAL (
               ${keys(
                 // Every vault belongs to one organization; expressed so that the planner does not use the index of the
-                // organization's events. A role on a vault is access to its entity; it may have been of another one before.
+                // organization's events. A role on a vault is access to its entity; it may have belonged to another one before.
                 sql`e.vault_id = r.vault_id AND (e.organization_id || '') = ${principal.organizationId}
                   AND (e.entity_id = v.entity_id OR ${reachesEntity(sql, principal, sql.literal("e.entity_id"))})`
               )}) seen
@@ -234,7 +234,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
     }
 
     return {
-      /** Where the stream ends now. Every event after it is recorded later. */
+      /** The current end of the stream. Every event after it is recorded later. */
       end,
 
       /** The position before the first event that can still be read. */

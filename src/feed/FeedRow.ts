@@ -4,7 +4,7 @@ import { Schema } from "effect"
 /** An event and its place in the log. */
 export const Key = Schema.Struct({ id: Schema.String, position: Schema.Number })
 
-/** What filters need of an event. */
+/** The fields of an event that filters need. */
 export const KeyRow = Schema.Struct({ ...Key.fields, kind: Schema.String, entityId: Schema.String })
 export type KeyRow = typeof KeyRow.Type
 
@@ -12,7 +12,7 @@ export type KeyRow = typeof KeyRow.Type
 export const FeedRow = Schema.Struct({
   ...KeyRow.fields,
   vaultId: Schema.NullOr(Schema.String),
-  /** The event as in responses: JSON text, written by Postgres, which is not the busy one while readers catch up. */
+  /** The event as in responses: JSON text, written by Postgres, which is less busy than the API while readers catch up. */
   json: Schema.String
 })
 export type FeedRow = typeof FeedRow.Type

@@ -21,16 +21,16 @@ import { OpenReaders } from "./OpenReaders.ts"
 const PAGE = 100
 /** An idle stream sends its cursor at least this often, in ms. */
 const KEEP_ALIVE = 15_000
-/** A reader is disconnected if it receives nothing for so long, in ms, while so many bytes wait, or if so many bytes wait. */
+/** A reader is disconnected if it receives nothing for this long, in ms, while bytes wait, or if this many bytes wait. */
 const STALLED = 30_000,
   MOST_WAITING = 1_048_576
-/** Idle timeout of a stream's connection in seconds: long enough that it is this service that ends a stream that stalls. */
+/** Idle timeout of a stream's connection in seconds: longer than it takes this service to end a stalled stream. */
 const IDLE = 60
 /** How often streams are checked, in ms. */
 const LOOK_AFTER = 2_500
 /**
  * Opened streams after which the garbage of opening them is collected. The runtime alone would wait until memory has
- * doubled, and would not give all of it back: with a thousand streams twice as much as they need.
+ * doubled, and would not release all of it: a thousand streams would keep twice as much as they need.
  */
 const COLLECT_AFTER = 50
 /** Longest lifetime of a portal session's stream, in ms: access is evaluated again when it reconnects. */
@@ -171,7 +171,7 @@ export class FeedStreams extends Effect.Service<FeedStreams>()("custody/FeedStre
             stream.principal = current
             checkedAt = performance.now()
           }
-          // A stream that ended while it waited for its turn reads nothing any more.
+          // A stream that ended while it waited for its turn no longer reads.
           const read = Effect.suspend(() =>
             stream.ended ? Effect.succeedNone : Effect.asSome(feed.page(stream.principal, stream.filter, stream.place, PAGE))
           )

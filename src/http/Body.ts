@@ -1,7 +1,7 @@
 /**
- * JSON bodies: read within the limit, strictly as UTF-8, and decoded against the contract; every invalid field is
- * reported, of a body with very many values the first. A field that the contract does not have is rejected, so a
- * misspelled one is never ignored silently. Decision D-4.
+ * JSON bodies: read within the limit, strictly as UTF-8, and decoded against the contract. Every invalid field is reported,
+ * or only the first if the body has very many values. A field that the contract does not have is rejected, so a misspelled
+ * one is never ignored silently. Decision D-4.
  */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import { Effect, ParseResult, Schema } from "effect"
@@ -21,7 +21,7 @@ export const UnsupportedMediaType = problems("UnsupportedMediaType", "unsupporte
 /** Errors of reading a body. */
 export type BodyProblem = ProblemOf<"malformed_json" | "invalid_body" | "payload_too_large" | "unsupported_media_type">
 
-/** Values of a body up to which every invalid one is reported; of a larger body the first. Decision D-4. */
+/** Values of a body up to which every invalid one is reported; in a larger body, only the first is. Decision D-4. */
 const REPORTED = 200
 
 /** How many values a parsed JSON value has, counted up to one past {@link REPORTED}. */
@@ -38,8 +38,8 @@ const countOf = (value: unknown): number => {
 }
 
 /**
- * How input is decoded: strictly, and with every error. Of a large value the first is enough: to describe tens of
- * thousands would take the whole process for seconds.
+ * How input is decoded: strictly, and with every error. For a large value, only the first is reported: describing tens of
+ * thousands would block the process for seconds.
  */
 export const strict = (value: unknown) => ({ onExcessProperty: "error", errors: countOf(value) > REPORTED ? "first" : "all" }) as const
 
@@ -60,7 +60,7 @@ export const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
   )
 
 /**
- * The text of the request's body, of at most so many bytes; longer ones fail with the detail `tooLarge`. Empty for a
+ * The text of the request's body, of at most `maximum` bytes; longer ones fail with the detail `tooLarge`. Empty for a
  * request without a body.
  */
 export const text = (maximum: number, tooLarge: string) =>
@@ -105,7 +105,7 @@ export const json = <A, I>(
 const invalidBody = (error: ParseResult.ParseError) => {
   const byField = Map.groupBy(ParseResult.ArrayFormatter.formatErrorSync(error), ({ path }) => path.map(String).join("."))
   const names = [...byField.keys()]
-  // An error inside a list is reported for its item; that the list may also be absent is no help.
+  // An error inside a list is reported for its item; that the list may also be absent is not helpful.
   const told = [...byField].filter(([field, issues]) => !names.some((name) => name.startsWith(`${field}.`)) || issues.some(isWritten))
   return invalidFields(told.map(([field, issues]) => ({ in: "body", field, code: codeOf(issues), detail: detailOf(issues) })))
 }
@@ -154,5 +154,5 @@ const detailOf = (issues: Issues): string => {
   const literals = expected.flatMap((type) => /^"(.+)"$/.exec(type)?.[1] ?? [])
   if (literals.length > 0) return `must be one of ${literals.join(", ")}`
   const words = new Set(expected.filter((type) => type !== "undefined").map(wordOf))
-  return words.size === 0 ? "does not fit" : `must be ${[...words].join(" or ")}`
+  return words.size === 0 ? "is not valid" : `must be ${[...words].join(" or ")}`
 }

@@ -63,7 +63,7 @@ export const sealedAnswers: SealedColumn = {
 
 const form = /^[!-~]{1,255}$/
 
-/** JSON with sorted keys, so that the same body in another spelling is equal. */
+/** JSON with sorted keys, so that bodies that differ only in the order of keys are equal. */
 const canonical = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(canonical)
@@ -103,7 +103,7 @@ export const once = <E, R>(
     Effect.map(transaction(sql)(identity === undefined ? mutation : guarded(sql, identity, mutation)), respond)
   )
 
-/** What identifies a mutation: whose key it is, and what was sent with it. */
+/** The identity of a mutation: the owner of the key, and the content that was sent with it. */
 export interface Identity {
   readonly caller: string
   readonly key: string

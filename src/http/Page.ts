@@ -90,7 +90,7 @@ const invalidCursor = () =>
 const isKey = (value: unknown, length: number): value is Key =>
   Array.isArray(value) && value.length === length && value.every((part) => typeof part === "string")
 
-/** What begins a cursor's text that has a position of the write-ahead log, and the length of the position in bytes. */
+/** The first byte of a cursor's content that has a position of the write-ahead log, and the length of the position in bytes. */
 const MARK = 0x40,
   POSITION = 6
 
@@ -116,7 +116,7 @@ export class Pages extends Effect.Service<Pages>()("custody/Pages", {
     }
     const seal = (context: string, key: Key, seen: number | undefined) => {
       const mark = Buffer.alloc(seen === undefined ? 0 : 1 + POSITION, MARK)
-      // In binary, because the longest key leaves few bytes.
+      // In binary, because the longest key leaves only a few bytes.
       if (seen !== undefined) mark.writeUIntBE(seen, 1, POSITION)
       return master.seal("cursor", Buffer.concat([mark, Buffer.from(JSON.stringify(key))]), context).toString("base64url")
     }
@@ -127,7 +127,7 @@ export class Pages extends Effect.Service<Pages>()("custody/Pages", {
         Effect.flatMap(currentReading, (reading): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> => {
           const opened = ask.cursor === undefined ? null : open(contextOf(ask.of), ask.cursor, ask.keyLength)
           if (opened === undefined) return Effect.fail(invalidCursor())
-          // What the earlier pages saw is not missing from this one. Decision D-58.
+          // This page sees everything that earlier pages saw. Decision D-58.
           if (opened !== null && reading !== undefined)
             reading.needs = Math.max(reading.needs, opened.seen ?? reading.begun ?? reading.needs)
           return Effect.map(ask.fetch(opened?.key ?? null, ask.limit + 1), (found): PageOf<Row> => {

@@ -1,4 +1,7 @@
-/** Strict request parameters: one that */
+/**
+ * Strict request parameters: one that is not in the contract, or is given twice, is rejected, because a misspelled filter must
+ * never return unfiltered data. Decision D-1.
+ */
 import { Schema } from "effect"
 import { GivenId } from "../values/givenId.ts"
 

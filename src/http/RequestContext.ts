@@ -24,7 +24,7 @@ export interface RequestState {
   inHandler: boolean
   /** The key that authenticated, for the log. */
   keyId: string | undefined
-  /** What its reads need: whether a read replica may answer them. */
+  /** What its reads need: whether they may use a read replica. */
   readonly reading: Reading
   /** Called when the whole body has been read: from then on the response's time counts, not the client's. */
   bodyRead: () => void

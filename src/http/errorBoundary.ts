@@ -1,7 +1,7 @@
 /**
- * The error boundary: every response passes through it. It rejects what no route should see (a URI that is too long, an
- * `Accept` that no response can satisfy), turns every failure into the error envelope, logs defects once, and sets the
- * request id. Decision D-4.
+ * The error boundary: every response passes through it. It rejects requests that no route should see (a URI that is too
+ * long, an `Accept` that no response can satisfy), turns every failure into the error envelope, logs defects once, and sets
+ * the request id. Decision D-4.
  */
 
 import type { HttpApp, HttpRouter } from "@effect/platform"
@@ -30,11 +30,11 @@ export interface Routes<R> {
   readonly methods: (path: string) => ReadonlyArray<string>
   /** Authentication, which comes before routing. */
   readonly authenticate: Effect.Effect<unknown, Problem, R>
-  /** What the response says while Postgres is unavailable, if there is more to say. */
+  /** The `detail` of responses while Postgres is unavailable, if the usual one is not enough. */
   readonly unavailable?: string
 }
 
-/** The methods that a router has for a path, for 405 answers. */
+/** The methods that a router has for a path, for 405 responses. */
 export const methodsIn = <E, R>(router: HttpRouter.HttpRouter<E, R>) => {
   const patterns = Chunk.toReadonlyArray(router.routes).map(({ method, path }) => ({
     pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`),
@@ -89,7 +89,7 @@ export const acceptable = (
   const path = end < 0 ? url : url.slice(0, end)
   const types = [...others, ...(otherTypes[path] ?? [])]
   if (!takes(headers.accept, types)) {
-    return problem("not_acceptable", `Answers are ${["application/json", ...types].join(" or ")}; accept that.`)
+    return problem("not_acceptable", `Responses are ${["application/json", ...types].join(" or ")}; accept that type.`)
   }
   if (/[;#]/.test(path)) return Effect.die(notFound())
   if (end < 0 || !(url.length - end > SHORT_QUERY || /__|%/.test(url.slice(end)))) return Effect.void
@@ -135,7 +135,7 @@ const problemOf = <R>(
   return Effect.as(Effect.logError("a request failed", cause), problem("internal_error", "The request could not be completed."))
 }
 
-/** An unknown path or method: authenticates first, then says what exists. */
+/** An unknown path or method: authenticates first, then responds with 404 or 405. */
 const unrouted = <R>(
   request: HttpServerRequest.HttpServerRequest,
   context: RequestState,
@@ -143,7 +143,7 @@ const unrouted = <R>(
 ): Effect.Effect<Problem, never, R> => {
   const path = pathOf(request.url)
   const methods = routes.methods(path)
-  // A path that cannot be decoded matches a pattern but names nothing.
+  // A path that cannot be decoded matches a pattern but names no resource.
   const answer = (): Problem =>
     methods.length === 0 || methods.includes(request.method)
       ? notFound()
@@ -195,5 +195,5 @@ const plain = (messages: ReadonlyArray<string>): string => {
   const said = messages.find((message) => /^(must|is) /.test(message))
   if (said !== undefined) return said
   const values = messages.flatMap((message) => /^Expected "([^"]+)", actual/.exec(message)?.[1] ?? [])
-  return values.length === 0 ? "does not fit" : `must be one of ${values.join(", ")}`
+  return values.length === 0 ? "is not valid" : `must be one of ${values.join(", ")}`
 }

@@ -92,7 +92,7 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
         fiber.addObserver((exit) => {
           request.signal.removeEventListener("abort", abort)
           const headers = { ...state.headers, "x-request-id": state.requestId }
-          // Nobody else catches what is thrown here: it would end the process instead of the request.
+          // An exception thrown here is caught nowhere else: it would end the process instead of the request.
           try {
             const response = Exit.isSuccess(exit)
               ? webResponse(exit.value, headers, request.method === "HEAD", runtime)
@@ -122,8 +122,8 @@ const hasBody = ({ headers, method }: Request): boolean =>
 const NO_LIMIT = 2 ** 40
 
 /**
- * The request with at most `maxBody` bytes of a body of unknown length. The app sees that a body exceeds its limit and
- * says so; a body whose Content-Length exceeds it is never read.
+ * The request with at most `maxBody` bytes of a body of unknown length. The app detects that a body exceeds its limit and
+ * responds with 413; a body whose Content-Length exceeds it is never read.
  */
 const bounded = (request: Request, maxBody: number): Request => {
   if (request.method === "GET" || request.method === "HEAD") return request
@@ -203,7 +203,7 @@ const start = (listener: Listener, handle: (request: Request, server: Server<und
       })
   })
 
-/** Idle connections close immediately, requests in flight finish, new ones are refused. */
+/** Idle connections close immediately, requests in flight finish, new connections are refused. */
 const drain = (server: Server<undefined>) =>
   Effect.promise(() => server.stop()).pipe(
     Effect.interruptible,

@@ -103,7 +103,7 @@ const decoders: {
 
 const isType = (value: unknown): value is RecordType => typeof value === "string" && Object.hasOwn(types, value)
 
-/** Decodes one record; on failure, every invalid field, of a very large record the first. */
+/** Decodes one record; on failure, returns every invalid field, or only the first of a very large record. */
 export const read = (input: unknown, line: number): Either.Either<Record, ReadonlyArray<Fault>> => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     return Either.left([{ line, field: "", reason: "must be a JSON object" }])
@@ -145,5 +145,5 @@ const faultsOf = (error: ParseResult.ParseError, line: number): ReadonlyArray<Fa
 /** `Expected "a" | "b", actual "c"` and the like as the end of a sentence about the field. */
 const describe = (message: string): string => {
   const expected = /^Expected (.+?), actual/s.exec(message)?.[1]
-  return expected === undefined ? "does not fit" : `must be ${expected.replaceAll('"', "").replaceAll(" | ", " or ")}`
+  return expected === undefined ? "is not valid" : `must be ${expected.replaceAll('"', "").replaceAll(" | ", " or ")}`
 }

@@ -1,8 +1,8 @@
-/** Records of an organization that is being deleted are refused. Decision D-56. */
+/** Records of an organization that is being deleted are rejected. Decision D-56. */
 import type { State } from "./LedgerState.ts"
 import type { Record } from "./Record.ts"
 
-/** The field that leads to an organization, and its id; undefined if there is none that exists. */
+/** The field of a record that determines its organization, and the organization's id; undefined if there is none. */
 const organizationOf = ({ entities, vaults }: State, record: Record) => {
   if (record.type === "organization") return { field: "id", organizationId: record.id }
   if ("organizationId" in record) return { field: "organizationId", organizationId: record.organizationId }

@@ -1,4 +1,4 @@
-/** The transactions that records name, as they are before. Decision D-60. */
+/** The current rows of the transactions that records name. Decision D-60. */
 import type { SqlClient } from "@effect/sql"
 import { castRows } from "../database/rows.ts"
 import { Transaction } from "./LedgerState.ts"
@@ -8,9 +8,9 @@ import type { Record } from "./Record.ts"
 const cast = castRows(Transaction)
 
 /**
- * Reads the named rows of a table: all transactions, or a partition. One partition is read per record, along its natural key: the
- * order keeps Postgres, on a table that was never analyzed, from using a vault's index instead, by which it would read the
- * vault's whole history for each record.
+ * Reads the named rows of a table: all transactions, or a partition. One partition is read per record, by the natural key: the
+ * ORDER BY prevents Postgres, on a table that was never analyzed, from using the index of vaults instead, by which it would
+ * read the vault's whole history for each record.
  */
 export const knownTransactions = (
   sql: SqlClient.SqlClient,

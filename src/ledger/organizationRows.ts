@@ -1,6 +1,6 @@
 /**
- * The custody rows of one organization: which they are, in the order in which they can be deleted, and the two changes of the
- * organization itself that begin and end its deletion. Decision D-56.
+ * The custody rows of one organization, in the order in which they can be deleted, and the two changes of the organization
+ * itself that begin and end its deletion. Decision D-56.
  */
 import type { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
@@ -39,7 +39,7 @@ export const markDeleting = (sql: SqlClient.SqlClient, organizationId: string) =
       UPDATE organizations SET deleting_at = coalesce(deleting_at, clock_timestamp()) WHERE id = ${organizationId} RETURNING deleting_at AS at`)
     if (row === undefined) return undefined
     yield* sql`UPDATE catalog_version SET version = version + 1`
-    // No more checkpoints: nothing would delete those that are written at midnight after their entities' others.
+    // No more checkpoints: one written at midnight, after the entity's other checkpoints were deleted, would remain.
     yield* sql`UPDATE event_streams SET sealed_until = 'infinity' WHERE organization_id = ${organizationId}`
     return row.at
   })
@@ -49,7 +49,7 @@ export const remove = (sql: SqlClient.SqlClient, organizationId: string) =>
   Effect.gen(function* () {
     yield* sql`DELETE FROM event_streams WHERE organization_id = ${organizationId}`
     const gone = yield* sql`DELETE FROM organizations WHERE id = ${organizationId} AND deleting_at IS NOT NULL RETURNING 1`
-    // Caches of ledgers still have its vaults.
+    // The new version clears the caches of ledgers, which still contain its vaults.
     yield* sql`UPDATE catalog_version SET version = version + 1`
     return gone.length > 0
   })

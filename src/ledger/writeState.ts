@@ -42,7 +42,7 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
   }
   const vaults = state.vaults.changed()
   if (vaults.length > 0) {
-    // Postgres has no array of arrays of different lengths: so the networks are passed as one text each.
+    // Postgres has no arrays of arrays of different lengths, so each list of networks is passed as one text.
     yield* sql`
       INSERT INTO vaults (id, entity_id, organization_id, label, networks, created_at)
       SELECT id, entity_id, organization_id, label, string_to_array(networks, ' '), created_at

@@ -2,11 +2,11 @@
  * Limits that hold over all API processes. Each process counts in memory and decides most requests alone; every quarter of
  * a second, processes add their counts to shared rows and read the others', one statement for all callers. Without an
  * exchange, a process is ahead of the shared count by at most a tenth of a limit, divided by the number of processes; a
- * request beyond that waits for the next exchange, together with all others that do. So the sum over all processes, with
- * what they admit while they exchange, exceeds no limit by more than a fifth, and no caller is rejected below it.
+ * request beyond that waits for the next exchange, together with all others that do. So all processes together, with the
+ * requests that they admit during an exchange, exceed no limit by more than a fifth, and no caller is rejected below it.
  *
- * A process that is alone exchanges nothing. While Postgres is away, each process goes on with its own counts, and no
- * request fails because of the exchange. Decision D-51.
+ * A process that is alone exchanges nothing. While Postgres is unavailable, each process continues with its own counts, and
+ * no request fails because of the exchange. Decision D-51.
  */
 
 import type { SqlError } from "@effect/sql"
@@ -20,32 +20,32 @@ import { Settings } from "../settings/Settings.ts"
  * because they admit some more while they exchange.
  */
 const AHEAD = 0.1
-/** Time between exchanges while there is something to tell, and between two that requests wait for. */
+/** Time between exchanges while there are counts to share, and between two that requests wait for. */
 const EVERY = "250 millis",
   GAP = "20 millis"
 /** Longest wait of a request for an exchange, in ms; then the process decides alone. */
 const PATIENCE_MS = 1_000
-/** How long rows are kept that nobody changed: longer than any window, and than a bucket takes to fill. */
+/** How long unchanged rows are kept: longer than any window, and than a bucket takes to fill. */
 const KEPT = { recent_attempts: "2 hours", rate_buckets: "2 days" } as const
 /** Most rows removed at a time. */
 const REMOVED = 10_000
 
 /** One kind of limit in the exchange. */
 export interface Part {
-  /** Whether there is something to tell. */
+  /** Whether there are counts to share. */
   readonly isDue: () => boolean
-  /** Tells the counts and applies the answer. If it fails, the counts are told next time. */
+  /** Shares the counts and applies the result. If it fails, the next exchange shares them. */
   readonly exchange: Effect.Effect<void, SqlError.SqlError>
-  /** Called when the process is no longer alone: what it counted until then is to be told. */
+  /** Called when the process is no longer alone: everything that it has counted must be shared. */
   readonly joined: () => void
-  /** Reads, once a second, what others found without being asked. */
+  /** Reads, once a second, the results of other processes. */
   readonly learn?: Effect.Effect<void, SqlError.SqlError>
 }
 
 export class Exchange extends Context.Tag("custody/limits/Exchange")<
   Exchange,
   {
-    /** How many requests of a caller a process may admit before it tells them; infinite if it is alone. */
+    /** How many requests of a caller a process may admit before it shares their count; infinite if it is alone. */
     readonly ahead: (limit: number) => number
     /** Adds a kind of limit. */
     readonly add: (part: Part) => void
@@ -56,7 +56,7 @@ export class Exchange extends Context.Tag("custody/limits/Exchange")<
 
 /** A request that waits for an exchange. */
 export interface Waiter {
-  /** Whether it counts; otherwise it only waits for what others counted. */
+  /** Whether it counts; otherwise it only waits for the counts of others. */
   readonly counts: boolean
   /** Whether it has its answer, or has given up waiting. */
   gone: boolean
@@ -65,7 +65,7 @@ export interface Waiter {
 }
 
 /**
- * Adds a request to those that the next exchange answers, calls `begin`, and waits. Undefined if there was no exchange within
+ * Adds a request to those that the next exchange decides, calls `begin`, and waits. Undefined if there was no exchange within
  * {@link PATIENCE_MS}.
  */
 export const answerFor = (entry: { waiters: Array<Waiter> }, counts: boolean, begin: () => void) =>
@@ -97,7 +97,7 @@ const make = Effect.gen(function* () {
   const parts: Array<Part> = []
   const asked = yield* Queue.sliding<void>(1)
   let others = 0
-  /** Open while there are others. */
+  /** Open while there are other processes. */
   const shared = yield* Effect.makeLatch()
 
   const tell = Effect.suspend(() =>

@@ -1,7 +1,7 @@
 /**
- * Tells an outage of this process's own network from endpoints that are down: attempts at most webhooks failed before they
- * reached any network (no resolver answers, no route, no socket). Those attempts do not count. During the outage one
- * attempt a second is made, to find out whether it is over. C-5.
+ * Distinguishes an outage of this process's own network from endpoints that are down: attempts at most webhooks failed
+ * before they reached any network (no resolver responds, no route, no socket). Those attempts do not count. During the
+ * outage one attempt a second is made, to find out whether it is over. C-5.
  */
 import { Metric } from "effect"
 

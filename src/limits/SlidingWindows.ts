@@ -1,7 +1,7 @@
 /**
- * Sliding windows in bounded memory, over all API processes: how often something happened recently, per key. Anybody can
- * make up addresses and names, so the least recently used keys are forgotten first. Times are on the monotonic clock, which
- * cannot be set back; what other processes tell arrives as ages by Postgres' clock. Decision D-51.
+ * Sliding windows in bounded memory, over all API processes: how often something happened recently, per key. Anyone can make
+ * up addresses and names, so the least recently used keys are forgotten first. Times are on the monotonic clock, which cannot
+ * be set back; times from other processes arrive as ages by Postgres's clock. Decision D-51.
  */
 
 import type { SqlError } from "@effect/sql"
@@ -14,7 +14,7 @@ import { answerFor, Exchange, type Waiter } from "./Exchange.ts"
 
 /** Most keys that are remembered. */
 export const REMEMBERED = 50_000
-/** How far back a process reads what others found, in seconds. */
+/** How far back a process reads the blocks that others found, in seconds. */
 const LEARN_S = 3
 
 /** What a window allows. */
@@ -30,9 +30,9 @@ export interface WindowShape {
 interface Entry {
   /** Times of occurrences within the window, oldest first. */
   times: Array<number>
-  /** How many of them, the last ones, are still to be told. */
+  /** How many of the last ones have not been shared yet. */
   untold: number
-  /** Those who wait for the next exchange: to be noted if there is room, or only to know what others noted. */
+  /** Requests that wait for the next exchange: to be counted if there is room, or only for the counts of others. */
   waiters: Array<Waiter>
 }
 
@@ -47,7 +47,7 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
     const direct = yield* DirectRows
     const exchange = yield* Exchange
     const entries = new LRUCache<string, Entry>({ max: REMEMBERED, memoMethod: () => ({ times: [], untold: 0, waiters: [] }) })
-    /** Entries with something to tell. */
+    /** Entries with counts to share. */
     const due = new Map<string, Entry>()
     const [windowSeconds, blockSeconds] = [windowMs / 1_000, blockMs === undefined ? null : blockMs / 1_000]
 
@@ -92,7 +92,7 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
           RETURNING key, granted, ARRAY(SELECT (extract(epoch FROM clock_timestamp() - x) * 1000)::float8 FROM unnest(times) x ORDER BY x) AS ages`)
       )
 
-    /** Replaces what was known of the key by what all processes told; occurrences since then are added. */
+    /** Replaces the entry of the key by the shared times of all processes; occurrences since then are added. */
     const apply = (entry: Entry, ages: ReadonlyArray<number>) => {
       const now = performance.now()
       const since = entry.untold === 0 ? [] : entry.times.slice(-entry.untold)
@@ -132,7 +132,7 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
       })
     })
 
-    /** Blocks that other processes found; a caller may ask this one next. */
+    /** Blocks that other processes found; the caller's next request may come to this one. */
     const learn = Effect.map(
       Effect.suspend(() =>
         decodeLearned(
@@ -184,7 +184,7 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
           )
         }),
 
-      /** Notes an occurrence that cannot be refused any more. */
+      /** Notes an occurrence that can no longer be refused. */
       note: (key: string): void => {
         const entry = entries.memo(key)
         // A key whose block has ended starts anew.
@@ -194,8 +194,8 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
       },
 
       /**
-       * Milliseconds until the key has room; 0 if it has. Waits for the others' counts only if as much was noted here as one
-       * process may be ahead of them.
+       * Milliseconds until the key has room; 0 if it has. Waits for the counts of other processes only if this one is as far
+       * ahead of them as it may be.
        */
       waitFor: (key: string): Effect.Effect<number> =>
         Effect.suspend(() => {

@@ -45,7 +45,7 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
       max: REMEMBERED,
       memoMethod: () => ({ tokens: burst, at: performance.now(), spent: 0, waiters: [] })
     })
-    /** Buckets with something to tell. */
+    /** Buckets with counts to share. */
     const due = new Map<string, Bucket>()
 
     const refill = (bucket: Bucket) => {
@@ -82,7 +82,7 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
             for (const { waiters, bucket, key } of told) {
               const row = byKey.get(key)
               if (row !== undefined) {
-                // What was granted to requests that no longer wait goes back with the next exchange.
+                // Tokens granted to requests that no longer wait are returned with the next exchange.
                 bucket.spent -= waiters.slice(0, row.granted).filter(({ gone }) => gone).length
                 bucket.tokens = row.tokens - bucket.spent
                 bucket.at = performance.now()
@@ -145,7 +145,7 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
       )
 
     return {
-      /** Takes a token of the caller. Waits for others only at a caller that uses most of its limit. */
+      /** Takes a token of the caller. Waits for other processes only if the caller uses most of its limit. */
       take: (key: string): Effect.Effect<Taken> =>
         Effect.suspend(() => {
           const bucket = buckets.memo(key)

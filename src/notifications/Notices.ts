@@ -34,8 +34,8 @@ export const NOTICE_DAYS = 31
 export const PAGE = 500
 
 /**
- * The mail server did not accept the message; it is retried. The server's own words, which may name people, are only in
- * the log.
+ * The mail server did not accept the message; it is retried. The server's own text, which may contain addresses of people,
+ * is only in the log.
  */
 export class MailRefused extends Data.TaggedError("MailRefused")<{ readonly message: string }> {}
 
@@ -85,7 +85,7 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
               catch: (error) => error
             }).pipe(
               Effect.tapError((error) =>
-                Effect.logWarning("a notice could not be sent and is retried", error).pipe(Effect.annotateLogs({ noticeId }))
+                Effect.logWarning("a notice could not be sent and will be retried", error).pipe(Effect.annotateLogs({ noticeId }))
               ),
               Effect.mapError(refused)
             )

@@ -1,9 +1,9 @@
 /**
- * The e-mail of a notice: its text with a link to the webhook's page in the portal, and the same as HTML without anything
- * that a mail program would have to load. Decision D-23.
+ * The e-mail of a notice: its text with a link to the webhook's page in the portal, and the same as HTML that loads no
+ * external content. Decision D-23.
  */
 
-/** What an e-mail is made of. */
+/** The content of a notice. */
 export interface Notice {
   readonly subject: string
   readonly body: string
@@ -12,7 +12,7 @@ export interface Notice {
   readonly description: string
 }
 
-/** An e-mail, apart from who sends it to whom. */
+/** An e-mail without its sender and recipient. */
 export interface Message {
   readonly subject: string
   readonly text: string
@@ -32,7 +32,7 @@ const short = (description: string): string => {
 
 const ROW = /^([A-Z][A-Za-z ]*): +(.+)$/
 
-/** A paragraph of a text as HTML: a table of names and values, lines that are to be copied, or a sentence. */
+/** A paragraph of a text as HTML: a table of names and values, lines to copy, or a sentence. */
 const paragraph = (text: string): string => {
   const lines = text.split("\n")
   const rows = lines.map((line) => ROW.exec(line))

@@ -19,9 +19,9 @@ const decodeOverdue = decodeRows(Schema.Struct({ age: Schema.NullOr(Schema.Numbe
   decodeWaiting = decodeRows(Schema.Struct({ unsent: Schema.NullOr(Schema.Number), down: Schema.Number, readOnly: Schema.Boolean }))
 
 /**
- * How overdue the most overdue delivery is whose endpoint accepted its last one: nobody processes it, or too slowly. Each
- * probe starts where the previous one ended: at the first delivery that was due and waiting, or shortly before the time
- * of that probe. Deliveries never become due in the past, so nothing is missed for more than a moment, and dead index
+ * How overdue the most overdue delivery is whose endpoint accepted its last one: no worker processes it, or workers are too
+ * slow. Each probe starts where the previous one ended: at the first delivery that was due and waiting, or shortly before
+ * the time of that probe. Deliveries never become due in the past, so none is missed for more than a moment, and dead index
  * entries, which remain while a backup holds a snapshot, are not read again.
  */
 const overdueLook = (sql: SqlClient.SqlClient) => {
@@ -87,7 +87,7 @@ export const readiness = (api: boolean) =>
     return Effect.gen(function* () {
       const seen = Option.getOrUndefined(yield* look.pipe(Effect.timeout("2 seconds"), Effect.option))
       if (seen?.readOnly === true) yield* Effect.ignore(writing)
-      // Only a figure: if it takes too long it is unknown, and the process is still ready.
+      // Only a metric: if it takes too long, its value is unknown, and the process is still ready.
       const late = seen === undefined ? Option.none() : yield* overdue.pipe(Effect.timeout("1 second"), Effect.option)
       const temporalAnswers = yield* connection.answers
       const replicaFault = replica.fault()
@@ -97,7 +97,7 @@ export const readiness = (api: boolean) =>
           postgres: seen === undefined ? "Postgres is unavailable" : seen.readOnly ? "Postgres is read-only: is it a standby?" : null,
           network: ownOutage.lasts ? "Attempts to most webhooks reach no network: check resolvers, routes and open files" : null,
           temporal: temporalAnswers ? null : "Temporal is unavailable: events are recorded and wait",
-          // Not needed to be ready: the primary answers what the replica would.
+          // Not required for readiness: without the replica, the primary serves the same reads.
           ...(replicaFault === undefined ? {} : { replica: replicaFault && `The read replica is not used. ${replicaFault}` })
         },
         ...(replicaFault === undefined ? {} : { replicaLagSeconds: replica.lag() ?? null }),

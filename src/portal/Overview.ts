@@ -1,7 +1,7 @@
 /**
- * What the portal's pages show beside the API's responses: names of what a user can see, for selection, and counts and
- * health for the rows of a list, in two statements for all of them. Every statement has the same conditions as the API's
- * (access/visibility.ts); no access rule is duplicated here.
+ * Data that the portal's pages show in addition to the API's responses: names of the objects that a user can see, for
+ * selection, and counts and health for the rows of a list, in two statements for all of them. Every statement has the same
+ * conditions as the API's (access/visibility.ts); no access rule is duplicated here.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
@@ -23,7 +23,7 @@ const Choice = Schema.Struct({ id: Schema.String, name: Schema.String })
 /** A selectable vault. */
 const VaultChoice = Schema.Struct({ ...Choice.fields, entityId: Schema.String, networks: Schema.Array(Schema.String) })
 
-/** What a user can see. */
+/** The entities and vaults that a user can see. */
 export interface Reach {
   readonly entities: ReadonlyArray<typeof Choice.Type>
   /** Vaults where the user has the Developer role. */

@@ -30,11 +30,11 @@ export const Confirmed = Schema.Struct({ confirmation: Confirmation })
 export const NamedPasskey = Schema.Struct({ name: text(100), answer: Schema.Unknown })
 export const PasswordChange = Schema.Struct({ current: text(1_000), next: NewPassword, confirmation: Confirmation })
 
-/** `ApiKeys` has the rules of what is in them. */
+/** `ApiKeys` validates their content. */
 const keyFields = {
   label: Schema.String,
   scopes: Schema.Array(Schema.String),
-  /** null allows every vault that the user's role reaches. */
+  /** null allows every vault on which the user has the Developer role. */
   vaultIds: Schema.NullOr(Schema.Array(Schema.String)),
   ipAllowlist: Schema.Array(Schema.String),
   /** null means no expiry. */

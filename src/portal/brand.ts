@@ -43,7 +43,7 @@ const readable = (color: Rgb, surface: Rgb, towards: number): Rgb => {
   return [towards, towards, towards]
 }
 
-/** The custom properties of an accent colour, for both colour schemes; both meet the contrast. */
+/** The custom properties of an accent color, for both color schemes; both meet the contrast. */
 export const accentOf = (hex: string): string => {
   const color = parse(hex)
   const [light, dark] = [readable(color, LIGHT, 0), readable(color, DARK, 255)]

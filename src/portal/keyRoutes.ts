@@ -24,7 +24,7 @@ const told = Effect.catchTags({
 
 const actor = Effect.flatMap(Sessions, ({ complete }) => Effect.map(complete, (session) => actorOf(principalOf(session))))
 
-/** One of the user's own keys; somebody else's is as absent as one that never existed. */
+/** One of the user's own keys; another user's key gets the same response as an unknown one. */
 const own = (userId: string, id: string) =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys
@@ -73,7 +73,7 @@ export const keyRoutes = HttpRouter.empty.pipe(
       return key
     }).pipe(told)
   ),
-  // What the key sees, and why it does not see a vault, as the key itself would be answered. C-7.
+  // What the key can see, and why it cannot see a vault: the response that the key itself would get. C-7.
   route(
     "GET /keys/:id/credential",
     Effect.gen(function* () {

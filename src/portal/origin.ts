@@ -15,7 +15,7 @@ export const PATH = "/portal"
 
 /**
  * The portal's URL for links: `PORTAL_BASE_URL`, or `localhost` if the service listens on loopback or all addresses
- * (passkeys need a name, not an IP address); otherwise the configured host, where the portal answers once
+ * (passkeys need a name, not an IP address); otherwise the configured host, where the portal is served once
  * `PORTAL_BASE_URL` names it.
  */
 export const addressOf = ({ host, port, portalBaseUrl, tlsCertFile }: Values, portInUse = port): string => {
@@ -31,7 +31,7 @@ const FORWARDED = ["forwarded", "x-forwarded-for", "x-forwarded-host", "via"]
 /**
  * The portal's origin for this request; undefined if no setting confirms the requested name. Without `PORTAL_BASE_URL`
  * the portal only serves the machine itself: the client is on loopback, without a proxy, and `Host` is a loopback name in
- * canonical spelling. `Host` alone proves nothing: anybody can write it.
+ * canonical spelling. `Host` alone proves nothing: anyone can set it.
  */
 const originOf = Effect.gen(function* () {
   const { portalBaseUrl, tlsCertFile } = yield* Settings
@@ -48,13 +48,13 @@ const originOf = Effect.gen(function* () {
 /** The portal's origin, or the error that it is not served here. */
 export const requireOrigin = Effect.flatMap(originOf, (origin) =>
   origin === undefined
-    ? problem("misdirected_request", "The portal answers here only when PORTAL_BASE_URL names this address.")
+    ? problem("misdirected_request", "The portal is served at this address only if PORTAL_BASE_URL is set to it.")
     : Effect.succeed(origin)
 )
 
 /**
  * Rejects changes that do not come from the portal's own pages. Browsers send the origin of every such request and let no
- * page forge it; the extra header requires a preflight across origins, which nothing here answers.
+ * page forge it; the extra header requires a preflight across origins, which the portal never accepts.
  */
 export const requireOwnPage = (origin: string) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {

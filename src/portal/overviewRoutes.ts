@@ -26,14 +26,14 @@ import { done, parameter, pathId, route } from "./respond.ts"
 import { Search } from "./Search.ts"
 import { principalOf, Sessions } from "./signIn/Sessions.ts"
 
-/** Does what the signed-in user asks for when the organization gets its turn. */
+/** Runs a request of the signed-in user when the organization gets a slot. */
 const asking = <A, E, R>(ask: (caller: PrincipalState) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const caller = principalOf(yield* (yield* Sessions).complete)
     return yield* (yield* Admission).admit(caller, ask(caller))
   })
 
-/** Does something to what the path names, with nothing to answer. */
+/** Runs a command on the object that the path names. */
 const command = <E, R>(act: (caller: PrincipalState, id: string) => Effect.Effect<unknown, E, R>) =>
   asking((caller) =>
     Effect.as(

@@ -1,4 +1,4 @@
-/** The portal's own routes, as its contract has them, and what they have in common. */
+/** Builds the portal's own routes, typed by its contract, and their common responses. */
 import * as Cookies from "@effect/platform/Cookies"
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -13,9 +13,9 @@ import type { PortalRoutes } from "./contract.ts"
 export const jsonResponse = (body: unknown, cookies: ReadonlyArray<string> = []): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.mergeCookies(HttpServerResponse.unsafeJson(body), Cookies.fromSetCookie([...cookies]))
 
-/** An answer that sets cookies. */
+/** A response that sets cookies. */
 class WithCookies<A> extends Data.Class<{ readonly answer: A; readonly cookies: ReadonlyArray<string> }> {}
-/** An answer with the sign-in library's cookies. */
+/** A response with the sign-in library's cookies. */
 export const withCookies = <A>(answer: A, cookies: ReadonlyArray<string>) => new WithCookies({ answer, cookies })
 
 type RoutesWithBody = { [N in keyof PortalRoutes]: PortalRoutes[N] extends { body: unknown } ? N : never }[keyof PortalRoutes]
@@ -34,17 +34,17 @@ const added = <R extends keyof PortalRoutes, E, Q>(name: R, handle: Handler<R, E
 /** Adds a route of the contract without a body. */
 export const route = <R extends Exclude<keyof PortalRoutes, RoutesWithBody>, E, Q>(name: R, handle: Handler<R, E, Q>) => added(name, handle)
 
-/** Adds a route of the contract with a body, which `handle` reads when it wants it. */
+/** Adds a route of the contract with a body, which `handle` reads when it needs it. */
 export const routeWithBody = <R extends RoutesWithBody, A, E, Q>(
   name: R,
   schema: Schema.Schema<A, PortalRoutes[R]["body"]>,
   handle: (body: ReturnType<typeof Body.json<A, PortalRoutes[R]["body"]>>) => Handler<R, E, Q>
 ) => added(name, handle(Body.json(schema)))
 
-/** The answer of a change. */
+/** The response to a change. */
 export const done = { done: true } as const
 
-/** An error that lasts for so many seconds: its detail, and when to retry. */
+/** A `rate_limited` error with the time until a retry. */
 export const tooMany = (what: string, seconds: number) => {
   const minutes = Math.ceil(seconds / 60)
   const wait = minutes === 1 ? "a minute" : minutes <= 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`

@@ -1,8 +1,8 @@
 /**
  * Which processes of a role run. Each keeps a row in `processes` and renews it every second; one that stops removes its row.
  * A row that has not been renewed for {@link LOST_S} seconds belongs to a lost process, and another one of its role removes
- * it and frees what it held. Only a process that was itself seen without a gap for as long does so: otherwise Postgres was
- * unavailable, and nobody could be seen. Decisions D-51, D-52.
+ * it and frees what it held. Only a process whose own heartbeats had no gap for that long does so: otherwise Postgres was
+ * unavailable, and no process could send heartbeats. Decisions D-51, D-52.
  */
 import { randomUUID } from "node:crypto"
 import type { SqlError } from "@effect/sql"
@@ -19,7 +19,7 @@ const LOCK = 7_249_032
 
 type Statements = Effect.Effect<unknown, SqlError.SqlError>
 
-/** What the owner of a presence does. */
+/** The actions of the owner of a presence. */
 export interface Hooks {
   /** Called before the row is written: at the start, and after others removed it and freed what this process held. */
   readonly absent?: () => void
@@ -35,7 +35,7 @@ export interface Hooks {
 export interface Presence {
   /** Its id in `processes`. */
   readonly id: string
-  /** Whether other processes still count on it: the last heartbeat is younger than {@link LOST_S}. */
+  /** Whether other processes still consider it running: the last heartbeat is younger than {@link LOST_S}. */
   readonly isSeen: () => boolean
   /** Runs an effect between two heartbeats. */
   readonly exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -43,7 +43,7 @@ export interface Presence {
   readonly becomeAlone: (statements: Statements) => Effect.Effect<boolean, SqlError.SqlError>
   /** Runs the statements and records that this process is not alone. */
   readonly endAlone: (statements: Statements) => Effect.Effect<void, SqlError.SqlError>
-  /** Registers the process, and sends heartbeats until the scope closes. While Postgres is away, it tries again every second. */
+  /** Registers the process, and sends heartbeats until the scope closes. While Postgres is unavailable, it retries every second. */
   readonly keep: (hooks: Hooks) => Effect.Effect<void, never, Scope.Scope>
 }
 
@@ -56,7 +56,7 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const id = randomUUID()
-    /** Statements that depend on who else runs are executed one after the other. */
+    /** Statements that depend on which other processes run are executed one after the other. */
     const mutex = yield* Effect.makeSemaphore(1)
     /** When the last heartbeat was sent, on the monotonic clock. */
     let seenAt = Number.NEGATIVE_INFINITY
@@ -77,9 +77,9 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
     )
 
     /**
-     * Sends a heartbeat, and counts the others. Undefined if they removed this process. `steady`: it was seen without a
-     * gap for so long that others that have not been seen are lost. One that a crash of Postgres loses is
-     * soon followed by the next, so its commit does not wait for the disk.
+     * Sends a heartbeat, and counts the others. Undefined if they removed this process. `steady`: its heartbeats have had no
+     * gap for so long that processes without a recent heartbeat are lost. A heartbeat that is lost in a crash of Postgres is
+     * soon followed by the next one, so its commit does not wait for the disk.
      */
     const renew = Effect.map(
       decodeRenewed(sql`

@@ -119,8 +119,8 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
       ORDER BY s.position`)
 
     /**
-     * Creates the next deliveries, at most this many out of so many events, and advances the recovery. Does nothing if it is
-     * not running any more.
+     * Creates the next deliveries, at most `most` out of `events` events, and advances the recovery. Does nothing if it is no
+     * longer running.
      */
     const part = (recoveryId: string, most: number, events: number) =>
       transaction(sql)(

@@ -1,4 +1,4 @@
-/** The recovery paths. C-4. */
+/** The handlers of recoveries. C-4. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"

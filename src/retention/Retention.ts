@@ -74,7 +74,7 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
     const rows = Effect.map(
       Effect.all([
         remove("webhook_secrets", sql`c.expires_at <= now()`),
-        // Their deliveries have left by then.
+        // Their deliveries have been removed by then.
         remove("recoveries", sql`c.completed_at < now() - interval '31 days'`),
         remove("idempotency_keys", sql`c.created_at < now() - interval '24 hours'`),
         remove("pings", sql`c.at < now() - interval '1 day'`),
@@ -106,7 +106,7 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
         const done = { partitionsDropped: yield* dropped, rowsRemoved: yield* removed }
         yield* Effect.logInfo("retention completed").pipe(Effect.annotateLogs(done))
         return done
-      }).pipe(Effect.tapErrorCause((cause) => Effect.logError("retention failed and is retried", cause)))
+      }).pipe(Effect.tapErrorCause((cause) => Effect.logError("retention failed and will be retried", cause)))
     }
   })
 }) {
@@ -120,7 +120,7 @@ export const schedule = Effect.gen(function* () {
   yield* Effect.tryPromise(() =>
     client.schedule.create({
       scheduleId: `custody-retention-${temporal.taskQueue}`,
-      spec: { calendars: [{ hour: 0, minute: 20, comment: "drops what is older than the log" }] },
+      spec: { calendars: [{ hour: 0, minute: 20, comment: "drops data older than the log" }] },
       policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: "1 day" },
       action: {
         type: "startWorkflow",

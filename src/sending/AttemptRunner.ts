@@ -2,8 +2,8 @@
  * Runs one step of a delivery for its workflow: at most one request, and what comes next. The order makes it safe to be
  * killed at any point: get admission, read the row, write the attempt, send, write the outcome.
  *
- * A step continues even if its activity ends; a repeated activity joins it. Its outcome is written however long Postgres
- * is away, so only a dead process can lose one. The next step then finds the attempt open, closes it as interrupted and
+ * A step continues even if its activity ends; a repeated activity joins it. Its outcome is written however long Postgres is
+ * unavailable, so only a dead process can lose one. The next step then finds the attempt open, closes it as interrupted and
  * sends again under the next number. Reliability, attempt and dispatch order. Decisions D-20 to D-23.
  */
 import type { SqlError } from "@effect/sql"
@@ -42,7 +42,7 @@ interface Step {
   readonly fresh: boolean
 }
 
-/** The result of a step, and the endpoint's latency if that says how fast it is. */
+/** The result of a step, and the endpoint's latency if the step measured it. */
 interface Done {
   readonly latencyMs: number | undefined
   readonly outcome: AttemptOutcome
@@ -52,7 +52,7 @@ interface Done {
 export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
 type StepError = SqlError.SqlError | SecretUnreadable
 
-/** Wait before a step checks again, in ms; and for a workflow whose version does not know holds. */
+/** Wait before a step checks again, in ms; and the same for a workflow from a version without holds. */
 const AGAIN_MS = 250,
   UNAWARE_MS = 300_000
 /** Longest age of the data that a request is based on, in ms; older data is checked again before the request is sent. */
@@ -93,7 +93,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
 
     /**
      * Whether the request may be sent: as read when the attempt began, or checked again if that was a while ago. A check
-     * that itself took long is repeated only once, or a slow Postgres would let nothing out.
+     * that itself took long is repeated only once; otherwise a slow Postgres would block every request.
      */
     const wanted = (deliveryId: string, held: boolean, readAt: number, times = 2): Effect.Effect<boolean> =>
       Effect.suspend(() => {
@@ -281,7 +281,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
             // Readiness reports an unavailable Postgres; any other failure would go unnoticed, as the step is repeated.
             isUnavailable(Cause.squash(cause))
               ? Effect.logDebug("a delivery step is waiting for Postgres", cause)
-              : Effect.logError("a delivery step failed and is retried", cause).pipe(
+              : Effect.logError("a delivery step failed and will be retried", cause).pipe(
                   Effect.annotateLogs({ deliveryId: input.deliveryId, workflow: linkTo(input.deliveryId) })
                 )
           )

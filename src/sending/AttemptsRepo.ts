@@ -43,7 +43,7 @@ export interface Recorded {
 /** The shard of the counters for this process, so that two processes seldom wait for each other. Containers share process ids. */
 export const SHARD = randomInt(8)
 
-/** Most `proxy_error` attempts kept per delivery, the latest ones: while the proxy is away there is one every half minute. */
+/** Most `proxy_error` attempts kept per delivery, the latest ones: while the proxy is unavailable, there is one every half minute. */
 const PROXY_ERRORS = 20
 
 /** Whether no later attempt has begun: only then does an outcome set the next due time. */
@@ -226,7 +226,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
 
       /**
        * Holds a due delivery to an endpoint that works but cannot keep up: it is sent when its turn comes, and so are those
-       * after it, which then cost no workflow. Returns its current status.
+       * after it, which then need no workflow. Returns its current status.
        */
       holdForTurn: (deliveryId: string, webhookId: string) =>
         Effect.zipRight(

@@ -1,4 +1,4 @@
-/** The beginning of an attempt: what a step gives, and what it reads of the delivery. */
+/** The beginning of an attempt: the step's input, and the delivery as it reads it. */
 import { Schema } from "effect"
 import { Bytes } from "../database/rows.ts"
 import { results } from "../deliveries/Delivery.ts"

@@ -1,9 +1,9 @@
 /**
- * How many held deliveries are in flight in a full round of a drain: as few as are nearly as fast as the bound. More in flight at
- * a fast endpoint only wait for each other in this process, and other deliveries wait behind them. C-5.
+ * How many held deliveries are in flight in a full round of a drain: the fewest that are nearly as fast as the limit. More
+ * of them at a fast endpoint would only wait for each other in this process, with other deliveries behind them. C-5.
  */
 
-/** A round that takes longer, in ms, waits for its endpoint: then all in flight make it faster. */
+/** A round that takes longer than this, in ms, is limited by its endpoint: then its width is kept. */
 const QUICK = 500
 /** The share of the highest rate that half as many must reach. */
 const NEARLY = 0.8
@@ -13,7 +13,7 @@ export class DrainWidth {
   #highest = 0
   #found = false
 
-  /** Begins with the bound of attempts in flight. */
+  /** Begins with the limit of attempts in flight. */
   constructor(bound: number) {
     this.#width = bound
   }

@@ -1,15 +1,15 @@
 /**
- * Admission at endpoints. A webhook has a bounded number of attempts in flight over all workers (EndpointPermits.ts), so that
- * one endpoint never takes the capacity of others. Beyond that, a few attempts wait in line, and all others are told when to
- * return, so that a dead endpoint with thousands of deliveries costs a few steps a second instead of thousands. An attempt
- * that is not admitted does not use up the schedule.
+ * Admission at endpoints. A webhook has a limited number of attempts in flight across all workers (EndpointPermits.ts), so
+ * that one endpoint never takes the capacity of others. Beyond that, a few attempts wait in line, and all others are sent
+ * away with a time to return, so that a dead endpoint with thousands of deliveries costs a few steps a second instead of
+ * thousands. An attempt that is not admitted does not use up the schedule.
  *
  * A delivery keeps its place: it is always behind deliveries that were due earlier and ahead of those due later, however
- * often it was woken or sent away. It is told to return ahead of its turn by the time that the line covers, so that a
- * slow endpoint always has its next request waiting.
+ * often it was woken or sent away. It returns before its turn, by the time that the line covers, so that a slow endpoint
+ * always has its next request waiting.
  *
  * The endpoint's recent latency also decides where its attempts run: inside a workflow task, which is cheap but must be
- * short, or on a queue for slow ones. A fast endpoint stops being fast as soon as an attempt at it hangs. Reliability
+ * short, or on a queue for slow ones. An endpoint no longer counts as fast as soon as an attempt at it hangs. Reliability
  * F26, F27. Decision D-52.
  */
 import { Effect } from "effect"
@@ -30,7 +30,7 @@ const COVERED_MS = 2_000,
 /** Longest wait in line, in ms, at a fast endpoint and at any other. */
 const LINE_MS = 2_000,
   SLOW_LINE_MS = 10_000
-/** Shortest and longest wait of an attempt that is told to return, in ms. */
+/** Shortest and longest wait of an attempt that is sent away, in ms. */
 const MIN_WAIT = 250,
   MAX_WAIT = 1_800_000
 /** A longer wait than this, in ms, is shortened to a part of it. */
@@ -61,7 +61,7 @@ interface Endpoint {
   average: number | undefined
   /** The line, in order. */
   readonly line: Array<InLine>
-  /** Attempts that were told to return. */
+  /** Attempts that were sent away and will return. */
   readonly away: WaitingList
 }
 
@@ -194,12 +194,12 @@ export class EndpointLimiter {
     }
   }
 
-  /** Lets in as many as there are permits, the first in line first. */
+  /** Admits as many as there are permits, the first in line first. */
   #letIn(webhookId: string, { inFlight, line }: Endpoint): void {
     while (line.length > 0 && inFlight.size < this.#permits.of(webhookId)) line.shift()?.enter()
   }
 
-  /** Waits in line; after too long it is told to return, like any other. */
+  /** Waits in line; after too long it is sent away, like any other. */
   #wait(webhookId: string, endpoint: Endpoint, place: Place, longest: number): Effect.Effect<Admission> {
     return Effect.async((resume) => {
       const stop = () => {
@@ -229,7 +229,7 @@ export class EndpointLimiter {
     const ahead = endpoint.line.filter((other) => precedes(other, place)).length + endpoint.away.ahead(place)
     const spacing = this.#spacing(webhookId, endpoint)
     const wait = (ahead + 1 - Math.floor(this.#longest(webhookId, endpoint) / 2)) * spacing
-    // The longer the wait, the less is known: it checks in between, and the endpoint may be faster by then.
+    // A long wait is only an estimate: it returns earlier, because the endpoint may be faster by then.
     const early = wait > SURE_MS ? Math.max(SURE_MS, wait * EARLY) : Math.max(MIN_WAIT, spacing, wait)
     const waitMs = Math.round(early > MAX_WAIT ? MAX_WAIT * (0.5 + Math.random() / 2) : early)
     endpoint.away.add(place, waitMs)

@@ -1,10 +1,10 @@
 /**
  * How many attempts this worker may have in flight at each endpoint, so that all workers together have at most
- * WEBHOOK_MAX_IN_FLIGHT. Permits are leased, not taken for each attempt: a worker keeps what it uses and asks for more when it
- * has more to send. If others wait for permits of the same webhook, each returns what exceeds its fair share as its attempts
- * end, so an endpoint's permits are where its deliveries are.
+ * WEBHOOK_MAX_IN_FLIGHT. Permits are leased, not taken for each attempt: a worker keeps the ones it uses and requests more
+ * when it has more to send. If others wait for permits of the same webhook, each returns what exceeds its fair share as its
+ * attempts end, so an endpoint's permits are where its deliveries are.
  *
- * A worker that is alone holds every permit and asks for none. When another one registers, it first records which permits
+ * A worker that is alone holds every permit and requests none. When another one registers, it first records which permits
  * are in use; only then is the other one granted any. Permits of a worker that has not been seen for four seconds are free,
  * unless Postgres was unavailable in between: then no worker could be seen.
  * Decision D-52.
@@ -16,14 +16,14 @@ import { presence } from "../processes/Presence.ts"
 import { Settings } from "../settings/Settings.ts"
 import { permitsRepo, type Shared } from "./PermitsRepo.ts"
 
-/** Time between two looks at who waits for permits. */
+/** Interval at which a worker checks which others wait for permits. */
 const LOOK_EVERY = "400 millis"
-/** How long a worker that was refused a permit leaves asking to its next look, in ms. */
+/** How long a worker that was refused a permit leaves further requests to its regular check, in ms. */
 const AGAIN_MS = 400
-/** How long permits without attempts are kept while nobody waits for them, in ms. */
+/** How long permits without attempts are kept while no other worker waits for them, in ms. */
 const IDLE_MS = 15_000
 
-/** What an endpoint needs. */
+/** The attempts at an endpoint. */
 export interface Usage {
   readonly inFlight: number
   /** Attempts that wait in line. */
@@ -34,11 +34,11 @@ export interface Usage {
 export interface Permits {
   /** Attempts that may be in flight at the endpoint now. */
   readonly of: (webhookId: string) => number
-  /** Whether asking for one more may help. */
+  /** Whether requesting one more may help. */
   readonly mayGrow: (webhookId: string) => boolean
-  /** Asks for one more; it does nothing if there is none. */
+  /** Requests one more; has no effect if there is none. */
   readonly grow: (webhookId: string) => Effect.Effect<void>
-  /** Connects the limiter: what it needs, and what to do when there may be more permits. */
+  /** Connects the limiter: the attempts at its endpoints, and what to do when there may be more permits. */
   readonly serve: (usage: (webhookId: string) => Usage, changed: (webhookId: string) => void, used: () => Iterable<string>) => void
 }
 
@@ -47,13 +47,13 @@ export const unshared = (most: number): Permits => ({ of: () => most, mayGrow: (
 
 interface Lease {
   permits: number
-  /** At most so many attempts begin, because others wait for permits. */
+  /** Limit of attempts in flight while others wait for permits. */
   bound: number
   refusedAt: number
   usedAt: number
 }
 
-/** A worker's share of a webhook's permits that several workers want: equal ones, the rest by a hash, so it differs by webhook. */
+/** A worker's share of a webhook's permits: equal shares, and the remainder by a hash, so that it differs by webhook. */
 export const fairShare = (me: string, { held, wanted, webhookId }: Shared, most: number): number => {
   const hashed = (id: string) => createHash("sha1").update(`${webhookId}/${id}`).digest("hex")
   const contenders = [...new Set([...Object.keys(held), ...Object.keys(wanted), me])].sort((one, other) =>
@@ -134,7 +134,7 @@ const make = Effect.gen(function* () {
     })
   })
 
-  /** Others were granted its permits. What is in flight ends; everything else is asked for again. */
+  /** Its permits were granted to other workers. Attempts in flight end; all other permits are requested again. */
   const absent = () => {
     setAlone(false)
     recorded = false
@@ -153,7 +153,7 @@ const make = Effect.gen(function* () {
       }
     })
 
-  /** What to keep of a webhook; others that wait get the rest as attempts end. */
+  /** The permits of a webhook to keep; waiting workers get the rest as attempts end. */
   const settle = (shared: Shared, lease: Lease, now: number): number => {
     const { inFlight, waiting } = usageOf(shared.webhookId)
     const need = inFlight + waiting
@@ -180,7 +180,7 @@ const make = Effect.gen(function* () {
         const shared = rows.get(webhookId) ?? { webhookId, held: {}, wanted: {} }
         const [held, wanted] = [shared.held[me] ?? 0, shared.wanted[me] ?? 0]
         lease.permits = Math.min(lease.permits, held)
-        // From here on no attempt begins beyond what is kept.
+        // From here on, no attempt begins beyond the permits that are kept.
         lease.permits = settle(shared, lease, now)
         const { inFlight, waiting } = usageOf(webhookId)
         const more = Math.min(waiting, Math.min(most, lease.bound) - lease.permits)
@@ -203,7 +203,7 @@ const make = Effect.gen(function* () {
   return EndpointPermits.of({
     of: (webhookId) => {
       if (alone) return most
-      // Others may have been granted what this worker has not renewed.
+      // Permits that this worker has not renewed may have been granted to others.
       if (!isSeen()) return 0
       const lease = leases.get(webhookId)
       return lease === undefined ? 0 : Math.min(lease.permits, lease.bound)

@@ -113,7 +113,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
         held
       })
 
-    /** Ends the hold unless something is held after all; writers of held deliveries lock the row. */
+    /** Ends the hold unless a delivery is still held; writers of held deliveries lock the row. */
     const end = (webhookId: string) =>
       sql.withTransaction(
         Effect.gen(function* () {

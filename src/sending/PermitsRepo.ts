@@ -1,6 +1,6 @@
 /**
- * The rows of endpoint permits. A webhook has one row with what each worker holds, so a grant is one statement and never
- * exceeds the bound, however many workers ask at once. While a worker is registered as alone, nobody is granted anything.
+ * The rows of endpoint permits. A webhook has one row with the permits of each worker, so a grant is one statement and never
+ * exceeds the limit, however many workers request permits at once. While a worker is registered as alone, none are granted.
  * Decision D-52.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -18,7 +18,7 @@ const decodeTaken = decodeRows(Schema.Struct({ webhookId: Schema.String, permits
 export const permitsRepo = (me: string, most: number) =>
   Effect.map(SqlClient.SqlClient, (sql) => {
     return {
-      /** Frees what processes hold, and what they wait for. */
+      /** Frees the permits of processes, and withdraws their requests. */
       free: (processIds: ReadonlyArray<string>) => sql`
         UPDATE endpoint_permits p SET held = p.held - ${processIds}::text[], wanted = p.wanted - ${processIds}::text[]
         WHERE p.webhook_id IN (
@@ -36,7 +36,7 @@ export const permitsRepo = (me: string, most: number) =>
           FROM unnest(${held.map(([id]) => id)}::text[], ${held.map(([, permits]) => permits)}::int[]) AS a (webhook_id, permits)
           ON CONFLICT (webhook_id) DO UPDATE SET held = p.held || excluded.held`,
 
-      /** Asks for more permits, of each webhook once. Returns what this worker holds of each; nothing while another one is alone. */
+      /** Requests more permits, of each webhook once. Returns how many this worker holds of each; none while another one is alone. */
       take: (asked: ReadonlyArray<readonly [webhookId: string, more: number]>) =>
         decodeTaken(sql`
           INSERT INTO endpoint_permits AS p (webhook_id, held, wanted)
@@ -51,7 +51,7 @@ export const permitsRepo = (me: string, most: number) =>
               LATERAL (SELECT least(n.more, greatest(0, ${most}::int - n.used))::int AS granted) g)
           RETURNING webhook_id AS "webhookId", (held->>${me}::text)::int AS permits`),
 
-      /** Keeps so many permits of each webhook, frees the others, and waits for no more. */
+      /** Keeps this many permits of each webhook, frees the others, and waits for no more. */
       keep: (kept: ReadonlyArray<readonly [webhookId: string, permits: number]>) => {
         const ids = kept.map(([id]) => id)
         return Effect.zipRight(

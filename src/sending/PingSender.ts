@@ -30,7 +30,7 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
           const begun = yield* soon(sql`
             UPDATE pings_in_flight SET until = greatest(until + interval '1 second', clock_timestamp() + make_interval(secs => ${LONGEST}))
             WHERE event_id = ${eventId} RETURNING 1`)
-          // Nobody waits for it any more.
+          // The API no longer waits for it.
           if (begun.length === 0) return { result: GONE }
           const [webhook] = yield* soon(
             decode(sql`
@@ -40,7 +40,7 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
           )
           if (webhook === undefined) return { result: GONE }
           const secrets = signingSecret.openAll(master, webhookId, webhook.secrets)
-          // A ping that nobody can verify is not sent.
+          // A ping that no secret signs is not sent.
           if (secrets.length === 0)
             return yield* Effect.die(new Error("no signing secret can be decrypted: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?"))
           const at = new Date().toISOString()

@@ -1,4 +1,4 @@
-/** The deliveries that were told to return to a busy endpoint, by due time. */
+/** The deliveries that were sent away from a busy endpoint and will return, by due time. */
 
 /** The place of a delivery: behind those that were due earlier. */
 export interface Place {
@@ -33,7 +33,7 @@ export const insert = <P extends Place>(sorted: Array<P>, place: P): void => {
   sorted.splice(countBefore(sorted, place), 0, place)
 }
 
-/** Takes a place out of a sorted list, where it is in it. */
+/** Removes a place from a sorted list, if it is in the list. */
 export const remove = <P extends Place>(sorted: Array<P>, place: P): void => {
   const index = countBefore(sorted, place)
   if (sorted[index]?.id === place.id) sorted.splice(index, 1)

@@ -23,7 +23,7 @@ const DOWN: ReadonlySet<string> = new Set([
 
 const decode = decodeRows(Schema.Struct({ tell: Schema.Boolean }))
 
-/** Whether a failure says that the endpoint is down. */
+/** Whether a failure means that the endpoint is down. */
 export const says = ({ httpStatus, result }: Answer): boolean => DOWN.has(result) || httpStatus === 429
 
 /** The waits before the probes of an endpoint that is down, in seconds; the last one repeats. */

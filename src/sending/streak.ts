@@ -13,7 +13,7 @@ import { says } from "./downtime.ts"
 
 /** Time between two 410 responses after which an endpoint counts as gone, in minutes. */
 const GONE_MINUTES = 5
-/** A failure more than so many hours after the previous one starts a new streak. */
+/** A failure more than this many hours after the previous one starts a new streak. */
 const STREAK_GAP_HOURS = 48
 
 /** A streak after a failure. */

@@ -62,7 +62,7 @@ export const inspect = Effect.gen(function* () {
   }
   const faults = inspected.flatMap(({ fault }) => fault ?? [])
   if (faults.length > 0) return { inspected, faults, values: undefined }
-  // The table's readers give each key its type; Object.entries forgets it.
+  // The table's readers give each key its type; Object.entries loses it.
   const values = Object.fromEntries(entries) as Values
   const pairs = pairFaults(values)
   return { inspected, faults: pairs, values: pairs.length > 0 ? undefined : values }

@@ -1,6 +1,6 @@
 /**
  * Every setting of the program in one table: name, default, meaning and reader. The program, `custody doctor`, the README
- * and the compose test read this table, so none of them can promise a setting that the others do not know.
+ * and the compose test read this table, so they always agree.
  *
  * If a setting is missing or invalid, startup fails with one message per setting: its name, what was read and what is
  * expected. Secrets are never echoed.

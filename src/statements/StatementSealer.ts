@@ -64,7 +64,7 @@ const dayOf = (millis: number): string => new Date(millis).toISOString().slice(0
 /** The later of two days. */
 const later = (...days: readonly [string, string]): string => days.toSorted().at(-1) ?? ""
 
-/** The days from one to the day before another, at most so many. */
+/** The days from one to the day before another, at most `most`. */
 const daysFrom = (from: string, before: string, most: number): ReadonlyArray<string> =>
   Array.from({ length: most }, (_, day) => dayAfter(from, day)).filter((date) => date < before)
 
@@ -102,7 +102,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
     })
 
     /**
-     * Notes late changes in the chain, in a short transaction, because whoever records a late change waits for it. The chain
+     * Notes late changes in the chain, in a short transaction, because recording a late change waits for it. The chain
      * is locked before the note is taken: a concurrent sealer of the day may not have seen the noted change.
      */
     const takeNote = (vault: DueVault) =>
@@ -166,7 +166,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
       return { chain: after, sealed: days.length, revised: 0 }
     })
 
-    /** One step of a vault's chain: of the days to compare, then of those before its beginning, then of those that are due. */
+    /** One step of a vault's chain: the days to compare, then those before its beginning, then those that are due. */
     const step = (vault: DueVault, most: number) =>
       sql.withTransaction(
         Effect.gen(function* () {
@@ -188,7 +188,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
         })
       )
 
-    /** Seals a vault's due statements. Stops at the deadline, or after one step; `done` says whether everything is done. */
+    /** Seals a vault's due statements. Stops at the deadline, or after one step; `done`: whether nothing is left to do. */
     const sealVault = (vault: DueVault, until: number, atLeastOne: boolean) =>
       Effect.suspend(() => {
         const result = { sealed: 0, revised: 0, failed: 0, done: false }
@@ -205,7 +205,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
         }).pipe(
           Effect.catchAllCause((cause) => {
             Object.assign(result, { failed: 1, done: true })
-            return Effect.annotateLogs(Effect.logError("a vault's statements could not be sealed, and are tried again", cause), {
+            return Effect.annotateLogs(Effect.logError("a vault's statements could not be sealed and will be retried", cause), {
               vaultId: vault.id
             })
           }),
@@ -215,8 +215,8 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
 
     return {
       /**
-       * Seals due statements of the vaults after an id, for at most so many milliseconds. Returns what it did, and the
-       * vault to continue after; null if every vault was checked.
+       * Seals due statements of the vaults after an id, for at most `millis` milliseconds. Returns the counts, and the vault to
+       * continue after; null if every vault was checked.
        */
       seal: Effect.fn("StatementSealer.seal")(function* (after: string, millis: number) {
         // The key is published before anything is signed, and outside the transactions, which may be rolled back.
@@ -225,7 +225,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
         const total = { sealed: 0, revised: 0, failed: 0 }
         for (let last = after; ; ) {
           const vaults = yield* dueVaults(last)
-          // However late it is, a part makes some progress.
+          // Even past the deadline, a part makes some progress.
           const results = yield* Effect.forEach(
             vaults,
             (vault, index) => Effect.map(sealVault(vault, until, index === 0), (result) => ({ ...result, id: vault.id })),
@@ -236,7 +236,7 @@ export class StatementSealer extends Effect.Service<StatementSealer>()("custody/
             total[name] += count
             yield* Metric.incrementBy(Metric.tagged(counted, "outcome", name), count)
           }
-          // A vault that was cut short is the first of the next part; those after it that are done cost that part nothing.
+          // A vault that was cut short is the first of the next part; later ones that are already done cost that part nothing.
           const cut = results.findIndex(({ done }) => !done)
           if (cut >= 0) return { ...total, after: results[cut - 1]?.id ?? last }
           last = results.at(-1)?.id ?? last

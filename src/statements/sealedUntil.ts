@@ -12,7 +12,7 @@ export interface SealedUntil {
 
 const decode = decodeRows(Schema.Struct({ nextDate: Schema.NullOr(Schema.String), overdue: Schema.NullOr(Schema.Number) }))
 
-/** Reads the last sealed day of the chain that is furthest behind, from the end of an index. Without chains nothing was sealed yet. */
+/** Reads the last sealed day of the chain that is furthest behind, from the end of an index. Without chains, nothing is sealed yet. */
 export const sealedUntil = (sql: SqlClient.SqlClient, delay: Duration.Duration) =>
   Effect.map(
     decode(sql`

@@ -7,15 +7,15 @@ import { Effect, Schema } from "effect"
 import { decodeRows } from "../database/rows.ts"
 import { StatementLine } from "./Statement.ts"
 
-/** The day after a day, or so many days later, both as `YYYY-MM-DD`. */
+/** The day after a day, or `days` days later, both as `YYYY-MM-DD`. */
 export const dayAfter = (date: string, days = 1): string =>
   new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
 
 const decode = decodeRows(Schema.Struct({ date: Schema.String, ...StatementLine.fields }))
 
 /**
- * The lines of so many days from `from` on, by day: one per asset with a balance record or a confirmed transaction by the
- * end of the day. A day without lines is absent.
+ * The lines of `days` days from `from` on, by day: one per asset with a balance record or a confirmed transaction by the end
+ * of the day. A day without lines is absent.
  */
 export const statementLines = (sql: SqlClient.SqlClient, vaultId: string, from: string, days: number) => {
   const midnight = (date: string) => `${date}T00:00:00.000Z`

@@ -3,7 +3,7 @@
 /** Columns of a text, without control sequences. */
 export const widthOf = (text: string) => Bun.stringWidth(text)
 
-/** The text in exactly so many columns, or at most so many if it is the last column; a longer text ends in `…`. */
+/** Cuts the text to at most this many columns; a longer text then ends in `…`. */
 export const cut = (text: string, columns: number): string => {
   if (widthOf(text) <= columns) return text
   let kept = ""
@@ -45,7 +45,7 @@ export const styles = (coloured: boolean): Styles => {
   return { bold: sgr(1, 22), dim: sgr(2, 22), good: sgr(32, 39), bad: sgr(31, 39), link: sgr(4, 24) }
 }
 
-/** Wraps text to so many columns, between words; a longer word has its own line. */
+/** Wraps text to this many columns, between words; a longer word has its own line. */
 export const wrap = (text: string, columns: number): ReadonlyArray<string> => {
   const lines: Array<string> = []
   for (const word of text.split(/\s+/)) {

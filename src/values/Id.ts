@@ -75,7 +75,7 @@ export const derived = (prefix: Prefix, at: number, ...parts: ReadonlyArray<stri
 
 /**
  * As {@link derived}, with the place of another id instead of a time: ids derived from ascending ids ascend. So the
- * deliveries of a webhook sort as their events do, also those of one millisecond.
+ * deliveries of a webhook sort as their events do, including those of the same millisecond.
  */
 export const derivedFrom = (prefix: Prefix, id: string, ...parts: ReadonlyArray<string>): string => {
   const bytes = TypeID.fromString(derived(prefix, 0, id, ...parts)).toUUIDBytes()

@@ -109,7 +109,7 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
           FROM (SELECT v.json, v.timestamp, v.id FROM transactions v WHERE ${where} ${behind}
             ORDER BY v.timestamp DESC, v.id DESC LIMIT ${PART}) r`)
         )
-        // Without the part's text, which would be in memory for as long as the next part.
+        // Without the part's text, which would otherwise stay in memory while the next part is sent.
         last = part && { timestamp: part.timestamp, id: part.id }
         return { lines: part?.lines ?? "", isLast: (part?.count ?? 0) < PART }
       })

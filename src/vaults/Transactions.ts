@@ -1,5 +1,5 @@
 /**
- * The list of a vault's transactions, the hottest read. Rows are stored as the JSON text of their response and sent
+ * The list of a vault's transactions, the most frequent read. Rows are stored as the JSON text of their response and sent
  * unchanged. The framework's route and the fast path share this implementation. Spec: Custody reads. Decision D-2.
  */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"

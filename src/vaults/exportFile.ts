@@ -15,7 +15,7 @@ interface Part {
 interface FileSource {
   readonly format: ExportFormat
   readonly next: () => Promise<Part>
-  /** Releases what the parts come from. */
+  /** Releases the source of the parts. */
   readonly close: () => Promise<void>
   /** Seconds without progress after which a client is disconnected. */
   readonly stalledSeconds: number
@@ -29,7 +29,7 @@ const LONGEST = 1_800_000
 const BEYOND_STALLED = 10
 /**
  * Characters after which the garbage of the parts is collected. The runtime alone would wait until memory has doubled.
- * What is in use during a collection stays until a full one, which comes rarely: so not too often, and between two parts.
+ * Objects in use during a collection stay until a full one, which is rare: so it runs not too often, and between two parts.
  */
 const COLLECT_EVERY = 2_000_000
 
@@ -55,7 +55,7 @@ export const fileOf = ({ close, format, longest = LONGEST, next, stalledSeconds 
           first = false
           if (text !== "") controller.enqueue(encoder.encode(text))
           if (isLast) {
-            // The place is free before the client knows that the file is complete: its next export is not refused.
+            // The slot is free before the client knows that the file is complete, so its next export is not rejected.
             await end()
             controller.close()
             return

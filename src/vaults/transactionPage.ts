@@ -2,9 +2,9 @@
  * The statement for a page of a vault's transactions. Filters by asset or network, status and direction use ranges of one
  * index: a given status and direction are one range, and an open one is a merge of the ranges of each value, which reads
  * row by row and stops at the end of the page. So the cost of a page does not depend on the filters, even if each matches
- * half of the vault and together they match nothing. Each index has its own order (where nulls would come): the pool does
- * not sort (Database.ts), so only that index can be used. Indexes contain the first letters of status and direction,
- * which are distinct. Spec: Custody reads. Decisions D-2, D-15.
+ * half of the vault and together they match nothing. Each index has its own order (the position of nulls): the pool's
+ * planner does not sort (Database.ts), so only that index can be used. Indexes contain the first letters of status and
+ * direction, which are distinct. Spec: Custody reads. Decisions D-2, D-15.
  */
 import type { SqlClient, Statement } from "@effect/sql"
 import { and, limit } from "../database/sql.ts"

@@ -60,8 +60,8 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
     })
 
     /**
-     * The texts by which the indexes find the events of each vault and kind, and those without a vault, and what else is true
-     * of these events. The caller sees the vaults; no other index is of use for the rest.
+     * The texts by which the indexes find the events of each vault and kind, and those without a vault, with the remaining
+     * conditions of each. The caller can see these vaults; the conditions are written so that no other index matches.
      */
     const lanesOf = Effect.fnUntraced(function* (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: PreviewWebhook) {
       const pairs = yield* decodeTexts(sql`
@@ -87,7 +87,7 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
       ]
     })
 
-    /** Matches of each vault and kind: all until so many are found together, or the newest so many of each. */
+    /** Matches of each vault and kind: all until `most` are found in total, or the newest `most` of each. */
     const alongLanes = Effect.fnUntraced(function* (principal: PrincipalState, body: PreviewWebhook, most: number, newestOfEach: boolean) {
       const found: Array<Found> = []
       for (const { lanes, rest } of yield* lanesOf(principal, body)) {

@@ -64,7 +64,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
 
     const read = Effect.fnUntraced(function* (webhookId: string) {
       const [found] = yield* decode(sql`SELECT ${sql.literal(columns)} FROM webhooks w WHERE w.id = ${webhookId}`)
-      return found === undefined ? yield* Effect.die(new Error(`the webhook ${webhookId} is gone within its transaction`)) : found
+      return found === undefined ? yield* Effect.die(new Error(`the webhook ${webhookId} is missing within its transaction`)) : found
     })
 
     const lock = (principal: PrincipalState, webhookId: string) => Effect.zipRight(lockWebhook(sql, principal, webhookId), read(webhookId))
@@ -101,7 +101,9 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       Effect.tap(transaction(sql)(change), () =>
         Effect.flatMap(pendingCancellations(sql, webhookId), (all) => Effect.forEach(all, (pending) => carryOut(sql, pending, 2))).pipe(
           Effect.flatMap((done) => Effect.unless(announceCancellation(sql), () => done.every(Boolean))),
-          Effect.catchAllCause((cause) => Effect.logWarning("what waits for a webhook is canceled later", cause))
+          Effect.catchAllCause((cause) =>
+            Effect.logWarning("waiting deliveries of a webhook could not be canceled yet and will be canceled later", cause)
+          )
         )
       )
 
@@ -209,7 +211,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${webhookId}, ${Secret.seal(master, webhookId, secret)})`
         const [updated] = yield* decodeTimes(sql`
           UPDATE webhooks SET updated_at = now() WHERE id = ${webhookId} RETURNING updated_at AS at`)
-        if (updated === undefined) return yield* Effect.die(new Error(`the webhook ${webhookId} is gone although it is locked`))
+        if (updated === undefined) return yield* Effect.die(new Error(`the webhook ${webhookId} is missing although it is locked`))
         yield* EventLog.record(
           sql,
           known.entityIds.map((entityId) => ({

@@ -21,7 +21,7 @@ const PendingCancellation = Schema.Struct({
   reason: Schema.Literal("WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL"),
   until: Schema.String
 })
-/** The waiting deliveries of a webhook that were created until then are to be canceled. */
+/** A request to cancel the waiting deliveries of a webhook that were created up to a time. */
 export type PendingCancellation = typeof PendingCancellation.Type
 
 const decode = decodeRows(PendingCancellation)
@@ -97,7 +97,7 @@ const cancelPart = (
   )
 
 /**
- * Cancels waiting deliveries in at most so many parts, and deletes the cancellation when none is left. Returns whether it
+ * Cancels waiting deliveries in at most `parts` parts, and deletes the cancellation when none is left. Returns whether it
  * is done. After each part it pauses for {@link PAUSE} times as long as the part took, so that other work gets most of the
  * database.
  */

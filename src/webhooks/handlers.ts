@@ -51,7 +51,7 @@ export const layer = HttpApiBuilder.group(
             const principal = yield* Principal
             const body = yield* Body.json(CreateWebhook)
             const created = Effect.map(webhooks.create(principal, body), (webhook) => ({ status: 201, body: webhook }))
-            // The URL could send data to somebody else.
+            // The URL could send data to a third party.
             const confirmed = confirmAct(webhooks.check(principal, body))
             return yield* inTurn(Effect.zipRight(confirmed, Idempotency.once(sql, callerOf(principal), body, created)))
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
@@ -98,7 +98,7 @@ export const layer = HttpApiBuilder.group(
             // Existence and permission are checked before the body.
             const known = yield* inTurn(requireManageable(principal, webhookId))
             const patch = yield* Body.json(UpdateWebhook, ["application/json", "application/merge-patch+json"])
-            // A new URL could send data to somebody else.
+            // A new URL could send data to a third party.
             const moves = patch.url !== undefined && patch.url !== known.url
             const confirmed = moves ? confirmAct(webhooks.checkUpdate(principal, webhookId, patch)) : Effect.void
             return HttpServerResponse.unsafeJson(yield* inTurn(Effect.zipRight(confirmed, webhooks.update(principal, webhookId, patch))))

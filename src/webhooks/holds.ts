@@ -68,7 +68,7 @@ export const resume = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   UPDATE webhook_holds SET probe_at = CASE WHEN down THEN clock_timestamp() END, wake = wake + 1, since = clock_timestamp()
   WHERE webhook_id = ${webhookId}`
 
-/** Begins to send what is about to be held, like the deliveries of a webhook that is resumed. */
+/** Starts to send deliveries that are about to be held, like those of a webhook that is resumed. */
 export const drain = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   INSERT INTO webhook_holds AS h (webhook_id, down, collected) VALUES (${webhookId}, false, true)
   ON CONFLICT (webhook_id) DO UPDATE SET wake = h.wake + 1`

@@ -7,7 +7,7 @@ import { Either } from "effect"
 import ipaddr from "ipaddr.js"
 import * as Format from "../settings/Format.ts"
 
-/** What the operator allows beside the public internet. */
+/** Hosts and ports that the operator allows in addition to the public internet. */
 export interface Allowed {
   readonly cidrs: ReadonlyArray<Format.Cidr>
   readonly ports: ReadonlyArray<number>

@@ -1,6 +1,6 @@
 /**
  * Generates docs/conformance.md: every rule with its tests. A test's title names the rules that it proves
- * (`Authentication 5`, `Decision D-21`, `F6`); if the title has no room, tests.json does. Rules are in rules.json and
+ * (`Authentication 5`, `Decision D-21`, `F6`); if the title has no room, tests.json names them. Rules are in rules.json and
  * decisions also in docs/decisions.md, so a new one fails the check until a test names it.
  */
 import * as fs from "node:fs"

@@ -1,6 +1,6 @@
 /**
- * The packages of bun.lock, each with who depends on it and the license that the installed copy names. A package
- * for another platform is in the lockfile but not in `node_modules`; its license is not known here.
+ * The packages of bun.lock, each with its dependencies and the license that the installed copy names. A package for another
+ * platform is in the lockfile but not in `node_modules`; its license is not known here.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"

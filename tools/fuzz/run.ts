@@ -1,6 +1,6 @@
 /**
  * `bun run fuzz [minutes] [more options of schemathesis]`: runs all checks of schemathesis, with valid and invalid
- * generated requests, against the running service and its OpenAPI document, for so many minutes (default 2). Exits with 0
+ * generated requests, against the running service and its OpenAPI document, for this many minutes (default 2). Exits with 0
  * if nothing was found, and also without Python, after a message.
  */
 import * as fs from "node:fs"

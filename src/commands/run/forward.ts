@@ -1,7 +1,7 @@
 /**
  * Posts events to a developer's server, with the headers of a real delivery. It connects only to addresses of this
- * machine and of private networks, unless more is allowed: the host name is resolved and checked for each event, and
- * the connection goes to the checked address.
+ * machine and of private networks unless public ones are allowed. The host name is resolved and checked for each event,
+ * and the connection goes to the checked address.
  */
 import { randomBytes } from "node:crypto"
 import * as dns from "node:dns/promises"
@@ -117,7 +117,7 @@ export const forwarder = async (target: string, secret: string, allowPublic: boo
       }
       return told({ status: null, error: "no address" })
     } catch (error) {
-      return told({ status: null, error: late.aborted ? `no answer in ${DEADLINE / 1_000} s` : codeOf(error) })
+      return told({ status: null, error: late.aborted ? `no response within ${DEADLINE / 1_000} s` : codeOf(error) })
     }
   }
 }

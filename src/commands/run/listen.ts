@@ -54,9 +54,9 @@ const notes = (screen: ListenScreen) => {
   return {
     onConnected: () => {
       if (!connected) {
-        screen.note("Listening. Ctrl-C ends it.")
+        screen.note("Listening. Press Ctrl-C to stop.")
         screen.head()
-      } else if (lost) screen.note("Connected again: nothing was missed.")
+      } else if (lost) screen.note("Connected again. No event was missed.")
       connected = true
       lost = false
     },
@@ -82,7 +82,7 @@ const run = async ({ client, follow, forwardTo, json }: Listening, signal: Abort
     screen.event(followed, await post?.(followed.event))
 }
 
-/** A failure as a message of the command line. */
+/** A failure as an error of the command line. */
 const failureOf = (error: unknown): Usage | NotFollowed => {
   if (error instanceof Usage) return error
   if (isCustodyError(error, "cursor_expired"))
@@ -100,7 +100,7 @@ const failureOf = (error: unknown): Usage | NotFollowed => {
   return new NotFollowed({ code: 1, message: String(error) })
 }
 
-/** Listens until it is interrupted or the service refuses. */
+/** Listens until it is interrupted or the service rejects the request. */
 export const listen = (given: ListenOptions): Effect.Effect<void, Usage | NotFollowed> =>
   Effect.gen(function* () {
     const client = { baseUrl: yield* baseUrl(given.api), apiKey: yield* apiKey(given.key) }

@@ -9,7 +9,7 @@ import * as TransactionsMove from "../../database/TransactionsMove.ts"
 /** The time between two lines of progress, in ms. */
 const EVERY = 1_000
 
-/** Applies pending migrations and prints them. Rows that are to be moved afterwards are moved, with progress on stderr. */
+/** Applies pending migrations and prints them, then moves rows that a migration left to be moved, with progress on stderr. */
 export const migrate = Effect.gen(function* () {
   const url = yield* databaseUrl
   let toldAt = Number.NEGATIVE_INFINITY
@@ -19,7 +19,7 @@ export const migrate = Effect.gen(function* () {
       toldAt = performance.now()
       return Console.error(
         waits
-          ? "all rows are moved; waiting for long reads of the former table to end"
+          ? "all rows are moved; waiting for long reads of the old table to end"
           : `moving transactions into partitions: ${rows} rows, ${percent} %`
       )
     })

@@ -54,7 +54,7 @@ export const remove = (id: string) =>
     const sql = yield* SqlClient.SqlClient
     const [organization] = yield* decodeNames(sql`SELECT name FROM organizations WHERE id = ${id}`)
     if (organization === undefined) return yield* new UnknownOrganization({ organizationId: id })
-    const given = yield* line(`Everything of ${id} (${organization.name}) will be deleted, except its audit log. Enter its id to go on: `)
+    const given = yield* line(`Everything of ${id} (${organization.name}) will be deleted, except its audit log. Enter its id to confirm: `)
     if (given.trim() !== id) return yield* new Usage({ message: `The id that was entered is not ${id}. Nothing was deleted.` })
     const temporal = yield* TemporalConnection
     yield* Effect.timeoutFail(temporal.ready, {

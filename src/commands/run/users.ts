@@ -21,7 +21,7 @@ export const invite = (given: { readonly id: string; readonly reset: boolean; re
     const { token, ...invited } = yield* Effect.flatMap(Invitations, (invitations) =>
       invitations.create(given.id, { reset: given.reset, validity: validity.right })
     ).pipe(Effect.provide(Invitations.layer), Effect.provide(commandDatabase), Effect.scoped)
-    // After the #, which browsers do not send: the token is in no request line and no log.
+    // The token follows the #, which browsers do not send, so it appears in no request line and no log.
     const url = `${addressOf(yield* Settings)}/invitation#${Redacted.value(token)}`
     yield* Console.log(JSON.stringify({ ...invited, url }, null, 2))
   })

@@ -1,6 +1,6 @@
 /**
  * The portal's interface to the sign-in library. One instance, created when somebody first opens the portal, so an unused
- * portal costs nothing. The origin of each request is checked before (origin.ts); the library works with one origin,
+ * portal costs nothing. The origin of each request is checked beforehand (origin.ts); the library works with one origin,
  * whichever loopback name a developer uses. Its responses contain session tokens, so they are read here and never passed
  * on as a whole.
  */
@@ -68,8 +68,8 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
         .pipe(Effect.asVoid, Effect.orDie)
 
     /**
-     * Whether to trust the identity provider's claims for a sign-in, checked each time, also for a linked identity: the
-     * address must be verified and be the one in the feed for that account now.
+     * Whether to trust the identity provider's claims for a sign-in, checked each time, even for a linked identity: the
+     * address must be verified and be the current one in the feed for that account.
      */
     const vouched = ({ email, subject, verified }: Claims) =>
       Effect.gen(function* () {

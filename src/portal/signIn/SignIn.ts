@@ -1,6 +1,6 @@
 /**
  * Sign-in: password, passkey, identity provider, invitation. These routes are open to anybody, so each attempt counts
- * against the client's address, and a password also against its account. Errors never say what is wrong: an unknown
+ * against the client's address, and a password also against its account. Errors never reveal what is wrong: an unknown
  * address, a wrong password and a deactivated user get the same response after the same work.
  */
 import { createHash } from "node:crypto"
@@ -21,7 +21,7 @@ import { Sessions } from "./Sessions.ts"
 
 /**
  * Attempts per address, per account from one address, and per account from all addresses, within {@link WINDOW}. The last is
- * larger: otherwise anybody could keep somebody else from signing in with a few wrong passwords.
+ * larger: otherwise anyone could lock somebody else out with a few wrong passwords.
  */
 const PER_ADDRESS = 30
 const PER_ACCOUNT = 10
@@ -60,7 +60,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
         : Effect.flatMap(window.take(key), (wait) => (wait === 0 ? Effect.void : tooMany("Too many attempts.", Math.ceil(wait / 1_000))))
     const address = Effect.map(currentRequest, ({ client }) => (client === undefined ? "unknown" : networkOf(client)))
     const spendOfAddress = Effect.flatMap(address, (from) => spend(ofAddress, from))
-    /** Names are hashed: what strangers type does not get into the database. */
+    /** Names are hashed, so that text typed by strangers is not stored. */
     const spendOfAccount = (email: string) =>
       Effect.flatMap(address, (from) => {
         const account = createHash("sha256").update(email).digest("base64url")
@@ -147,7 +147,7 @@ export class SignIn extends Effect.Service<SignIn>()("custody/portal/SignIn", {
             })
       }),
 
-      /** Returns the identity provider's redirect. Counted apart: the sign-in that it ends was counted when it began. */
+      /** Returns the identity provider's redirect. Counted separately: the sign-in that it completes was counted when it began. */
       callback: (query: string) =>
         Effect.zipRight(
           Effect.flatMap(address, (from) => spend(ofCallback, from)),

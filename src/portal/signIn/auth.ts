@@ -56,14 +56,14 @@ const ownEndpoints = {
   id: "own-endpoints",
   endpoints: {
     /**
-     * The token in the session's cookie, null unless its signature is valid; whether the session exists is for the
-     * database to say.
+     * The token in the session's cookie, null unless its signature is valid. Whether the session exists must be read from the
+     * database.
      */
     cookieToken: createAuthEndpoint.serverOnly({ method: "GET" }, async (ctx) => {
       const token = await ctx.getSignedCookie(ctx.context.authCookies.sessionToken.name, ctx.context.secret)
       return typeof token === "string" ? token : null
     }),
-    /** Starts a session for a user who was identified by other means than a password. */
+    /** Starts a session for a user who was identified by means other than a password. */
     startSession: createAuthEndpoint.serverOnly(
       { method: "POST", body: Schema.standardSchemaV1(Schema.Struct({ userId: Schema.String })) },
       async (ctx) => {
@@ -156,7 +156,7 @@ export const makeAuth = ({ log, origin, pool, provider, secret, vouched }: AuthO
                   // whether it is verified once an identity is linked.
                   mapProfileToUser: async ({ email, email_verified: verified, id, sub }) => {
                     const claims = { subject: String(sub ?? id), email: String(email), verified: verified === true || verified === "true" }
-                    if (!(await vouched(claims))) throw new Error("the identity provider's word is not good for this account")
+                    if (!(await vouched(claims))) throw new Error("the identity provider's claims are not accepted for this account")
                     return {}
                   }
                 }

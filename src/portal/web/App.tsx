@@ -1,4 +1,4 @@
-/** Routing: which page a path shows, and what comes before any page. */
+/** Routing: which page a path shows, and what is shown before any page. */
 import { lazy, Suspense, useEffect } from "react"
 import { Navigate, Route, Routes, useLocation } from "react-router"
 import type { User } from "../contract.ts"

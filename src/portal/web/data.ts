@@ -56,10 +56,10 @@ export const useSymbols = (assets: ReadonlyArray<string>): ((asset: string) => s
 
 const isBusy = (error: unknown) => error instanceof ApiProblem && error.status === 503
 
-/** Whether a retry could help: not after an error response of the service, unless it says that it is busy. */
+/** Whether a retry could help: not after an error response of the service, unless it is busy. */
 export const worthwhile = (failures: number, error: unknown): boolean => failures < (isBusy(error) ? 6 : 2) && mayHelp(error)
 
-/** How long to wait before a retry, in ms: a busy service asks for a second. */
+/** How long to wait before a retry, in ms: one second if the service is busy. */
 export const retryDelay = (failures: number, error: unknown): number => (isBusy(error) ? 1_000 : 1_000 * 2 ** failures)
 
 /** Whether the same request might succeed later: the service was unreachable or unavailable. */

@@ -1,7 +1,7 @@
 /**
- * The routes that pages can ask, those of the API and the portal's own, by path. A path with its ids filled in, such as
- * `/v1/vaults/${id}/balances`, has the type of its route's answer, so that a page that asks for a route that does not
- * exist, or reads a field that is not answered, does not compile.
+ * The routes that pages can request, of the API and of the portal, by path. A path with its ids filled in, such as
+ * `/v1/vaults/${id}/balances`, has the type of its route's response, so that a page that requests a route that does not
+ * exist, or reads a field that the response does not have, does not compile.
  */
 import type { PortalRoutes } from "../contract.ts"
 import type { ApiRoutes } from "./apiRoutes.ts"
@@ -38,14 +38,14 @@ export type Path<M extends Method> = {
   [K in keyof Routes]: K extends `${M} ${infer R}` ? Filled<R> | `${Filled<R>}?${string}` : never
 }[keyof Routes]
 
-/** What a path answers. */
+/** The response of a path. */
 export type Answer<M extends Method, P extends string> = Routes[RouteOf<M, P>]["answer"]
 
 /** The body that a path takes; none where it takes none. */
 export type Body<M extends Method, P extends string> = Routes[RouteOf<M, P>] extends { body: infer B } ? B : undefined
 
-/** What a path that answers data by id has for each. */
+/** The value per id of a path that returns data by id. */
 export type ById<P extends string> = Answer<"GET", P> extends Readonly<Record<string, infer A>> ? A : never
 
-/** The rows of a path that answers a page. */
+/** The rows of a path that returns a page. */
 export type Row<P extends string> = Answer<"GET", P> extends { readonly data: ReadonlyArray<infer A> } ? A : never

@@ -51,7 +51,7 @@ export const resultOfError = (error: Error & { readonly code?: string }): Result
   if (code === "ECONNREFUSED") return "connection_refused"
   if (code === "ETIMEDOUT") return "timeout"
   if (tlsCodes.test(code)) return "tls_error"
-  // Before the message: that of a connection that is reset at its beginning says that TLS had not been established.
+  // Checked before the message, which for a connection that is reset early mentions that TLS was not established.
   if (["ECONNRESET", "EPIPE", "ECONNABORTED", "ConnectionClosed"].includes(code)) return "connection_reset"
   if (/certificate|handshake|self.signed|altname|TLS|SSL/i.test(error.message)) return "tls_error"
   return /socket hang up|closed/i.test(error.message) ? "connection_reset" : "network_error"

@@ -67,7 +67,7 @@ export const clientIdentity = Effect.fnUntraced(function* (
       if (nameOf(client) === now.certificate) return Effect.void
       now = make(client)
       fault = ""
-      return Effect.logInfo("deliveries present another client certificate")
+      return Effect.logInfo("deliveries now use a new client certificate")
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
       if (message === fault) return Effect.void

@@ -52,7 +52,6 @@ export class ConnectionPool extends https.Agent {
   /** The proxy of all connections; undefined for direct ones. */
   readonly proxy: Proxy | undefined
 
-  /** `most` is the limit of idle connections. */
   /** Sockets with a listener for their end. */
   readonly #watched = new WeakSet<Duplex>()
 
@@ -82,7 +81,7 @@ export class ConnectionPool extends https.Agent {
     openTunnel(proxy, route, dialing, (error, socket) => {
       if (error !== null) return callback?.(error, socket)
       const secured = tls.connect({ socket, host: route.host, servername, rejectUnauthorized, secureContext })
-      // Its errors belong to the request from here on; until that has a listener they must not crash the process.
+      // From here on, the request handles its errors; until the request has a listener, they must not crash the process.
       secured.on("error", () => {})
       this.#routes.set(secured, route)
       callback?.(null, secured)

@@ -114,7 +114,7 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
             Effect.catchTag("NoAddress", ({ result, unanswered = false }) =>
               Effect.sync((): Answer => {
                 pool.retain(sending.webhookId)
-                // The time would distinguish an internal name that resolves from one that does not.
+                // The latency would reveal whether an internal name resolves.
                 const latencyMs = result === "blocked_address" ? 0 : Math.round(performance.now() - startedAt)
                 return {
                   result,

@@ -57,7 +57,7 @@ export const openTunnel = (
   }
   const fail = (code: TunnelError["code"], message: string) => {
     stop()
-    // Later errors of it are irrelevant.
+    // Later errors of the socket are irrelevant.
     socket.on("error", () => {})
     socket.destroy()
     if (!signal.aborted) done(new TunnelError(code, message), socket)
@@ -74,7 +74,7 @@ export const openTunnel = (
     const [, status = ""] = /^HTTP\/1\.[01] (\d{3})[ \r]/.exec(head.toString("latin1", 0, end + 2)) ?? []
     if (GATEWAY.has(status)) return fail("PROXY_GATEWAY", `the proxy answered ${status}`)
     // The endpoint sends nothing before the first byte of the handshake.
-    if (!status.startsWith("2") || head.length > end + 4) return fail("PROXY_ERROR", `the proxy answered ${status || "what is no HTTP"}`)
+    if (!status.startsWith("2") || head.length > end + 4) return fail("PROXY_ERROR", `the proxy answered ${status || "without a status"}`)
     stop()
     socket.pause()
     done(null, socket)

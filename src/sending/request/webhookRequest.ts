@@ -209,7 +209,7 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
         mine.on("close", () => died("connection_reset"))
         mine.on("response", (response) => {
           if (!current() || replace()) return
-          // A response without a request.
+          // The endpoint responded before the request was sent.
           if (!sent) return failed("network_error")
           read(response, mine.reusedSocket)
         })

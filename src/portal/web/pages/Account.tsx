@@ -74,7 +74,7 @@ const SessionsSection = () => {
   const sessions = useOne("/sessions", { every: 30_000 })
   const everywhere = async () => {
     await post("/sessions/end-all")
-    // After a reload the page holds nothing of what it showed.
+    // A reload discards everything the page has shown.
     location.reload()
   }
   const end = async (id: string) => {

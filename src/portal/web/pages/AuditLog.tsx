@@ -19,7 +19,7 @@ export const AuditLogPage = () => {
         label="Audit log"
         empty={
           <Empty icon={ScrollText} title="No entries">
-            <p>What people and programs change is recorded here.</p>
+            <p>Changes by people and programs are recorded here.</p>
           </Empty>
         }
         row={({ action, actor, at, changes, clientAddress, target }) => (

@@ -30,7 +30,7 @@ const spans = [
 const PAGE = 500,
   MOST = 2_000
 
-/** The steps of the balance in a time, oldest first, from what it was at its beginning up to now; and whether older ones are left out. */
+/** The steps of the balance in a period, oldest first, from the balance at its beginning to now; and whether older ones are left out. */
 const stepsOf = async (path: string, days: string): Promise<{ readonly steps: ReadonlyArray<Step>; readonly cut: boolean }> => {
   const from = days === "all" ? undefined : new Date(Date.now() - Number(days) * DAY).toISOString()
   const found: Array<BalanceRecord> = []
@@ -99,14 +99,14 @@ const Drawing = ({ path, symbol }: { readonly path: string; readonly symbol: str
           <Failure error={error} retry={() => void refetch()} />
         )
       ) : data.steps.length < 2 ? (
-        <p className="hint">There is no record in this time.</p>
+        <p className="hint">There are no records in this period.</p>
       ) : (
         <Suspense fallback={<Loading lines={3} />}>
           <BalanceChart balances={balances} />
         </Suspense>
       )}
       {data?.cut === true ? (
-        <p className="hint">The drawing has the newest {MOST.toLocaleString()} records. The table has all of them.</p>
+        <p className="hint">The chart shows the newest {MOST.toLocaleString()} records. The table has all of them.</p>
       ) : null}
     </>
   )

@@ -1,4 +1,4 @@
-/** Checkpoints of an entity's events: what the service signs, verified in the browser, to keep and to verify elsewhere. */
+/** Checkpoints of an entity's events, verified in the browser, to keep and to verify elsewhere. */
 import { useQuery } from "@tanstack/react-query"
 import { FileCheck2 } from "lucide-react"
 import type { EventCheckpoint as Checkpoint } from "../../../client/index.ts"
@@ -19,7 +19,7 @@ import { readKeys } from "../parts/Verified.tsx"
 
 const fields = ["entityId", "count", "hash", "at"] as const
 
-/** The id of the key that signed what a checkpoint says; null if none did, "impossible" if this browser cannot tell. */
+/** The id of the key that signed a checkpoint's content; null if none did, "impossible" if this browser cannot verify. */
 const useSigner = (one: Checkpoint) =>
   useQuery({
     queryKey: ["checkpoint", one],
@@ -42,7 +42,7 @@ const Signature = ({ checkpoint }: { readonly checkpoint: Checkpoint }) => {
 
 const SigningKey = ({ checkpoint }: { readonly checkpoint: Checkpoint }) => {
   const { data } = useSigner(checkpoint)
-  return data === undefined || data === null || data === "impossible" ? <>Not known</> : <Id text={data} what="Key id" whole />
+  return data === undefined || data === null || data === "impossible" ? <>Unknown</> : <Id text={data} what="Key id" whole />
 }
 
 const fileName = ({ at, entityId }: Pick<Checkpoint, "at" | "entityId">) =>
@@ -81,7 +81,7 @@ const Latest = ({ entityId }: { readonly entityId: string }) => {
 const Daily = ({ entityId }: { readonly entityId: string }) => {
   const list = useList("/v1/event-checkpoints", { entityId }, { every: 60_000, keyOf: ({ at }) => at })
   return (
-    <Section title="Every midnight (UTC)" lead="Kept for good.">
+    <Section title="Every midnight (UTC)" lead="Kept permanently.">
       <Table
         list={list}
         label="Checkpoints"

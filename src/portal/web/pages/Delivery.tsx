@@ -16,7 +16,7 @@ export interface DeliveryRowProps {
   readonly delivery: Delivery
   /** What distinguishes it from others in the list. */
   readonly title: string
-  /** What its event is about, unless the page says so already. */
+  /** The data of its event, unless the page shows it already. */
   readonly data: EventData | undefined
   readonly symbolOf: (asset: string) => string
   readonly links: ReactNode

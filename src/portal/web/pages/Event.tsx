@@ -111,7 +111,7 @@ const EventDeliveries = ({ event, symbolOf }: { readonly event: WebhookEventDeta
   if (deliveries.data === undefined)
     return deliveries.error === null ? <Loading lines={2} /> : <Failure error={deliveries.error} retry={() => void deliveries.refetch()} />
   if (deliveries.data.data.length === 0)
-    return <Empty icon={Send} title={event.dispatchedAt === null ? "Waiting to be dispatched" : "No webhook that you see matched"} />
+    return <Empty icon={Send} title={event.dispatchedAt === null ? "Waiting to be dispatched" : "No webhook that you can see matched"} />
   return (
     <ul className="rows" aria-label="Deliveries">
       {deliveries.data.data.map((delivery) => (

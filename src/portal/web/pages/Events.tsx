@@ -59,7 +59,7 @@ export const EventsPage = () => {
         empty={
           <Empty icon={Activity} title={filters.any ? "No events match these filters" : "No events yet"}>
             <p>
-              {filters.any ? "Change or clear the filters." : "Events of the vaults and webhooks that you see appear here as they happen."}
+              {filters.any ? "Change or clear the filters." : "Events of vaults and webhooks that you can see appear here as they happen."}
             </p>
           </Empty>
         }

@@ -1,4 +1,4 @@
-/** Recovering missed events: how many there are, starting it, and how a recovery stands. */
+/** Recovering missed events: how many there are, starting a recovery, and its progress. */
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { post, postOnce } from "../api.ts"
@@ -20,7 +20,7 @@ const spans = [
 const listOf = (webhookId: string) => `/v1/webhooks/${webhookId}/recoveries` as const
 const counted = (count: number) => count.toLocaleString("en-US")
 
-/** Asks for which time, says how many events that is, and starts the recovery. */
+/** Lets the user choose a period, shows how many events were missed, and starts the recovery. */
 export const StartRecovery = ({
   onClose,
   open,
@@ -44,9 +44,9 @@ export const StartRecovery = ({
       await postOnce(listOf(webhookId), crypto.randomUUID(), { since: data.since })
       notify("Recovery started")
       onClose()
-      // What was counted is being sent.
+      // The events that were counted are now being sent.
       client.removeQueries({ predicate: ({ queryKey: [path] }) => String(path).startsWith(`/webhooks/${webhookId}/missed`) })
-      // The dialog does not wait for this, which a busy service may refuse at first.
+      // The dialog does not wait for this, which a busy service may reject at first.
       await client.invalidateQueries({ queryKey: [listOf(webhookId)] })
     } catch (failure) {
       setError(failure)
@@ -57,7 +57,7 @@ export const StartRecovery = ({
   return (
     <Dialog
       title="Recover missed events"
-      lead="Sends every event again that this webhook never received: failed, canceled, or recorded while it was disabled or did not exist. New events are sent first."
+      lead="Sends again every event that this webhook never received: failed, canceled, or recorded while it was disabled or did not exist. New events are sent first."
       open={open}
       onClose={onClose}
     >
@@ -87,7 +87,7 @@ export const StartRecovery = ({
   )
 }
 
-/** The webhook's running recovery, with what an owner can do with it; nothing when none runs. */
+/** The webhook's running recovery, with an owner's actions on it; nothing if none is running. */
 export const RunningRecovery = ({ isOwner, webhookId }: { readonly webhookId: string; readonly isOwner: boolean }) => {
   const client = useQueryClient()
   const [error, setError] = useState<unknown>(null)

@@ -31,7 +31,7 @@ export const SignInPage = ({ ended, standing: { provider } }: SignInProps) => {
   const [other, setOther] = useState<unknown>(
     new URLSearchParams(search).has("error")
       ? new Error(
-          `${provider ?? "The identity provider"} knows you, but you have no account here. Ask an owner of your organization for an invitation.`
+          `${provider ?? "The identity provider"} signed you in, but you have no account here. Ask an owner of your organization for an invitation.`
         )
       : null
   )

@@ -17,7 +17,7 @@ import { type Column, Table } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useVerification, Verified } from "../parts/Verified.tsx"
 
-/** The day after so many days, both as `YYYY-MM-DD`. */
+/** The day `days` days later, both as `YYYY-MM-DD`. */
 const dayAfter = (date: string, days: number) => new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
 
 export const StatementPage = () => {
@@ -161,12 +161,12 @@ const Seal = ({ newest, statement }: { readonly statement: Statement; readonly n
           ],
           ["Hash", <Id key="hash" text={hash} what="Hash" whole />],
           [
-            "Hash before it",
+            "Previous hash",
             previousHash === null ? "None: it is the first of the chain" : <Id key="previous" text={previousHash} what="Hash" whole />
           ],
           [
             "Signing key",
-            data !== undefined && data !== "impossible" && data.valid ? <Id key="kid" text={data.kid} what="Key id" whole /> : "Not known"
+            data !== undefined && data !== "impossible" && data.valid ? <Id key="kid" text={data.kid} what="Key id" whole /> : "Unknown"
           ],
           [
             "Verify it yourself",

@@ -40,7 +40,7 @@ export const Statements = ({ vaultId }: { readonly vaultId: string }) => {
         label="Statements"
         empty={
           <Empty icon={FileCheck2} title="No statements yet">
-            <p>Each UTC day gets one, some hours after it is over.</p>
+            <p>Each UTC day gets one, a few hours after it ends.</p>
           </Empty>
         }
         columns={[

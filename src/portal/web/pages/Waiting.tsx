@@ -1,4 +1,4 @@
-/** What waits for a webhook: how much, and an owner's actions on all of it. */
+/** The deliveries that wait for a webhook: their number, and an owner's actions on all of them. */
 import type { WebhookWithHealth } from "../../../client/index.ts"
 import { post } from "../api.ts"
 import { Ask } from "../parts/Dialog.tsx"
@@ -7,7 +7,7 @@ import { useUser } from "../session.ts"
 
 const counted = (count: number) => `${count.toLocaleString("en-US")} ${count === 1 ? "delivery" : "deliveries"}`
 
-/** How much waits, as a subject and its verb. */
+/** The number of waiting deliveries, as a subject and its verb. */
 export const waiting = (count: number) => `${counted(count)} ${count === 1 ? "waits" : "wait"}`
 
 export const Waiting = ({
@@ -34,8 +34,8 @@ export const Waiting = ({
           title={`Retry ${counted(count)} now?`}
           text={
             health.state === "HOLDING"
-              ? "The endpoint is down. It is probed now, and if it returns 2xx, everything that waits is sent, oldest first."
-              : "Everything that waits is sent now, oldest first and a few at a time. Each attempt counts as one of the delivery's schedule."
+              ? "The endpoint is down. It is probed now, and if it returns 2xx, all waiting deliveries are sent, oldest first."
+              : "All waiting deliveries are sent now, oldest first and a few at a time. Each attempt counts as one of the delivery's schedule."
           }
           yes="Retry all"
           act={act("retry-waiting", health.state === "HOLDING" ? "Probing now" : "Retrying all")}

@@ -63,14 +63,14 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
     },
     pause: {
       title: `Pause ${name}?`,
-      text: "Deliveries wait until you resume it, for 31 days at most. No attempt is made or used up meanwhile.",
+      text: "Deliveries wait until you resume it, for 31 days at most. No attempt is made or used up in the meantime.",
       yes: "Pause webhook",
       danger: false,
       act: () => setStatus("PAUSED")
     },
     resume: {
       title: `Resume ${name}?`,
-      text: "Everything that waits is sent, oldest first.",
+      text: "All waiting deliveries are sent, oldest first.",
       yes: "Resume webhook",
       danger: false,
       act: () => setStatus("ACTIVE")

@@ -14,7 +14,7 @@ export const WebhookCreated = ({ webhook }: { readonly webhook: CreatedWebhook }
     <ol className="steps">
       <li>
         <Secret title="Store the signing secret" what="Signing secret" secret={webhook.secret}>
-          <p className="hint">Your endpoint verifies with it that a request comes from this service. A lost secret can only be rotated.</p>
+          <p className="hint">Your endpoint uses it to verify that a request comes from this service. If you lose it, rotate it.</p>
         </Secret>
       </li>
       <li>

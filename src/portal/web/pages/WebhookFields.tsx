@@ -67,7 +67,7 @@ export const WebhookFields = ({ around, draft, fresh, onDraft, wrong }: WebhookF
       <KindChoice kinds={around.kinds} chosen={draft.eventKinds} onChosen={(eventKinds) => set({ eventKinds })} error={of("eventKinds")} />
       <VaultChoice
         legend="Vault filter"
-        all="All vaults of these entities, also later ones; requires the Developer role on each"
+        all="All vaults of these entities, including later ones; requires the Developer role on each"
         some="Only events of these vaults"
         vaults={around.vaults.filter(({ entityId }) => draft.entityIds.includes(entityId))}
         chosen={draft.vaultIds}

@@ -6,7 +6,7 @@ type Kind = "plain" | "main" | "danger" | "destroy" | "quiet"
 
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly kind?: Kind
-  /** In progress: it cannot be pressed again, and says so. */
+  /** In progress: it cannot be pressed again, and screen readers announce it as busy. */
   readonly busy?: boolean
 }
 

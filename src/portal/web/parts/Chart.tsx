@@ -93,7 +93,7 @@ export const Chart = ({ label, traffic }: { readonly label: string; readonly tra
             ))}
           </tbody>
         </table>
-        {rows.length === 0 ? <p className="hint">No deliveries in this time.</p> : null}
+        {rows.length === 0 ? <p className="hint">No deliveries in this period.</p> : null}
       </details>
     </figure>
   )

@@ -25,7 +25,7 @@ const useStaleSince = (): number => {
   )
 }
 
-/** Wraps a page: while it is stale it says so, and states lose their color. */
+/** Wraps a page: while it is stale, it shows a notice, and states lose their color. */
 export const Freshness = ({ children }: { readonly children: ReactNode }) => {
   const since = useStaleSince()
   const [zone] = useZone()

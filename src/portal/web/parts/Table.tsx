@@ -43,7 +43,7 @@ export const Table = <A,>({ columns, empty, foot, label, list, only }: TableProp
     <>
       <News list={list} />
       <div className="table">
-        {/* Cards take the table's roles away; they are named so that they stay. */}
+        {/* Card layout removes the table's implicit roles, so they are set explicitly. */}
         <table role="table" aria-label={label}>
           <thead role="rowgroup">
             <tr role="row">

@@ -1,4 +1,4 @@
-/** Shows the error of a page that could not be loaded or rendered; the next page is tried again. */
+/** Shows the error of a page that could not be loaded or rendered, until the user opens another page. */
 import { Component, type ReactNode } from "react"
 import { useLocation } from "react-router"
 import { Failure } from "./States.tsx"
