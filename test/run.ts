@@ -7,6 +7,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { Effect } from "effect"
 import * as Process from "../src/embedded/Process.ts"
+import { buildProgram, PROGRAM } from "./support/program.ts"
 import { POSTGRES, prepareTemplate, type Servers, startServers, TEMPORAL, TEMPORAL_UI } from "./support/servers.ts"
 import { concurrency, type Group, groupsOf } from "./support/testFiles.ts"
 import { failuresIn, type Report, readReport, sumOf } from "./support/testReport.ts"
@@ -121,9 +122,13 @@ const runGroup = async (args: ReadonlyArray<string>, name: string, servers: Serv
 const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
   const { busy, waiting } = groupsOf(process.argv.slice(2))
   const alone = busy.length + waiting.length === 1
-  const servers = await startServers(interruption.signal).catch((error) => {
-    if (!interruption.signal.aborted) throw error
-  })
+  const [servers, program] = await Promise.all([
+    startServers(interruption.signal).catch((error) => {
+      if (!interruption.signal.aborted) throw error
+    }),
+    buildProgram(path.join(folder, "program"))
+  ])
+  process.env[PROGRAM] = program
   if (servers === undefined) return undefined
   try {
     if (!alone) await prepareTemplate(servers.postgres)

@@ -66,6 +66,8 @@ export const bundle = (folder: string) =>
 
 // `bun run bundle`: for an image, where nothing is written later.
 if (import.meta.main) {
-  keep(nameOf(), (await make()).code, [built])
-  process.stdout.write(`${path.join("dist", nameOf())}\n`)
+  void make().then(({ code }) => {
+    keep(nameOf(), code, [built])
+    process.stdout.write(`${path.join("dist", nameOf())}\n`)
+  })
 }

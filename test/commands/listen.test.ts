@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
 import { freePort } from "../../src/embedded/Process.ts"
 import { baseEnv, cli, type Process, useApp } from "../support/app.ts"
+import { program } from "../support/program.ts"
 import { until } from "../support/receiver.ts"
 import { asset, entity, network, organization, transaction, user, vault } from "../support/records.ts"
 
@@ -59,7 +60,7 @@ const hashOf = (text: string): string => JSON.parse(text).data.transaction.hash
 
 /** A running `custody listen` whose output can be read. */
 const listen = async (args: ReadonlyArray<string>, url = base(), env: { readonly [name: string]: string } = { CUSTODY_KEY: key }) => {
-  const child = Bun.spawn([process.execPath, "src/main.ts", "listen", "--api", url, ...args], {
+  const child = Bun.spawn([process.execPath, program(), "listen", "--api", url, ...args], {
     cwd: root,
     env: { ...baseEnv(), ...env },
     stdin: "ignore",

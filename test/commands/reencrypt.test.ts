@@ -8,6 +8,7 @@ import { Webhook } from "standardwebhooks"
 import { sealedColumns } from "../../src/commands/run/reencrypt.ts"
 import { sealing } from "../../src/crypto/MasterKey.ts"
 import { App, baseEnv, cli } from "../support/app.ts"
+import { program } from "../support/program.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { create, fields, patiently, useKeys } from "../support/webhookFixtures.ts"
 
@@ -98,7 +99,7 @@ test("every sealed value is re-encrypted while the service runs and after a kill
        SELECT id FROM webhook_secrets WHERE webhook_id = $1 AND expires_at IS NOT NULL ORDER BY id OFFSET $2 LIMIT 1) FOR UPDATE`,
     [full.id, HELD]
   )
-  const killed = spawn(process.execPath, ["src/main.ts", "secrets", "reencrypt"], {
+  const killed = spawn(process.execPath, [program(), "secrets", "reencrypt"], {
     cwd: path.resolve(import.meta.dir, "../.."),
     env: { ...baseEnv(), ...app.env, ...both },
     stdio: "ignore"

@@ -12,6 +12,7 @@ import { Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 import { type ApiKey, ApiKeys, type Choice } from "../../src/credentials/ApiKeys.ts"
 import * as Database from "../../src/database/Database.ts"
+import { PROGRAM, program } from "./program.ts"
 import { dropDatabase, freshDatabase, servers } from "./servers.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
@@ -55,14 +56,15 @@ const builds = {
 
 /**
  * Starts `custody start` and waits until it is ready; fails with its output if it exits before. It decodes the rows of every
- * statement; with `FAIL_AT`, `COLLECT` or `EXPLAIN_TO` in the environment it is another test build as well. `cwd` is the root of
- * another version's sources.
+ * statement. With `FAIL_AT`, `COLLECT` or `EXPLAIN_TO` in the environment it is another test build as well, of the sources. `cwd`
+ * is the root of another version's sources.
  */
 export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name: string]: string }, cwd = root): Promise<Process> =>
   new Promise((resolve, reject) => {
     const wanted = Object.entries(builds).flatMap(([name, file]) => (env[name] === undefined ? [] : [file]))
-    const preload = cwd === root ? ["./test/support/decodeRows.ts", ...wanted].flatMap((file) => ["--preload", file]) : []
-    const child = spawn(process.execPath, [...preload, "src/main.ts", "start", ...args], {
+    const entry = cwd !== root || wanted.length > 0 ? "src/main.ts" : program()
+    const preload = cwd === root && entry !== process.env[PROGRAM] ? ["./test/support/decodeRows.ts", ...wanted] : []
+    const child = spawn(process.execPath, [...preload.flatMap((file) => ["--preload", file]), entry, "start", ...args], {
       cwd,
       env: { ...baseEnv(), ...env },
       stdio: ["ignore", "pipe", "pipe"]
@@ -101,7 +103,7 @@ export const baseEnv = (): { readonly [name: string]: string } => {
 
 /** Runs a command of the CLI to its end. `cwd` is the root of another version's sources. */
 export const cli = async (args: ReadonlyArray<string>, env: { readonly [name: string]: string }, input?: string, cwd = root) => {
-  const child = Bun.spawn([process.execPath, "src/main.ts", ...args], {
+  const child = Bun.spawn([process.execPath, cwd === root ? program() : "src/main.ts", ...args], {
     cwd,
     env: { ...baseEnv(), ...env },
     stdin: input === undefined ? "ignore" : new Blob([input]),

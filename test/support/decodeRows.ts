@@ -1,17 +1,10 @@
-/**
- * A test build that decodes the rows of frequent statements, too, which the program takes as they are. Loaded before the
- * program (`bun --preload`).
- */
+/** A test build that decodes the rows of every statement. Loaded before the program's sources (`bun --preload`). */
 import { plugin } from "bun"
+import { castRowsDecoded, ROWS } from "./program.ts"
 
 plugin({
   name: "decodeRows",
   setup: (build) => {
-    build.onLoad({ filter: /\/src\/database\/rows\.ts$/ }, async ({ path }) => {
-      const text = await Bun.file(path).text()
-      const contents = text.replace("export const castRows =", "export const castRows = decodeRows\nexport const unchecked =")
-      if (contents === text) throw new Error("castRows is not where this build looks for it")
-      return { contents, loader: "ts" }
-    })
+    build.onLoad({ filter: ROWS }, async ({ path }) => ({ contents: castRowsDecoded(path, await Bun.file(path).text()), loader: "ts" }))
   }
 })
