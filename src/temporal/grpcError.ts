@@ -4,10 +4,10 @@ import { isGrpcServiceError, ServiceError } from "@temporalio/client"
 /** gRPC status of an invalid call. */
 export const INVALID_ARGUMENT = 3
 
-/** The server's answer to a failed call; undefined if there was none. */
-export const grpcErrorOf = (cause: unknown) => {
-  const error = cause instanceof ServiceError ? cause.cause : cause
-  return isGrpcServiceError(error) ? error : undefined
+/** The server's answer to a failed call, which the SDK throws itself or as the cause of its own error; undefined if there was none. */
+export const grpcErrorOf = (error: unknown) => {
+  if (isGrpcServiceError(error)) return error
+  return error instanceof ServiceError && isGrpcServiceError(error.cause) ? error.cause : undefined
 }
 
 /** Whether the server rejected the call because the namespace lacks a search attribute. */

