@@ -16,6 +16,7 @@ import { MasterKey } from "../crypto/MasterKey.ts"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
 import * as Id from "../values/Id.ts"
+import { readHeapStatisticsOnce } from "./heapStatistics.ts"
 import { payloadCodec } from "./payloadCodec.ts"
 import { installRuntime } from "./sdkLog.ts"
 import { logThreads } from "./threads.ts"
@@ -63,6 +64,7 @@ const install = () => {
   if (installed) return
   installed = true
   logThreads()
+  readHeapStatisticsOnce()
   installRuntime()
 }
 
