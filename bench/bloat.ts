@@ -79,7 +79,7 @@ const drain = (webhookId: string) =>
     const outbox = yield* OutboxRepo
     const attempts = yield* AttemptsRepo
     const attempt = (id: string) =>
-      Effect.flatMap(attempts.begin({ id, limit: 10, after: 0, alone: false, held: false }), (begun) =>
+      Effect.flatMap(attempts.begin({ id, limit: 10, after: 0, inQuarantine: false, held: false }), (begun) =>
         begun === null || begun.number === null
           ? Effect.die(new Error(`no attempt of ${id} began`))
           : attempts.succeed({ deliveryId: id, webhookId, number: begun.number, answer })

@@ -22,7 +22,7 @@ const ROUNDS = options.quick ? 1 : 3,
   CONNECTIONS = 8
 const DAY = 86_400_000
 /** Vaults that a sealer handles at a time; the floor the same. */
-const AT_ONCE = 4
+const CONCURRENCY = 4
 
 const yesterday = new Date(Math.floor(Date.now() / DAY) * DAY - DAY).toISOString()
 const rounded = (value: number) => Math.round(value * 100) / 100
@@ -67,7 +67,7 @@ const seedVaults = async (client: pg.Client) => {
 const bareSealing = async (databaseUrl: string, ids: ReadonlyArray<string>): Promise<number> => {
   const { privateKey } = generateKeyPairSync("ed25519")
   const clients = await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
+    Array.from({ length: CONCURRENCY }, async () => {
       const client = new pg.Client({ connectionString: databaseUrl })
       await client.connect()
       return client

@@ -32,7 +32,7 @@ const floors = [
   ["platform"],
   ["Api"],
   ["OpenApi"],
-  ["docsPage", "client"],
+  ["client"],
   ["documentation"],
   ["portal"],
   ["Base"],

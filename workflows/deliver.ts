@@ -140,13 +140,13 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
     after = 0
   let { hostQueue } = input
   /** Whether the next attempt runs in quarantine, because the worker crashed during the last ones. */
-  let alone = false
+  let inQuarantine = false
   await pause(waitsMs[0] ?? 0)
   for (;;) {
     const step = { deliveryId, webhookId, waitsMs, after, jitter: Math.random(), cancel, holds: true }
     // An attempt in flight is finished and recorded, whatever is requested meanwhile.
     const outcome = await CancellationScope.nonCancellable(async () => {
-      if (alone) return await quarantine.attempt({ ...step, local: false, alone })
+      if (inQuarantine) return await quarantine.attempt({ ...step, local: false, alone: inQuarantine })
       if (last > 0) return await retries.attempt({ ...step, local: false })
       if (hostQueue !== undefined) {
         const queue = hostQueue
@@ -188,7 +188,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
         break
       case "wait":
         last = outcome.number
-        alone = outcome.alone === true
+        inQuarantine = outcome.alone === true
         become("RETRYING")
         after = (await pause(outcome.waitMs)) ? last : last - 1
         break

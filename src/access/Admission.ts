@@ -3,7 +3,8 @@
  * organizations share one connection pool; without a limit, a few expensive requests of one organization would take all
  * connections. Work past the limit waits for a slot, in order of arrival, and fails with 503 after a second.
  * Authentication is not counted: it comes earlier, and its statements are short. Time spent waiting for the client, such
- * as reading a body, does not count either: one slow client would hold up its whole organization.
+ * as reading a body, does not count either: one slow client would hold up its whole organization. Effect's Semaphore does
+ * not keep the order: a newcomer can take a slot that was just given back, and whoever waited for it queues again at the end.
  */
 import { Effect } from "effect"
 import { Principal, type PrincipalState } from "../credentials/Principal.ts"
@@ -11,7 +12,7 @@ import { handler } from "../http/handler.ts"
 import { problem } from "../http/Problem.ts"
 
 /** Concurrent work of one organization: half of the pool's connections (Database.ts). */
-export const AT_ONCE = 5
+export const CONCURRENCY = 5
 /** Longest wait for a slot, in ms. */
 const WAIT = 1_000
 
@@ -76,7 +77,7 @@ export class Admission extends Effect.Service<Admission>()("custody/Admission", 
             if (turns.underWay === 0) all.delete(organizationId)
           })
         )
-        if (turns.underWay >= AT_ONCE) return Effect.zipRight(restore(wait(turns, patient)), run)
+        if (turns.underWay >= CONCURRENCY) return Effect.zipRight(restore(wait(turns, patient)), run)
         turns.underWay++
         return run
       })

@@ -5,7 +5,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { Credential } from "./CredentialApi.ts"
 
 const KeyRow = Schema.Struct({

@@ -1,11 +1,12 @@
 /**
  * Writes the audit log: who did what, when and from where. An entry is written in the transaction of its change, so both
  * are committed or neither is. The table is append-only: a trigger rejects updates, and retention deletes entries older
- * than {@link AUDIT_DAYS}. No entry contains a secret. Decision D-50.
+ * than {@link AUDIT_DAYS}. No entry contains a secret. This room is separate from auditLog/ because many rooms write entries,
+ * and only auditLog/ has the contract to read them. Decision D-50.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Context, Effect, Option, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { RequestContext } from "../http/RequestContext.ts"
 import * as Id from "../values/Id.ts"
 

@@ -1,7 +1,7 @@
 /** Reads of assets and networks: those on the networks available to the caller's organization. Spec: Custody reads. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import { Asset, Network } from "./Catalog.ts"

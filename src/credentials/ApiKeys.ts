@@ -6,7 +6,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Duration, Effect, Either, Redacted, Schema } from "effect"
 import { type Action, type Actor, changed, OPERATOR, record } from "../audit/AuditTrail.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { dieOnSql, transaction } from "../database/sql.ts"
 import * as Format from "../settings/Format.ts"
 import { isStorable } from "../values/givenId.ts"

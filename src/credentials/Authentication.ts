@@ -8,12 +8,12 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Context, Duration, Effect, Layer, Option, Schema } from "effect"
 import { batched } from "../database/Batch.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
 import { ReadReplica, Seen } from "../database/ReadReplica.ts"
-import { decodeRows } from "../database/rows.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
 import { current, type RequestState, unshared } from "../http/RequestContext.ts"
-import * as Exchange from "../limits/Exchange.ts"
+import * as SharedCounts from "../limits/SharedCounts.ts"
 import { tokenBuckets } from "../limits/TokenBuckets.ts"
 import * as Format from "../settings/Format.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -190,6 +190,6 @@ export class Authentication extends Effect.Service<Authentication>()("custody/Au
     }
   })
 }) {
-  /** Includes the exchange of limits, which other services also use. */
-  static readonly layer = this.Default.pipe(Layer.provide(KeyUse.layer), Layer.provideMerge(Exchange.layer))
+  /** Includes the shared counts of limits, which other services also use. */
+  static readonly layer = this.Default.pipe(Layer.provide(KeyUse.layer), Layer.provideMerge(SharedCounts.layer))
 }

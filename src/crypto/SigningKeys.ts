@@ -8,7 +8,7 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign as signBytes } 
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Redacted, Schema } from "effect"
 import { CompactSign, calculateJwkThumbprint } from "jose"
-import { Bytes, decodeRows } from "../database/rows.ts"
+import { Bytes, decodeRows } from "../database/decodeRows.ts"
 import { Settings } from "../settings/Settings.ts"
 import { MasterKey, type Sealing } from "./MasterKey.ts"
 

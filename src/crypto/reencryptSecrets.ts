@@ -5,7 +5,7 @@
  */
 import type { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
-import { Bytes, decodeRows } from "../database/rows.ts"
+import { Bytes, decodeRows } from "../database/decodeRows.ts"
 import { whileUnavailable } from "../database/unavailable.ts"
 import type { Purpose, Sealing } from "./MasterKey.ts"
 

@@ -2,7 +2,8 @@
 import * as Migrator from "@effect/sql/Migrator"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Cause, Effect, Schedule, Schema } from "effect"
-import pg from "pg"
+import { decodeRows } from "./decodeRows.ts"
+import { DEADLOCK, hasSqlState, LOCK_NOT_AVAILABLE, postgresErrorOf } from "./hasSqlState.ts"
 import custody from "./migrations/0001_custody.ts"
 import credentials from "./migrations/0002_credentials.ts"
 import events from "./migrations/0003_events.ts"
@@ -30,7 +31,6 @@ import deletingOrganizations from "./migrations/0028_deleting_organizations.ts"
 import sharedLimits from "./migrations/0032_shared_limits.ts"
 import endpointPermits from "./migrations/0033_endpoint_permits.ts"
 import transactionsByVault from "./migrations/0034_transactions_by_vault.ts"
-import { decodeRows } from "./rows.ts"
 
 /** The migrations by number and name; add new ones at the end, never edit old ones. */
 export const steps = {
@@ -84,18 +84,8 @@ export const pending = Effect.gen(function* () {
 const LOCK_TIMEOUT = "1s",
   AGAIN = "500 millis",
   TRIES = 60
-const DEADLOCK = "40P01",
-  LOCK_NOT_AVAILABLE = "55P03"
-
-/** The Postgres error of a failed migration. */
-const postgresError = (defect: unknown): pg.DatabaseError | undefined => {
-  for (let at = defect; at instanceof Error; at = at.cause) if (at instanceof pg.DatabaseError) return at
-  return undefined
-}
 const isBusy = (cause: Cause.Cause<unknown>): boolean =>
-  [...Cause.failures(cause), ...Cause.defects(cause)].some((error) =>
-    [DEADLOCK, LOCK_NOT_AVAILABLE].includes(postgresError(error)?.code ?? "")
-  )
+  [...Cause.failures(cause), ...Cause.defects(cause)].some((error) => hasSqlState(error, DEADLOCK, LOCK_NOT_AVAILABLE))
 
 /**
  * Applies pending migrations, each in its own transaction, so that none keeps a table locked during the next one; returns
@@ -122,7 +112,7 @@ export const migrate = Effect.gen(function* () {
       Effect.retry({ while: isBusy, times: TRIES, schedule: Schedule.spaced(AGAIN) }),
       Effect.unsandbox,
       Effect.catchAllDefect((defect) => {
-        const said = postgresError(defect)
+        const said = postgresErrorOf(defect)
         return Effect.die(said === undefined ? defect : new Error(`the migration ${name} failed: ${said.message}`, { cause: defect }))
       })
     )

@@ -6,7 +6,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule, Schema } from "effect"
 import * as Id from "../values/Id.ts"
-import { decodeRows } from "./rows.ts"
+import { decodeRows } from "./decodeRows.ts"
 
 /** The partitioned tables, and the prefix of the ids in their ranges. */
 export const tables = [

@@ -6,7 +6,7 @@
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { LRUCache } from "lru-cache"
-import { decodeRows } from "./rows.ts"
+import { decodeRows } from "./decodeRows.ts"
 
 /** The table of all vaults' transactions. */
 export const ALL = "transactions"

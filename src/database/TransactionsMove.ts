@@ -5,10 +5,10 @@
  * old table by the new one. Decision D-60.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlError from "@effect/sql/SqlError"
 import { Duration, Effect, Schedule, Schema } from "effect"
+import { decodeRows } from "./decodeRows.ts"
+import { DEADLOCK, hasSqlState, LOCK_NOT_AVAILABLE } from "./hasSqlState.ts"
 import { DELETERS, exchange } from "./migrations/0034_transactions_by_vault.ts"
-import { decodeRows } from "./rows.ts"
 
 /** Rows per part. While a part is copied, writers of its rows wait, and so do all deletes. */
 const PART = 200
@@ -50,12 +50,7 @@ const decodeMoves = decodeRows(Move),
   decodeSame = decodeRows(Schema.Struct({ same: Schema.Boolean }))
 
 /** Another transaction holds a lock, or there was a deadlock; nothing was changed. */
-const isBusy = (error: unknown): boolean =>
-  error instanceof SqlError.SqlError &&
-  typeof error.cause === "object" &&
-  error.cause !== null &&
-  "code" in error.cause &&
-  (error.cause.code === "55P03" || error.cause.code === "40P01")
+const isBusy = (error: unknown): boolean => hasSqlState(error, LOCK_NOT_AVAILABLE, DEADLOCK)
 
 const underWay = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -64,7 +59,7 @@ const underWay = Effect.gen(function* () {
 })
 
 /** Runs in a transaction as the only mover, with bounded waits for locks. `undefined` if another process moves or the move is complete. */
-const alone = <A, E, R>(step: (sql: SqlClient.SqlClient, move: Move) => Effect.Effect<A, E, R>) =>
+const asOnlyMover = <A, E, R>(step: (sql: SqlClient.SqlClient, move: Move) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     return yield* sql.withTransaction(
@@ -79,7 +74,7 @@ const alone = <A, E, R>(step: (sql: SqlClient.SqlClient, move: Move) => Effect.E
   })
 
 /** Copies the next part. Returns the progress after it. */
-const part = alone((sql, { endId, lastId, moved }) =>
+const part = asOnlyMover((sql, { endId, lastId, moved }) =>
   Effect.gen(function* () {
     if (lastId >= endId) return { lastId, endId, moved }
     // A row written since this part's snapshot is already in the new table, or its writer waits for this part; it is left
@@ -130,7 +125,7 @@ const isUsed = Effect.gen(function* () {
 })
 
 /** Fails if the two tables differ, which should never happen; the old one then stays in use. */
-const compare = alone((sql) =>
+const compare = asOnlyMover((sql) =>
   Effect.gen(function* () {
     yield* sql.unsafe("SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = on; SET LOCAL max_parallel_workers_per_gather = 0")
     const [row] = yield* decodeSame(
@@ -144,7 +139,7 @@ const compare = alone((sql) =>
 )
 
 /** Replaces the old table by the new one. Returns whether it did. */
-const finish = alone((sql, { endId, lastId }) =>
+const finish = asOnlyMover((sql, { endId, lastId }) =>
   Effect.gen(function* () {
     if (lastId < endId || !(yield* isSeen) || (yield* isUsed)) return false
     yield* sql.unsafe(exchange)
@@ -153,7 +148,7 @@ const finish = alone((sql, { endId, lastId }) =>
 )
 
 /** Moves all rows and reports its progress. Returns how many rows this process or others moved; undefined if there is nothing to move. */
-export const move = <E, R>(told: (progress: Progress) => Effect.Effect<void, E, R>) =>
+export const move = <E, R>(onProgress: (progress: Progress) => Effect.Effect<void, E, R>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const retried = <A, F, S>(step: Effect.Effect<A, F, S>) =>
@@ -172,7 +167,7 @@ export const move = <E, R>(told: (progress: Progress) => Effect.Effect<void, E, 
       if (now === undefined) return rows
       rows = now.moved
       const copied = now.lastId >= now.endId
-      yield* told({ rows, percent: now.endId === 0 ? 100 : Math.floor((now.lastId / now.endId) * 100), waits: copied && compared })
+      yield* onProgress({ rows, percent: now.endId === 0 ? 100 : Math.floor((now.lastId / now.endId) * 100), waits: copied && compared })
       if (!copied) {
         yield* Effect.sleep(mine === undefined ? AGAIN : Duration.max(LEAST, Duration.times(took, PAUSE)))
         continue

@@ -3,6 +3,7 @@
 import type { SqlClient, Statement } from "@effect/sql"
 import * as SqlError from "@effect/sql/SqlError"
 import { Effect } from "effect"
+import { DEADLOCK, hasSqlState } from "./hasSqlState.ts"
 
 /** `AND a AND b …` of the given conditions; empty without any. */
 export const and = (sql: SqlClient.SqlClient, ...conditions: ReadonlyArray<Statement.Fragment | false>): Statement.Fragment => {
@@ -37,15 +38,8 @@ export const dieOnSql = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect
 /** How many times a transaction is repeated after a deadlock. */
 const AGAIN = 3
 
-const isDeadlock = (error: unknown): boolean =>
-  error instanceof SqlError.SqlError &&
-  typeof error.cause === "object" &&
-  error.cause !== null &&
-  "code" in error.cause &&
-  error.cause.code === "40P01"
-
 /** Runs an effect in a transaction, and repeats it after a deadlock. */
 export const transaction =
   (sql: SqlClient.SqlClient) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
-    Effect.retry(sql.withTransaction(effect), { times: AGAIN, while: isDeadlock })
+    Effect.retry(sql.withTransaction(effect), { times: AGAIN, while: (error) => hasSqlState(error, DEADLOCK) })

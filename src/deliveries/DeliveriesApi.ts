@@ -20,7 +20,7 @@ import { Delivery, DeliveryStatus } from "./Delivery.ts"
 /** A delivery's number in a query. C-2. */
 const Sequence = Schema.transform(
   Schema.String.pipe(
-    Schema.filter((text) => (/^\d{1,15}$/.test(text) && Number(text) >= 1) || "must be a whole number from 1 on")
+    Schema.filter((text) => (/^\d{1,15}$/.test(text) && Number(text) >= 1) || "must be a whole number of at least 1")
   ).annotations({ jsonSchema: { type: "integer", minimum: 1 } }),
   Schema.Number,
   { strict: true, decode: Number, encode: String }

@@ -13,8 +13,8 @@ import { requireManage } from "../access/scopeMiddleware.ts"
 import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import { actorOf, record } from "../audit/AuditTrail.ts"
 import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
-import { decodeRows } from "../database/rows.ts"
 import { and, limit } from "../database/sql.ts"
 import { DELIVERY_SLACK_MS, oldestDelivery, oldestId } from "../events/EventsRepo.ts"
 import { names as kinds } from "../events/Kind.ts"
@@ -25,7 +25,7 @@ import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { type Delivery, type DeliveryFilter, statuses } from "./Delivery.ts"
 import { castDeliveries, columns, decodeNew, decodeRedeliverable, deliveryOf } from "./deliveryRows.ts"
-import { writing } from "./newDeliveries.ts"
+import { insertDeliveries } from "./insertDeliveries.ts"
 import { firstWait } from "./retrySchedule.ts"
 import type { ToStart } from "./WorkflowStarter.ts"
 
@@ -124,13 +124,13 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
           take
         )
       if (status === undefined && kind === undefined) return newest(shown, sql`d.webhook_id = ${webhookId} ${common}`, take)
-      const lane =
+      const range =
         kind === undefined
           ? sql`(d.webhook_id || '/' || d.status) = ${webhookId}::text || '/' || s.status`
           : sql`(d.webhook_id || '/' || d.status || '/' || d.kind) = ${webhookId}::text || '/' || s.status || '/' || ${kind}::text`
       return sql`
         SELECT found.* FROM ${valuesOf([...new Set(status ?? statuses)])} s (status)
-        CROSS JOIN LATERAL (${newest(shown, sql`${lane} ${common}`, take)}) found
+        CROSS JOIN LATERAL (${newest(shown, sql`${range} ${common}`, take)}) found
         ORDER BY "createdAt" DESC, id DESC ${take}`
     }
 
@@ -157,7 +157,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       const { kind, status } = filter
       const keys = (vaultId: Statement.Fragment, seen: Statement.Fragment) => {
         const vault = sql`(d.webhook_id || '/' || coalesce(d.vault_id, ''))`
-        const keysOf = (lane: Statement.Fragment) => newest(sql`d.id, d.created_at`, sql`${lane} ${seen} ${common}`, limit(sql, take))
+        const keysOf = (range: Statement.Fragment) => newest(sql`d.id, d.created_at`, sql`${range} ${seen} ${common}`, limit(sql, take))
         if (status === undefined && kind === undefined) return keysOf(sql`${vault} = ${webhookId}::text || '/' || ${vaultId}`)
         return sql`
           SELECT found.* FROM ${valuesOf([...new Set(status ?? statuses)])} s (status) CROSS JOIN ${valuesOf(kind === undefined ? kinds : [kind])} k (kind)
@@ -263,7 +263,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
         const { eventId, kind, vaultId, webhookId } = found
         const row = { id, eventId, webhookId, organizationId: principal.organizationId, kind, vaultId, replayedFrom: deliveryId }
         const [made] = yield* decodeNew(sql`
-          WITH ${writing(sql, [row], firstWait(webhookRetrySchedule))}
+          WITH ${insertDeliveries(sql, [row], firstWait(webhookRetrySchedule))}
           SELECT ${sql.literal(columns)}, true AS seen FROM written d`)
         if (made === undefined) return yield* Effect.die(new Error(`the delivery ${id} was not written`))
         yield* record(sql, [

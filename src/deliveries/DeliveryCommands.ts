@@ -8,7 +8,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { actorOf, record } from "../audit/AuditTrail.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { dieOnSql } from "../database/sql.ts"
 import { problem } from "../http/Problem.ts"
 import { SIGNALS_CHANNEL } from "../webhooks/cancelWaiting.ts"
@@ -37,7 +37,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
         return waiting === undefined ? yield* ended() : waiting
       })
     // If a dispatcher has read the row but not removed it yet, it is written again, so that the signal is sent once more.
-    const signal = (deliveryId: string, name: "retryNow" | "cancel") => sql`
+    const signal = (deliveryId: string, name: "wake" | "cancel") => sql`
       WITH written AS (
         INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, ${name}) ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT
       )
@@ -61,7 +61,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
               )
               // A held delivery waits for its turn; the endpoint is probed now.
               if (status === "HELD") yield* probeNow(sql, webhookId)
-              else yield* signal(deliveryId, "retryNow")
+              else yield* signal(deliveryId, "wake")
               yield* audit(principal, "delivery.retried", deliveryId)
             })
           )

@@ -6,7 +6,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Fiber, Schema } from "effect"
 import { type PingInput, searchKeys, workflows } from "../../workflows/contract.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { PING } from "../events/Kind.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"

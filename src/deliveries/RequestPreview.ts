@@ -6,7 +6,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
-import { Bytes, decodeRows } from "../database/rows.ts"
+import { Bytes, decodeRows } from "../database/decodeRows.ts"
 import { dieOnSql } from "../database/sql.ts"
 import { notFound } from "../http/Problem.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
@@ -26,8 +26,8 @@ const decode = decodeRows(
   })
 )
 
-/** A request that is not sent. */
-export interface Sample {
+/** The request that an attempt would send. */
+export interface PreparedRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -61,7 +61,7 @@ export class RequestPreview extends Effect.Service<RequestPreview>()("custody/Re
             url,
             headers: { ...sign.descriptive({ deliveryId, attempt: attempts + 1, kind, sequence }), ...headers },
             body
-          } satisfies Sample
+          } satisfies PreparedRequest
         }).pipe(dieOnSql)
     }
   })

@@ -1,7 +1,8 @@
 /**
- * Starts the workflows of deliveries. A workflow has its delivery's id, so starting twice is harmless: a running workflow
- * stays, and one that has ended finds in its first step that the row has ended too. If client and worker share a process,
- * the first task comes back with the start (eager start).
+ * Starts the workflows of deliveries, holds, recoveries and notices. It is in deliveries/ and not in dispatch/ because
+ * deliveries/, recoveries/ and sending/, which start workflows too, are below dispatch/. A workflow has its delivery's id, so
+ * starting twice is harmless: a running workflow stays, and one that has ended finds in its first step that the row has ended
+ * too. If client and worker share a process, the first task comes back with the start (eager start).
  */
 import { WorkflowExecutionAlreadyStartedError, type WorkflowOptions } from "@temporalio/client"
 import { NamespaceNotFoundError, WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError } from "@temporalio/common"
@@ -20,8 +21,8 @@ import {
 } from "../../workflows/contract.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type TemporalAway, TemporalConnection } from "../temporal/Connection.ts"
-import { grpcErrorOf, INVALID_ARGUMENT, isUnknownAttribute } from "../temporal/grpcError.ts"
 import { register } from "../temporal/searchAttributes.ts"
+import { grpcErrorOf, INVALID_ARGUMENT, isUnknownAttribute } from "../temporal/temporalCall.ts"
 import { hostOf } from "../webhooks/url.ts"
 
 /** Timeout of starting a workflow. */

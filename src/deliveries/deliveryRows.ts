@@ -1,6 +1,6 @@
 /** Rows of deliveries, and the delivery of a row. Spec: Delivery; Redeliver. */
 import { Schema } from "effect"
-import { castRows, decodeRows } from "../database/rows.ts"
+import { castRows, decodeRows } from "../database/decodeRows.ts"
 import { Delivery } from "./Delivery.ts"
 import { ToStart } from "./WorkflowStarter.ts"
 

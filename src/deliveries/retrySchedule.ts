@@ -49,8 +49,8 @@ export const waitAfter = (
  * The wait in ms after interruptions in a row, when `used` attempts of the schedule have been made: as if the interrupted
  * one had failed, and 15 minutes once the delivery is in quarantine. It does not use up the schedule. Decision D-21.
  */
-export const waitAfterInterruption = (used: number, alone: boolean, waitsMs: ReadonlyArray<number>, jitter: number): number =>
-  alone ? QUARANTINED_MS : Math.round(spreadOf(Math.max(INTERRUPTED_MS, waitsMs[used + 1] ?? waitsMs.at(-1) ?? 0), jitter))
+export const waitAfterInterruption = (used: number, inQuarantine: boolean, waitsMs: ReadonlyArray<number>, jitter: number): number =>
+  inQuarantine ? QUARANTINED_MS : Math.round(spreadOf(Math.max(INTERRUPTED_MS, waitsMs[used + 1] ?? waitsMs.at(-1) ?? 0), jitter))
 
 /** The wait in ms after the service's own proxy failed: at most half a minute. It does not use up the schedule. C-8. */
 export const waitAfterProxyError = (jitter: number): number => Math.round(PROXY_MS * (0.5 + jitter / 2))

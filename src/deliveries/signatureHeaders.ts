@@ -2,8 +2,9 @@
  * Signatures of a delivery. Two schemes over the same raw bytes, so that libraries of either verify it: Stripe's format
  * in `X-Service-Signature` (key: the whole secret text; signed: `t.body`), and Standard Webhooks in the `webhook-*`
  * headers (key: the secret's decoded bytes; signed: `id.t.body`). Every valid secret signs, newest first. After them
- * comes one Ed25519 signature (`v1a`) by the key of `/v1/jwks.json`, for receivers without the secret. Spec: Delivery
- * contract 3. Decision D-24, C-8.
+ * comes one Ed25519 signature (`v1a`) by the key of `/v1/jwks.json`, for receivers without the secret. It is here and not in
+ * sending/ because request previews and `custody listen` sign too, and nothing but the worker may import sending/. Spec:
+ * Delivery contract 3. Decision D-24, C-8.
  */
 
 import { createHmac } from "node:crypto"

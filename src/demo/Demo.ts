@@ -27,11 +27,11 @@ import { DemoFile } from "./DemoFile.ts"
 import { type DemoData, read } from "./demoData.ts"
 import { ensure } from "./demoKeys.ts"
 import * as panel from "./panel.ts"
-import { way } from "./portalInvitation.ts"
+import { portalLink } from "./portalLink.ts"
 import { portsFree } from "./portCheck.ts"
 import { LEDGER, open, type Receiver } from "./Receiver.ts"
 import { Screen } from "./Screen.ts"
-import { createWebhooks, tell } from "./Story.ts"
+import { createWebhooks, play } from "./Story.ts"
 
 /** Short waits between attempts, to watch them; a configured schedule takes precedence. */
 const quickly = [0, 2, 5, 30, 300, 3_600].map((seconds) => Duration.seconds(seconds))
@@ -81,10 +81,10 @@ const sealStatements = Effect.flatMap(StatementSealer, (sealer) => sealer.seal("
 
 const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).host : url)
 
-/** The Temporal server; `tell` gets its messages while it is downloaded or built. */
-const telling = <A, E, R>(effect: Effect.Effect<A, E, R>, tell: (text: string) => void) =>
+/** Passes what an effect prints as errors to `onMessage`: Temporal's progress while it is downloaded or built. */
+const withMessages = <A, E, R>(effect: Effect.Effect<A, E, R>, onMessage: (text: string) => void) =>
   Effect.flatMap(Effect.console, (console) =>
-    Effect.withConsole(effect, { ...console, error: (...parts) => Effect.sync(() => tell(parts.map(String).join(" "))) })
+    Effect.withConsole(effect, { ...console, error: (...parts) => Effect.sync(() => onMessage(parts.map(String).join(" "))) })
   )
 
 /** Everything that must run before the first delivery, step by step on the screen. */
@@ -99,17 +99,17 @@ const prepare = Effect.fnUntraced(function* (data: DemoData, loadedAt: string) {
   }
   // All three start together; the screen shows them one after the other, each with its time.
   const postgresStarting = yield* Effect.forkScoped(Effect.timed(databaseUrl))
-  const temporalStarting = yield* Effect.forkScoped(Effect.timed(telling(temporal, noted)))
+  const temporalStarting = yield* Effect.forkScoped(Effect.timed(withMessages(temporal, noted)))
   const bundling = yield* Effect.forkScoped(Effect.timed(bundle(dataDir.at("cache"))))
   const took = ([duration]: readonly [Duration.Duration, unknown]) => duration
-  yield* screen.step("Postgres", Fiber.join(postgresStarting), { took, told: ([, url]) => hostOf(Redacted.value(url)) })
+  yield* screen.step("Postgres", Fiber.join(postgresStarting), { took, show: ([, url]) => hostOf(Redacted.value(url)) })
   const [, servers] = yield* screen.step("Temporal", Fiber.join(temporalStarting), {
     took,
     note: () => note,
-    told: ([, { address, ui }]) => `${address}, UI on ${ui}`
+    show: ([, { address, ui }]) => `${address}, UI on ${ui}`
   })
-  yield* screen.step("Workflows", Fiber.join(bundling), { took, told: () => "bundled" })
-  const receiver = yield* screen.step("Receiver", open, { told: ({ url }) => `${url("")}, new certificate` })
+  yield* screen.step("Workflows", Fiber.join(bundling), { took, show: () => "bundled" })
+  const receiver = yield* screen.step("Receiver", open, { show: ({ url }) => `${url("")}, new certificate` })
 
   const demo = yield* demoSettings(settings, receiver, data, loadedAt)
   const ready = yield* Deferred.make<Addresses>()
@@ -118,7 +118,7 @@ const prepare = Effect.fnUntraced(function* (data: DemoData, loadedAt: string) {
     Effect.forkScoped
   )
   const where = yield* screen.step("Service", Effect.raceFirst(Deferred.await(ready), Fiber.join(service)), {
-    told: ({ api, platform }) => `${api}, platform on ${hostOf(platform ?? "")}`
+    show: ({ api, platform }) => `${api}, platform on ${hostOf(platform ?? "")}`
   })
   return { demo, receiver, servers, service, where }
 })
@@ -157,15 +157,15 @@ export const run = (once: boolean) =>
     const token = yield* platformToken
     const feed = Client.make(where, token, "")
     yield* screen.step("Demo data", feed.history(data.history), {
-      told: (changed) => (changed === 0 ? "loaded before" : `${changed.toLocaleString("en")} records, ${data.organizations} organizations`)
+      show: (changed) => (changed === 0 ? "loaded before" : `${changed.toLocaleString("en")} records, ${data.organizations} organizations`)
     })
     const { from, to, vaultId } = data.lastWeek
     yield* screen.step("Balances", feed.history(data.balances), {
-      told: (changed) =>
+      show: (changed) =>
         changed === 0 ? "loaded before" : `${changed.toLocaleString("en")} in history, from ${data.since} to ${to.slice(0, 4)}`
     })
     yield* screen.step("Statements", Effect.provideService(sealStatements, Settings, demo), {
-      told: ({ revised, sealed }) =>
+      show: ({ revised, sealed }) =>
         sealed + revised === 0 ? "sealed before" : `${(sealed + revised).toLocaleString("en")} sealed, one per vault and day since ${from}`
     })
     const secrets = yield* ensure(data, earlier.keys ?? {}).pipe(
@@ -175,7 +175,7 @@ export const run = (once: boolean) =>
     )
     const client = Client.make(where, token, secrets.owner)
     const webhooks = yield* screen.step("Webhooks", createWebhooks(client, receiver, data), {
-      told: () => "2, and 6 API keys with different rights"
+      show: () => "2, and 6 API keys with different rights"
     })
     const content: typeof DemoFile.Type = {
       baseUrl: where.api ?? "",
@@ -191,7 +191,7 @@ export const run = (once: boolean) =>
       loadedAt
     }
     yield* write(file, content)
-    const portal = yield* way(data.ownerId, where.portal ?? "").pipe(
+    const portal = yield* portalLink(data.ownerId, where.portal ?? "").pipe(
       Effect.provide(Invitations.layer),
       Effect.provide(commandDatabase),
       Effect.scoped
@@ -204,6 +204,6 @@ export const run = (once: boolean) =>
         screen.line("\n Stopping: requests and attempts in flight first, then the servers …")
       })
     )
-    const story = tell({ client, data, receiver, screen, webhooks }, once, panel.footer(content))
+    const story = play({ client, data, receiver, screen, webhooks }, once, panel.footer(content))
     return yield* Effect.raceFirst(story, Fiber.join(service))
   }).pipe(Effect.scoped, Effect.provide(Screen.layer))

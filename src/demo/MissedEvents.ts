@@ -9,7 +9,8 @@ const MISSED = 3
 /** How long the recovery may take. */
 const PATIENCE = Duration.seconds(60)
 
-interface Telling {
+/** What this part uses. */
+interface Scene {
   readonly client: Client
   readonly screen: Screen
   readonly webhookId: string
@@ -18,7 +19,7 @@ interface Telling {
 }
 
 /** Disables the webhook during some events, enables it, and recovers what it missed since a time. */
-export const missedEvents = ({ client, event, screen, webhookId }: Telling, since: string) =>
+export const missedEvents = ({ client, event, screen, webhookId }: Scene, since: string) =>
   Effect.gen(function* () {
     yield* client.setStatus(webhookId, "DISABLED")
     yield* Effect.repeatN(event, MISSED - 1)

@@ -19,7 +19,8 @@ interface Health {
   readonly heldDeliveries: number
 }
 
-interface Telling {
+/** What this part uses. */
+interface Scene {
   readonly client: Client
   readonly receiver: Receiver
   readonly screen: Screen
@@ -29,7 +30,7 @@ interface Telling {
 }
 
 /** Takes the ledger's endpoint down and brings it back. */
-export const outage = ({ client, event, receiver, screen, webhookId }: Telling) =>
+export const outage = ({ client, event, receiver, screen, webhookId }: Scene) =>
   Effect.gen(function* () {
     const { style } = screen
     const when = (wanted: (health: Health) => boolean) =>

@@ -13,7 +13,7 @@ const PLAIN_WIDTH = 100
 /** How a step is shown. */
 interface Step<A> {
   /** Its result. */
-  readonly told: (value: A) => string
+  readonly show: (value: A) => string
   /** Its duration, if it began before it was shown. */
   readonly took?: (value: A) => Duration.Duration
   /** Its progress, while it runs. */
@@ -59,7 +59,7 @@ export class Screen extends Effect.Service<Screen>()("custody/Screen", {
       /** Whether the screen can be redrawn. */
       live,
       /** Shows a running step, then its result and duration. */
-      step: <A, E, R>(name: string, effect: Effect.Effect<A, E, R>, { note, told, took }: Step<A>): Effect.Effect<A, E, R> =>
+      step: <A, E, R>(name: string, effect: Effect.Effect<A, E, R>, { note, show, took }: Step<A>): Effect.Effect<A, E, R> =>
         Effect.suspend(() => {
           const startedAt = performance.now()
           let frame = 0
@@ -76,7 +76,7 @@ export class Screen extends Effect.Service<Screen>()("custody/Screen", {
               const ms = done && took !== undefined ? Duration.toMillis(took(exit.value)) : performance.now() - startedAt
               const room = Math.min(columns(), PLAIN_WIDTH) - 4 - 11 - 8
               line(
-                `  ${done ? style.good("✓") : style.bad("✗")} ${left(name, 11)}${left(done ? told(exit.value) : "not done", room)}${style.dim(right(span(ms), 7))}`
+                `  ${done ? style.good("✓") : style.bad("✗")} ${left(name, 11)}${left(done ? show(exit.value) : "not done", room)}${style.dim(right(span(ms), 7))}`
               )
             })
           )

@@ -50,7 +50,8 @@ export const createWebhooks = (client: Client, receiver: Receiver, { entityIds }
     return webhooks
   })
 
-interface Telling {
+/** What the script's parts use. */
+interface Scene {
   readonly client: Client
   readonly data: DemoData
   readonly receiver: Receiver
@@ -59,7 +60,7 @@ interface Telling {
 }
 
 /** The next events on the custody platform, one at a time. */
-const platform = ({ client, data }: Telling) => {
+const platform = ({ client, data }: Scene) => {
   let [transactions, others] = [0, 0]
   const rename = Effect.suspend(() => {
     const { label, ...vault } = data.renamed
@@ -79,7 +80,7 @@ const platform = ({ client, data }: Telling) => {
 }
 
 /** Shows requests as they arrive, forever. */
-const show = ({ client, data, receiver, screen }: Telling, onShown: (latencyMs: number, ok: boolean) => Effect.Effect<void>) =>
+const show = ({ client, data, receiver, screen }: Scene, onShown: (latencyMs: number, ok: boolean) => Effect.Effect<void>) =>
   Effect.forever(
     Effect.gen(function* () {
       const received = yield* receiver.next
@@ -97,7 +98,7 @@ const show = ({ client, data, receiver, screen }: Telling, onShown: (latencyMs: 
   )
 
 /** Waits until every event since `start` was dispatched and every delivery of this run is DELIVERED. */
-const settled = ({ client, webhooks }: Telling, start: string) =>
+const settled = ({ client, webhooks }: Scene, start: string) =>
   Effect.gen(function* () {
     const events = yield* client.eventsSince(start)
     const deliveries = (yield* Effect.forEach([webhooks.ledger, webhooks.backOffice], ({ id }) => client.deliveriesTo(id))).flat()
@@ -111,12 +112,12 @@ const settled = ({ client, webhooks }: Telling, start: string) =>
   )
 
 /** Runs the script. With `once`: ends when every delivery was delivered. Otherwise: continues forever. */
-export const tell = (telling: Telling, once: boolean, footer: (status: string) => ReadonlyArray<string>) =>
+export const play = (scene: Scene, once: boolean, footer: (status: string) => ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const { client, data, receiver, screen, webhooks } = telling
+    const { client, data, receiver, screen, webhooks } = scene
     const { style } = screen
     const start = new Date(Date.now() - 1_000).toISOString()
-    const { other, transaction } = platform(telling)
+    const { other, transaction } = platform(scene)
     const latencies = yield* Ref.make<ReadonlyArray<number>>([])
     const failed = yield* Ref.make(0)
 
@@ -133,7 +134,7 @@ export const tell = (telling: Telling, once: boolean, footer: (status: string) =
         ok ? Ref.update(latencies, (all) => [...all, latencyMs].slice(-10_000)) : Ref.update(failed, (count) => count + 1),
         status
       )
-    yield* Effect.forkScoped(show(telling, onShown))
+    yield* Effect.forkScoped(show(scene, onShown))
     yield* status
 
     const pause = (time: Duration.DurationInput) => Effect.sleep(time)
@@ -160,7 +161,7 @@ export const tell = (telling: Telling, once: boolean, footer: (status: string) =
     yield* pause("500 millis")
     for (let count = 0; count < 3; count++) yield* Effect.zipRight(transaction, pause("500 millis"))
 
-    const { attempts, deliveries } = yield* settled(telling, start)
+    const { attempts, deliveries } = yield* settled(scene, start)
     yield* say("Proof", "every event of the feed, against the hashes that the service signed")
     const events = yield* Effect.forEach(data.entityIds, client.verified)
     const all = events.reduce((sum, count) => sum + count, 0)

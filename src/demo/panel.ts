@@ -1,7 +1,7 @@
 /** The demo's instructions: addresses, a key, commands to paste. */
 import * as path from "node:path"
 import type { DemoFile } from "./DemoFile.ts"
-import type { Way } from "./portalInvitation.ts"
+import type { PortalLink } from "./portalLink.ts"
 import type { Screen } from "./Screen.ts"
 
 type Content = typeof DemoFile.Type
@@ -16,7 +16,7 @@ export const show = (
     file,
     portal,
     statement
-  }: { readonly file: string; readonly portal: Way; readonly statement: { readonly vaultId: string; readonly day: string } }
+  }: { readonly file: string; readonly portal: PortalLink; readonly statement: { readonly vaultId: string; readonly day: string } }
 ): void => {
   const { baseUrl, keys, webhookId } = content
   const { day, vaultId } = statement

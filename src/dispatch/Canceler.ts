@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { carryOut, pendingCancellations } from "../webhooks/cancelWaiting.ts"
 
 /** Concurrent cancellations. */
-const AT_ONCE = 2
+const CONCURRENCY = 2
 
 export class Canceler extends Effect.Service<Canceler>()("custody/Canceler", {
   effect: Effect.gen(function* () {
@@ -16,7 +16,7 @@ export class Canceler extends Effect.Service<Canceler>()("custody/Canceler", {
       /** Executes every recorded cancellation; one that fails is retried by the next run. Returns whether there was any. */
       run: Effect.flatMap(pendingCancellations(sql), (all) =>
         Effect.as(
-          Effect.forEach(all, (pending) => carryOut(sql, pending), { concurrency: AT_ONCE, discard: true }),
+          Effect.forEach(all, (pending) => carryOut(sql, pending), { concurrency: CONCURRENCY, discard: true }),
           all.length > 0
         )
       )

@@ -211,21 +211,21 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         yield* Effect.forkScoped(
           keepLooking("dispatching", OUTBOX_CHANNEL, (announced) => Effect.onError(drain(announced), () => failed.open))
         )
-        yield* Effect.forkScoped(keepLooking("signaling workflows", SIGNALS_CHANNEL, () => signalRelay.tell))
+        yield* Effect.forkScoped(keepLooking("signaling workflows", SIGNALS_CHANNEL, () => signalRelay.relay))
         yield* Effect.forkScoped(keepLooking("canceling deliveries", CANCELLATIONS_CHANNEL, () => canceler.run))
         yield* Effect.forkScoped(keepLooking("holding deliveries", HOLDS_CHANNEL, () => holds.collect))
-        yield* Effect.forkScoped(keepLooking("waking holds", HOLDS_CHANNEL, () => holds.tell))
-        yield* Effect.forkScoped(keepLooking("waking recoveries", HOLDS_CHANNEL, () => recoveries.tell))
+        yield* Effect.forkScoped(keepLooking("waking holds", HOLDS_CHANNEL, () => holds.wake))
+        yield* Effect.forkScoped(keepLooking("waking recoveries", HOLDS_CHANNEL, () => recoveries.wake))
         // Deliveries that a killed dispatcher left do not wait for the interval: the first sweep checks everything that is due,
         // and is repeated for those that were just being started.
         const first = loggingFailure("the first sweep", sweeper.first)
         yield* Effect.zipRight(first, Effect.delay(first, FIRST_AGAIN))
-        const alone = (yield* Effect.makeSemaphore(1)).withPermits(1)
+        const oneAtATime = (yield* Effect.makeSemaphore(1)).withPermits(1)
         // A claim that failed because its connection was lost may have been committed; no dispatcher starts its deliveries.
         const soon = loggingFailure("the sweep after a failure", sweeper.sweepSoon)
-        const afterFailure = Effect.zipRight(failed.await, Effect.zipRight(failed.close, Effect.delay(alone(soon), FIRST_AGAIN)))
+        const afterFailure = Effect.zipRight(failed.await, Effect.zipRight(failed.close, Effect.delay(oneAtATime(soon), FIRST_AGAIN)))
         yield* Effect.forkScoped(Effect.forever(afterFailure))
-        return yield* Effect.schedule(alone(sweeps), Schedule.spaced(SWEEP))
+        return yield* Effect.schedule(oneAtATime(sweeps), Schedule.spaced(SWEEP))
       }).pipe(Effect.scoped)
     }
   })

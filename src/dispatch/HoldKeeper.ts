@@ -5,7 +5,7 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { HOLD_DAYS, holdPart } from "../webhooks/holds.ts"
 
@@ -58,8 +58,11 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
           )
       ),
 
-      /** Starts and wakes the workflows of holds with work to do. Returns whether there were any. */
-      tell: Effect.flatMap(
+      /**
+       * Starts and wakes the workflows of holds with work to do. Returns whether there were any. `wake` counts the wake-ups that
+       * were requested; `told` is the last one that was signaled.
+       */
+      wake: Effect.flatMap(
         decodeHolds(sql`
           SELECT w.organization_id AS "organizationId", h.webhook_id AS "webhookId", w.url, h.wake FROM webhook_holds h JOIN webhooks w ON w.id = h.webhook_id
           WHERE w.status = 'ACTIVE' AND (h.wake > h.told
@@ -103,7 +106,7 @@ export class HoldKeeper extends Effect.Service<HoldKeeper>()("custody/HoldKeeper
               ), expired AS (
                 UPDATE deliveries d SET status = 'CANCELED', failure_reason = 'EXPIRED' FROM oldest o
                 WHERE d.id = o.id AND d.status = 'HELD' AND o.created_at < now() - make_interval(days => ${HOLD_DAYS}) RETURNING d.id, d.started
-              ), told AS (
+              ), signaled AS (
                 INSERT INTO delivery_signals (delivery_id, signal, bulk) SELECT id, 'cancel', true FROM expired WHERE started
                 ON CONFLICT (delivery_id, signal) DO NOTHING
               )

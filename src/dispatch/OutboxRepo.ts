@@ -10,8 +10,8 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Array as Arr, Effect, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
-import { writing } from "../deliveries/newDeliveries.ts"
+import { decodeRows } from "../database/decodeRows.ts"
+import { insertDeliveries } from "../deliveries/insertDeliveries.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import type { ToStart } from "../deliveries/WorkflowStarter.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -94,7 +94,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
       const counts = new Map<string, number>()
       for (const { eventId } of deliveries) counts.set(eventId, (counts.get(eventId) ?? 0) + 1)
       return decodeIds(sql`
-        WITH ${writing(sql, deliveries, firstWait(webhookRetrySchedule))}, dispatched AS (
+        WITH ${insertDeliveries(sql, deliveries, firstWait(webhookRetrySchedule))}, dispatched AS (
           INSERT INTO event_dispatches (event_id, matched_count)
           SELECT * FROM unnest(${eventIds}::text[], ${eventIds.map((id) => counts.get(id) ?? 0)}::int[])
         )

@@ -1,7 +1,7 @@
 /** Starts and wakes the workflows of recoveries: new, changed and lost ones. C-4. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 
 /** Recoveries per query. */
@@ -18,8 +18,11 @@ export class RecoveryKeeper extends Effect.Service<RecoveryKeeper>()("custody/Re
     const sql = yield* SqlClient.SqlClient
     const starter = yield* WorkflowStarter
     return {
-      /** Signals all of them; a failed one is retried by the next run. Returns whether there were any. */
-      tell: Effect.flatMap(
+      /**
+       * Wakes all of them; a failed one is retried by the next run. Returns whether there were any. `wake` counts the wake-ups
+       * that were requested; `told` is the last one that was signaled.
+       */
+      wake: Effect.flatMap(
         decode(sql`
           SELECT r.id, r.organization_id AS "organizationId", r.webhook_id AS "webhookId", w.url, r.wake FROM recoveries r JOIN webhooks w ON w.id = r.webhook_id
           WHERE (r.status = 'RUNNING' OR r.canceling) AND (r.wake > r.told OR r.seen_at < clock_timestamp() - ${LOST}::interval)

@@ -8,7 +8,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { WorkflowNotFoundError } from "@temporalio/common"
 import { Effect, Schema } from "effect"
 import { signals } from "../../workflows/contract.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 
 /** Signals per batch, and concurrent ones. */
@@ -17,7 +17,7 @@ const BATCH = 200,
 /** How often the position where looks start advances, in ms, and how often a look starts from the beginning. */
 const ADVANCE = 60_000,
   WHOLE = 600_000
-/** How many of them for rows that were canceled in bulk: ending a workflow costs as much as a delivery. */
+/** Signals per batch for deliveries that were canceled in bulk: ending a workflow costs as much as a delivery. */
 const BULK = 10
 
 const decodeLast = decodeRows(Schema.Struct({ last: Schema.Number }))
@@ -53,24 +53,25 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
       const [first, end] = [rows[0]?.id, rows.at(-1)?.id]
       if (end === undefined || !(yield* temporal.answers)) return { first, end, more: false }
       const { client } = yield* temporal.now
-      const told = yield* Effect.forEach(
+      const sent = yield* Effect.forEach(
         rows,
         ({ deliveryId, id, signal }) => {
           const handle = client.workflow.getHandle(deliveryId)
           return Effect.tryPromise(async () => {
+            // Any other row is a `wake`, which older processes call `retryNow`.
             await (signal === "cancel" ? handle.cancel() : handle.signal(signals.wake))
           }).pipe(Effect.match({ onSuccess: () => [id], onFailure: ({ error }) => (error instanceof WorkflowNotFoundError ? [id] : []) }))
         },
         { concurrency: CONCURRENCY }
       )
       // failpoint: signals-sent
-      yield* sql`DELETE FROM delivery_signals WHERE id = ANY(${told.flat()}::bigint[])`
+      yield* sql`DELETE FROM delivery_signals WHERE id = ANY(${sent.flat()}::bigint[])`
       return { first, end, more: rows.length === BATCH }
     })
 
     return {
       /** Sends all signals; a failed one is retried by the next run. Returns whether there were any. */
-      tell: Effect.gen(function* () {
+      relay: Effect.gen(function* () {
         const { bulk, single } = starts
         let part = yield* batch(single.from, false)
         yield* advance(single, part.first)

@@ -12,7 +12,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { searchKeys, workflows } from "../../workflows/contract.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { oldestId } from "../events/EventsRepo.ts"
 import { Notices, PAGE as PAGE_OF_NOTICES, type Unsent } from "../notifications/Notices.ts"

@@ -7,7 +7,7 @@
  */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { RecentRate } from "./RecentRate.ts"
 
 /** How often a look starts from the beginning, in ms. */

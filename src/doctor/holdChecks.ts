@@ -2,7 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import type * as SqlError from "@effect/sql/SqlError"
 import { Effect, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { type Finding, notice, well } from "./Finding.ts"
 
 const decode = decodeRows(Schema.Struct({ down: Schema.Number, since: Schema.NullOr(Schema.String) }))

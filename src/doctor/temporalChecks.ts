@@ -5,8 +5,8 @@ import { DataDir } from "../embedded/DataDir.ts"
 import { livePid } from "../embedded/Process.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type Connected, connectTo } from "../temporal/Connection.ts"
-import { grpcErrorOf } from "../temporal/grpcError.ts"
 import { missingIn, searchAttributes as required, type SearchAttribute } from "../temporal/searchAttributes.ts"
+import { grpcErrorOf, TemporalCallFailed, temporalCall } from "../temporal/temporalCall.ts"
 import { type Finding, fault, notice, well, why } from "./Finding.ts"
 
 const { TASK_QUEUE_TYPE_WORKFLOW } = proto.api.enums.v1.TaskQueueType
@@ -14,16 +14,16 @@ const { TASK_QUEUE_TYPE_WORKFLOW } = proto.api.enums.v1.TaskQueueType
 const NOT_FOUND = 5,
   PERMISSION_DENIED = 7
 
-const statusOf = ({ error }: Cause.UnknownException): number | undefined => grpcErrorOf(error)?.code
+const statusOf = ({ cause }: TemporalCallFailed): number | undefined => grpcErrorOf(cause)?.code
 
 const server = ({ client }: Connected) =>
   Effect.map(
-    Effect.tryPromise(() => client.workflowService.getSystemInfo({})),
+    temporalCall(() => client.workflowService.getSystemInfo({})),
     ({ serverVersion }) => well("Temporal", `server ${serverVersion} answers`)
   )
 
-const namespaceOf = ({ client }: Connected, namespace: string): Effect.Effect<Finding, Cause.UnknownException> =>
-  Effect.tryPromise(() => client.workflowService.describeNamespace({ namespace })).pipe(
+const namespaceOf = ({ client }: Connected, namespace: string): Effect.Effect<Finding, TemporalCallFailed> =>
+  temporalCall(() => client.workflowService.describeNamespace({ namespace })).pipe(
     Effect.as(well("Namespace", namespace)),
     Effect.catchIf(
       (error) => statusOf(error) === NOT_FOUND,
@@ -41,8 +41,8 @@ const namespaceOf = ({ client }: Connected, namespace: string): Effect.Effect<Fi
 
 const namesOf = (attributes: ReadonlyArray<SearchAttribute>): string => attributes.map(({ name }) => name).join(", ")
 
-const searchAttributes = ({ client }: Connected, namespace: string): Effect.Effect<Finding, Cause.UnknownException> =>
-  Effect.tryPromise(() => client.connection.operatorService.listSearchAttributes({ namespace })).pipe(
+const searchAttributes = ({ client }: Connected, namespace: string): Effect.Effect<Finding, TemporalCallFailed> =>
+  temporalCall(() => client.connection.operatorService.listSearchAttributes({ namespace })).pipe(
     Effect.map(({ customAttributes }) => {
       const missing = missingIn(customAttributes)
       return missing.length === 0
@@ -66,9 +66,9 @@ const searchAttributes = ({ client }: Connected, namespace: string): Effect.Effe
     )
   )
 
-const worker = ({ client }: Connected, namespace: string, taskQueue: string): Effect.Effect<Finding, Cause.UnknownException> =>
+const worker = ({ client }: Connected, namespace: string, taskQueue: string): Effect.Effect<Finding, TemporalCallFailed> =>
   Effect.map(
-    Effect.tryPromise(() =>
+    temporalCall(() =>
       client.workflowService.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType: TASK_QUEUE_TYPE_WORKFLOW })
     ),
     ({ pollers }) => {
@@ -100,7 +100,7 @@ export const temporal = Effect.gen(function* () {
           if (first.some(({ state }) => state === "fault")) return first
           return [...first, yield* searchAttributes(connected, namespace), yield* worker(connected, namespace, taskQueue)]
         }),
-      ({ connection }) => Effect.ignore(Effect.tryPromise(() => connection.close()))
+      ({ connection }) => Effect.ignore(temporalCall(() => connection.close()))
     ).pipe(Effect.timeout("15 seconds"))
   )
   const embedded =
@@ -114,7 +114,7 @@ export const temporal = Effect.gen(function* () {
       : []
   if (Exit.isSuccess(exit)) return [...exit.value, ...embedded]
   const error = Cause.squash(exit.cause)
-  const cause = error instanceof Cause.UnknownException ? error.error : error
+  const cause = error instanceof TemporalCallFailed ? error.cause : error
   const advice =
     settings.temporalAddress === undefined
       ? `See ${dataDir.at("log", "temporal.log")}; \`custody start\` takes over or restarts the embedded server.`

@@ -58,7 +58,7 @@ const lazy = <A>(load: () => Promise<A>): Effect.Effect<A> => {
 const reference = lazy(() => import("./reference.ts").then(async (module) => ({ ...(await module.reference()), policy: module.policy })))
 const guides = lazy(() => import("./guides.ts"))
 const openapi = lazy(async () => JSON.stringify((await import("../OpenApi.ts")).document))
-const plain = lazy(async () => (await import("../docsPage.ts")).docsPage)
+const plain = lazy(async () => (await import("./plainReference.ts")).plainReference)
 
 const guidePage = (one: string) => Effect.flatMap(guides, ({ guide }) => found(once(`guides/${one}`, () => guide(one))))
 

@@ -7,7 +7,7 @@
  */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
-import { Bytes, decodeRows } from "../database/rows.ts"
+import { Bytes, decodeRows } from "../database/decodeRows.ts"
 import * as Id from "../values/Id.ts"
 import { type Chain, extend } from "./chain.ts"
 import { type Occurrence, write } from "./Envelope.ts"

@@ -11,8 +11,8 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
 import { reachesEntity, seesEvent, seesWebhook } from "../access/visibility.ts"
 import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
+import { castRows, decodeRows } from "../database/decodeRows.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
-import { castRows, decodeRows } from "../database/rows.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import * as Id from "../values/Id.ts"
@@ -107,7 +107,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       )
 
     /** Events by the index over exactly this text: one id or several, and optionally the kind. */
-    const lane = (column: string, text: Statement.Fragment, kind: string | undefined) =>
+    const indexRange = (column: string, text: Statement.Fragment, kind: string | undefined) =>
       kind === undefined
         ? sql`(${sql.literal(column)}) = ${text}`
         : sql`(${sql.literal(column)} || '/' || e.kind) = ${text} || '/' || ${kind}::text`
@@ -126,14 +126,14 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
     const withoutVault = (principal: PrincipalState, { entityId, kind }: EventFilter, common: Statement.Fragment, take: number) => {
       const rest = sql`e.vault_id IS NULL AND ${seesEvent(sql, principal)} ${common}`
       if (entityId === undefined && principal.isOwner)
-        return keys(sql`${lane("'/' || e.organization_id", sql`'/' || ${principal.organizationId}::text`, kind)} AND ${rest}`, take)
+        return keys(sql`${indexRange("'/' || e.organization_id", sql`'/' || ${principal.organizationId}::text`, kind)} AND ${rest}`, take)
       const entities =
         entityId === undefined
           ? sql`SELECT DISTINCT v.entity_id FROM vault_roles r JOIN vaults v ON v.id = r.vault_id WHERE r.user_id = ${principal.userId}`
           : sql`SELECT ${entityId}::text AS entity_id WHERE ${reachesEntity(sql, principal, sql`${entityId}::text`)}`
       return sql`
         SELECT seen.* FROM (${entities}) n CROSS JOIN LATERAL (
-          ${keys(sql`${lane("'/' || e.entity_id", sql`'/' || n.entity_id`, kind)} AND ${rest}`, take)}) seen`
+          ${keys(sql`${indexRange("'/' || e.entity_id", sql`'/' || n.entity_id`, kind)} AND ${rest}`, take)}) seen`
     }
 
     /**
@@ -142,7 +142,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
      */
     const alongVaults = (principal: PrincipalState, filter: EventFilter, common: Statement.Fragment, take: number) => {
       const { entityId, kind, vaultId } = filter
-      const ofVault = lane("e.vault_id || '/' || e.entity_id", sql`p.vault_id || '/' || p.entity_id`, kind)
+      const ofVault = indexRange("e.vault_id || '/' || e.entity_id", sql`p.vault_id || '/' || p.entity_id`, kind)
       const named = and(
         sql,
         vaultId !== undefined && sql`r.vault_id = ${vaultId}`,
@@ -176,7 +176,7 @@ export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo
       const { entityId, kind } = filter
       // There is no index for an entity's kinds: its events of every kind are searched.
       const newest = (recent: Statement.Fragment, limited: Statement.Fragment) => sql`
-        SELECT * FROM events e WHERE ${entityId === undefined ? lane("e.organization_id", sql`${principal.organizationId}::text`, kind) : sql`e.entity_id = ${entityId}`} ${common} ${recent}
+        SELECT * FROM events e WHERE ${entityId === undefined ? indexRange("e.organization_id", sql`${principal.organizationId}::text`, kind) : sql`e.entity_id = ${entityId}`} ${common} ${recent}
         ORDER BY e.occurred_at DESC, e.id DESC ${limited}`
       const visible = (recent: Statement.Fragment, limited: Statement.Fragment, dispatched: Statement.Fragment) =>
         page(sql`

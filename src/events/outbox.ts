@@ -4,7 +4,7 @@
  */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 
 /** How often a probe starts at the beginning, in ms: a crash of Postgres can bring back earlier events. */
 const WHOLE = 60_000

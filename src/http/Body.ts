@@ -106,8 +106,8 @@ const invalidBody = (error: ParseResult.ParseError) => {
   const byField = Map.groupBy(ParseResult.ArrayFormatter.formatErrorSync(error), ({ path }) => path.map(String).join("."))
   const names = [...byField.keys()]
   // An error inside a list is reported for its item; that the list may also be absent is not helpful.
-  const told = [...byField].filter(([field, issues]) => !names.some((name) => name.startsWith(`${field}.`)) || issues.some(isWritten))
-  return invalidFields(told.map(([field, issues]) => ({ in: "body", field, code: codeOf(issues), detail: detailOf(issues) })))
+  const reported = [...byField].filter(([field, issues]) => !names.some((name) => name.startsWith(`${field}.`)) || issues.some(isWritten))
+  return invalidFields(reported.map(([field, issues]) => ({ in: "body", field, code: codeOf(issues), detail: detailOf(issues) })))
 }
 
 /** `invalid_body` for fields that are invalid for reasons that a schema cannot express. */

@@ -11,7 +11,7 @@ import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import type { SealedColumn } from "../crypto/reencryptSecrets.ts"
-import { Bytes, decodeRows } from "../database/rows.ts"
+import { Bytes, decodeRows } from "../database/decodeRows.ts"
 import { transaction } from "../database/sql.ts"
 import { bytesOf, MAX_BODY } from "./Body.ts"
 import { type ProblemOf, problem, problems } from "./Problem.ts"
@@ -120,7 +120,7 @@ export const identify = (
     const key = request.headers["idempotency-key"]
     if (key === undefined) return undefined
     if (!form.test(key)) {
-      return yield* problem("invalid_parameter", "Idempotency-Key has 1 to 255 printable characters without spaces.", {
+      return yield* problem("invalid_parameter", "Idempotency-Key must have 1 to 255 printable characters without spaces.", {
         fields: [{ in: "header", field: "Idempotency-Key", code: "invalid_parameter", detail: "must have 1 to 255 printable characters" }]
       })
     }

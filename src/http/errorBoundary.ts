@@ -89,7 +89,7 @@ export const acceptable = (
   const path = end < 0 ? url : url.slice(0, end)
   const types = [...others, ...(otherTypes[path] ?? [])]
   if (!takes(headers.accept, types)) {
-    return problem("not_acceptable", `Responses are ${["application/json", ...types].join(" or ")}; accept that type.`)
+    return problem("not_acceptable", `The Accept header must allow ${["application/json", ...types].join(" or ")}.`)
   }
   if (/[;#]/.test(path)) return Effect.die(notFound())
   if (end < 0 || !(url.length - end > SHORT_QUERY || /__|%/.test(url.slice(end)))) return Effect.void

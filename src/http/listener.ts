@@ -58,9 +58,9 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
     const run = Runtime.runFork(runtime)
     const log = Runtime.runFork(yield* Effect.runtime<never>())
 
-    let told = false
-    const tellOfProxy = (peer: string | undefined) => {
-      told = true
+    let warned = false
+    const warnOfProxy = (peer: string | undefined) => {
+      warned = true
       log(
         Effect.logWarning(
           `X-Forwarded-For was received from ${peer}, which is not in TRUSTED_PROXIES: all clients behind it share one address for rate limits and IP allowlists`
@@ -72,7 +72,7 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
       new Promise((resolve) => {
         const peer = server.requestIP(request)?.address,
           forwardedFor = request.headers.get("x-forwarded-for")
-        if (!told && unnamedProxy(peer, forwardedFor, listener.trustedProxies)) tellOfProxy(peer)
+        if (!warned && unnamedProxy(peer, forwardedFor, listener.trustedProxies)) warnOfProxy(peer)
         const state = requestContext.make(request.headers.get("x-request-id"), clientAddress(peer, forwardedFor, listener.trustedProxies))
         if (listener.bodySeconds !== undefined && hasBody(request)) {
           server.timeout(request, listener.bodySeconds)
@@ -86,6 +86,7 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
         services.set(RequestContext.key, state)
         services.set(CurrentReading.key, state.reading)
         runtime.context = Context.unsafeMake(services)
+        // So the app needs no other services, which the type checker cannot see.
         const fiber = run(app as Effect.Effect<HttpServerResponse.HttpServerResponse, E, Services>)
         const abort = () => fiber.unsafeInterruptAsFork(HttpServerError.clientAbortFiberId)
         request.signal.addEventListener("abort", abort, { once: true })

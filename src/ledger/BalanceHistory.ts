@@ -5,7 +5,7 @@
  */
 import type { SqlClient } from "@effect/sql"
 import { Schema } from "effect"
-import { castRows } from "../database/rows.ts"
+import { castRows } from "../database/decodeRows.ts"
 import type { RecordOf } from "./Record.ts"
 
 /** One balance record. `balances` has the newest per asset, `balance_history` all of them. */

@@ -18,7 +18,7 @@ import { Data, Effect, Exit, Metric, MetricBoundaries, Schema } from "effect"
 import { LRUCache } from "lru-cache"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { batched } from "../database/Batch.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { isUnavailable } from "../database/unavailable.ts"
 import * as Idempotency from "../http/Idempotency.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
@@ -102,7 +102,8 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
       )
 
     const context = yield* Effect.context<never>()
-    const lanes = new LRUCache<string, (item: Waiting) => Effect.Effect<Settled, SqlError.SqlError>>({
+    /** A queue of batches for each organization. */
+    const queues = new LRUCache<string, (item: Waiting) => Effect.Effect<Settled, SqlError.SqlError>>({
       max: REMEMBERED,
       memoMethod: (organizationId) =>
         Effect.runSync(
@@ -123,7 +124,7 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
       const organizationIds = isCatalog ? new Set<string>() : yield* organizationsOf(batch.lines)
       const [organizationId] = organizationIds
       if (organizationIds.size === 1 && organizationId !== undefined) {
-        return yield* Effect.flatten(lanes.memo(organizationId)({ ...batch, since }))
+        return yield* Effect.flatten(queues.memo(organizationId)({ ...batch, since }))
       }
       const [outcome]: ReadonlyArray<Settled> = yield* together([batch], organizationIds)
       return yield* outcome ?? Effect.dieMessage("a batch was given no outcome")

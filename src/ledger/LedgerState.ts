@@ -6,7 +6,7 @@
 import { Schema } from "effect"
 import { TransactionStatus } from "../vaults/Vault.ts"
 import type { Balance, BalanceHistory } from "./BalanceHistory.ts"
-import type { Rows } from "./Rows.ts"
+import type { ChangedRows } from "./ChangedRows.ts"
 
 export const Network = Schema.Struct({ name: Schema.String, kind: Schema.String })
 export type Network = typeof Network.Type
@@ -79,24 +79,24 @@ export interface AccountChange {
 }
 
 export interface State {
-  readonly networks: Rows<Network>
-  readonly assets: Rows<Asset>
-  readonly organizations: Rows<Organization>
+  readonly networks: ChangedRows<Network>
+  readonly assets: ChangedRows<Asset>
+  readonly organizations: ChangedRows<Organization>
   /** Organizations that are being deleted, whose records are rejected. */
   readonly deleting: ReadonlySet<string>
-  readonly entities: Rows<Entity>
-  readonly vaults: Rows<Vault>
-  readonly users: Rows<User>
+  readonly entities: ChangedRows<Entity>
+  readonly vaults: ChangedRows<Vault>
+  readonly users: ChangedRows<User>
   /** Users that a record of the batch deactivates, even if a later one activates them again. */
   readonly deactivated: Set<string>
-  readonly addresses: Rows<Address>
-  readonly transactions: Rows<Transaction>
+  readonly addresses: ChangedRows<Address>
+  readonly transactions: ChangedRows<Transaction>
   /** The table that has them: all vaults', or a partition if they are of one vault. */
   readonly transactionTable: string
-  readonly balances: Rows<Balance>
+  readonly balances: ChangedRows<Balance>
   readonly balanceHistory: BalanceHistory
   /** By vault, the earliest time at which its account changed: statements of that day and later are compared again. */
-  readonly accountChanges: Rows<AccountChange>
+  readonly accountChanges: ChangedRows<AccountChange>
 }
 
 /** Records that something in a vault's statements changed at a time. */

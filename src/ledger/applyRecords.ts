@@ -8,10 +8,10 @@ import type { Kind } from "../events/Kind.ts"
 import * as Amount from "../values/Amount.ts"
 import type { TransactionStatus } from "../vaults/Vault.ts"
 import { applyBalance } from "./applyBalance.ts"
+import type { ChangedRows } from "./ChangedRows.ts"
 import { deletingOf } from "./deletingOf.ts"
 import { accountChanged, keyOf, type State, type Vault } from "./LedgerState.ts"
 import type { Fault, Record, RecordOf } from "./Record.ts"
-import type { Rows } from "./Rows.ts"
 
 /** The result of a batch. If there are faults, nothing of it may be written. */
 export interface ApplyResult {
@@ -108,10 +108,10 @@ const objectOf = (record: Record): string => {
 
 const apply = (state: State, record: Record, date: string, now: string, blamed: ReadonlySet<string>): Outcome | Refused => {
   /** The row that a field refers to, or a rejection; without a reason if the row's own record is invalid. */
-  const refer = <Row>(rows: Rows<Row>, field: string, id: string): Row | Refused =>
+  const refer = <Row>(rows: ChangedRows<Row>, field: string, id: string): Row | Refused =>
     rows.get(id) ?? new Refused(field, blamed.has(id) ? "" : `${id} was not recorded before`)
 
-  const referAll = <Row>(rows: Rows<Row>, field: string, ids: ReadonlyArray<string>): Refused | undefined =>
+  const referAll = <Row>(rows: ChangedRows<Row>, field: string, ids: ReadonlyArray<string>): Refused | undefined =>
     ids.map((id) => refer(rows, field, id)).find((row) => row instanceof Refused)
 
   const deleting = deletingOf(state, record)
@@ -281,7 +281,7 @@ const event = <K extends Kind>(kind: K, owner: Vault, date: string, data: Occurr
 })
 
 /** Stores a row; an identical row changes nothing. */
-const put = <Row extends object>(rows: Rows<Row>, key: string, row: Row): Outcome => {
+const put = <Row extends object>(rows: ChangedRows<Row>, key: string, row: Row): Outcome => {
   const known = rows.get(key)
   if (known !== undefined && Bun.deepEquals(known, row)) return "unchanged"
   rows.change(key, row)

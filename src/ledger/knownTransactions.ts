@@ -1,6 +1,6 @@
 /** The current rows of the transactions that records name. Decision D-60. */
 import type { SqlClient } from "@effect/sql"
-import { castRows } from "../database/rows.ts"
+import { castRows } from "../database/decodeRows.ts"
 import { Transaction } from "./LedgerState.ts"
 import type { Record } from "./Record.ts"
 

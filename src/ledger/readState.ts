@@ -2,14 +2,14 @@
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import type { LRUCache } from "lru-cache"
-import { castRows, decodeRows } from "../database/rows.ts"
+import { castRows, decodeRows } from "../database/decodeRows.ts"
 import { ALL } from "../database/TransactionTables.ts"
 import { Balance, BalanceHistory, lastRecords } from "./BalanceHistory.ts"
+import { ChangedRows } from "./ChangedRows.ts"
 import { knownTransactions } from "./knownTransactions.ts"
 import type { LedgerCatalog } from "./LedgerCatalog.ts"
 import { Address, Asset, Entity, keyOf, Network, Organization, type State, User, Vault } from "./LedgerState.ts"
 import type { Record } from "./Record.ts"
-import { Rows } from "./Rows.ts"
 
 const decodeIds = decodeRows(Schema.Struct({ id: Schema.String })),
   decodeNetworks = decodeRows(Network),
@@ -59,7 +59,7 @@ const named = Effect.fnUntraced(function* <Row extends object, E>(
   keyOf: (row: Row) => string,
   read: (missing: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Row>, E>
 ) {
-  const rows = new Rows<Row>()
+  const rows = new ChangedRows<Row>()
   const missing: Array<string> = []
   for (const id of ids) {
     const row = remembered.get(id)
@@ -114,14 +114,14 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
           FROM vaults WHERE id = ANY(${missing})`)
     ),
     deleting: catalog.deleting,
-    users: new Rows(),
+    users: new ChangedRows(),
     deactivated: new Set(),
-    addresses: new Rows(),
-    transactions: new Rows(),
+    addresses: new ChangedRows(),
+    transactions: new ChangedRows(),
     transactionTable: vaultId === undefined || otherVaults.length > 0 ? ALL : yield* catalog.transactionTables.of(sql, vaultId),
-    balances: new Rows(),
+    balances: new ChangedRows(),
     balanceHistory: new BalanceHistory(),
-    accountChanges: new Rows()
+    accountChanges: new ChangedRows()
   }
   const unlessEmpty = <Row>(
     wanted: { readonly size: number } | { readonly length: number },

@@ -6,7 +6,7 @@
 import type { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { record, SERVICE } from "../audit/AuditTrail.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { transactionJson } from "../vaults/Vault.ts"
 import { noteLateChanges, writeBalances } from "./applyBalance.ts"
 import type { State } from "./LedgerState.ts"

@@ -1,7 +1,8 @@
 /**
  * Distinguishes an outage of this process's own network from endpoints that are down: attempts at most webhooks failed
  * before they reached any network (no resolver responds, no route, no socket). Those attempts do not count. During the
- * outage one attempt a second is made, to find out whether it is over. C-5.
+ * outage one attempt a second is made, to find out whether it is over. It is here and not in sending/ because readiness reads
+ * it, and nothing but the worker may import sending/. C-5.
  */
 import { Metric } from "effect"
 

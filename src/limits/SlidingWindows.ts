@@ -8,9 +8,9 @@ import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { LRUCache } from "lru-cache"
+import { decodeRows } from "../database/decodeRows.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
-import { decodeRows } from "../database/rows.ts"
-import { answerFor, Exchange, type Waiter } from "./Exchange.ts"
+import { answerFor, SharedCounts, type Waiter } from "./SharedCounts.ts"
 
 /** Most keys that are remembered. */
 export const REMEMBERED = 50_000
@@ -19,7 +19,7 @@ const LEARN_S = 3
 
 /** What a window allows. */
 export interface WindowShape {
-  /** The name of its keys in the exchange. */
+  /** The prefix of its keys in the shared rows. */
   readonly name: string
   readonly limit: number
   readonly windowMs: number
@@ -31,13 +31,13 @@ interface Entry {
   /** Times of occurrences within the window, oldest first. */
   times: Array<number>
   /** How many of the last ones have not been shared yet. */
-  untold: number
-  /** Requests that wait for the next exchange: to be counted if there is room, or only for the counts of others. */
+  unshared: number
+  /** Requests that wait for the next sync: to be counted if there is room, or only for the counts of others. */
   waiters: Array<Waiter>
 }
 
 const Row = Schema.Struct({ key: Schema.String, granted: Schema.Number, ages: Schema.Array(Schema.Number) })
-const decodeTold = decodeRows(Row),
+const decodeSynced = decodeRows(Row),
   decodeLearned = decodeRows(Row.omit("granted"))
 
 /** Windows of this shape. */
@@ -45,8 +45,8 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const direct = yield* DirectRows
-    const exchange = yield* Exchange
-    const entries = new LRUCache<string, Entry>({ max: REMEMBERED, memoMethod: () => ({ times: [], untold: 0, waiters: [] }) })
+    const shared = yield* SharedCounts
+    const entries = new LRUCache<string, Entry>({ max: REMEMBERED, memoMethod: () => ({ times: [], unshared: 0, waiters: [] }) })
     /** Entries with counts to share. */
     const due = new Map<string, Entry>()
     const [windowSeconds, blockSeconds] = [windowMs / 1_000, blockMs === undefined ? null : blockMs / 1_000]
@@ -66,18 +66,18 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
 
     const note = (key: string, entry: Entry) => {
       entry.times.push(performance.now())
-      if (exchange.ahead(limit) === Number.POSITIVE_INFINITY) return
-      entry.untold++
+      if (shared.maxUnshared(limit) === Number.POSITIVE_INFINITY) return
+      entry.unshared++
       due.set(key, entry)
     }
 
-    const statement = (told: ReadonlyArray<readonly [key: string, ages: ReadonlyArray<number>, asked: number]>) =>
-      decodeTold(
+    const statement = (batch: ReadonlyArray<readonly [key: string, ages: ReadonlyArray<number>, asked: number]>) =>
+      decodeSynced(
         direct.query(sql`
           INSERT INTO recent_attempts AS r (key, times, granted, at)
           SELECT a.key, ARRAY(SELECT clock_timestamp() - x::float8 * interval '1 millisecond' FROM jsonb_array_elements_text(a.ages::jsonb) x)
               || array_fill(clock_timestamp(), ARRAY[g.granted]), g.granted, clock_timestamp()
-          FROM unnest(${told.map(([key]) => key)}::text[], ${told.map(([, ages]) => JSON.stringify(ages))}::text[], ${told.map(([, , asked]) => asked)}::int[])
+          FROM unnest(${batch.map(([key]) => key)}::text[], ${batch.map(([, ages]) => JSON.stringify(ages))}::text[], ${batch.map(([, , asked]) => asked)}::int[])
             AS a (key, ages, asked),
             LATERAL (SELECT greatest(0, least(a.asked, ${limit}::int - jsonb_array_length(a.ages::jsonb))) AS granted) g
           ON CONFLICT (key) DO UPDATE SET (times, granted, at) = (
@@ -95,25 +95,25 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
     /** Replaces the entry of the key by the shared times of all processes; occurrences since then are added. */
     const apply = (entry: Entry, ages: ReadonlyArray<number>) => {
       const now = performance.now()
-      const since = entry.untold === 0 ? [] : entry.times.slice(-entry.untold)
+      const since = entry.unshared === 0 ? [] : entry.times.slice(-entry.unshared)
       entry.times = [...ages.map((age) => now - age), ...since]
     }
 
-    const tell: Effect.Effect<void, SqlError.SqlError> = Effect.suspend(() => {
+    const sync: Effect.Effect<void, SqlError.SqlError> = Effect.suspend(() => {
       const now = performance.now()
-      const told = [...due]
+      const batch = [...due]
         .map(([key, entry]) => {
-          const ages = entry.untold === 0 ? [] : entry.times.slice(-entry.untold).map((time) => now - time)
+          const ages = entry.unshared === 0 ? [] : entry.times.slice(-entry.unshared).map((time) => now - time)
           return { key, entry, ages, waiters: entry.waiters, asked: entry.waiters.filter(({ counts }) => counts).length }
         })
         .sort((one, other) => (one.key < other.key ? -1 : 1))
       due.clear()
-      for (const { entry } of told) Object.assign(entry, { untold: 0, waiters: [] })
-      return Effect.matchEffect(statement(told.map(({ ages, asked, key }) => [`${name}/${key}`, ages, asked])), {
+      for (const { entry } of batch) Object.assign(entry, { unshared: 0, waiters: [] })
+      return Effect.matchEffect(statement(batch.map(({ ages, asked, key }) => [`${name}/${key}`, ages, asked])), {
         onSuccess: (rows) =>
           Effect.sync(() => {
             const byKey = new Map(rows.map((row) => [row.key, row]))
-            for (const { waiters, entry, key } of told) {
+            for (const { waiters, entry, key } of batch) {
               const row = byKey.get(`${name}/${key}`)
               if (row !== undefined) apply(entry, row.ages)
               let left = row?.granted ?? 0
@@ -122,8 +122,8 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
           }),
         onFailure: (error) =>
           Effect.suspend(() => {
-            for (const { ages, waiters, entry, key } of told) {
-              entry.untold += ages.length
+            for (const { ages, waiters, entry, key } of batch) {
+              entry.unshared += ages.length
               due.set(key, entry)
               for (const { answer } of waiters) answer(undefined)
             }
@@ -147,26 +147,26 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
       }
     )
 
-    exchange.add({
+    shared.add({
       isDue: () => due.size > 0,
-      exchange: tell,
+      sync,
       joined: () => {
         for (const [key, entry] of entries.entries()) {
-          entry.untold = entry.times.length
-          if (entry.untold > 0) due.set(key, entry)
+          entry.unshared = entry.times.length
+          if (entry.unshared > 0) due.set(key, entry)
         }
       },
       ...(blockMs === undefined ? {} : { learn })
     })
 
-    /** Waits for the next exchange. */
+    /** Waits for the next sync. */
     const ask = (key: string, entry: Entry, counts: boolean) =>
       answerFor(entry, counts, () => {
         due.set(key, entry)
-        exchange.soon()
+        shared.syncSoon()
       })
 
-    const takeAlone = (key: string, entry: Entry): number => {
+    const takeUnsynced = (key: string, entry: Entry): number => {
       const wait = waitOf(entry)
       if (wait === 0) note(key, entry)
       return wait
@@ -178,9 +178,9 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
         Effect.suspend(() => {
           const entry = entries.memo(key)
           const wait = waitOf(entry)
-          if (wait > 0 || entry.untold < exchange.ahead(limit)) return Effect.succeed(wait > 0 ? wait : takeAlone(key, entry))
+          if (wait > 0 || entry.unshared < shared.maxUnshared(limit)) return Effect.succeed(wait > 0 ? wait : takeUnsynced(key, entry))
           return Effect.map(ask(key, entry, true), (granted) =>
-            granted === undefined ? takeAlone(key, entry) : granted ? 0 : Math.max(1, waitOf(entry))
+            granted === undefined ? takeUnsynced(key, entry) : granted ? 0 : Math.max(1, waitOf(entry))
           )
         }),
 
@@ -190,7 +190,7 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
         // A key whose block has ended starts anew.
         waitOf(entry)
         note(key, entry)
-        if (entry.untold * 2 > exchange.ahead(limit)) exchange.soon()
+        if (entry.unshared * 2 > shared.maxUnshared(limit)) shared.syncSoon()
       },
 
       /**
@@ -202,7 +202,7 @@ export const slidingWindows = ({ blockMs, limit, name, windowMs }: WindowShape) 
           const entry = entries.peek(key)
           if (entry === undefined) return Effect.succeed(0)
           const wait = waitOf(entry)
-          if (wait > 0 || entry.untold === 0 || entry.untold < exchange.ahead(limit)) return Effect.succeed(wait)
+          if (wait > 0 || entry.unshared === 0 || entry.unshared < shared.maxUnshared(limit)) return Effect.succeed(wait)
           return Effect.map(ask(key, entry, false), () => waitOf(entry))
         })
     }

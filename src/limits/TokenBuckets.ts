@@ -1,24 +1,25 @@
 /**
  * Rate limits: a token bucket per caller, over all API processes. They use the monotonic clock: if the machine's clock were
  * set back, counts based on it would stop until the old time is reached again. The most recently used callers are kept.
- * Decisions D-12, D-51.
+ * Effect's RateLimiter counts in one process only and delays a call instead of rejecting it; the one of
+ * `@effect/experimental` asks its store at each call. Decisions D-12, D-51.
  */
 
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Schema } from "effect"
 import { LRUCache } from "lru-cache"
+import { decodeRows } from "../database/decodeRows.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
-import { decodeRows } from "../database/rows.ts"
 import type { Rate } from "../settings/Format.ts"
-import { answerFor, Exchange, type Waiter } from "./Exchange.ts"
+import { answerFor, SharedCounts, type Waiter } from "./SharedCounts.ts"
 import { REMEMBERED } from "./SlidingWindows.ts"
 
 interface Bucket {
   /** Tokens at {@link at}, as far as this process knows: others may have taken more. */
   tokens: number
   at: number
-  /** Tokens taken since the last exchange. */
+  /** Tokens taken since the last sync. */
   spent: number
   /** Requests that wait for the next one. */
   waiters: Array<Waiter>
@@ -39,7 +40,7 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const direct = yield* DirectRows
-    const exchange = yield* Exchange
+    const shared = yield* SharedCounts
     const perMs = tokens / Duration.toMillis(period)
     const buckets = new LRUCache<string, Bucket>({
       max: REMEMBERED,
@@ -54,12 +55,12 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
       bucket.at = now
     }
 
-    const statement = (told: ReadonlyArray<{ readonly key: string; readonly spent: number; readonly waiters: ReadonlyArray<Waiter> }>) =>
+    const statement = (batch: ReadonlyArray<{ readonly key: string; readonly spent: number; readonly waiters: ReadonlyArray<Waiter> }>) =>
       decode(
         direct.query(sql`
           INSERT INTO rate_buckets AS b (key, tokens, granted, at)
           SELECT a.key, ${burst}::float8 - a.spent - g.granted, g.granted, clock_timestamp()
-          FROM unnest(${told.map(({ key }) => key)}::text[], ${told.map(({ spent }) => spent)}::float8[], ${told.map(({ waiters }) => waiters.length)}::int[])
+          FROM unnest(${batch.map(({ key }) => key)}::text[], ${batch.map(({ spent }) => spent)}::float8[], ${batch.map(({ waiters }) => waiters.length)}::int[])
             AS a (key, spent, asked), LATERAL (SELECT least(a.asked, greatest(0, floor(${burst}::float8 - a.spent)))::int AS granted) g
           ON CONFLICT (key) DO UPDATE SET (tokens, granted, at) = (
             SELECT t.tokens - g.granted, g.granted, greatest(b.at, excluded.at)
@@ -69,20 +70,20 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
           RETURNING key, tokens, granted`)
       )
 
-    const tell: Effect.Effect<void, SqlError.SqlError> = Effect.suspend(() => {
-      const told = [...due]
+    const sync: Effect.Effect<void, SqlError.SqlError> = Effect.suspend(() => {
+      const batch = [...due]
         .map(([key, bucket]) => ({ key, bucket, spent: bucket.spent, waiters: bucket.waiters }))
         .sort((one, other) => (one.key < other.key ? -1 : 1))
       due.clear()
-      for (const { bucket } of told) Object.assign(bucket, { spent: 0, waiters: [] })
-      return Effect.matchEffect(statement(told), {
+      for (const { bucket } of batch) Object.assign(bucket, { spent: 0, waiters: [] })
+      return Effect.matchEffect(statement(batch), {
         onSuccess: (rows) =>
           Effect.sync(() => {
             const byKey = new Map(rows.map((row) => [row.key, row]))
-            for (const { waiters, bucket, key } of told) {
+            for (const { waiters, bucket, key } of batch) {
               const row = byKey.get(key)
               if (row !== undefined) {
-                // Tokens granted to requests that no longer wait are returned with the next exchange.
+                // Tokens granted to requests that no longer wait are returned with the next sync.
                 bucket.spent -= waiters.slice(0, row.granted).filter(({ gone }) => gone).length
                 bucket.tokens = row.tokens - bucket.spent
                 bucket.at = performance.now()
@@ -93,7 +94,7 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
           }),
         onFailure: (error) =>
           Effect.suspend(() => {
-            for (const { waiters, bucket, key, spent } of told) {
+            for (const { waiters, bucket, key, spent } of batch) {
               bucket.spent += spent
               due.set(key, bucket)
               for (const { answer } of waiters) answer(undefined)
@@ -103,9 +104,9 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
       })
     })
 
-    exchange.add({
+    shared.add({
       isDue: () => due.size > 0,
-      exchange: tell,
+      sync,
       joined: () => {
         for (const [key, bucket] of buckets.entries()) {
           refill(bucket)
@@ -115,32 +116,32 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
       }
     })
 
-    // The bucket of a granted request may be overdrawn by others, which were admitted without an exchange.
+    // The bucket of a granted request may be overdrawn by others, which were admitted between two syncs.
     const result = (bucket: Bucket, taken: boolean): Taken =>
       taken
         ? { remaining: Math.max(0, Math.floor(bucket.tokens)), seconds: Math.ceil((burst - Math.floor(bucket.tokens)) / perMs / 1_000) }
         : { remaining: -1, seconds: Math.max(1, Math.ceil((1 - bucket.tokens) / perMs / 1_000)) }
 
-    const spend = (key: string, bucket: Bucket, ahead: number): Taken => {
+    const spend = (key: string, bucket: Bucket, maxUnshared: number): Taken => {
       bucket.tokens--
-      if (ahead !== Number.POSITIVE_INFINITY) {
+      if (maxUnshared !== Number.POSITIVE_INFINITY) {
         bucket.spent++
         due.set(key, bucket)
       }
       return result(bucket, true)
     }
 
-    /** Lets the next exchange decide. */
+    /** Lets the next sync decide. */
     const ask = (key: string, bucket: Bucket) =>
       Effect.map(
         answerFor(bucket, true, () => {
           due.set(key, bucket)
-          exchange.soon()
+          shared.syncSoon()
         }),
         (granted) => {
           refill(bucket)
-          const alone = granted === undefined && bucket.tokens >= 1
-          return alone ? spend(key, bucket, exchange.ahead(burst)) : result(bucket, granted === true)
+          const unsynced = granted === undefined && bucket.tokens >= 1
+          return unsynced ? spend(key, bucket, shared.maxUnshared(burst)) : result(bucket, granted === true)
         }
       )
 
@@ -151,10 +152,10 @@ export const tokenBuckets = ({ burst, period, tokens }: Rate) =>
           const bucket = buckets.memo(key)
           refill(bucket)
           if (bucket.tokens < 1) return Effect.succeed(result(bucket, false))
-          const ahead = exchange.ahead(burst)
-          if (bucket.spent + 1 > ahead) return ask(key, bucket)
-          const taken = spend(key, bucket, ahead)
-          if (bucket.spent * 2 > ahead) exchange.soon()
+          const maxUnshared = shared.maxUnshared(burst)
+          if (bucket.spent + 1 > maxUnshared) return ask(key, bucket)
+          const taken = spend(key, bucket, maxUnshared)
+          if (bucket.spent * 2 > maxUnshared) shared.syncSoon()
           return Effect.succeed(taken)
         })
     }

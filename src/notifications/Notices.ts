@@ -6,7 +6,7 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Effect, Predicate, Redacted, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { whileUnavailable } from "../database/unavailable.ts"
 import { Settings } from "../settings/Settings.ts"
 import { messageOf } from "./message.ts"
@@ -39,8 +39,11 @@ export const PAGE = 500
  */
 export class MailRefused extends Data.TaggedError("MailRefused")<{ readonly message: string }> {}
 
-const refused = (error: unknown) => {
-  const codes = ["code", "responseCode"].flatMap((name) => (Predicate.hasProperty(error, name) ? [String(error[name])] : []))
+/** The mail library's error, whose text only the log may contain. */
+class MailFailed extends Data.TaggedError("MailFailed")<{ readonly cause: unknown }> {}
+
+const refused = ({ cause }: MailFailed) => {
+  const codes = ["code", "responseCode"].flatMap((name) => (Predicate.hasProperty(cause, name) ? [String(cause[name])] : []))
   return new MailRefused({ message: `the mail server rejected the message (${codes.join(", ")})` })
 }
 
@@ -82,10 +85,10 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
                   ...messageOf(notice, portalBaseUrl),
                   messageId: `<${noticeId}@custody-data-service>`
                 }),
-              catch: (error) => error
+              catch: (cause) => new MailFailed({ cause })
             }).pipe(
-              Effect.tapError((error) =>
-                Effect.logWarning("a notice could not be sent and will be retried", error).pipe(Effect.annotateLogs({ noticeId }))
+              Effect.tapError(({ cause }) =>
+                Effect.logWarning("a notice could not be sent and will be retried", cause).pipe(Effect.annotateLogs({ noticeId }))
               ),
               Effect.mapError(refused)
             )

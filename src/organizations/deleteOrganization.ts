@@ -4,13 +4,13 @@
  * point: another run finishes it. The audit log stays. Decision D-56.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlError from "@effect/sql/SqlError"
 import { Duration, Effect, Schedule, Schema } from "effect"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
-import { deletePart } from "../database/OrganizationRows.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
+import { FOREIGN_KEY_VIOLATION, hasSqlState } from "../database/hasSqlState.ts"
+import { deletePart } from "../database/OrganizationTable.ts"
 import { transaction } from "../database/sql.ts"
-import { remove } from "../ledger/organizationRows.ts"
+import { remove } from "../ledger/custodyTables.ts"
 import { auditLog, deletedTables, outbox, plainTables } from "./organizationTables.ts"
 import { stop } from "./stop.ts"
 import { terminate, terminateListed } from "./terminateWorkflows.ts"
@@ -34,26 +34,24 @@ export interface Deleted {
 }
 
 /** Whether Postgres refused because a row still refers to what was deleted: somebody wrote it meanwhile. */
-const isReferred = (error: unknown): boolean =>
-  error instanceof SqlError.SqlError &&
-  typeof error.cause === "object" &&
-  error.cause !== null &&
-  "code" in error.cause &&
-  error.cause.code === "23503"
+const isReferred = (error: unknown): boolean => hasSqlState(error, FOREIGN_KEY_VIOLATION)
 
 const decodeIds = decodeRows(Schema.Struct({ id: Schema.String })),
   decodeDeliveries = decodeRows(Schema.Struct({ id: Schema.String, waits: Schema.Boolean })),
   decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number }))
 
-/** Deletes the organization. `told` hears what is being deleted. Fails with `UnknownOrganization`. */
-export const deleteOrganization = (organizationId: string, told: (table: string, rows: number) => void) =>
+/**
+ * Deletes the organization. `onProgress` is called with a table and how many of its rows have been deleted. Fails with
+ * `UnknownOrganization`.
+ */
+export const deleteOrganization = (organizationId: string, onProgress: (table: string, rows: number) => void) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const deleted: Record<string, number> = {}
     let workflows = 0
     const count = (table: string, rows: number) => {
       deleted[table] = (deleted[table] ?? 0) + rows
-      if (rows > 0) told(table, deleted[table] ?? 0)
+      if (rows > 0) onProgress(table, deleted[table] ?? 0)
     }
     const ids = (rows: ReadonlyArray<{ readonly id: string }>) => rows.map(({ id }) => id)
 

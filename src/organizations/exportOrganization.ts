@@ -9,7 +9,7 @@ import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Effect, Schema } from "effect"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { recordsOf } from "./exportedRecords.ts"
 import { auditLog, deletedTables, UnknownOrganization } from "./organizationTables.ts"
 
@@ -57,7 +57,7 @@ const writing = (file: string) => {
 const decodeLines = decodeRows(Schema.Struct({ line: Schema.String }))
 
 /** Writes the file. Fails with {@link UnknownOrganization} or {@link NotWritten}, and leaves nothing behind then. */
-export const exportOrganization = (organizationId: string, file: string, told: (lines: number) => void) =>
+export const exportOrganization = (organizationId: string, file: string, onProgress: (lines: number) => void) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const rows: Record<string, number> = {}
@@ -82,7 +82,7 @@ export const exportOrganization = (organizationId: string, file: string, told: (
             yield* out.write(part.map(({ line }) => line))
             count += part.length
             lines += part.length
-            told(lines)
+            onProgress(lines)
             if (part.length < PART) break
           }
           yield* sql`CLOSE exported`

@@ -4,8 +4,8 @@
  */
 import type { SqlClient } from "@effect/sql"
 import { Data } from "effect"
-import { byOrganization, byUser, byWebhook, type OrganizationTable } from "../database/OrganizationRows.ts"
-import { custodyTables } from "../ledger/organizationRows.ts"
+import { byOrganization, byUser, byWebhook, type OrganizationTable } from "../database/OrganizationTable.ts"
+import { custodyTables } from "../ledger/custodyTables.ts"
 
 /** The command names an organization that does not exist. */
 export class UnknownOrganization extends Data.TaggedError("UnknownOrganization")<{ readonly organizationId: string }> {

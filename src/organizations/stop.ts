@@ -5,9 +5,9 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule, Schema } from "effect"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { transaction } from "../database/sql.ts"
-import { markDeleting } from "../ledger/organizationRows.ts"
+import { markDeleting } from "../ledger/custodyTables.ts"
 import { UnknownOrganization } from "./organizationTables.ts"
 
 /** How long an attempt without an outcome counts as in flight: longer than any attempt takes. */

@@ -1,8 +1,8 @@
 /** Terminates the workflows of an organization that is being deleted. Decision D-56. */
 import { WorkflowNotFoundError } from "@temporalio/common"
-import { type Cause, Effect, Schedule } from "effect"
+import { Effect, Schedule } from "effect"
 import { TemporalAway, TemporalConnection } from "../temporal/Connection.ts"
-import { isUnknownAttribute } from "../temporal/grpcError.ts"
+import { isUnknownAttribute, type TemporalCallFailed, temporalCall } from "../temporal/temporalCall.ts"
 
 const CONCURRENCY = 16
 const REASON = "its organization is being deleted"
@@ -10,13 +10,13 @@ const REASON = "its organization is being deleted"
 const LISTS = 20
 
 /** Repeats a call for five seconds; then Temporal counts as unavailable. */
-const persistently = <A, R>(call: Effect.Effect<A, Cause.UnknownException, R>): Effect.Effect<A, TemporalAway, R> =>
+const retried = <A, R>(call: Effect.Effect<A, TemporalCallFailed, R>): Effect.Effect<A, TemporalAway, R> =>
   call.pipe(
     Effect.retry(Schedule.spaced("1 second").pipe(Schedule.intersect(Schedule.recurs(5)))),
     Effect.mapError(
-      ({ error }) =>
+      ({ message }) =>
         new TemporalAway({
-          message: `Temporal cannot terminate workflows of the organization: ${error instanceof Error ? error.message : String(error)}. Run the command again to delete the rest.`
+          message: `Temporal cannot terminate workflows of the organization: ${message}. Run the command again to delete the rest.`
         })
     )
   )
@@ -28,13 +28,13 @@ export const terminate = (workflowIds: ReadonlyArray<string>) =>
     const ended = yield* Effect.forEach(
       workflowIds,
       (id) =>
-        Effect.tryPromise(() => client.workflow.getHandle(id).terminate(REASON)).pipe(
+        temporalCall(() => client.workflow.getHandle(id).terminate(REASON)).pipe(
           Effect.as(1),
           Effect.catchIf(
-            ({ error }) => error instanceof WorkflowNotFoundError,
+            ({ cause }) => cause instanceof WorkflowNotFoundError,
             () => Effect.succeed(0)
           ),
-          persistently
+          retried
         ),
       { concurrency: CONCURRENCY }
     )
@@ -51,7 +51,7 @@ export const terminateListed = (filter: string) =>
     const { client } = yield* temporal.ready
     // Another deployment in the same namespace may have an organization with this id.
     const query = `(${filter}) AND TaskQueue = "${temporal.taskQueue}" AND ExecutionStatus = "Running"`
-    const listed = Effect.tryPromise(async () => {
+    const listed = temporalCall(async () => {
       const ids: Array<string> = []
       for await (const { workflowId } of client.workflow.list({ query })) {
         ids.push(workflowId)
@@ -60,7 +60,7 @@ export const terminateListed = (filter: string) =>
       return ids
     }).pipe(
       Effect.catchIf(
-        ({ error }) => isUnknownAttribute(error),
+        ({ cause }) => isUnknownAttribute(cause),
         (error) =>
           Effect.as(
             Effect.logWarning(
@@ -70,7 +70,7 @@ export const terminateListed = (filter: string) =>
             []
           )
       ),
-      persistently
+      retried
     )
     let count = 0
     for (let reads = 0; reads < LISTS; reads++) {

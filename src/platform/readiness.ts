@@ -1,8 +1,8 @@
 /** Readiness of this process, for `/health/ready` on the platform listener. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
+import { decodeRows } from "../database/decodeRows.ts"
 import { ReadReplica } from "../database/ReadReplica.ts"
-import { decodeRows } from "../database/rows.ts"
 import { oldestId } from "../events/EventsRepo.ts"
 import { oldestWaiting } from "../events/outbox.ts"
 import { ownOutage } from "../limits/OwnOutage.ts"

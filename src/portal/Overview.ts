@@ -8,15 +8,15 @@ import { Effect, Option, Schema } from "effect"
 import { reachesEntity, seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import type { ReceivedEvent } from "../client/receivedEvent.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { EventsRepo, oldestId } from "../events/EventsRepo.ts"
 import type { Health } from "../webhooks/Webhook.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 
 /** Most entities and vaults that a page offers; users with more enter ids. */
 const CHOICES = 2_000
-/** Rows of a list per request. */
-export const CONCURRENCY = 100
+/** Most ids that a request may name. */
+export const IDS_PER_REQUEST = 100
 
 /** A selectable object with its name. */
 const Choice = Schema.Struct({ id: Schema.String, name: Schema.String })
@@ -24,7 +24,7 @@ const Choice = Schema.Struct({ id: Schema.String, name: Schema.String })
 const VaultChoice = Schema.Struct({ ...Choice.fields, entityId: Schema.String, networks: Schema.Array(Schema.String) })
 
 /** The entities and vaults that a user can see. */
-export interface Reach {
+export interface VisibleNames {
   readonly entities: ReadonlyArray<typeof Choice.Type>
   /** Vaults where the user has the Developer role. */
   readonly vaults: ReadonlyArray<typeof VaultChoice.Type>
@@ -78,7 +78,7 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
     const events = yield* EventsRepo
 
     return {
-      reach: (principal: PrincipalState): Effect.Effect<Reach> =>
+      visibleNames: (principal: PrincipalState): Effect.Effect<VisibleNames> =>
         Effect.gen(function* () {
           const entities = yield* decodeChoices(sql`
             SELECT e.id, e.name FROM entities e

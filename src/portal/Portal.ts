@@ -38,7 +38,7 @@ import { SecondFactor } from "./signIn/SecondFactor.ts"
 import { principalOf, Sessions } from "./signIn/Sessions.ts"
 import { SignIn } from "./signIn/SignIn.ts"
 import { signInRoutes } from "./signIn/signInRoutes.ts"
-import { Pages } from "./WebAssets.ts"
+import { WebAssets } from "./WebAssets.ts"
 
 const API = `${PATH}/api`
 const THROUGH = `${API}/v1/`
@@ -93,7 +93,7 @@ const isEntrance = ({ headers, method, url }: HttpServerRequest.HttpServerReques
 /** The icon; or a redirect to the portal if it is served under that name, otherwise to the documentation. */
 const entrance = Effect.gen(function* () {
   const { url } = yield* HttpServerRequest.HttpServerRequest
-  if (url === "/favicon.ico") return yield* (yield* Pages).icon
+  if (url === "/favicon.ico") return yield* (yield* WebAssets).icon
   const location = yield* Effect.orElseSucceed(Effect.as(requireOrigin, `${PATH}/`), () => "/v1/docs")
   return HttpServerResponse.empty({ status: 302, headers: { location, "cache-control": "no-store", vary: "accept" } })
 })
@@ -106,7 +106,7 @@ export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
     if (!isRead(method)) yield* requireOwnPage(origin)
     if (url.startsWith(THROUGH)) return yield* through(api)
     if (pathOf(url).startsWith(`${API}/`) || pathOf(url) === API) return yield* own
-    return yield* (yield* Pages).answer(method, pathOf(url))
+    return yield* (yield* WebAssets).answer(method, pathOf(url))
   })
   const guarded = errorBoundary({ isPublic: () => true, methods: methodsIn(own), authenticate: Effect.void })(asked)
   const portal = Effect.gen(function* () {
@@ -134,7 +134,7 @@ export const layer = Layer.mergeAll(
   RequestPreview.layer,
   ApiKeys.layer,
   CredentialRepo.layer,
-  Pages.layer
+  WebAssets.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Sessions.layer, SecondFactor.layer, Passkeys.layer, Invitations.layer)),
   Layer.provideMerge(Identity.layer),

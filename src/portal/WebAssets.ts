@@ -11,7 +11,7 @@ import * as path from "node:path"
 import * as zlib from "node:zlib"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import { Effect } from "effect"
+import { Data, Effect } from "effect"
 import { notFound, problem } from "../http/Problem.ts"
 import { currentRequest } from "../http/RequestContext.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -50,6 +50,9 @@ const fileOf = (type: string, identity: Uint8Array): File =>
   type.startsWith("font/") || type === "image/png"
     ? { type, identity }
     : { type, identity, gzip: Bun.gzipSync(Buffer.from(identity)), br: zlib.brotliCompressSync(identity) }
+
+/** The pages could not be built. */
+class BuildFailed extends Data.TaggedError("BuildFailed")<{ readonly cause: unknown }> {}
 
 const build = async (): Promise<Built> => {
   const { logs, outputs, success } = await Bun.build({
@@ -139,7 +142,7 @@ const policy = (nonce: string) =>
     "frame-ancestors 'none'"
   ].join("; ")
 
-export class Pages extends Effect.Service<Pages>()("custody/portal/Pages", {
+export class WebAssets extends Effect.Service<WebAssets>()("custody/portal/WebAssets", {
   effect: Effect.gen(function* () {
     const settings = yield* Settings
     const given = logoOf(settings)
@@ -162,9 +165,9 @@ export class Pages extends Effect.Service<Pages>()("custody/portal/Pages", {
         })
         return building
       },
-      catch: (error) => error
+      catch: (cause) => new BuildFailed({ cause })
     }).pipe(
-      Effect.tapError((error) => Effect.logError("the portal's pages could not be built", error)),
+      Effect.tapError(({ cause }) => Effect.logError("the portal's pages could not be built", cause)),
       Effect.mapError(() => problem("service_unavailable", "The portal's pages cannot be shown.", { headers: { "retry-after": "5" } }))
     )
 

@@ -15,8 +15,8 @@ import { parameter, pathId, route, routeWithBody } from "./respond.ts"
 import { confirm } from "./signIn/confirmSecondFactor.ts"
 import { principalOf, Sessions } from "./signIn/Sessions.ts"
 
-/** An invalid property as a field of the error envelope. */
-const told = Effect.catchTags({
+/** Invalid properties and unknown keys as the API reports them. */
+const toProblems = Effect.catchTags({
   InvalidKey: ({ field, message }: { readonly field: string; readonly message: string }) =>
     Body.invalidFields([Body.fieldIssue(field, message)]),
   UnknownKey: () => notFound()
@@ -52,7 +52,7 @@ export const keyRoutes = HttpRouter.empty.pipe(
       const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until }, yield* actor)
       yield* Effect.logInfo("portal: a key was created").pipe(Effect.annotateLogs({ userId, keyId: key.id }))
       return { ...key, secret: Redacted.value(secret) }
-    }).pipe(told)
+    }).pipe(toProblems)
   ),
   routeWithBody("PATCH /keys/:id", bodies.KeyEdit, (body) =>
     Effect.gen(function* () {
@@ -71,7 +71,7 @@ export const keyRoutes = HttpRouter.empty.pipe(
         )
       yield* Effect.logInfo("portal: a key was edited").pipe(Effect.annotateLogs({ userId, keyId: id }))
       return key
-    }).pipe(told)
+    }).pipe(toProblems)
   ),
   // What the key can see, and why it cannot see a vault: the response that the key itself would get. C-7.
   route(
@@ -84,7 +84,7 @@ export const keyRoutes = HttpRouter.empty.pipe(
       const asked = vaultId === "" ? undefined : vaultId
       const found = yield* (yield* CredentialRepo).of(id, principalOf(session), client?.toString() ?? null, asked)
       return found === undefined ? yield* notFound() : found
-    }).pipe(told)
+    }).pipe(toProblems)
   ),
   route(
     "POST /keys/:id/revoke",
@@ -94,6 +94,6 @@ export const keyRoutes = HttpRouter.empty.pipe(
       const key = yield* (yield* ApiKeys).revoke(id, yield* actor)
       yield* Effect.logInfo("portal: a key was revoked").pipe(Effect.annotateLogs({ userId, keyId: id }))
       return key
-    }).pipe(told)
+    }).pipe(toProblems)
   )
 )

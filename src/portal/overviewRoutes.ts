@@ -21,7 +21,7 @@ import { ACTIVE_PER_ENTITY } from "../webhooks/limit.ts"
 import { ALWAYS_PORTS } from "../webhooks/url.ts"
 import { LIVE_SECRETS } from "../webhooks/Webhooks.ts"
 import { explorersOf } from "./explorers.ts"
-import { CONCURRENCY, Overview, type Span } from "./Overview.ts"
+import { IDS_PER_REQUEST, Overview, type Span } from "./Overview.ts"
 import { done, parameter, pathId, route } from "./respond.ts"
 import { Search } from "./Search.ts"
 import { principalOf, Sessions } from "./signIn/Sessions.ts"
@@ -42,12 +42,12 @@ const command = <E, R>(act: (caller: PrincipalState, id: string) => Effect.Effec
     )
   )
 
-/** The comma-separated ids of a query; those past {@link CONCURRENCY} are ignored. */
+/** The comma-separated ids of a query; those past {@link IDS_PER_REQUEST} are ignored. */
 const idsOf = Effect.map(parameter("ids"), (ids) =>
   ids
     .split(",")
     .filter((id) => id !== "" && isStorable(id))
-    .slice(0, CONCURRENCY)
+    .slice(0, IDS_PER_REQUEST)
 )
 
 export const workRoutes = HttpRouter.empty.pipe(
@@ -57,7 +57,7 @@ export const workRoutes = HttpRouter.empty.pipe(
       Effect.gen(function* () {
         const { portalExplorers, webhookAllowPorts, webhookRotationGrace } = yield* Settings
         return {
-          ...(yield* (yield* Overview).reach(caller)),
+          ...(yield* (yield* Overview).visibleNames(caller)),
           scopes,
           kinds: names.map((name) => ({
             name,
@@ -166,7 +166,7 @@ export const workRoutes = HttpRouter.empty.pipe(
     command((caller, id) => Effect.flatMap(DeliveryCommands, (all) => all.cancel(caller, id)))
   ),
   route(
-    "POST /deliveries/:id/sample",
+    "POST /deliveries/:id/request-preview",
     asking((caller) =>
       Effect.gen(function* () {
         return yield* (yield* RequestPreview).signed(caller, yield* pathId)

@@ -7,7 +7,7 @@ import { Data, Effect, type Schema } from "effect"
 import * as Body from "../http/Body.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { isStorable } from "../values/givenId.ts"
-import type { PortalRoutes } from "./contract.ts"
+import type { PortalRoutes } from "./PortalRoutes.ts"
 
 /** A JSON response, with the sign-in library's cookies if there are any. */
 export const jsonResponse = (body: unknown, cookies: ReadonlyArray<string> = []): HttpServerResponse.HttpServerResponse =>

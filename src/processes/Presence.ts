@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto"
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule, Schema, type Scope } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 
 /** How old the last heartbeat of a running process may be, in seconds. */
 const LOST_S = 4
@@ -39,10 +39,10 @@ export interface Presence {
   readonly isSeen: () => boolean
   /** Runs an effect between two heartbeats. */
   readonly exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** If no other process of the role is registered: runs the statements and records that this one is alone. Returns whether it did. */
-  readonly becomeAlone: (statements: Statements) => Effect.Effect<boolean, SqlError.SqlError>
-  /** Runs the statements and records that this process is not alone. */
-  readonly endAlone: (statements: Statements) => Effect.Effect<void, SqlError.SqlError>
+  /** If no other process of the role is registered: runs the statements and records that this is the only one. Returns whether it did. */
+  readonly claimSole: (statements: Statements) => Effect.Effect<boolean, SqlError.SqlError>
+  /** Runs the statements and records that this process is not the only one. */
+  readonly releaseSole: (statements: Statements) => Effect.Effect<void, SqlError.SqlError>
   /** Registers the process, and sends heartbeats until the scope closes. While Postgres is unavailable, it retries every second. */
   readonly keep: (hooks: Hooks) => Effect.Effect<void, never, Scope.Scope>
 }
@@ -106,7 +106,7 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
         )
       )
 
-    const isAlone = (alone: boolean) => sql`UPDATE processes SET alone = ${alone} WHERE id = ${id}`
+    const setSole = (sole: boolean) => sql`UPDATE processes SET alone = ${sole} WHERE id = ${id}`
 
     const exclusively = mutex.withPermits(1)
 
@@ -133,16 +133,16 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
       id,
       isSeen: () => performance.now() - seenAt <= LOST_S * 1_000,
       exclusively,
-      becomeAlone: (statements) =>
+      claimSole: (statements) =>
         sql.withTransaction(
           Effect.zipRight(
             lock,
             Effect.flatMap(others, (count) =>
-              count > 0 ? Effect.succeed(false) : Effect.as(Effect.zipRight(isAlone(true), statements), true)
+              count > 0 ? Effect.succeed(false) : Effect.as(Effect.zipRight(setSole(true), statements), true)
             )
           )
         ),
-      endAlone: (statements) => Effect.asVoid(sql.withTransaction(Effect.zipRight(statements, isAlone(false)))),
+      releaseSole: (statements) => Effect.asVoid(sql.withTransaction(Effect.zipRight(statements, setSole(false)))),
       keep: (hooks) =>
         Effect.gen(function* () {
           const left = sql.withTransaction(Effect.zipRight(hooks.leave ?? Effect.void, sql`DELETE FROM processes WHERE id = ${id}`))

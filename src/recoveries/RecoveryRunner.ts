@@ -9,9 +9,9 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Schema } from "effect"
 import type { RecoverOutcome, RecoverStep } from "../../workflows/contract.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { transaction } from "../database/sql.ts"
-import { writing } from "../deliveries/newDeliveries.ts"
+import { insertDeliveries } from "../deliveries/insertDeliveries.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { oldestId } from "../events/EventsRepo.ts"
@@ -163,7 +163,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
             deliveries.length === 0
               ? []
               : yield* decodeWritten(sql`
-                  WITH ${writing(sql, deliveries, firstWait(webhookRetrySchedule))} SELECT id, status FROM written`)
+                  WITH ${insertDeliveries(sql, deliveries, firstWait(webhookRetrySchedule))} SELECT id, status FROM written`)
           if (candidates.length > 0)
             yield* sql`
               UPDATE recoveries SET position = ${position}, scanned = scanned + ${scanned}, created = created + ${written.length}, updated_at = now()

@@ -11,11 +11,12 @@ import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from "@temporalio/clien
 import { Effect, Schema } from "effect"
 import { workflows } from "../../workflows/contract.ts"
 import { AUDIT_DAYS } from "../audit/AuditTrail.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import * as Partitions from "../database/Partitions.ts"
-import { decodeRows } from "../database/rows.ts"
 import { RETENTION_DAYS } from "../events/Event.ts"
 import { NOTICE_DAYS } from "../notifications/Notices.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
+import { temporalCall } from "../temporal/temporalCall.ts"
 import * as Id from "../values/Id.ts"
 
 /** Most rows per DELETE. */
@@ -117,7 +118,7 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
 export const schedule = Effect.gen(function* () {
   const temporal = yield* TemporalConnection
   const { client } = yield* temporal.ready
-  yield* Effect.tryPromise(() =>
+  yield* temporalCall(() =>
     client.schedule.create({
       scheduleId: `custody-retention-${temporal.taskQueue}`,
       spec: { calendars: [{ hour: 0, minute: 20, comment: "drops data older than the log" }] },
@@ -132,7 +133,7 @@ export const schedule = Effect.gen(function* () {
     })
   ).pipe(
     Effect.catchIf(
-      ({ error }) => error instanceof ScheduleAlreadyRunning,
+      ({ cause }) => cause instanceof ScheduleAlreadyRunning,
       () => Effect.void
     )
   )

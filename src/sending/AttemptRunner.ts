@@ -7,7 +7,7 @@
  * sends again under the next number. Reliability, attempt and dispatch order. Decisions D-20 to D-23.
  */
 import type { SqlError } from "@effect/sql"
-import { Cause, Data, Deferred, Effect, FiberId, FiberSet, Layer, Metric, MetricBoundaries } from "effect"
+import { Cause, Data, Effect, type Exit, Fiber, FiberMap, Layer, Metric, MetricBoundaries, Option } from "effect"
 import type { AttemptInput, AttemptOutcome } from "../../workflows/contract.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { isUnavailable } from "../database/unavailable.ts"
@@ -70,9 +70,8 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     const { webhookHold } = yield* Settings
     const limiter = new EndpointLimiter(yield* EndpointPermits)
     /** Steps in flight in this process: a repeated step joins the first. */
-    const underWay = new Map<string, Deferred.Deferred<AttemptOutcome, StepError>>()
-    const steps = yield* FiberSet.make<unknown, never>()
-    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(FiberSet.awaitEmpty(steps), LAST)))
+    const steps = yield* FiberMap.make<string, Exit.Exit<AttemptOutcome, StepError>, never>()
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(FiberMap.awaitEmpty(steps), LAST)))
 
     const ended = (status: string, notices: ReadonlyArray<string> = []): AttemptOutcome => ({
       next: "ended",
@@ -81,10 +80,10 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     })
 
     const labeled = ({ eventId, id, webhookId }: Begun) => Effect.annotateLogs({ deliveryId: id, webhookId, eventId, workflow: linkTo(id) })
-    const told = (message: string, begun: Begun) => labeled(begun)(Effect.logWarning(message))
+    const warn = (message: string, begun: Begun) => labeled(begun)(Effect.logWarning(message))
 
     const failed = (begun: Begun, number: number, result: string, notices: ReadonlyArray<string>) =>
-      Effect.as(told(`a delivery failed permanently after ${number} attempts: ${result}`, begun), {
+      Effect.as(warn(`a delivery failed permanently after ${number} attempts: ${result}`, begun), {
         next: "failed",
         number,
         result,
@@ -159,7 +158,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       }
       const waitMs = waitAfter(begun.used + 1, answer, input.waitsMs, input.jitter)
       const { disabled, notices, status } = yield* persistently(answer, (answer) => failures.record({ ...recorded, answer }, waitMs))
-      if (disabled) yield* told("a webhook was disabled because its endpoint keeps failing", begun)
+      if (disabled) yield* warn("a webhook was disabled because its endpoint keeps failing", begun)
       const outcome: AttemptOutcome =
         status === "RETRYING" && waitMs !== undefined
           ? { next: "wait", number, result, waitMs, notices }
@@ -177,15 +176,15 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
 
     /** The outcome for a delivery whose last attempts were interrupted repeatedly. */
     const afterInterruptions = Effect.fnUntraced(function* (begun: Begun, { jitter, waitsMs }: AttemptInput) {
-      const alone = begun.interruptions >= QUARANTINE
-      const waitMs = begun.newlyInterrupted ? waitAfterInterruption(begun.used, alone, waitsMs, jitter) : AGAIN_MS
+      const inQuarantine = begun.interruptions >= QUARANTINE
+      const waitMs = begun.newlyInterrupted ? waitAfterInterruption(begun.used, inQuarantine, waitsMs, jitter) : AGAIN_MS
       if (begun.newlyInterrupted) yield* attempts.postpone(begun.id, waitMs)
-      if (begun.newlyInterrupted && alone) {
+      if (begun.newlyInterrupted && inQuarantine) {
         quarantined.unsafeUpdate(1, [])
         const times = `a delivery's worker crashed ${begun.interruptions} times in a row`
         yield* labeled(begun)(Effect.logError(`${times}: the delivery is in quarantine and retried every 15 minutes`))
       }
-      return { next: "wait", number: begun.last, result: "interrupted", waitMs, notices: [], alone } satisfies AttemptOutcome
+      return { next: "wait", number: begun.last, result: "interrupted", waitMs, notices: [], alone: inQuarantine } satisfies AttemptOutcome
     })
 
     /** The next action for a delivery after admission. */
@@ -202,14 +201,14 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
         return without(status === "HELD" ? heldOf(begun, input) : { next: "busy", waitMs: AGAIN_MS })
       }
       if (begun.dueInMs !== null) {
-        const alone = begun.interruptions >= QUARANTINE
+        const inQuarantine = begun.interruptions >= QUARANTINE
         return without({
           next: "wait",
           number: begun.last,
           result: begun.lastResult ?? "interrupted",
           waitMs: begun.dueInMs,
           notices: [],
-          alone
+          alone: inQuarantine
         })
       }
       if (begun.number === null) {
@@ -239,7 +238,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
           id: input.deliveryId,
           limit: input.waitsMs.length,
           after: input.after,
-          alone: input.alone === true,
+          inQuarantine: input.alone === true,
           held: input.held !== undefined
         })
         // failpoint: begun
@@ -272,11 +271,8 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     return {
       /** Runs the step. Fails if Postgres is unavailable before anything was sent, or if nothing can be signed. */
       step: (input: AttemptInput): Effect.Effect<AttemptOutcome, StepError> =>
-        Effect.suspend(() => {
-          const first = underWay.get(input.deliveryId)
-          if (first !== undefined) return Deferred.await(first)
-          const deferred = Deferred.unsafeMake<AttemptOutcome, StepError>(FiberId.none)
-          underWay.set(input.deliveryId, deferred)
+        // Looks and begins without a pause. Before `FiberMap.run` this fiber could yield to another that begins the same step.
+        Effect.flatMap(FiberMap.runtime(steps)<never>(), (begin) => {
           const loud = Effect.tapErrorCause(take(input), (cause) =>
             // Readiness reports an unavailable Postgres; any other failure would go unnoticed, as the step is repeated.
             isUnavailable(Cause.squash(cause))
@@ -285,13 +281,8 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
                   Effect.annotateLogs({ deliveryId: input.deliveryId, workflow: linkTo(input.deliveryId) })
                 )
           )
-          const going = Effect.onExit(loud, (exit) =>
-            Effect.sync(() => {
-              underWay.delete(input.deliveryId)
-              Deferred.unsafeDone(deferred, exit)
-            })
-          )
-          return Effect.zipRight(FiberSet.run(steps, Effect.exit(going)), Deferred.await(deferred))
+          const step = Option.getOrElse(FiberMap.unsafeGet(steps, input.deliveryId), () => begin(input.deliveryId, Effect.exit(loud)))
+          return Effect.flatten(Effect.flatten(Fiber.await(step)))
         })
     }
   })

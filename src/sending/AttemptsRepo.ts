@@ -10,8 +10,8 @@ import { randomInt } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { batched } from "../database/Batch.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { partitionsOf } from "../database/Partitions.ts"
-import { decodeRows } from "../database/rows.ts"
 import { cancelReason } from "../webhooks/cancelWaiting.ts"
 import { holdsOf, isHeld } from "../webhooks/holds.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
@@ -73,12 +73,12 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           WITH asked AS MATERIALIZED (
             SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, w.url,
               ${cancelReason(sql)} AS cancel_as,
-              ${isHeld(sql)} AS holding, w.status = 'PAUSED' AS paused, d.started, a.max, a.alone, a.held, l.last, l.last_result, l.used, l.last - l.known AS interruptions,
+              ${isHeld(sql)} AS holding, w.status = 'PAUSED' AS paused, d.started, a.max, a.in_quarantine, a.held, l.last, l.last_result, l.used, l.last - l.known AS interruptions,
               CASE WHEN l.last > a.waited AND (l.last = l.known OR l.last - l.known >= ${INTERRUPTIONS}) AND l.last_result IS NOT NULL
                   AND d.next_attempt_at > clock_timestamp()
                 THEN ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000)::float8 END AS due_in
             FROM unnest(${items.map((_) => _.id)}::text[], ${items.map((_) => _.limit)}::int[], ${items.map((_) => _.after)}::int[],
-              ${items.map((_) => _.alone)}::bool[], ${items.map((_) => _.held)}::bool[]) AS a (id, max, waited, alone, held)
+              ${items.map((_) => _.inQuarantine)}::bool[], ${items.map((_) => _.held)}::bool[]) AS a (id, max, waited, in_quarantine, held)
             JOIN ${deliveries} d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id
             CROSS JOIN LATERAL (
               SELECT coalesce(max(t.number), 0) AS last, (array_agg(t.result ORDER BY t.number DESC))[1] AS last_result,
@@ -95,7 +95,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
             SELECT a.id, a.last + 1, clock_timestamp(), a.organization_id FROM asked a
             WHERE CASE WHEN a.held THEN a.status = 'HELD' AND NOT a.paused ELSE a.status IN ('PENDING', 'RETRYING') AND NOT a.holding END
               AND a.cancel_as IS NULL AND a.used < a.max AND a.due_in IS NULL
-              AND (a.interruptions < ${INTERRUPTIONS} OR a.last_result IS NOT NULL) AND (a.interruptions < ${QUARANTINE} OR a.alone)
+              AND (a.interruptions < ${INTERRUPTIONS} OR a.last_result IS NOT NULL) AND (a.interruptions < ${QUARANTINE} OR a.in_quarantine)
             ON CONFLICT (delivery_id, number) DO NOTHING
             RETURNING delivery_id, number
           )

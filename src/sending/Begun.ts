@@ -1,6 +1,6 @@
 /** The beginning of an attempt: the step's input, and the delivery as it reads it. */
 import { Schema } from "effect"
-import { Bytes } from "../database/rows.ts"
+import { Bytes } from "../database/decodeRows.ts"
 import { results } from "../deliveries/Delivery.ts"
 
 /** Input of a new attempt. */
@@ -11,7 +11,7 @@ export interface Beginning {
   /** The last attempt whose wait is over; if a later one has a result, its wait comes first. */
   readonly after: number
   /** Whether the step runs on the quarantine queue. */
-  readonly alone: boolean
+  readonly inQuarantine: boolean
   /** Whether it is the turn of a held delivery; no other attempt begins while its webhook is on hold. */
   readonly held: boolean
 }

@@ -4,7 +4,7 @@
  * when it has more to send. If others wait for permits of the same webhook, each returns what exceeds its fair share as its
  * attempts end, so an endpoint's permits are where its deliveries are.
  *
- * A worker that is alone holds every permit and requests none. When another one registers, it first records which permits
+ * The only worker holds every permit and requests none. When another one registers, it first records which permits
  * are in use; only then is the other one granted any. Permits of a worker that has not been seen for four seconds are free,
  * unless Postgres was unavailable in between: then no worker could be seen.
  * Decision D-52.
@@ -42,7 +42,7 @@ export interface Permits {
   readonly serve: (usage: (webhookId: string) => Usage, changed: (webhookId: string) => void, used: () => Iterable<string>) => void
 }
 
-/** The permits of a worker that is always alone. */
+/** The permits of a worker that is always the only one. */
 export const unshared = (most: number): Permits => ({ of: () => most, mayGrow: () => false, grow: () => Effect.void, serve: () => {} })
 
 interface Lease {
@@ -64,16 +64,17 @@ export const fairShare = (me: string, { held, wanted, webhookId }: Shared, most:
 
 const make = Effect.gen(function* () {
   const { webhookMaxInFlight: most } = yield* Settings
-  const { becomeAlone, endAlone, exclusively, id: me, isSeen, keep } = yield* presence("worker")
+  const { claimSole, exclusively, id: me, isSeen, keep, releaseSole } = yield* presence("worker")
   const repo = yield* permitsRepo(me, most)
   const leases = new Map<string, Lease>()
-  let alone = false
-  /** Closed while it is alone. */
-  const notAlone = yield* Effect.makeLatch(true)
-  const setAlone = (is: boolean) => {
-    alone = is
-    if (is) notAlone.unsafeClose()
-    else notAlone.unsafeOpen()
+  /** Whether this is the only worker. */
+  let sole = false
+  /** Closed while it is. */
+  const hasOthers = yield* Effect.makeLatch(true)
+  const setSole = (is: boolean) => {
+    sole = is
+    if (is) hasOthers.unsafeClose()
+    else hasOthers.unsafeOpen()
   }
   /** Whether the other workers know which permits this one uses. */
   let recorded = false
@@ -107,7 +108,7 @@ const make = Effect.gen(function* () {
       exclusively(
         Effect.suspend(() => {
           const demands = [...Map.groupBy(webhookIds, (id) => id)].flatMap(([id, all]) => {
-            const more = alone ? 0 : Math.min(all.length, most - (leases.get(id)?.permits ?? 0))
+            const more = sole ? 0 : Math.min(all.length, most - (leases.get(id)?.permits ?? 0))
             return more > 0 ? [[id, more] as const] : []
           })
           demands.sort(([one], [other]) => (one < other ? -1 : 1))
@@ -122,21 +123,21 @@ const make = Effect.gen(function* () {
 
   /** Records which permits are in use and leaves the others to other workers. */
   const share = Effect.suspend(() => {
-    setAlone(false)
+    setSole(false)
     recorded = false
     const held = [...used()].flatMap((id) => {
       const { inFlight } = usageOf(id)
       if (inFlight > 0) leaseOf(id).permits = inFlight
       return inFlight > 0 ? [[id, inFlight] as const] : []
     })
-    return Effect.map(endAlone(repo.share(held.sort(([one], [other]) => (one < other ? -1 : 1)))), () => {
+    return Effect.map(releaseSole(repo.share(held.sort(([one], [other]) => (one < other ? -1 : 1)))), () => {
       recorded = true
     })
   })
 
   /** Its permits were granted to other workers. Attempts in flight end; all other permits are requested again. */
   const absent = () => {
-    setAlone(false)
+    setSole(false)
     recorded = false
     leases.clear()
   }
@@ -144,8 +145,8 @@ const make = Effect.gen(function* () {
   const seen = (others: number) =>
     Effect.gen(function* () {
       if (others > 0 && !recorded) yield* share
-      if (others === 0 && !alone && (yield* becomeAlone(repo.clear))) {
-        setAlone(true)
+      if (others === 0 && !sole && (yield* claimSole(repo.clear))) {
+        setSole(true)
         recorded = false
         const ids = [...leases.keys()]
         leases.clear()
@@ -171,7 +172,7 @@ const make = Effect.gen(function* () {
 
   const look = exclusively(
     Effect.gen(function* () {
-      if (alone || leases.size === 0) return
+      if (sole || leases.size === 0) return
       const now = performance.now()
       const rows = new Map((yield* repo.read([...leases.keys()].sort())).map((row) => [row.webhookId, row]))
       const kept: Array<readonly [string, number]> = [],
@@ -198,18 +199,18 @@ const make = Effect.gen(function* () {
     Effect.catchAllCause(what, (cause) => Effect.logDebug("permits of endpoints could not be exchanged with other workers", cause))
 
   yield* keep({ absent, seen, free: repo.free, leave: repo.free([me]) })
-  yield* Effect.forkScoped(Effect.schedule(notAlone.whenOpen(quietly(look)), Schedule.spaced(LOOK_EVERY)))
+  yield* Effect.forkScoped(Effect.schedule(hasOthers.whenOpen(quietly(look)), Schedule.spaced(LOOK_EVERY)))
 
   return EndpointPermits.of({
     of: (webhookId) => {
-      if (alone) return most
+      if (sole) return most
       // Permits that this worker has not renewed may have been granted to others.
       if (!isSeen()) return 0
       const lease = leases.get(webhookId)
       return lease === undefined ? 0 : Math.min(lease.permits, lease.bound)
     },
     mayGrow: (webhookId) => {
-      if (alone) return false
+      if (sole) return false
       const lease = leases.get(webhookId)
       return lease === undefined || (lease.permits < Math.min(most, lease.bound) && performance.now() - lease.refusedAt > AGAIN_MS)
     },

@@ -6,7 +6,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { record, SERVICE } from "../audit/AuditTrail.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import * as EventLog from "../events/EventLog.ts"
 import { type Facts, noticeTexts } from "../notifications/noticeTexts.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -147,7 +147,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
     })
 
     /** Whether a notice about a failed delivery was sent within a day. */
-    const toldToday = (webhookId: string) =>
+    const notifiedToday = (webhookId: string) =>
       Effect.map(
         sql`SELECT 1 FROM notices WHERE webhook_id = ${webhookId} AND cause LIKE 'failed/%' AND created_at > now() - interval '1 day' LIMIT 1`,
         (rows) => rows.length > 0
@@ -200,20 +200,22 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
             changes: { lastResult: { old: null, new: facts.lastResult } }
           }
         ])
-      const told = [
+      const notices = [
         ...(begun === true ? yield* notice(webhookId, `held/${webhookId}/${streak.at}`, target.email, texts.held(facts)) : []),
         ...(streak.noticeDue
           ? yield* notice(webhookId, `streak/${webhookId}/${streak.failingSince}`, target.email, texts.streak(facts))
           : []),
-        ...(exhausted ? yield* tellFailed(facts, target.email) : [])
+        ...(exhausted ? yield* failedNotice(facts, target.email) : [])
       ]
-      return { disabled: false, notices: told }
+      return { disabled: false, notices }
     })
 
     /** The notice about a failed delivery, unless one was sent within a day. */
-    const tellFailed = Effect.fnUntraced(function* (facts: Facts, email: string) {
+    const failedNotice = Effect.fnUntraced(function* (facts: Facts, email: string) {
       const { deliveryId, webhookId } = facts
-      return (yield* toldToday(webhookId)) ? [] : yield* notice(webhookId, `failed/${webhookId}/${deliveryId}`, email, texts.failed(facts))
+      return (yield* notifiedToday(webhookId))
+        ? []
+        : yield* notice(webhookId, `failed/${webhookId}/${deliveryId}`, email, texts.failed(facts))
     })
 
     return {
@@ -261,7 +263,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
               lastResult: "interrupted",
               deliveryId
             }
-            return yield* tellFailed(facts, target.email)
+            return yield* failedNotice(facts, target.email)
           })
         )
     }

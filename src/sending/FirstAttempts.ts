@@ -8,7 +8,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Deferred, Effect, Option, RateLimiter } from "effect"
 import type { AttemptOutcome, FirstAttemptsInput, FirstAttemptsOutcome } from "../../workflows/contract.ts"
-import { toStart } from "../deliveries/toStart.ts"
+import { deliveriesToStart } from "../deliveries/deliveriesToStart.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { Settings } from "../settings/Settings.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
@@ -108,7 +108,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
             results.flatMap(([{ deliveryId }, result]) => (isDone(result) || isHeld(result) ? [] : [[deliveryId, result] as const]))
           )
           if (others.size > 0) {
-            const deliveries = yield* toStart(sql, [...others.keys()])
+            const deliveries = yield* deliveriesToStart(sql, [...others.keys()])
             yield* Effect.forEach(
               deliveries,
               (delivery) =>

@@ -11,8 +11,8 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Option, Schema } from "effect"
 import type { AttemptOutcome, HoldInput, HoldOutcome } from "../../workflows/contract.ts"
 import { record, SERVICE } from "../audit/AuditTrail.ts"
-import { decodeRows } from "../database/rows.ts"
-import { toStart } from "../deliveries/toStart.ts"
+import { decodeRows } from "../database/decodeRows.ts"
+import { deliveriesToStart } from "../deliveries/deliveriesToStart.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { oldestId } from "../events/EventsRepo.ts"
 import { noticeTexts } from "../notifications/noticeTexts.ts"
@@ -185,7 +185,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
           yield* sql`
             UPDATE deliveries SET status = 'RETRYING', started = true, next_attempt_at = clock_timestamp() + ${outcome.waitMs} * interval '1 millisecond'
             WHERE id = ${id} AND status = 'HELD'`
-          const [delivery] = yield* toStart(sql, [id])
+          const [delivery] = yield* deliveriesToStart(sql, [id])
           if (delivery !== undefined) yield* starter.start(delivery, Option.none())
           return "failed" satisfies Turn
         }

@@ -1,11 +1,11 @@
 /**
  * The rows of endpoint permits. A webhook has one row with the permits of each worker, so a grant is one statement and never
- * exceeds the limit, however many workers request permits at once. While a worker is registered as alone, none are granted.
+ * exceeds the limit, however many workers request permits at once. While a worker is registered as the only one, none are granted.
  * Decision D-52.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 
 const ByProcess = Schema.Record({ key: Schema.String, value: Schema.Number })
 const Shared = Schema.Struct({ webhookId: Schema.String, held: ByProcess, wanted: ByProcess })
@@ -25,7 +25,7 @@ export const permitsRepo = (me: string, most: number) =>
           SELECT webhook_id FROM endpoint_permits WHERE held ?| ${processIds}::text[] OR wanted ?| ${processIds}::text[]
           ORDER BY webhook_id FOR UPDATE)`,
 
-      /** Removes every permit: a worker that is alone needs none. */
+      /** Removes every permit: the only worker needs none. */
       clear: sql`DELETE FROM endpoint_permits`,
 
       /** Keeps these permits and leaves all others to other workers. */
@@ -36,7 +36,10 @@ export const permitsRepo = (me: string, most: number) =>
           FROM unnest(${held.map(([id]) => id)}::text[], ${held.map(([, permits]) => permits)}::int[]) AS a (webhook_id, permits)
           ON CONFLICT (webhook_id) DO UPDATE SET held = p.held || excluded.held`,
 
-      /** Requests more permits, of each webhook once. Returns how many this worker holds of each; none while another one is alone. */
+      /**
+       * Requests more permits, of each webhook once. Returns how many this worker holds of each; none while another one is
+       * registered as the only one.
+       */
       take: (asked: ReadonlyArray<readonly [webhookId: string, more: number]>) =>
         decodeTaken(sql`
           INSERT INTO endpoint_permits AS p (webhook_id, held, wanted)

@@ -5,7 +5,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { MasterKey } from "../crypto/MasterKey.ts"
-import { Bytes, decodeRows } from "../database/rows.ts"
+import { Bytes, decodeRows } from "../database/decodeRows.ts"
 import { whileUnavailable } from "../database/unavailable.ts"
 import { GONE, LONGEST } from "../deliveries/Pings.ts"
 import { PING } from "../events/Kind.ts"

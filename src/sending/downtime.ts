@@ -4,7 +4,7 @@
  */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Duration, Effect, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import type { Recorded } from "./AttemptsRepo.ts"
 import type { Answer } from "./request/Answer.ts"
 
@@ -21,7 +21,7 @@ const DOWN: ReadonlySet<string> = new Set([
   "5xx"
 ])
 
-const decode = decodeRows(Schema.Struct({ tell: Schema.Boolean }))
+const decode = decodeRows(Schema.Struct({ notify: Schema.Boolean }))
 
 /** Whether a failure means that the endpoint is down. */
 export const says = ({ httpStatus, result }: Answer): boolean => DOWN.has(result) || httpStatus === 429
@@ -53,8 +53,8 @@ export const begin = (
         probe_at = excluded.probe_at, probes = 0, collected = false, wake = h.wake + 1, noticed = h.noticed OR excluded.noticed
         WHERE NOT h.down
       RETURNING (SELECT NOT EXISTS (SELECT 1 FROM notices WHERE webhook_id = ${webhookId} AND cause LIKE 'held/%'
-        AND created_at > now() - interval '1 hour')) AS tell`),
-    ([row]) => row?.tell
+        AND created_at > now() - interval '1 hour')) AS notify`),
+    ([row]) => row?.notify
   )
 
 /** When the next probe is due after a failed one: `Retry-After` is honored, up to an hour. */

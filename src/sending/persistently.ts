@@ -13,7 +13,7 @@ export const whenBack = whileUnavailable("500 millis")
 export const persistently = <A, E>(answer: Answer, write: (answer: Answer) => Effect.Effect<A, E>) =>
   Effect.catchAll(whenBack(write(answer)), (error) =>
     Effect.zipRight(
-      Effect.logError("an outcome could not be recorded with its response body", error),
+      Effect.logError("an outcome could not be recorded with the body of its response, and is recorded without it", error),
       whenBack(write({ ...answer, bodySnippet: null }))
     )
   )

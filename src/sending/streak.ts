@@ -4,7 +4,7 @@
  */
 import type { SqlClient } from "@effect/sql"
 import { Duration, Effect, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import type { Values } from "../settings/table.ts"
 import { DOWN_ATTEMPTS } from "../webhooks/holds.ts"
 import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"

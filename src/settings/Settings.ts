@@ -106,9 +106,7 @@ const render = (value: unknown): string => {
   if (Duration.isDuration(value)) return Format.showDuration(value)
   if (Array.isArray(value)) return value.length === 0 ? "none" : value.map(render).join(",")
   if (typeof value === "object" && "text" in value) return String(value.text)
-  if (typeof value === "object" && "burst" in value) {
-    const { burst, period, tokens } = value as Format.Rate
-    return `${tokens}/${Format.showDuration(period)} burst ${burst}`
-  }
+  if (typeof value === "object" && "tokens" in value && "period" in value && "burst" in value && Duration.isDuration(value.period))
+    return `${value.tokens}/${Format.showDuration(value.period)} burst ${value.burst}`
   return String(value)
 }

@@ -79,7 +79,7 @@ export const table = {
   temporalTaskQueue: setting(
     "TEMPORAL_TASK_QUEUE",
     "webhook-deliveries",
-    "task queue of first attempts; slow endpoints, retries, pings, mail and deliveries in quarantine have the same name with `-slow`, `-retries`, `-holds`, `-recoveries`, `-pings`, `-notices` and `-quarantine`",
+    "task queue of first attempts, statements and retention; the names of the others begin with it: `-slow` for slow endpoints, `-retries` for retries, `-holds` for held deliveries, `-recoveries` for recoveries, `-pings` for pings, `-notices` for mail, `-quarantine` for deliveries that crash their worker, and `-host-…` for first attempts in one worker process",
     text
   ),
   temporalApiKey: secret("TEMPORAL_API_KEY", "none", "API key of Temporal Cloud; implies TLS", text),

@@ -7,7 +7,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Metric, Schema } from "effect"
 import { SigningKeys } from "../crypto/SigningKeys.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { Settings } from "../settings/Settings.ts"
 import { hashOf, type Sealed, type StatementLine } from "./Statement.ts"
 import { dayAfter, sameAccount, statementLines } from "./statementLines.ts"

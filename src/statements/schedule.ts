@@ -3,12 +3,13 @@ import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from "@temporalio/clien
 import { Effect } from "effect"
 import { workflows } from "../../workflows/contract.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
+import { temporalCall } from "../temporal/temporalCall.ts"
 
 /** Creates the schedule if it is missing. */
 export const schedule = Effect.gen(function* () {
   const temporal = yield* TemporalConnection
   const { client } = yield* temporal.ready
-  yield* Effect.tryPromise(() =>
+  yield* temporalCall(() =>
     client.schedule.create({
       scheduleId: `custody-seal-statements-${temporal.taskQueue}`,
       spec: { intervals: [{ every: "1 minute" }] },
@@ -23,7 +24,7 @@ export const schedule = Effect.gen(function* () {
     })
   ).pipe(
     Effect.catchIf(
-      ({ error }) => error instanceof ScheduleAlreadyRunning,
+      ({ cause }) => cause instanceof ScheduleAlreadyRunning,
       () => Effect.void
     )
   )

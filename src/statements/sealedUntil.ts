@@ -1,7 +1,7 @@
 /** How far statements are sealed, for operators. C-6. */
 import type { SqlClient } from "@effect/sql"
 import { Duration, Effect, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 
 export interface SealedUntil {
   /** The oldest day, as `YYYY-MM-DD`, that is not sealed for every vault; null without vaults. */

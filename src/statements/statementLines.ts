@@ -4,7 +4,7 @@
  */
 import type { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { StatementLine } from "./Statement.ts"
 
 /** The day after a day, or `days` days later, both as `YYYY-MM-DD`. */

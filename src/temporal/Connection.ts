@@ -19,6 +19,7 @@ import * as Id from "../values/Id.ts"
 import { readHeapStatisticsOnce } from "./heapStatistics.ts"
 import { payloadCodec } from "./payloadCodec.ts"
 import { installRuntime } from "./sdkLog.ts"
+import { temporalCall } from "./temporalCall.ts"
 import { logThreads } from "./threads.ts"
 
 /** Temporal is unavailable. */
@@ -70,7 +71,7 @@ const install = () => {
 
 /** A connection to the server at this address, as configured; the cause of its failure is the SDK's error. */
 export const connectTo = (settings: Values, address: string, dataConverter: DataConverter = {}) =>
-  Effect.tryPromise(async (): Promise<Connected> => {
+  temporalCall(async (): Promise<Connected> => {
     install()
     const connection = await NativeConnection.connect({
       address,
@@ -102,13 +103,13 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
       Deferred.poll(connected),
       Option.getOrElse(() => Effect.fail(new TemporalAway({ message: `Temporal at ${address} cannot be reached` })))
     )
-    yield* Effect.addFinalizer(() => Effect.ignore(Effect.flatMap(now, ({ connection }) => Effect.tryPromise(() => connection.close()))))
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.flatMap(now, ({ connection }) => temporalCall(() => connection.close()))))
 
     // The server may respond but have lost the namespace, which requires a query to its database and is therefore not
     // checked every time.
     const [hasNamespace, askAgain] = yield* Effect.cachedInvalidateWithTTL(
       Effect.flatMap(now, ({ client }) =>
-        Effect.tryPromise(() => client.workflowService.describeNamespace({ namespace: settings.temporalNamespace }))
+        temporalCall(() => client.workflowService.describeNamespace({ namespace: settings.temporalNamespace }))
       ),
       "5 seconds"
     )
@@ -119,7 +120,7 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
       /** The connection, or {@link TemporalAway} if it is not established yet. */
       now,
       /** Whether the server responds within two seconds and has the namespace. */
-      answers: Effect.flatMap(now, ({ client }) => Effect.tryPromise(() => client.workflowService.getSystemInfo({}))).pipe(
+      answers: Effect.flatMap(now, ({ client }) => temporalCall(() => client.workflowService.getSystemInfo({}))).pipe(
         Effect.zipRight(Effect.tapError(hasNamespace, () => askAgain)),
         Effect.timeout("2 seconds"),
         Effect.match({ onFailure: () => false, onSuccess: () => true })

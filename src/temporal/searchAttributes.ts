@@ -3,6 +3,7 @@ import { temporal } from "@temporalio/proto"
 import { Effect } from "effect"
 import { searchKeys } from "../../workflows/contract.ts"
 import type { Connected } from "./Connection.ts"
+import { temporalCall } from "./temporalCall.ts"
 
 const { INDEXED_VALUE_TYPE_KEYWORD, INDEXED_VALUE_TYPE_KEYWORD_LIST } = temporal.api.enums.v1.IndexedValueType
 
@@ -34,10 +35,10 @@ export const missingIn = (registered: Readonly<Record<string, unknown>> | null |
 export const register = ({ client }: Connected, namespace: string) =>
   Effect.gen(function* () {
     const { operatorService } = client.connection
-    const known = yield* Effect.tryPromise(() => operatorService.listSearchAttributes({ namespace }))
+    const known = yield* temporalCall(() => operatorService.listSearchAttributes({ namespace }))
     const missing = missingIn(known.customAttributes)
     if (missing.length === 0) return
-    yield* Effect.tryPromise(() =>
+    yield* temporalCall(() =>
       operatorService.addSearchAttributes({
         namespace,
         searchAttributes: Object.fromEntries(missing.map(({ name, value }) => [name, value]))

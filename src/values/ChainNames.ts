@@ -7,6 +7,7 @@
 import { keccak_256 } from "@noble/hashes/sha3.js"
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js"
 import { Schema } from "effect"
+import { LRUCache } from "lru-cache"
 
 const word = "[a-z0-9]+(?:-[a-z0-9]+)*"
 
@@ -56,24 +57,20 @@ export const AssetIdInput = Schema.transform(
 )
 
 /** An address as its chain writes it: EIP-55 for EVM addresses, any other unchanged. */
-export const address = (text: string): string => (evmAddress.test(text) ? checksummed(text.slice(2).toLowerCase()) : text)
+export const address = (text: string): string => (evmAddress.test(text) ? checksums.memo(text.slice(2).toLowerCase()) : text)
 
-const cache = new Map<string, string>()
-
-const checksummed = (hex: string): string => {
-  const known = cache.get(hex)
-  if (known !== undefined) return known
+const withChecksum = (hex: string): string => {
   const hash = bytesToHex(keccak_256(utf8ToBytes(hex)))
   let out = "0x"
   for (let index = 0; index < hex.length; index++) {
     const char = hex.charAt(index)
     out += Number.parseInt(hash.charAt(index), 16) >= 8 ? char.toUpperCase() : char
   }
-  // Addresses repeat within a feed; the bound limits the memory of a long-lived process.
-  if (cache.size >= 50_000) cache.clear()
-  cache.set(hex, out)
   return out
 }
+
+/** Addresses repeat within a feed. */
+const checksums = new LRUCache<string, string>({ max: 50_000, memoMethod: withChecksum })
 
 /** A transaction hash as its chain writes it: lower case for EVM hashes, any other unchanged. */
 export const hash = (text: string): string => (evmHash.test(text) ? text.toLowerCase() : text)

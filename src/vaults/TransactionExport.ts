@@ -10,15 +10,15 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Exit, Runtime, Schema, Scope } from "effect"
 import { seesVault } from "../access/visibility.ts"
 import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { againOnPrimary } from "../database/ReadReplica.ts"
-import { decodeRows } from "../database/rows.ts"
 import { type Snapshot, Snapshots } from "../database/Snapshots.ts"
 import { and } from "../database/sql.ts"
 import { notFound, problem } from "../http/Problem.ts"
 import { currentRequest } from "../http/RequestContext.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type ExportFormat, fileOf } from "./exportFile.ts"
-import type { TransactionFilter } from "./transactionPage.ts"
+import { JSON_OF_ROW, type TransactionFilter } from "./transactionPage.ts"
 
 /** Conditions of the filters on rows of `transactions v`, each with its AND. */
 const transactionFilters = (sql: SqlClient.SqlClient, filter: TransactionFilter): Statement.Fragment =>
@@ -34,8 +34,8 @@ const transactionFilters = (sql: SqlClient.SqlClient, filter: TransactionFilter)
   )
 
 /** Concurrent exports of a key, and of an organization with all its keys: half of what a process has connections for. */
-const AT_ONCE = 2,
-  ORGANIZATION_AT_ONCE = 3
+const CONCURRENCY = 2,
+  ORGANIZATION_CONCURRENCY = 3
 /** Rows per part: about as much as a connection takes at once. */
 const PART = 150
 /** Seconds without progress after which a client is disconnected: a minute. The listener checks every 4 seconds. */
@@ -72,8 +72,8 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
 
     const takePlace = Effect.fnUntraced(function* (snapshot: Snapshot, principal: PrincipalState) {
       for (const [owner, slots, whose] of [
-        [callerOf(principal), AT_ONCE, "an API key"],
-        [`exports of ${principal.organizationId}`, ORGANIZATION_AT_ONCE, "an organization"]
+        [callerOf(principal), CONCURRENCY, "an API key"],
+        [`exports of ${principal.organizationId}`, ORGANIZATION_CONCURRENCY, "an organization"]
       ] as const) {
         if (!(yield* takeSlot(snapshot, owner, slots)))
           return yield* problem("too_many_exports", `At most ${slots} exports can run at a time for ${whose}.`, {
@@ -106,7 +106,7 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
         const [part] = yield* decodeParts(
           snapshot.query(sql`
           SELECT string_agg(r.json || E'\\n', '') AS lines, count(*) AS count, min(r.timestamp) AS timestamp, (array_agg(r.id))[count(*)] AS id
-          FROM (SELECT v.json, v.timestamp, v.id FROM transactions v WHERE ${where} ${behind}
+          FROM (SELECT ${sql.literal(JSON_OF_ROW)} AS json, v.timestamp, v.id FROM transactions v WHERE ${where} ${behind}
             ORDER BY v.timestamp DESC, v.id DESC LIMIT ${PART}) r`)
         )
         // Without the part's text, which would otherwise stay in memory while the next part is sent.

@@ -9,7 +9,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { seesEvent } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 import { and } from "../database/sql.ts"
 import { decodeEvents, eventColumns, eventJson, oldestId, withDispatch } from "../events/EventsRepo.ts"
 import { PREVIEW_LIMIT, type PreviewWebhook } from "./Webhook.ts"
@@ -19,8 +19,8 @@ import { requireReadableKinds, requireWebhookScope } from "./webhookScope.ts"
 const SHOWN = 5
 /** Events of the organization that are searched. */
 const LOOK = 20_000
-/** Vaults and kinds per statement. */
-const LANES = 1_000
+/** Index ranges per statement: one for each vault and kind. */
+const RANGES = 1_000
 
 const Found = Schema.Struct({ id: Schema.String, kind: Schema.String, occurredAt: Schema.String })
 type Found = typeof Found.Type
@@ -63,15 +63,15 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
      * The texts by which the indexes find the events of each vault and kind, and those without a vault, with the remaining
      * conditions of each. The caller can see these vaults; the conditions are written so that no other index matches.
      */
-    const lanesOf = Effect.fnUntraced(function* (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: PreviewWebhook) {
+    const rangesOf = Effect.fnUntraced(function* (principal: PrincipalState, { entityIds, eventKinds, vaultIds }: PreviewWebhook) {
       const pairs = yield* decodeTexts(sql`
         SELECT DISTINCT p.vault_id || '/' || p.entity_id AS text FROM vault_roles r JOIN vault_entities p ON p.vault_id = r.vault_id
         WHERE r.user_id = ${principal.userId} AND p.entity_id = ANY(${entityIds}::text[])
         ${and(sql, vaultIds !== null && sql`p.vault_id = ANY(${vaultIds}::text[])`)}`)
       const parts = (texts: ReadonlyArray<string>, rest: Statement.Fragment) => {
-        const lanes = texts.flatMap((text) => eventKinds.map((kind) => `${text}/${kind}`))
-        return Array.from({ length: Math.ceil(lanes.length / LANES) }, (_, part) => ({
-          lanes: lanes.slice(part * LANES, (part + 1) * LANES),
+        const ranges = texts.flatMap((text) => eventKinds.map((kind) => `${text}/${kind}`))
+        return Array.from({ length: Math.ceil(ranges.length / RANGES) }, (_, part) => ({
+          ranges: ranges.slice(part * RANGES, (part + 1) * RANGES),
           rest
         }))
       }
@@ -88,13 +88,13 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
     })
 
     /** Matches of each vault and kind: all until `most` are found in total, or the newest `most` of each. */
-    const alongLanes = Effect.fnUntraced(function* (principal: PrincipalState, body: PreviewWebhook, most: number, newestOfEach: boolean) {
+    const alongRanges = Effect.fnUntraced(function* (principal: PrincipalState, body: PreviewWebhook, most: number, newestOfEach: boolean) {
       const found: Array<Found> = []
-      for (const { lanes, rest } of yield* lanesOf(principal, body)) {
-        const wanted = newestOfEach ? lanes.length * most : most - found.length
+      for (const { ranges, rest } of yield* rangesOf(principal, body)) {
+        const wanted = newestOfEach ? ranges.length * most : most - found.length
         if (wanted === 0) break
         const rows = yield* decodeFound(sql`
-          SELECT seen.* FROM unnest(${lanes}::text[]) AS l (text) CROSS JOIN LATERAL (
+          SELECT seen.* FROM unnest(${ranges}::text[]) AS l (text) CROSS JOIN LATERAL (
             SELECT e.id, e.kind, e.occurred_at AS "occurredAt" FROM events e WHERE ${rest} AND e.id >= ${oldestId("evt")}
             ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${most}
           ) seen LIMIT ${wanted}`)
@@ -107,10 +107,10 @@ export class WebhookPreview extends Effect.Service<WebhookPreview>()("custody/We
     const search = Effect.fnUntraced(function* (principal: PrincipalState, body: PreviewWebhook) {
       const { found, isAll } = yield* alongOrganization(principal, body)
       if (isAll) return { counted: found, newest: found.slice(0, SHOWN) }
-      const counted = yield* alongLanes(principal, body, PREVIEW_LIMIT, false)
+      const counted = yield* alongRanges(principal, body, PREVIEW_LIMIT, false)
       if (found.length >= SHOWN) return { counted, newest: found.slice(0, SHOWN) }
       if (counted.length < PREVIEW_LIMIT) return { counted, newest: newestOf(counted) }
-      return { counted, newest: newestOf(yield* alongLanes(principal, body, SHOWN, true)) }
+      return { counted, newest: newestOf(yield* alongRanges(principal, body, SHOWN, true)) }
     })
 
     return {

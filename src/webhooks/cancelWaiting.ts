@@ -6,12 +6,12 @@
  */
 import type { SqlClient, Statement } from "@effect/sql"
 import { Duration, Effect, Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 
 /** Deliveries per statement: few enough for the shortest statement timeout of any pool. */
 const PART = 200
 /** Deliveries of one cancellation whose workflows are canceled immediately; the others are canceled at a limited rate. */
-const AT_ONCE = 500
+const IMMEDIATE = 500
 /** The pause after a part, as a multiple of the time that the part took. */
 const PAUSE = 5
 
@@ -87,7 +87,7 @@ const cancelPart = (
         UPDATE deliveries d SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
         FROM (SELECT id FROM waiting UNION ALL SELECT id FROM held) w WHERE d.id = w.id AND d.status IN ('PENDING', 'RETRYING', 'HELD')
         RETURNING d.id, d.started
-      ), told AS (
+      ), signaled AS (
         INSERT INTO delivery_signals (delivery_id, signal, bulk) SELECT id, 'cancel', ${bulk} FROM canceled WHERE started
         ON CONFLICT (delivery_id, signal) DO NOTHING
       )
@@ -109,12 +109,12 @@ export const carryOut = Effect.fnUntraced(function* (
   let last = "-infinity"
   for (let part = 0; part < parts; part++) {
     const [took, { found, last: end }] = yield* Effect.timed(
-      cancelPart(sql, pending, { last, bulk: part * PART >= AT_ONCE, which: sql.literal("true") })
+      cancelPart(sql, pending, { last, bulk: part * PART >= IMMEDIATE, which: sql.literal("true") })
     )
     // failpoint: canceled-part
     if (found < PART) break
     last = end
-    if (part * PART >= AT_ONCE) yield* Effect.sleep(Duration.times(took, PAUSE))
+    if (part * PART >= IMMEDIATE) yield* Effect.sleep(Duration.times(took, PAUSE))
   }
   const left = yield* sql`
     SELECT 1 WHERE EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${pending.webhookId} AND d.status IN ('PENDING', 'RETRYING')

@@ -9,7 +9,7 @@
  */
 import type { SqlClient, Statement } from "@effect/sql"
 import { Schema } from "effect"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
 
 /** The channel that announces holds and recoveries that need work; the database notifies it of each change (migration 0023). */
 export const HOLDS_CHANNEL = "custody_holds"

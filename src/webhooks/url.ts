@@ -60,7 +60,7 @@ export const check = (text: string, allowed: Allowed): Either.Either<string, Ref
   if (text.includes("#")) return malformed("must not have a fragment")
   if (url.href.length > MAX_LENGTH) return malformed(`must have at most ${MAX_LENGTH} characters`)
   const { hostname } = url
-  if (hostname.endsWith(".")) return malformed("must not end its host with a dot")
+  if (hostname.endsWith(".")) return malformed("must not have a dot at the end of its host")
   const port = url.port === "" ? 443 : Number(url.port)
   if (![...ALWAYS_PORTS, ...allowed.ports].includes(port))
     return undeliverable(`must use port ${[...ALWAYS_PORTS, ...allowed.ports].join(" or ")}`)

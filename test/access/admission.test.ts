@@ -1,7 +1,7 @@
 /** However slow and frequent one organization's requests are, they leave capacity for the others. */
 import { beforeAll, describe, expect, test } from "bun:test"
 import pg from "pg"
-import { AT_ONCE } from "../../src/access/Admission.ts"
+import { CONCURRENCY } from "../../src/access/Admission.ts"
 import { signedIn, type Visitor } from "../portal/client.ts"
 import { useApp } from "../support/app.ts"
 import { until } from "../support/receiver.ts"
@@ -103,7 +103,7 @@ describe("concurrent requests are limited for each organization", () => {
       const given = slow(20, controller.signal).map((answer) => answer.catch(() => undefined))
       await until("requests that have a slot", async () => {
         const waits = await app.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
-        return waits.length === AT_ONCE
+        return waits.length === CONCURRENCY
       })
       controller.abort()
       await Promise.all(given)

@@ -49,7 +49,7 @@ describe("Decision D-11: the client address", () => {
 
   test("a private address outside TRUSTED_PROXIES that sends X-Forwarded-For is logged once", async () => {
     const key = await keyFor()
-    const told = ({ output }: Process) =>
+    const warnings = ({ output }: Process) =>
       output()
         .split("\n")
         .filter((line) => line.includes("not in TRUSTED_PROXIES")).length
@@ -58,8 +58,8 @@ describe("Decision D-11: the client address", () => {
       for (const line of ["X-Other: 1", "X-Forwarded-For: 203.0.113.7", "X-Forwarded-For: 203.0.113.8"])
         expect(await ask(baseUrl, key, line)).toBe(200)
     }
-    await until("the line", () => told(nobody) > 0)
-    expect([told(nobody), told(trusting)]).toEqual([1, 0])
+    await until("the line", () => warnings(nobody) > 0)
+    expect([warnings(nobody), warnings(trusting)]).toEqual([1, 0])
   })
 
   test("from a trusted proxy X-Forwarded-For determines the client address, and no other header does", async () => {

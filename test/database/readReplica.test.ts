@@ -128,7 +128,7 @@ describe("Decision D-58: what is never old", () => {
     }
   })
 
-  test("what an event tells of is found as soon as the platform's record is acknowledged, in every process", async () => {
+  test("what an event is about is found as soon as the platform's record is acknowledged, in every process", async () => {
     await fromReplica()
     await pause()
     try {
@@ -249,8 +249,8 @@ describe("Decision D-58: a replica that", () => {
       const metrics = await (await fetch(`${app.main?.platformUrl}/metrics`)).text()
       expect(Number(/^custody_replica_lag_seconds (.*)$/m.exec(metrics)?.[1])).toBeGreaterThan(5)
       expect(metrics).toContain('custody_dependency_up{dependency="replica"} 0')
-      const told = JSON.parse((await cli(["doctor", "--json"], app.env)).stdout).findings
-      expect(told.find(({ subject }: { subject: string }) => subject === "Read replica").says).toContain("more than 5 s behind")
+      const findings = JSON.parse((await cli(["doctor", "--json"], app.env)).stdout).findings
+      expect(findings.find(({ subject }: { subject: string }) => subject === "Read replica").says).toContain("more than 5 s behind")
     } finally {
       await resume()
     }
@@ -265,8 +265,8 @@ describe("Decision D-58: a replica that", () => {
     await until("7 seconds without a write", async () => performance.now() - begun > 7_000 || undefined, 10)
     expect((await ready()).json.dependencies.replica).toBeNull()
     expect(await during(() => list())).toEqual(["replica"])
-    const told = JSON.parse((await cli(["doctor", "--json"], app.env)).stdout).findings
-    expect(told.find(({ subject }: { subject: string }) => subject === "Read replica")).toMatchObject({ state: "well" })
+    const findings = JSON.parse((await cli(["doctor", "--json"], app.env)).stdout).findings
+    expect(findings.find(({ subject }: { subject: string }) => subject === "Read replica")).toMatchObject({ state: "well" })
   })
 
   test("hangs holds up the requests of one moment, and one that is stopped none; neither fails any", async () => {
@@ -294,8 +294,8 @@ describe("Decision D-58: a replica that", () => {
         return json.dependencies.replica === null ? undefined : ([status, json.ready, json.dependencies.replica] as const)
       })
       expect(state).toEqual([200, true, "The read replica is not used. It cannot be reached"])
-      const told = JSON.parse((await cli(["doctor", "--json"], app.env)).stdout).findings
-      expect(told.find(({ subject }: { subject: string }) => subject === "Read replica").says).toContain("cannot be reached")
+      const findings = JSON.parse((await cli(["doctor", "--json"], app.env)).stdout).findings
+      expect(findings.find(({ subject }: { subject: string }) => subject === "Read replica").says).toContain("cannot be reached")
       // Written while it was gone.
       await app.feed([transaction("vault_a", 40)])
       expect((await hashes()).some((hash: string) => hash.endsWith("28"))).toBe(true)
@@ -317,8 +317,8 @@ describe("Decision D-58: a replica that", () => {
     const answer = await fetch(`${wrong.baseUrl}/v1/vaults`, { headers: { authorization: `Bearer ${key}` } })
     expect(answer.status).toBe(200)
     expect(Object.keys(await counts(wrong))).toEqual(["absent"])
-    const told = JSON.parse((await cli(["doctor", "--json"], { ...app.env, DATABASE_READ_URL: primary.url })).stdout).findings
-    expect(told.find(({ subject }: { subject: string }) => subject === "Read replica").says).toContain("not a standby")
+    const findings = JSON.parse((await cli(["doctor", "--json"], { ...app.env, DATABASE_READ_URL: primary.url })).stdout).findings
+    expect(findings.find(({ subject }: { subject: string }) => subject === "Read replica").says).toContain("not a standby")
     await wrong.end()
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import { delivery, event, insertDeliveries, insertEvents, payloadOf } from "../events/rows.ts"
+import { delivery, event, insertDeliveries, insertEvents, payloadOf } from "../events/eventRows.ts"
 import { App, type Record } from "../support/app.ts"
 import { codeOf } from "../support/problem.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"

@@ -1,6 +1,6 @@
 /** Redeliver returns what it wrote: after the commit, no later failure turns the response into an error. */
 import { beforeAll, expect, test } from "bun:test"
-import { delivery, event, insertDeliveries, insertEvents } from "../events/rows.ts"
+import { delivery, event, insertDeliveries, insertEvents } from "../events/eventRows.ts"
 import { useApp } from "../support/app.ts"
 import { smallest } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"

@@ -3,7 +3,7 @@
  * along the indexes of vaults, the list shows what a model selects from all rows. Decisions D-8, D-9.
  */
 import { beforeAll, expect, test } from "bun:test"
-import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, insertEvents } from "../events/rows.ts"
+import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, insertEvents } from "../events/eventRows.ts"
 import { useApp } from "../support/app.ts"
 import { smallest, user, vault } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"

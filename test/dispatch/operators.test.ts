@@ -132,7 +132,7 @@ describe("docs/temporal.md: what operators can do", () => {
     const signaled = Promise.withResolvers<number>()
     receiver.on("/between", async (_, count) => new Response("", { status: (await answers[count - 1]?.()) ?? 200 }))
     const webhook = await webhookOf(app, key, 8, receiver.url("/between"))
-    // As if the row was changed right after the outcome was written: the workflow is told to wait for an hour.
+    // As if the row was changed right after the outcome was written: the workflow is made to wait for an hour.
     await app.sql(
       `CREATE FUNCTION due_now() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.next_attempt_at := clock_timestamp(); RETURN NEW; END $$`
     )

@@ -4,7 +4,7 @@ import { App } from "../support/app.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 import { create, useKeys } from "../support/webhookFixtures.ts"
-import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, insertEvents } from "./rows.ts"
+import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, insertEvents } from "./eventRows.ts"
 
 const receiver = new Receiver()
 const app = new App()

@@ -5,7 +5,7 @@
 import { beforeAll, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
 import { entity, smallest, user, vault } from "../support/records.ts"
-import { type EventRow, event, insertEvents } from "./rows.ts"
+import { type EventRow, event, insertEvents } from "./eventRows.ts"
 
 const app = useApp()
 const kinds = ["transaction.confirmed", "balance.updated", "vault.updated"]

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
 import { entity, transaction, vault } from "../support/records.ts"
 import { create, short, useKeys } from "../support/webhookFixtures.ts"
-import { delivery, type EventRow, event, insertDeliveries, insertEvents, payloadOf } from "./rows.ts"
+import { delivery, type EventRow, event, insertDeliveries, insertEvents, payloadOf } from "./eventRows.ts"
 
 const app = useApp()
 const keys = useKeys(app)

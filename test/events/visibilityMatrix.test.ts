@@ -9,7 +9,7 @@ import { ApiKeys } from "../../src/credentials/ApiKeys.ts"
 import { useApp } from "../support/app.ts"
 import { asset, entity, network, organization, user, vault } from "../support/records.ts"
 import { create, short, tryCreate } from "../support/webhookFixtures.ts"
-import { delivery, type EventRow, event, insertDeliveries, insertEvents } from "./rows.ts"
+import { delivery, type EventRow, event, insertDeliveries, insertEvents } from "./eventRows.ts"
 
 const app = useApp()
 

@@ -97,10 +97,10 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect
     expect(ids).toEqual([ids[0], ids[0]])
     expect(await stateOf(id)).toMatchObject({ status: "DISABLED", disabledReason: "FAILING", health: { pendingDeliveries: 0 } })
     expect(await statuses(id)).toEqual(["CANCELED WEBHOOK_DISABLED"])
-    const told = (await rig.app.walk("/v1/webhook-events?kind=webhook.disabled", rig.key)).filter(
+    const events = (await rig.app.walk("/v1/webhook-events?kind=webhook.disabled", rig.key)).filter(
       ({ payload }) => payload.data.webhookId === id
     )
-    expect(told).toHaveLength(1)
+    expect(events).toHaveLength(1)
     await check("F3 killed at notice-sent", { mails: mails.length, notices: 1 })
   }, 200_000)
 
@@ -117,7 +117,7 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect
     expect(signals).toBeGreaterThan(0)
     await rig.restart()
     await feeding
-    await until("the end of what is to be told", async () => (await left()) === 0, 60)
+    await until("all signals to be sent", async () => (await left()) === 0, 60)
     expect(await statuses(id)).toEqual(["CANCELED WEBHOOK_DISABLED"])
     const { client, close } = await operator()
     for (const delivery of await rig.app.walk(`/v1/webhooks/${id}/deliveries`, rig.key)) {

@@ -26,7 +26,7 @@ describe("a Postgres that no longer accepts writes", () => {
     await app.sql(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'custody-%' AND datname = current_database()"
     )
-    await until("readiness to tell it", async () => (await ready()) === "Postgres is read-only: is it a standby?", 20)
+    await until("readiness to report it", async () => (await ready()) === "Postgres is read-only: is it a standby?", 20)
     const refused = await until("a refusal", async () => {
       const answer = await app.records([balance("vault_a", "ethereum/native", "7")])
       return answer.status === 503 ? answer : undefined
@@ -37,7 +37,7 @@ describe("a Postgres that no longer accepts writes", () => {
     await app.sql(`ALTER DATABASE ${name} RESET default_transaction_read_only`)
     await until("the feed", async () => (await app.records([balance("vault_a", "ethereum/native", "7")])).status === 200, 20)
     expect((await app.get("/v1/vaults/vault_a/balances", key)).json.data[0].amount).toBe("7")
-    await until("readiness to tell it", async () => (await ready()) === null, 20)
+    await until("readiness to report it", async () => (await ready()) === null, 20)
   }, 60_000)
 })
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect, Layer, Redacted } from "effect"
 import { failedAuthentications } from "../../src/credentials/FailedAuthentications.ts"
 import * as Database from "../../src/database/Database.ts"
-import * as Exchange from "../../src/limits/Exchange.ts"
+import * as SharedCounts from "../../src/limits/SharedCounts.ts"
 import { slidingWindows } from "../../src/limits/SlidingWindows.ts"
 import { tokenBuckets } from "../../src/limits/TokenBuckets.ts"
 import * as Format from "../../src/settings/Format.ts"
@@ -19,15 +19,15 @@ const rate = (text: string) => {
   return parsed.right
 }
 
-/** The limits of a process that is alone. They never connect to this database. */
-const alone = <A, E>(effect: Effect.Effect<A, E, Layer.Layer.Success<typeof services>>) =>
+/** The limits of the only process. They never connect to this database. */
+const asOnlyProcess = <A, E>(effect: Effect.Effect<A, E, Layer.Layer.Success<typeof services>>) =>
   Effect.runPromise(Effect.scoped(Effect.provide(effect, services)))
-const services = Layer.merge(Exchange.alone, Database.layer(Redacted.make("postgres://127.0.0.1:1/none"), Database.pools.api))
+const services = Layer.merge(SharedCounts.singleProcess, Database.layer(Redacted.make("postgres://127.0.0.1:1/none"), Database.pools.api))
 const seconds = (effect: Effect.Effect<number>) => Effect.runSync(effect)
 
 describe("memory is bounded, whatever addresses and names callers invent", () => {
   test("a limiter counts each key separately and starts again for a forgotten key", () =>
-    alone(
+    asOnlyProcess(
       Effect.gen(function* () {
         const buckets = yield* tokenBuckets(rate("2/1h"))
         const takes = (key: string) => Effect.runSync(buckets.take(key)).remaining >= 0
@@ -42,7 +42,7 @@ describe("a sliding window", () => {
   test(
     "counts each entry for exactly its length",
     () =>
-      alone(
+      asOnlyProcess(
         Effect.gen(function* () {
           const windowMs = 3_000
           const window = yield* slidingWindows({ name: "test", limit: 3, windowMs })
@@ -58,19 +58,19 @@ describe("a sliding window", () => {
               const third = take(key)
               const asked = performance.now()
               const wait = take(key)
-              const told = performance.now()
+              const answered = performance.now()
               // Both first entries leave the window, and the third does not.
               yield* Effect.promise(() => Bun.sleep(wait + noted - begun + 20))
               const last = [take(key), take(key), take(key)]
-              if (told - begun >= windowMs || performance.now() - resumed >= windowMs) return undefined
-              return { asked, begun, first, last, noted, third, told, wait }
+              if (answered - begun >= windowMs || performance.now() - resumed >= windowMs) return undefined
+              return { asked, begun, first, last, noted, third, answered, wait }
             })
           let measured = yield* measure("x0")
           for (let again = 1; measured === undefined && again < 5; again++) measured = yield* measure(`x${again}`)
           if (measured === undefined) throw new Error("held up every time")
-          const { asked, begun, first, last, noted, third, told, wait } = measured
+          const { asked, begun, first, last, noted, third, answered, wait } = measured
           expect([...first, third]).toEqual([0, 0, 0])
-          expect(wait).toBeGreaterThanOrEqual(begun + windowMs - told)
+          expect(wait).toBeGreaterThanOrEqual(begun + windowMs - answered)
           expect(wait).toBeLessThanOrEqual(noted + windowMs - asked)
           expect(last).toEqual([0, 0, expect.any(Number)])
           expect(last[2]).toBeGreaterThan(0)
@@ -81,7 +81,7 @@ describe("a sliding window", () => {
   )
 
   test("thirty failed authentications block the address or its /64, and no other", () =>
-    alone(
+    asOnlyProcess(
       Effect.gen(function* () {
         const failures = yield* failedAuthentications
         const blockedFor = (text: string) => seconds(failures.blockedFor(address(text)))

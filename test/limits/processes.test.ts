@@ -17,7 +17,7 @@ beforeAll(async () => {
   const more = await Promise.all([app.start(["api"]), app.start(["api"])])
   if (app.main === undefined) throw new Error("no process")
   processes = [app.main, ...more]
-  // They find each other within a second: each has told that it lives after the last one started.
+  // They find each other within a second: each has sent a heartbeat after the last one started.
   const [{ at } = { at: "" }] = await app.sql("SELECT clock_timestamp()::text AS at")
   await until("three processes that know each other", async () => {
     const [row] = await app.sql(

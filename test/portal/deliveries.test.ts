@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { Webhook as StandardWebhook } from "standardwebhooks"
-import { samples } from "../../src/portal/web/pages/samples.ts"
+import { verificationCode } from "../../src/portal/web/pages/verificationCode.ts"
 import { App } from "../support/app.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { smallest, transaction, user } from "../support/records.ts"
@@ -75,7 +75,7 @@ describe("a waiting delivery", () => {
     for (let clicks = 0; clicks < 3; clicks++)
       expect((await owner.request("POST", `/api/deliveries/${delivery.id}/retry-now`, {})).status).toBe(200)
     expect(await app.sql("SELECT next_attempt_at <= now() AS due FROM deliveries WHERE id = $1", [delivery.id])).toEqual([{ due: true }])
-    await until("nobody to be told", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0, 60)
+    await until("no signal to be left", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0, 60)
   }, 120_000)
 
   test("is canceled when an owner cancels it, and stays canceled", async () => {
@@ -87,7 +87,7 @@ describe("a waiting delivery", () => {
       failureReason: "MANUAL",
       nextAttemptAt: null
     })
-    await until("the workflow is told", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0, 60)
+    await until("the workflow to be signaled", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0, 60)
     expect(await statusOf(owner, webhook.id, delivery.id)).toMatchObject({ status: "CANCELED" })
     expect(receiver.to("/cancel")).toHaveLength(1)
     expect((await owner.request("POST", `/api/deliveries/${delivery.id}/cancel`, {})).status).toBe(409)
@@ -164,28 +164,28 @@ describe("all that waits for a webhook", () => {
   }, 120_000)
 })
 
-describe("a sample", () => {
+describe("a request preview", () => {
   test("is the request as it would be sent now, and passes the libraries that verify deliveries", async () => {
-    const { delivery, webhook } = await waiting("/sample", 3)
-    expect((await member.request("POST", `/api/deliveries/${delivery.id}/sample`, {})).status).toBe(403)
-    const sample = (await owner.request("POST", `/api/deliveries/${delivery.id}/sample`, {})).json
-    const [sent] = receiver.to("/sample")
-    expect([sample.url, sample.body]).toEqual([receiver.url("/sample"), sent?.body])
-    expect(sample.headers["x-service-attempt"]).toBe("2")
-    for (const name of Object.keys(sample.headers)) expect(sent?.headers[name]).toBeDefined()
-    expect(() => new StandardWebhook(webhook.secret).verify(sample.body, sample.headers)).not.toThrow()
-    expect(JSON.stringify(sample)).not.toContain("whsec_")
+    const { delivery, webhook } = await waiting("/preview", 3)
+    expect((await member.request("POST", `/api/deliveries/${delivery.id}/request-preview`, {})).status).toBe(403)
+    const preview = (await owner.request("POST", `/api/deliveries/${delivery.id}/request-preview`, {})).json
+    const [sent] = receiver.to("/preview")
+    expect([preview.url, preview.body]).toEqual([receiver.url("/preview"), sent?.body])
+    expect(preview.headers["x-service-attempt"]).toBe("2")
+    for (const name of Object.keys(preview.headers)) expect(sent?.headers[name]).toBeDefined()
+    expect(() => new StandardWebhook(webhook.secret).verify(preview.body, preview.headers)).not.toThrow()
+    expect(JSON.stringify(preview)).not.toContain("whsec_")
   }, 120_000)
 })
 
 describe("the verification code that the portal shows", () => {
-  /** Runs a sample with the webhook's secret on a request that an endpoint received, and returns its result. */
+  /** Runs the code with the webhook's secret on a request that an endpoint received, and returns its result. */
   const run = async (name: "Library" | "Node.js" | "Python", secret: string, body: string, headers: Readonly<Record<string, string>>) => {
-    const text = samples.find((one) => one.name === name)?.text ?? ""
-    // Inside node_modules, so that the sample's library is found.
+    const text = verificationCode.find((one) => one.name === name)?.text ?? ""
+    // Inside node_modules, so that its library is found.
     const folder = path.resolve(import.meta.dir, "../../node_modules/.cache")
     fs.mkdirSync(folder, { recursive: true })
-    const file = path.join(folder, `sample-${process.pid}.${name === "Python" ? "py" : "mjs"}`)
+    const file = path.join(folder, `verification-${process.pid}.${name === "Python" ? "py" : "mjs"}`)
     const given = JSON.stringify({ body, headers, secret })
     const js = `${text}\nconst { body, headers, secret } = JSON.parse(process.argv[2])\nconsole.log(JSON.stringify(verify(body, ${name === "Library" ? "headers" : 'headers["x-service-signature"]'}, secret)))\n`
     const py = `${text}\nimport sys\ngiven = json.loads(sys.argv[1])\nprint(json.dumps(verify(given["body"].encode(), given["headers"]["x-service-signature"], given["secret"])))\n`

@@ -43,6 +43,6 @@ test("Decision D-25: cursors and stored checkpoints stay valid while the previou
   const keys = await client().getSigningKeys()
   expect(keys.keys.map(({ kid }) => kid)).toEqual([kidOf(now.jws), kidOf(kept.jws)])
   for (const one of [kept, now]) expect(verifyCheckpoint(one, "entity_a", keys)).toBeUndefined()
-  // What was kept is still what the events fold to.
+  // The hash that was kept is still the hash of the events.
   expect(await verifyEvents(client(), "entity_a")).toMatchObject({ complete: true, events: 3 })
 }, 120_000)

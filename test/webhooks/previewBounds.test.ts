@@ -1,6 +1,6 @@
 /** What a preview costs, by the plans of its statements, and that it counts right however it has to search. C-7. */
 import { beforeAll, expect, test } from "bun:test"
-import { type EventRow, event, insertEvents } from "../events/rows.ts"
+import { type EventRow, event, insertEvents } from "../events/eventRows.ts"
 import { expectWithin, explained } from "../support/plans.ts"
 import { entity, smallest, user, vault } from "../support/records.ts"
 

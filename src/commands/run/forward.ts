@@ -36,7 +36,8 @@ const addressesOf = async ({ hostname }: URL, allowPublic: boolean): Promise<Rea
   const host = hostname.replace(/^\[|\]$/g, "")
   const found = Format.address(host) === undefined ? (await dns.lookup(host, { all: true })).map(({ address }) => address) : [host]
   const far = found.find((address) => !isNear(address))
-  if (far !== undefined && !allowPublic) throw new Error(`${hostname} is ${far}, which is public: allow it with --allow-public`)
+  if (far !== undefined && !allowPublic)
+    throw new Usage({ message: `${hostname} is ${far}, which is public: allow it with --allow-public` })
   return found
 }
 
@@ -99,7 +100,7 @@ export const forwarder = async (target: string, secret: string, allowPublic: boo
       ...descriptive({ deliveryId: Id.make("del"), attempt: 1, kind, sequence }),
       ...headers({ id, timestamp, body, secrets: [Redacted.make(secret)] })
     }
-    const told = (more: Pick<Forwarded, "status" | "error">): Forwarded => ({
+    const forwarded = (more: Pick<Forwarded, "status" | "error">): Forwarded => ({
       sequence,
       latencyMs: Math.round(performance.now() - startedAt),
       ...more
@@ -109,15 +110,15 @@ export const forwarder = async (target: string, secret: string, allowPublic: boo
       const addresses = await addressesOf(url, allowPublic)
       for (const [index, address] of addresses.entries()) {
         try {
-          return told({ status: await post(url, address, sent, body, late) })
+          return forwarded({ status: await post(url, address, sent, body, late) })
         } catch (error) {
           // A name such as localhost has an address of each family, and a server may listen on only one of them.
           if (codeOf(error) !== "ECONNREFUSED" || index === addresses.length - 1) throw error
         }
       }
-      return told({ status: null, error: "no address" })
+      return forwarded({ status: null, error: "no address" })
     } catch (error) {
-      return told({ status: null, error: late.aborted ? `no response within ${DEADLINE / 1_000} s` : codeOf(error) })
+      return forwarded({ status: null, error: late.aborted ? `no response within ${DEADLINE / 1_000} s` : codeOf(error) })
     }
   }
 }

@@ -23,16 +23,18 @@ const LF = 0x0a
 /** A row of an export that is not a custody record. */
 const isRow = ({ source }: Source): boolean => source.startsWith('{"table":')
 
+const unreadable = (path: string, why: string) => new InvalidInput({ message: `${path} cannot be read: ${why}.` })
+
 /** The numbered lines of the input, without blank ones. */
 const linesOf = (path: string) => {
-  const input: AsyncIterable<Uint8Array> = path === "-" ? process.stdin : fs.createReadStream(path)
   const failed = (error: unknown) =>
-    new InvalidInput({ message: `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}.` })
-  return Stream.fromAsyncIterable(split(input), failed).pipe(Stream.filter(({ source }) => source.trim() !== ""))
+    error instanceof InvalidInput ? error : unreadable(path, error instanceof Error ? error.message : String(error))
+  return Stream.fromAsyncIterable(split(path), failed).pipe(Stream.filter(({ source }) => source.trim() !== ""))
 }
 
-/** Splits bytes at line feeds. Invalid UTF-8 is an error, and so is a line that is too long. */
-async function* split(input: AsyncIterable<Uint8Array>): AsyncGenerator<Source> {
+/** Splits a file or standard input at line feeds. Throws {@link InvalidInput} if a line is not UTF-8 or too long. */
+async function* split(path: string): AsyncGenerator<Source> {
+  const input: AsyncIterable<Uint8Array> = path === "-" ? process.stdin : fs.createReadStream(path)
   const decoder = new TextDecoder("utf-8", { fatal: true })
   let rest: Uint8Array = new Uint8Array(),
     line = 0
@@ -41,7 +43,7 @@ async function* split(input: AsyncIterable<Uint8Array>): AsyncGenerator<Source> 
     try {
       return { line, source: decoder.decode(bytes) }
     } catch {
-      throw new Error(`line ${line} is not UTF-8`)
+      throw unreadable(path, `line ${line} is not UTF-8`)
     }
   }
   for await (const chunk of input) {
@@ -52,7 +54,7 @@ async function* split(input: AsyncIterable<Uint8Array>): AsyncGenerator<Source> 
       from = end + 1
     }
     rest = bytes.subarray(from)
-    if (rest.length > MAX_BYTES) throw new Error(`line ${line + 1} is longer than ${MAX_BYTES} bytes`)
+    if (rest.length > MAX_BYTES) throw unreadable(path, `line ${line + 1} is longer than ${MAX_BYTES} bytes`)
   }
   if (rest.length > 0) yield next(rest)
 }

@@ -12,11 +12,11 @@ const EVERY = 1_000
 /** Applies pending migrations and prints them, then moves rows that a migration left to be moved, with progress on stderr. */
 export const migrate = Effect.gen(function* () {
   const url = yield* databaseUrl
-  let toldAt = Number.NEGATIVE_INFINITY
-  const tell = ({ percent, rows, waits }: TransactionsMove.Progress) =>
+  let reportedAt = Number.NEGATIVE_INFINITY
+  const report = ({ percent, rows, waits }: TransactionsMove.Progress) =>
     Effect.suspend(() => {
-      if (performance.now() - toldAt < EVERY) return Effect.void
-      toldAt = performance.now()
+      if (performance.now() - reportedAt < EVERY) return Effect.void
+      reportedAt = performance.now()
       return Console.error(
         waits
           ? "all rows are moved; waiting for long reads of the old table to end"
@@ -24,7 +24,7 @@ export const migrate = Effect.gen(function* () {
       )
     })
   const [applied, moved] = yield* Effect.zipLeft(Migrations.migrate, Partitions.ensure).pipe(
-    Effect.zip(TransactionsMove.move(tell)),
+    Effect.zip(TransactionsMove.move(report)),
     Effect.provide(Database.layer(url, Database.pools.command))
   )
   yield* Console.log(

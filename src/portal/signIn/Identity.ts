@@ -6,7 +6,7 @@
  */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Redacted, Runtime } from "effect"
+import { Data, Effect, Redacted, Runtime } from "effect"
 import { MasterKey } from "../../crypto/MasterKey.ts"
 import { problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
@@ -25,6 +25,9 @@ export interface Answer {
   readonly cookies: ReadonlyArray<string>
   readonly location: string | null
 }
+
+/** The sign-in library failed, or responded with 5xx. */
+class LibraryFailed extends Data.TaggedError("LibraryFailed")<{ readonly cause: unknown }> {}
 
 const unavailable = () =>
   problem("service_unavailable", "Sign-in is temporarily unavailable. Try again.", { headers: { "retry-after": "1" } })
@@ -118,8 +121,11 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
       Effect.gen(function* () {
         yield* requireOrigin
         const kept = yield* headers
-        return yield* Effect.tryPromise({ try: async () => use(await library(), kept), catch: (error) => error }).pipe(
-          Effect.tapError((error) => Effect.logWarning("the sign-in library failed", error)),
+        return yield* Effect.tryPromise({
+          try: async () => use(await library(), kept),
+          catch: (cause) => new LibraryFailed({ cause })
+        }).pipe(
+          Effect.tapError(({ cause }) => Effect.logWarning("the sign-in library failed", cause)),
           Effect.mapError(unavailable)
         )
       })

@@ -5,16 +5,17 @@
  * Otherwise somebody with the password could try five hundred codes a day.
  */
 import { createHash, randomInt } from "node:crypto"
+import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import * as OTPAuth from "otpauth"
 import { type Action, recordOfUser } from "../../audit/AuditTrail.ts"
 import { MasterKey } from "../../crypto/MasterKey.ts"
 import type { SealedColumn } from "../../crypto/reencryptSecrets.ts"
-import { Bytes, decodeRows } from "../../database/rows.ts"
+import { Bytes, decodeRows } from "../../database/decodeRows.ts"
 import { fieldIssue } from "../../http/Body.ts"
 import { type Problem, problem } from "../../http/Problem.ts"
-import type { Enrolment } from "../contract.ts"
+import type { Enrolment } from "../PortalRoutes.ts"
 import { tooMany } from "../respond.ts"
 
 /** Where authenticator secrets are stored encrypted. */
@@ -94,7 +95,7 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
     const audit = (userId: string, action: Action) => recordOfUser(sql, userId, { type: "session", id: null, userId }, action)
 
     /** Accepts a code in one transaction, so that of two requests with the same code one is rejected. */
-    const take = (userId: string, given: string, enrolling: boolean) =>
+    const take = (userId: string, given: string, enrolling: boolean): Effect.Effect<Outcome, SqlError.SqlError> =>
       sql.withTransaction(
         Effect.gen(function* () {
           const code = given.replaceAll(/\s/g, "")
@@ -102,21 +103,21 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
             SELECT secret, verified_at IS NOT NULL AS verified, failures, last_step AS "lastStep",
               coalesce(greatest(0, ceil(extract(epoch FROM locked_until - clock_timestamp()))), 0)::integer AS locked
             FROM portal_second_factors WHERE user_id = ${userId} FOR UPDATE`)
-          if (row === undefined || row.verified === enrolling) return "wrong" as Outcome
-          if (row.locked > 0) return { locked: row.locked } as Outcome
+          if (row === undefined || row.verified === enrolling) return "wrong"
+          if (row.locked > 0) return { locked: row.locked }
           const step = stepOf(row, userId, code)
           if (step !== undefined && step > row.lastStep) {
             yield* sql`
               UPDATE portal_second_factors SET last_step = ${step}, failures = 0, locked_until = NULL,
                 verified_at = coalesce(verified_at, clock_timestamp()) WHERE user_id = ${userId}`
             if (enrolling) yield* audit(userId, "account.second_factor_added")
-            return "taken" as Outcome
+            return "taken"
           }
           if (!enrolling && step === undefined) {
             const spent = yield* sql`
               UPDATE portal_second_factors SET backup_codes = array_remove(backup_codes, ${hashOf(code)}::bytea), failures = 0, locked_until = NULL
               WHERE user_id = ${userId} AND ${hashOf(code)}::bytea = ANY(backup_codes) RETURNING user_id`
-            if (spent.length > 0) return "taken" as Outcome
+            if (spent.length > 0) return "taken"
           }
           const failures = row.failures + 1
           const minutes = failures % FAILURES === 0 ? Math.min(LONGEST_LOCK_MINUTES, LOCK_MINUTES * 2 ** (failures / FAILURES - 1)) : 0
@@ -125,7 +126,7 @@ export class SecondFactor extends Effect.Service<SecondFactor>()("custody/portal
             WHERE user_id = ${userId}`
           yield* audit(userId, "account.second_factor_failed")
           if (minutes > 0) yield* audit(userId, "account.locked")
-          return "wrong" as Outcome
+          return "wrong"
         })
       )
 

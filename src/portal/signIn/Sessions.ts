@@ -10,7 +10,7 @@ import { Duration, Effect, Schema } from "effect"
 import { type Actor, recordOfUser } from "../../audit/AuditTrail.ts"
 import { Authentication } from "../../credentials/Authentication.ts"
 import { type PrincipalState, scopes } from "../../credentials/Principal.ts"
-import { decodeRows } from "../../database/rows.ts"
+import { decodeRows } from "../../database/decodeRows.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { Identity } from "./Identity.ts"
 

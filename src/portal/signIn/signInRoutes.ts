@@ -44,7 +44,8 @@ export const signInRoutes = HttpRouter.empty.pipe(
     "POST /sign-in/passkey/options",
     Effect.flatMap(SignIn, ({ passkeyOptions }) => passkeyOptions)
   ),
-  routeWithBody("POST /sign-in/passkey", Schema.Unknown, (body) =>
+  // Decoded by `Passkeys`, which rejects an invalid response like a wrong one.
+  routeWithBody("POST /sign-in/passkey", Schema.Any, (body) =>
     Effect.gen(function* () {
       const given = yield* body
       return withCookies(done, yield* (yield* SignIn).passkey(given))

@@ -5,7 +5,7 @@
 
 import type { Page } from "../../client/index.ts"
 import type { Confirmation } from "../bodies.ts"
-import type { Answer, Body, Path } from "./routes.ts"
+import type { Answer, Body, ById, Path, Row } from "./routeTypes.ts"
 
 type Sent<M extends "POST", P extends Path<M>> = Body<M, P> extends undefined ? [] : [body: Body<M, P>]
 
@@ -114,10 +114,11 @@ const confirmedBy = (confirmation: Confirmation | undefined): Readonly<Record<st
   confirmation === undefined ? {} : { "x-portal-confirmation": JSON.stringify(confirmation) }
 
 export const get = async <P extends Path<"GET">>(path: P): Promise<Answer<"GET", P>> => read(await ask("GET", path))
-/** Data by id, of a path whose query has the ids. */
-export const getById = async <A>(source: string): Promise<Readonly<Record<string, A>>> => read(await ask("GET", source))
-/** A page of a list whose path has its filters and cursor. */
-export const getPage = async <A>(source: string): Promise<Page<A>> => read(await ask("GET", source))
+/** Data of these ids, by id. */
+export const getById = async <P extends Path<"GET">>(path: P, ids: ReadonlyArray<string>): Promise<Readonly<Record<string, ById<P>>>> =>
+  read(await ask("GET", `${path}?ids=${ids.map(encodeURIComponent).join(",")}`))
+/** A page of a list: its path, with its filters and cursor in the query. */
+export const getPage = async <P extends Path<"GET">>(source: `${P}?${string}`): Promise<Page<Row<P>>> => read(await ask("GET", source))
 /** The response as text, of the given media type if there are several. */
 export const getText = async (path: string, accept = "application/json"): Promise<string> =>
   (await ask("GET", path, undefined, { accept })).text()

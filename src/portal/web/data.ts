@@ -1,7 +1,7 @@
 /** Queries of the pages: single objects, data beside rows, and choices. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { ApiProblem, get, getById } from "./api.ts"
-import type { ById, Path } from "./routes.ts"
+import type { ById, Path } from "./routeTypes.ts"
 
 export const useSurroundings = () => useQuery({ queryKey: ["context"], queryFn: () => get("/context"), staleTime: 60_000 })
 
@@ -30,16 +30,7 @@ export const useBeside = <P extends Path<"GET">>(path: P, ids: ReadonlyArray<str
     queryKey: [path, ids],
     queryFn: async (): Promise<Readonly<Record<string, ById<P>>>> => {
       const starts = Array.from({ length: Math.ceil(ids.length / BATCH) }, (_, index) => index * BATCH)
-      const parts = await Promise.all(
-        starts.map((start) =>
-          getById<ById<P>>(
-            `${path}?ids=${ids
-              .slice(start, start + BATCH)
-              .map(encodeURIComponent)
-              .join(",")}`
-          )
-        )
-      )
+      const parts = await Promise.all(starts.map((start) => getById(path, ids.slice(start, start + BATCH))))
       return Object.fromEntries(parts.flatMap((part) => Object.entries(part)))
     },
     enabled: ids.length > 0,

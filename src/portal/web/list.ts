@@ -6,7 +6,7 @@ import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery, useQue
 import { useEffect, useRef } from "react"
 import type { Page } from "../../client/index.ts"
 import { getPage } from "./api.ts"
-import type { Path, Row } from "./routes.ts"
+import type { ListSource, Path, Row } from "./routeTypes.ts"
 
 /** Options of a list. */
 export interface ListOptions<A> {
@@ -33,13 +33,17 @@ export interface List<A> {
   readonly isFetchingNextPage: boolean
   readonly fetchNextPage: () => unknown
   readonly refetch: () => Promise<unknown>
-  /** The API path and query, for an export. */
-  readonly source: string
+}
+
+/** A list that the API returns in pages. */
+export interface PagedList<A> extends List<A> {
+  /** The API path and query, for an export; more parameters can be appended. */
+  readonly source: ListSource
 }
 
 const PAGE = 25,
   MOST = 500
-const idOf = (row: unknown): string => String((row as { readonly id?: unknown }).id)
+const idOf = (row: unknown): string => (typeof row === "object" && row !== null && "id" in row ? String(row.id) : "")
 
 /** The difference between the latest first page and the visible rows. */
 const compare = <A>(rows: ReadonlyArray<A>, all: boolean, head: Page<A> | undefined, keyOf: (row: A) => string) => {
@@ -59,11 +63,11 @@ export const useList = <P extends Path<"GET">>(
   path: P,
   filters: Readonly<Record<string, string>> = {},
   options: ListOptions<Row<P>> = {}
-): List<Row<P>> => {
+): PagedList<Row<P>> => {
   const client = useQueryClient()
   const { every, keyOf = idOf, limit = PAGE } = options
   const filter = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""))
-  const source = `${path}?${filter}${filter.size === 0 ? "" : "&"}`
+  const source: `${P}?${string}` = `${path}?${filter}${filter.size === 0 ? "" : "&"}`
   // Number of visible rows before a reload.
   const memory = `rows ${source}`
   const first = Math.min(MOST, Math.max(limit, Number(sessionStorage.getItem(memory)) || 0))
@@ -71,7 +75,7 @@ export const useList = <P extends Path<"GET">>(
   const base = useInfiniteQuery<Page<Row<P>>, Error, InfiniteData<Page<Row<P>>>, ReadonlyArray<string>, string>({
     queryKey,
     queryFn: ({ pageParam }) =>
-      getPage<Row<P>>(pageParam === "" ? `${source}limit=${first}` : `${source}limit=${limit}&cursor=${encodeURIComponent(pageParam)}`),
+      getPage<P>(pageParam === "" ? `${source}limit=${first}` : `${source}limit=${limit}&cursor=${encodeURIComponent(pageParam)}`),
     initialPageParam: "",
     getNextPageParam: ({ pagination }) => pagination.nextCursor,
     placeholderData: keepPreviousData,
@@ -79,7 +83,7 @@ export const useList = <P extends Path<"GET">>(
   })
   const head = useQuery({
     queryKey: [...queryKey, "head"],
-    queryFn: () => getPage<Row<P>>(`${source}limit=${limit}`),
+    queryFn: () => getPage<P>(`${source}limit=${limit}`),
     enabled: every !== undefined && base.data !== undefined && !base.isPlaceholderData,
     gcTime: 0,
     ...(every === undefined ? {} : { refetchInterval: every })
@@ -134,14 +138,13 @@ export const listOf = <A>(rows: ReadonlyArray<A>, keyOf: (row: A) => string): Li
   hasNextPage: false,
   isFetchingNextPage: false,
   fetchNextPage: () => undefined,
-  refetch: () => Promise.resolve(),
-  source: ""
+  refetch: () => Promise.resolve()
 })
 
-/** The first rows of a list, refreshed at an interval, for display beside something else. */
+/** The first rows of a list without filters, refreshed at an interval, for display beside something else. */
 export const useFew = <P extends Path<"GET">>(path: P, limit: number, every?: number) =>
   useQuery({
     queryKey: [path, "few", limit],
-    queryFn: async () => (await getPage<Row<P>>(`${path}${path.includes("?") ? "&" : "?"}limit=${limit}`)).data,
+    queryFn: async () => (await getPage<P>(`${path}?limit=${limit}`)).data,
     ...(every === undefined ? {} : { refetchInterval: every })
   })

@@ -30,8 +30,11 @@ const spans = [
 const PAGE = 500,
   MOST = 2_000
 
+/** The path of a balance's history, with the asset in the query. */
+type History = `/v1/vaults/${string}/balance-history?${string}`
+
 /** The steps of the balance in a period, oldest first, from the balance at its beginning to now; and whether older ones are left out. */
-const stepsOf = async (path: string, days: string): Promise<{ readonly steps: ReadonlyArray<Step>; readonly cut: boolean }> => {
+const stepsOf = async (path: History, days: string): Promise<{ readonly steps: ReadonlyArray<Step>; readonly cut: boolean }> => {
   const from = days === "all" ? undefined : new Date(Date.now() - Number(days) * DAY).toISOString()
   const found: Array<BalanceRecord> = []
   let cursor: string | null = ""
@@ -41,8 +44,7 @@ const stepsOf = async (path: string, days: string): Promise<{ readonly steps: Re
     found.push(...page.data)
     cursor = page.pagination.nextCursor
   }
-  const [before] =
-    from === undefined || cursor !== null ? [] : (await getPage<BalanceRecord>(`${path}&limit=1&occurredBefore=${from}`)).data
+  const [before] = from === undefined || cursor !== null ? [] : (await getPage(`${path}&limit=1&occurredBefore=${from}`)).data
   const steps: Array<Step> = before === undefined || from === undefined ? [] : [{ at: from, amount: before.amount }]
   for (const { amount, asOf } of found.reverse()) {
     // Of several records with the same time, the last recorded counts.
@@ -76,7 +78,7 @@ export const BalanceHistoryPage = () => {
   )
 }
 
-const Drawing = ({ path, symbol }: { readonly path: string; readonly symbol: string }) => {
+const Drawing = ({ path, symbol }: { readonly path: History; readonly symbol: string }) => {
   const [span, setSpan] = useState("365")
   const { data, error, refetch } = useQuery({ queryKey: [path, "steps", span], queryFn: () => stepsOf(path, span) })
   const balances = useMemo(() => ({ steps: data?.steps ?? [], symbol }), [data, symbol])

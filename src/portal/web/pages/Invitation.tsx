@@ -5,7 +5,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { useLocation, useNavigate } from "react-router"
-import type { InvitationSummary, Standing } from "../../contract.ts"
+import type { InvitationSummary, Standing } from "../../PortalRoutes.ts"
 import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"

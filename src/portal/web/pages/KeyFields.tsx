@@ -1,6 +1,6 @@
 /** The editable properties of a key. */
 import type { ApiKey } from "../../../credentials/ApiKeys.ts"
-import type { Surroundings } from "../../contract.ts"
+import type { Surroundings } from "../../PortalRoutes.ts"
 import { Choices, Select, TextArea, TextField } from "../parts/Field.tsx"
 import { VaultChoice } from "../parts/VaultChoice.tsx"
 import { useUser } from "../session.ts"

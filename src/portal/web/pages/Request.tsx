@@ -1,12 +1,12 @@
 /** The request of a delivery as it would be sent now, with code that verifies it. */
 import { useQuery } from "@tanstack/react-query"
 import { Tabs } from "radix-ui"
-import type { Sample } from "../../../deliveries/RequestPreview.ts"
+import type { PreparedRequest } from "../../../deliveries/RequestPreview.ts"
 import { post } from "../api.ts"
 import { Code, laidOut } from "../parts/Code.tsx"
 import { Dialog } from "../parts/Dialog.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
-import { samples } from "./samples.ts"
+import { verificationCode } from "./verificationCode.ts"
 
 export const RequestDialog = ({
   deliveryId,
@@ -18,8 +18,8 @@ export const RequestDialog = ({
   readonly onClose: () => void
 }) => {
   const { data, error, refetch } = useQuery({
-    queryKey: ["sample", deliveryId],
-    queryFn: () => post(`/deliveries/${deliveryId}/sample`),
+    queryKey: ["request-preview", deliveryId],
+    queryFn: () => post(`/deliveries/${deliveryId}/request-preview`),
     enabled: open,
     gcTime: 0
   })
@@ -31,16 +31,24 @@ export const RequestDialog = ({
       onClose={onClose}
       wide
     >
-      {data === undefined ? error === null ? <Loading /> : <Failure error={error} retry={() => void refetch()} /> : <Shown sample={data} />}
+      {data === undefined ? (
+        error === null ? (
+          <Loading />
+        ) : (
+          <Failure error={error} retry={() => void refetch()} />
+        )
+      ) : (
+        <Shown request={data} />
+      )}
     </Dialog>
   )
 }
 
-const Shown = ({ sample: { body, headers, url } }: { readonly sample: Sample }) => (
+const Shown = ({ request: { body, headers, url } }: { readonly request: PreparedRequest }) => (
   <Tabs.Root defaultValue="request" className="tabs">
     <Tabs.List aria-label="Request and verification">
       <Tabs.Trigger value="request">Request</Tabs.Trigger>
-      {samples.map(({ name }) => (
+      {verificationCode.map(({ name }) => (
         <Tabs.Trigger key={name} value={name}>
           {name}
         </Tabs.Trigger>
@@ -58,7 +66,7 @@ const Shown = ({ sample: { body, headers, url } }: { readonly sample: Sample }) 
       <Code title="Body as sent" text={body} />
       <Code title="Body, formatted" text={laidOut(body)} />
     </Tabs.Content>
-    {samples.map(({ name, text }) => (
+    {verificationCode.map(({ name, text }) => (
       <Tabs.Content key={name} value={name}>
         <p className="hint">
           Verify the raw body before you parse it. During a rotation there are several signatures; one match is enough.

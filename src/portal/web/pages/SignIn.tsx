@@ -3,7 +3,7 @@ import { startAuthentication } from "@simplewebauthn/browser"
 import { Fingerprint, LogIn } from "lucide-react"
 import { useState } from "react"
 import { useLocation } from "react-router"
-import type { Standing, User } from "../../contract.ts"
+import type { Standing, User } from "../../PortalRoutes.ts"
 import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
 import { Button } from "../parts/Button.tsx"
@@ -41,9 +41,9 @@ export const SignInPage = ({ ended, standing: { provider } }: SignInProps) => {
     await post("/sign-in", { email, password })
     await signedIn()
   })
-  const attempt = (way: () => Promise<unknown>) => () => {
+  const attempt = (method: () => Promise<unknown>) => () => {
     setOther(null)
-    way().catch(setOther)
+    method().catch(setOther)
   }
   const withPasskey = async () => {
     const { challengeId, options } = await post("/sign-in/passkey/options")

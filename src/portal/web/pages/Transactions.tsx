@@ -117,8 +117,8 @@ const Sums = ({ rows, symbolOf }: { readonly rows: ReadonlyArray<Transaction>; r
   const confirmed = rows.filter(({ status }) => status === "confirmed")
   const assets = [...new Set(confirmed.map(({ asset }) => asset))].sort()
   if (assets.length === 0) return null
-  const total = (asset: string, way: string) =>
-    grouped(sum(confirmed.flatMap((one) => (one.asset === asset && one.direction === way ? [one.amount] : []))))
+  const total = (asset: string, direction: string) =>
+    grouped(sum(confirmed.flatMap((one) => (one.asset === asset && one.direction === direction ? [one.amount] : []))))
   return (
     <details className="sums">
       <summary>

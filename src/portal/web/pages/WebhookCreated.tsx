@@ -5,8 +5,8 @@ import { LinkButton } from "../parts/Button.tsx"
 import { Code } from "../parts/Code.tsx"
 import { Page, Section } from "../parts/Page.tsx"
 import { Secret } from "../parts/Secret.tsx"
-import { samples, tryLocally } from "./samples.ts"
 import { TestEvent } from "./TestEvent.tsx"
+import { tryLocally, verificationCode } from "./verificationCode.ts"
 import { webhookName } from "./Webhooks.tsx"
 
 export const WebhookCreated = ({ webhook }: { readonly webhook: CreatedWebhook }) => (
@@ -19,16 +19,16 @@ export const WebhookCreated = ({ webhook }: { readonly webhook: CreatedWebhook }
       </li>
       <li>
         <Section title="Verify what you receive" lead="Verify the raw body before you parse it.">
-          <Tabs.Root defaultValue={samples[0].name} className="tabs">
+          <Tabs.Root defaultValue={verificationCode[0].name} className="tabs">
             <Tabs.List aria-label="Language">
-              {samples.map(({ name }) => (
+              {verificationCode.map(({ name }) => (
                 <Tabs.Trigger key={name} value={name}>
                   {name}
                 </Tabs.Trigger>
               ))}
               <Tabs.Trigger value="curl">curl</Tabs.Trigger>
             </Tabs.List>
-            {samples.map(({ name, text }) => (
+            {verificationCode.map(({ name, text }) => (
               <Tabs.Content key={name} value={name}>
                 <Code title={name} text={text} asItIs />
               </Tabs.Content>

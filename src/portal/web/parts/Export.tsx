@@ -3,6 +3,7 @@ import { Download } from "lucide-react"
 import { useState } from "react"
 import { ApiProblem, addressOf, getHead, saidOf } from "../api.ts"
 import { toCsv } from "../csv.ts"
+import type { ListSource } from "../routeTypes.ts"
 import { Button } from "./Button.tsx"
 import { notify } from "./Notices.tsx"
 
@@ -43,7 +44,7 @@ const Save = ({ label, save }: { readonly label: string; readonly save: () => Pr
 }
 
 /** Downloads a whole list as CSV, however much of it is shown. */
-export const Export = ({ name, source }: { readonly name: string; readonly source: string }) => (
+export const Export = ({ name, source }: { readonly name: string; readonly source: ListSource }) => (
   <Save
     label="Export CSV"
     save={async () => {

@@ -1,6 +1,6 @@
 /** A choice of vaults: all of them, or some by name. */
 import { useState } from "react"
-import type { Surroundings } from "../../contract.ts"
+import type { Surroundings } from "../../PortalRoutes.ts"
 import { Choices, TextField } from "./Field.tsx"
 
 export interface VaultChoiceProps {

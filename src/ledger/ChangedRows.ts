@@ -1,5 +1,5 @@
-/** Rows by natural key, and which of them the batch changed. */
-export class Rows<Row> {
+/** Rows by natural key, and which of them the batch changed: those are written. */
+export class ChangedRows<Row> {
   readonly #rows = new Map<string, Row>()
   readonly #changed = new Set<string>()
   /** What was replaced since {@link mark}: the previous row, and whether it had changed already. */

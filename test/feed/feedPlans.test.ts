@@ -4,7 +4,7 @@
  * response times reveal what happens elsewhere. C-1.
  */
 import { beforeAll, test } from "bun:test"
-import { event, insertEvents } from "../events/rows.ts"
+import { event, insertEvents } from "../events/eventRows.ts"
 import { expectWithin, explained } from "../support/plans.ts"
 import { smallest, user, vault } from "../support/records.ts"
 

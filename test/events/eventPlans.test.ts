@@ -9,7 +9,7 @@ import { statuses } from "../../src/deliveries/Delivery.ts"
 import { expectWithin, explained, type Filters } from "../support/plans.ts"
 import { entity, smallest, user, vault } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"
-import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, insertEvents } from "./rows.ts"
+import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, insertEvents } from "./eventRows.ts"
 
 const { app, expectBounded, pageOf } = explained()
 

@@ -1,4 +1,4 @@
-/** Writes deliveries, numbered within their webhooks; deliveries to a webhook on hold are held. C-2, C-5. */
+/** Inserts deliveries, numbered within their webhooks; deliveries to a webhook on hold are held. C-2, C-5. */
 import type { SqlClient, Statement } from "@effect/sql"
 import { holdsOf } from "../webhooks/holds.ts"
 
@@ -16,10 +16,14 @@ export interface NewDelivery {
 }
 
 /**
- * Common table expressions that write deliveries in the given order and skip existing ones; the last one is `written`,
+ * Common table expressions that insert deliveries in the given order and skip existing ones; the last one is `written`,
  * their rows. Each is due after `firstWait` seconds, or HELD.
  */
-export const writing = (sql: SqlClient.SqlClient, deliveries: ReadonlyArray<NewDelivery>, firstWait: number): Statement.Fragment => sql`
+export const insertDeliveries = (
+  sql: SqlClient.SqlClient,
+  deliveries: ReadonlyArray<NewDelivery>,
+  firstWait: number
+): Statement.Fragment => sql`
   ${holdsOf(sql, [...new Set(deliveries.map((_) => _.webhookId))])}, made AS MATERIALIZED (
     SELECT d.*, row_number() OVER (PARTITION BY d.webhook_id ORDER BY d.ord) AS nth
     FROM unnest(${deliveries.map((_) => _.id)}::text[], ${deliveries.map((_) => _.eventId)}::text[], ${deliveries.map((_) => _.webhookId)}::text[],

@@ -1,5 +1,17 @@
-/** What Temporal's server says about a failed call. */
+/** Calls of Temporal's server, and what it says about a failed one. */
 import { isGrpcServiceError, ServiceError } from "@temporalio/client"
+import { Data, Effect } from "effect"
+
+/** A call failed; `cause` is the SDK's error, in which {@link grpcErrorOf} finds the server's answer. */
+export class TemporalCallFailed extends Data.TaggedError("TemporalCallFailed")<{ readonly cause: unknown }> {
+  override get message() {
+    return this.cause instanceof Error ? this.cause.message : String(this.cause)
+  }
+}
+
+/** Makes a call with the SDK. */
+export const temporalCall = <A>(call: () => Promise<A>): Effect.Effect<A, TemporalCallFailed> =>
+  Effect.tryPromise({ try: call, catch: (cause) => new TemporalCallFailed({ cause }) })
 
 /** gRPC status of an invalid call. */
 export const INVALID_ARGUMENT = 3

@@ -1,7 +1,7 @@
 /** How the rows of one organization are found in a table, for its export and its deletion. Decision D-56. */
 import type { SqlClient, Statement } from "@effect/sql"
 import { Effect, Schema } from "effect"
-import { decodeRows } from "./rows.ts"
+import { decodeRows } from "./decodeRows.ts"
 
 /** A table with rows of organizations. */
 export interface OrganizationTable {

@@ -1,7 +1,7 @@
 /** Rows of statements are decoded, and a mismatch names its column and no value. Services that tests start decode hot rows, too. */
 import { describe, expect, test } from "bun:test"
 import { Cause, Effect, Exit, Option, Schema } from "effect"
-import { decodeRows, UnexpectedRow } from "../../src/database/rows.ts"
+import { decodeRows, UnexpectedRow } from "../../src/database/decodeRows.ts"
 
 const decode = decodeRows(Schema.Struct({ id: Schema.String, count: Schema.NullOr(Schema.Number) }))
 
@@ -9,7 +9,7 @@ const decode = decodeRows(Schema.Struct({ id: Schema.String, count: Schema.NullO
 const castIn = async (...args: ReadonlyArray<string>): Promise<string> => {
   const program = `
     import { Effect, Schema } from "effect"
-    import { castRows } from "./src/database/rows.ts"
+    import { castRows } from "./src/database/decodeRows.ts"
     const exit = await Effect.runPromiseExit(castRows(Schema.Struct({ id: Schema.String }))(Effect.succeed([{ id: 1 }])))
     console.log(exit._tag)`
   const child = Bun.spawn([process.execPath, ...args, "-e", program], {
@@ -54,6 +54,6 @@ describe("rows of statements", () => {
 
   test("that are frequent are taken as they are, and decoded in the services that tests start", async () => {
     expect(await castIn()).toBe("Success")
-    expect(await castIn("--preload", "./test/support/decodeRows.ts")).toBe("Failure")
+    expect(await castIn("--preload", "./test/support/decodeAllRows.ts")).toBe("Failure")
   })
 })

@@ -3,7 +3,7 @@ import { plugin } from "bun"
 import { castRowsDecoded, ROWS } from "./program.ts"
 
 plugin({
-  name: "decodeRows",
+  name: "decodeAllRows",
   setup: (build) => {
     build.onLoad({ filter: ROWS }, async ({ path }) => ({ contents: castRowsDecoded(path, await Bun.file(path).text()), loader: "ts" }))
   }

@@ -4,8 +4,8 @@
  */
 import type { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
-import { byEntity, byOrganization, byVault, type OrganizationTable } from "../database/OrganizationRows.ts"
-import { decodeRows } from "../database/rows.ts"
+import { decodeRows } from "../database/decodeRows.ts"
+import { byEntity, byOrganization, byVault, type OrganizationTable } from "../database/OrganizationTable.ts"
 
 /** Custody tables, children first. The organization's own row and its event stream are deleted last, by {@link remove}. */
 export const custodyTables: ReadonlyArray<OrganizationTable> = [

@@ -1,4 +1,4 @@
-/** Sample code that verifies a delivery. Tests run each sample against real deliveries. */
+/** Code that verifies the signature of a delivery. Tests run it against real deliveries. */
 
 const library = `// npm install standardwebhooks
 import { Webhook } from "standardwebhooks"
@@ -97,7 +97,7 @@ curl -sS http://localhost:3000/webhook \\
   -d "$BODY"
 `
 
-export const samples = [
+export const verificationCode = [
   { name: "Library", text: library },
   { name: "Node.js", text: node },
   { name: "Python", text: python },

@@ -2,16 +2,20 @@
  * The portal's own routes, beside those of the API: the body that each takes and the JSON that it returns. The routes of
  * the server and the requests of the pages are both checked against this. Types only: nothing of it is sent to browsers.
  */
-import type { PublicKeyCredentialCreationOptionsJSON, PublicKeyCredentialRequestOptionsJSON } from "@simplewebauthn/browser"
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON
+} from "@simplewebauthn/browser"
 import type { Credential } from "../access/CredentialApi.ts"
 import type { ReceivedEvent } from "../client/receivedEvent.ts"
 import type { EventKind } from "../client/webhooks.ts"
 import type { ApiKey } from "../credentials/ApiKeys.ts"
-import type { Sample } from "../deliveries/RequestPreview.ts"
+import type { PreparedRequest } from "../deliveries/RequestPreview.ts"
 import type { Explorer } from "../settings/portalLook.ts"
 import type { Health } from "../webhooks/Webhook.ts"
 import type * as bodies from "./bodies.ts"
-import type { AssetName, EventCounts, Reach, Traffic } from "./Overview.ts"
+import type { AssetName, EventCounts, Traffic, VisibleNames } from "./Overview.ts"
 import type { Found } from "./Search.ts"
 import type { Passkey } from "./signIn/Passkeys.ts"
 import type { ListedSession } from "./signIn/Sessions.ts"
@@ -59,8 +63,14 @@ export interface PasskeyOptions {
   readonly options: PublicKeyCredentialRequestOptionsJSON
 }
 
+/** The browser's response to {@link PasskeyOptions}. */
+export interface PasskeyResponse {
+  readonly challengeId: string
+  readonly response: AuthenticationResponseJSON
+}
+
 /** What the user can see, and the service's names and limits. */
-export interface Surroundings extends Reach {
+export interface Surroundings extends VisibleNames {
   readonly scopes: ReadonlyArray<string>
   readonly kinds: ReadonlyArray<{
     readonly name: EventKind
@@ -100,7 +110,7 @@ export interface PortalRoutes {
   "GET /session": { answer: Standing }
   "POST /sign-in": { body: Sent<typeof bodies.Credentials>; answer: Done }
   "POST /sign-in/passkey/options": { answer: PasskeyOptions }
-  "POST /sign-in/passkey": { body: unknown; answer: Done }
+  "POST /sign-in/passkey": { body: PasskeyResponse; answer: Done }
   "POST /sign-in/provider": { answer: { readonly url: string } }
   "POST /sign-in/second-factor": { body: Sent<typeof bodies.Code>; answer: Done }
   "POST /invitation": { body: Sent<typeof bodies.Token>; answer: InvitationSummary }
@@ -143,5 +153,5 @@ export interface PortalRoutes {
   "POST /webhooks/:id/cancel-waiting": { answer: Done }
   "POST /deliveries/:id/retry-now": { answer: Done }
   "POST /deliveries/:id/cancel": { answer: Done }
-  "POST /deliveries/:id/sample": { answer: Sample }
+  "POST /deliveries/:id/request-preview": { answer: PreparedRequest }
 }

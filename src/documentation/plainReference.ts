@@ -2,18 +2,14 @@
  * The plain documentation page: the OpenAPI document for people. One HTML file without scripts or external requests, so
  * it also works offline. Anchors: an operation's id, an error's code, an event's kind.
  */
-import { codes, portalCodes } from "./http/Problem.ts"
-import { document } from "./OpenApi.ts"
+import { codes, portalCodes } from "../http/Problem.ts"
+import { document } from "../OpenApi.ts"
+import { escaped } from "./page.ts"
 
 type Node = { readonly [key: string]: unknown }
 const node = (value: unknown): Node => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Node) : {})
 const nodes = (value: unknown): ReadonlyArray<Node> => (Array.isArray(value) ? value.map(node) : [])
-const text = (value: unknown): string =>
-  String(value ?? "")
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;")
+const text = (value: unknown): string => escaped(String(value ?? ""))
 const prose = (value: unknown): string =>
   text(value)
     .replaceAll(/`([^`]+)`/g, "<code>$1</code>")
@@ -110,7 +106,7 @@ code,pre{font:.86em/1.5 ui-monospace,monospace;overflow-wrap:anywhere}pre{backgr
 section{scroll-margin-top:1rem;margin-top:2rem}`
 
 /** The page. */
-export const docsPage = `<!doctype html>
+export const plainReference = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${text(info["title"])}</title><style>${style}</style></head><body><main>
 <h1>${text(info["title"])} <small>${text(info["version"])}</small></h1><p>${prose(info["description"])}</p>
 <p>The same as a machine reads it: <a href="/v1/openapi.json">/v1/openapi.json</a>.</p>

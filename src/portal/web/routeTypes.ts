@@ -3,7 +3,7 @@
  * `/v1/vaults/${id}/balances`, has the type of its route's response, so that a page that requests a route that does not
  * exist, or reads a field that the response does not have, does not compile.
  */
-import type { PortalRoutes } from "../contract.ts"
+import type { PortalRoutes } from "../PortalRoutes.ts"
 import type { ApiRoutes } from "./apiRoutes.ts"
 
 type Routes = ApiRoutes & PortalRoutes
@@ -47,5 +47,10 @@ export type Body<M extends Method, P extends string> = Routes[RouteOf<M, P>] ext
 /** The value per id of a path that returns data by id. */
 export type ById<P extends string> = Answer<"GET", P> extends Readonly<Record<string, infer A>> ? A : never
 
-/** The rows of a path that returns a page. */
-export type Row<P extends string> = Answer<"GET", P> extends { readonly data: ReadonlyArray<infer A> } ? A : never
+type RowOf<A> = A extends { readonly data: ReadonlyArray<infer R> } ? R : never
+
+/** The rows of a path that returns a page; of several paths, those of each. */
+export type Row<P extends string> = RowOf<Answer<"GET", P>>
+
+/** A list with its filters in the query, which may be empty. */
+export type ListSource = `${Path<"GET">}?${string}`
