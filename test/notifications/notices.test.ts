@@ -135,22 +135,22 @@ describe.concurrent("Decision D-23: notices by e-mail to the notification addres
       app.sql(`CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF ${change} THEN PERFORM nextval('full_disks'); RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END IF;
         RETURN NEW; END $$`)
-    const refusals = async (count: number) => {
-      await app.sql("ALTER SEQUENCE full_disks RESTART")
-      await until(
+    const refusals = (count: number) =>
+      until(
         "refused changes",
         async () => Number((await app.sql("SELECT last_value FROM full_disks WHERE is_called"))[0]?.["last_value"] ?? 0) >= count,
         30
       )
-    }
     await app.sql("CREATE SEQUENCE full_disks")
     await refuse("true")
     await app.sql(
       `CREATE TRIGGER full_disk BEFORE UPDATE ON notices FOR EACH ROW WHEN (NEW.webhook_id = '${webhook.id}') EXECUTE FUNCTION full_disk()`
     )
     await next(10, webhook)
+    // The first retries follow after seconds, and each later one after twice the time.
     await refusals(2)
     expect(about(webhook.id)).toHaveLength(0)
+    await app.sql("ALTER SEQUENCE full_disks RESTART")
     await refuse("NEW.sent_at IS NOT NULL")
     await mailsWhen(webhook.id, 1)
     await refusals(5)
