@@ -124,7 +124,7 @@ export const webhooks = (): string => {
   const created = node(node(node(operationOf("createWebhook").success["content"])["application/json"])["schema"])
   const text = [
     ...webhookNames.filter((name) => name !== "CreatedWebhook").map((name) => declaration(name, node(schemas[name]))),
-    `/** A webhook as its creation answers it: with its signing secret, this once */\nexport interface CreatedWebhook ${typeOf(created, "")}\n`
+    `/** The response of a webhook's creation: the webhook with its signing secret, which is returned only here */\nexport interface CreatedWebhook ${typeOf(created, "")}\n`
   ].join("\n")
   return `${HEAD}\n${imports(namesIn(text, custodyNames), "custody")}${imports(namesIn(text, ["ReceivedEvent"]), "receivedEvent")}\n${text}`
 }

@@ -87,14 +87,14 @@ export const verifyStatement = async (
 ): Promise<StatementVerification> => {
   const { date, hash, jws, revision, vaultId } = statement
   const which = `the statement of ${date}, revision ${revision}`
-  if ((await statementHash(statement)) !== hash) return differs(`${which} has another hash than it says`)
+  if ((await statementHash(statement)) !== hash) return differs(`${which} has a different hash from the one it states`)
   const found = await signedClaims(jws, keys)
-  if (found === undefined) return differs(`${which} is signed by no published key`)
+  if (found === undefined) return differs(`${which} is not signed by a published key`)
   const expected = { vaultId, date, revision, hash, ...(issuer === undefined ? {} : { iss: issuer }) }
   const { claims, kid } = found
   return isObject(claims) && Object.entries(expected).every(([name, value]) => claims[name] === value)
     ? { valid: true, kid }
-    : differs(`the signature of ${which} states something else`)
+    : differs(`the signature of ${which} is for different content`)
 }
 
 /**

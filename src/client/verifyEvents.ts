@@ -72,7 +72,7 @@ export const verifyCheckpoint = (one: SignedCheckpoint, entityId: string, { keys
     const says = stated(one.jws, keys)
     const fields = ["entityId", "count", "hash", "at"] as const
     const holds = typeof says === "object" && says !== null && fields.every((name) => Reflect.get(says, name) === one[name])
-    return holds ? undefined : `the signature of the checkpoint of ${one.at} states something else`
+    return holds ? undefined : `the signature of the checkpoint of ${one.at} is for different content`
   } catch {
     return `the signature of the checkpoint of ${one.at} does not verify`
   }

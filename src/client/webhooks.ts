@@ -488,7 +488,7 @@ export interface AuditTarget {
   readonly id: string
 }
 
-/** A webhook as its creation answers it: with its signing secret, this once */
+/** The response of a webhook's creation: the webhook with its signing secret, which is returned only here */
 export interface CreatedWebhook {
   /** Opaque, prefixed whs_ */
   readonly id: string

@@ -39,7 +39,7 @@ type Route = "replica" | "absent" | "lagging" | "newer" | "failed"
 
 const reads = Metric.counter("custody_list_reads_total", {
   description:
-    "Reads of lists with DATABASE_READ_URL: by the replica, or by the primary because the replica is absent, lagging, not far enough (newer) or failed"
+    "Reads of lists with DATABASE_READ_URL: by the replica, or by the primary because the replica is absent, lagging, not yet at a required change (newer) or failed"
 })
 const counters = new Map<Route, typeof reads>()
 const count = (route: Route) => {

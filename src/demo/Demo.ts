@@ -157,12 +157,12 @@ export const run = (once: boolean) =>
     const token = yield* platformToken
     const feed = Client.make(where, token, "")
     yield* screen.step("Demo data", feed.history(data.history), {
-      show: (changed) => (changed === 0 ? "loaded before" : `${changed.toLocaleString("en")} records, ${data.organizations} organizations`)
+      show: (changed) => (changed === 0 ? "already loaded" : `${changed.toLocaleString("en")} records, ${data.organizations} organizations`)
     })
     const { from, to, vaultId } = data.lastWeek
     yield* screen.step("Balances", feed.history(data.balances), {
       show: (changed) =>
-        changed === 0 ? "loaded before" : `${changed.toLocaleString("en")} in history, from ${data.since} to ${to.slice(0, 4)}`
+        changed === 0 ? "already loaded" : `${changed.toLocaleString("en")} in history, from ${data.since} to ${to.slice(0, 4)}`
     })
     yield* screen.step("Statements", Effect.provideService(sealStatements, Settings, demo), {
       show: ({ revised, sealed }) =>

@@ -140,7 +140,7 @@ const certificateOf = (
   const left = Math.floor((Date.parse(certificate.validTo) - Date.now()) / DAY)
   if (left < 0) return [fault(setting, `The certificate expired on ${certificate.validTo}.`, "Renew it.", 3)]
   if (left < 14) return [notice(setting, `The certificate expires in ${left} days.`, "Renew it.")]
-  return [well(setting, `valid for ${left} days more`)]
+  return [well(setting, `valid for ${left} more days`)]
 }
 
 /** The configured certificates: readable, not expired, and matching their key. */

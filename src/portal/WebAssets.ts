@@ -145,7 +145,7 @@ const policy = (nonce: string) =>
 export class WebAssets extends Effect.Service<WebAssets>()("custody/portal/WebAssets", {
   effect: Effect.gen(function* () {
     const settings = yield* Settings
-    const given = logoOf(settings)
+    const given = yield* logoOf(settings)
     const logo = fileOf(
       given?.type ?? "image/svg+xml",
       given?.bytes ?? new TextEncoder().encode(MARK.replace("COLOR", settings.portalColor ?? "#2452c7"))

@@ -4,6 +4,8 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { Effect } from "effect"
+import { InvalidSettings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
 
 /** Largest logo, in bytes. */
@@ -60,12 +62,18 @@ export interface Logo {
   readonly bytes: Uint8Array
 }
 
-/** The logo from the settings; fails with an Error that names the setting if the file cannot be used. */
-export const logoOf = ({ portalLogoFile }: Values): Logo | undefined => {
-  if (portalLogoFile === undefined) return undefined
+/** The logo from the settings, if there is one. Fails if the file cannot be used. */
+export const logoOf = ({ portalLogoFile }: Values): Effect.Effect<Logo | undefined, InvalidSettings> => {
+  if (portalLogoFile === undefined) return Effect.succeed(undefined)
+  const invalid = (expected: string) =>
+    new InvalidSettings({ faults: [`PORTAL_LOGO_FILE: read “${portalLogoFile}”, expected ${expected}.`] })
   const type = { ".svg": "image/svg+xml", ".png": "image/png" }[path.extname(portalLogoFile).toLowerCase()]
-  if (type === undefined) throw new Error(`PORTAL_LOGO_FILE is ${portalLogoFile}; expected a file that ends with .svg or .png.`)
-  const bytes = fs.readFileSync(portalLogoFile)
-  if (bytes.byteLength > MAX_LOGO) throw new Error(`PORTAL_LOGO_FILE has ${bytes.byteLength} bytes; expected at most ${MAX_LOGO}.`)
-  return { type, bytes }
+  if (type === undefined) return invalid("a file that ends with .svg or .png")
+  return Effect.try({ try: () => fs.readFileSync(portalLogoFile), catch: () => invalid("a file that can be read") }).pipe(
+    Effect.filterOrFail(
+      ({ byteLength }) => byteLength <= MAX_LOGO,
+      ({ byteLength }) => invalid(`at most ${MAX_LOGO} bytes, not ${byteLength}`)
+    ),
+    Effect.map((bytes) => ({ type, bytes }))
+  )
 }

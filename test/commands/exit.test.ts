@@ -1,6 +1,9 @@
 /** How commands end: a meaningful exit code, and one message that says what to do. */
 import { describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
 import * as net from "node:net"
+import * as os from "node:os"
+import * as path from "node:path"
 import { steps } from "../../src/database/Migrations.ts"
 import { cli, useApp } from "../support/app.ts"
 import { freshDatabase, servers } from "../support/servers.ts"
@@ -67,6 +70,20 @@ describe("exit code 3: a setting is missing or invalid", () => {
         "WEBHOOK_DISABLE_AFTER: read “5 days”, expected a duration such as 90d, 12h, 5m, 30s or 250ms."
       ].sort()
     )
+  })
+
+  test("a logo that cannot be used stops the start: another type, a file that cannot be read, more than 100 KB", async () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-logo-"))
+    const large = path.join(folder, "large.png")
+    fs.writeFileSync(large, new Uint8Array(100 * 1024 + 1))
+    const files = ["logo.gif", path.join(folder, "missing.svg"), large]
+    const ends = await Promise.all(files.map((file) => run(["start", "--roles", "api"], { PORTAL_LOGO_FILE: file })))
+    fs.rmSync(folder, { recursive: true })
+    expect(ends.map(({ code, stderr }) => [code, stderr.trim()])).toEqual([
+      [3, "PORTAL_LOGO_FILE: read “logo.gif”, expected a file that ends with .svg or .png."],
+      [3, `PORTAL_LOGO_FILE: read “${files[1]}”, expected a file that can be read.`],
+      [3, `PORTAL_LOGO_FILE: read “${large}”, expected at most 102400 bytes, not 102401.`]
+    ])
   })
 
   test("settings that require each other are checked: a certificate without its key, a database without MASTER_KEY", async () => {

@@ -141,7 +141,7 @@ test("every sealed value is re-encrypted while the service runs and after a kill
   const again = await reencrypt({ ...both, TEMPORAL_PAYLOAD_CODEC: "aes256gcm" })
   expect([again.code, JSON.parse(again.stdout).webhookSecrets.reencrypted]).toEqual([0, 0])
   // Data stored by Temporal is not re-encrypted, and the command says so.
-  expect(again.stderr).toStartWith("Temporal payloads are not moved")
+  expect(again.stderr).toStartWith("Temporal payloads are not re-encrypted")
 
   // Without the previous key, the same secrets sign, and the stored response is still returned.
   await app.main?.end()

@@ -123,7 +123,7 @@ describe("Authentication 2: keys belong to a user with the Developer role on the
       "The user has no Developer role on vault_b.",
       "The user has no Developer role on vault_foreign.",
       "There is no user user_nobody.",
-      "--expires: read “2020-01-01”, which is in the past. To end a key at once, use `custody keys revoke`.",
+      "--expires: read “2020-01-01”, which is in the past. To revoke a key now, use `custody keys revoke`.",
       "Give a vault allowlist: --vaults id,id or --all-vaults."
     ])
   })

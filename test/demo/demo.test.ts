@@ -230,7 +230,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
       0,
       expect.stringMatching(/✓ \d+ deliveries, all DELIVERED, in \d+ attempts\./)
     ])
-    expect(once.shown()).toContain("loaded before")
+    expect(once.shown()).toContain("already loaded")
     expect(once.shown()).not.toContain("\u001b")
     expect(file().keys).toEqual(before)
     expect(processesOf(folder)).toEqual([])

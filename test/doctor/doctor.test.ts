@@ -92,7 +92,7 @@ describe("custody doctor", () => {
     expect(wellOf("Master key")).toBe("decrypts the last 1 webhook secrets")
     expect(wellOf("Signing key")).toMatch(/^[\w-]{43} is published/)
     expect(wellOf("Public API")).toContain(`in use by this service (process ${app.main?.child.pid})`)
-    expect(wellOf("WEBHOOK_EXTRA_CA")).toMatch(/^valid for \d+ days more$/)
+    expect(wellOf("WEBHOOK_EXTRA_CA")).toMatch(/^valid for \d+ more days$/)
   })
 
   test("prints every setting with its value or default, then the checks, and no secret", async () => {

@@ -76,7 +76,7 @@ export class PortalPage {
 
   /** Sets up an authenticator with the secret that the page shows. */
   async setUpAuthenticator(): Promise<void> {
-    await this.page.getByText("Enter the secret by hand").click()
+    await this.page.getByText("Enter the secret manually").click()
     const secret = ((await this.page.locator("details .text code").textContent()) ?? "").replaceAll(" ", "")
     this.#authenticator = new Authenticator(`otpauth://totp/x?secret=${secret}`)
     this.backupCodes.push(...(await this.page.getByRole("list", { name: "Backup codes" }).getByRole("listitem").allTextContents()))

@@ -76,7 +76,7 @@ describe.skipIf(!found)("statements and past balances in a browser", () => {
     expect(await saved(() => page.getByRole("button", { name: "CSV" }).click())).toContain("ethereum/native,ETH,")
     await page.getByRole("link", { name: "1", exact: true }).click()
     await page.getByRole("cell", { name: "12.5", exact: true }).waitFor()
-    await page.getByText("Records that came later changed this day.").waitFor()
+    await page.getByText("Later records changed this day.").waitFor()
     await portal.expectAccessible("an earlier revision")
     await portal.goto(`/vaults/vault_s/statements/${dayOf(0)}`)
     await page.getByText("It does not exist, or you cannot see it.").waitFor()
@@ -118,7 +118,7 @@ describe.skipIf(!found)("statements and past balances in a browser", () => {
     })
     await portal.goto(`/vaults/vault_s/statements/${DAY}`)
     await page.getByText("Does not verify", { exact: true }).waitFor()
-    await page.getByText(/has another hash than it says/).waitFor()
+    await page.getByText(/has a different hash from the one it states/).waitFor()
     await page.unroute("**/portal/api/v1/vaults/vault_s/statements/*")
   }, 120_000)
 

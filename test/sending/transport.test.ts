@@ -107,7 +107,7 @@ describe.concurrent("C-8: a client certificate that endpoints may require", () =
   test(
     "a pair that does not match leaves the last good one in use, and is logged once",
     next(async () => {
-      const logged = () => app.main?.output().split("the last good pair stays").length ?? 0
+      const logged = () => app.main?.output().split("the last valid pair remains in use").length ?? 0
       fs.writeFileSync(keyFile, (await clients.sign({ names: ["other"] })).key)
       await until("the log line", () => logged() === 2, 20)
       expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "second.client" })

@@ -26,7 +26,7 @@ const expiresAt = (given: Option.Option<string>) =>
           value !== null && Date.parse(value) <= Date.now()
             ? Effect.fail(
                 new Usage({
-                  message: `--expires: read “${text}”, which is in the past. To end a key at once, use \`custody keys revoke\`.`
+                  message: `--expires: read “${text}”, which is in the past. To revoke a key now, use \`custody keys revoke\`.`
                 })
               )
             : Effect.succeed(value)

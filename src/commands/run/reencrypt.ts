@@ -85,7 +85,7 @@ const reencryptAll = Effect.gen(function* () {
   }
   if ((yield* Settings).temporalPayloadCodec !== "off") {
     yield* Console.error(
-      "Temporal payloads are not moved: workflows that started under the previous key need MASTER_KEY_PREVIOUS until they end. " +
+      "Temporal payloads are not re-encrypted: workflows that started under the previous key need MASTER_KEY_PREVIOUS until they end. " +
         "docs/operations.md, Rotating keys, says how to find them."
     )
   }

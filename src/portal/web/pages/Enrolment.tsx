@@ -49,7 +49,7 @@ const Steps = ({ enrolment: { backupCodes, secret, uri } }: { readonly enrolment
     <form className="form" onSubmit={form.submit}>
       <QrImage text={uri} label="QR code for your authenticator app; the same secret follows as text" />
       <details>
-        <summary>Enter the secret by hand</summary>
+        <summary>Enter the secret manually</summary>
         <p className="text">
           <code>{secret.replaceAll(/(.{4})(?=.)/g, "$1 ")}</code>
           <CopyButton text={secret} what="Secret" />

@@ -62,7 +62,7 @@ export const StatementPage = () => {
     >
       {(newest.data?.revision ?? 0) > statement.revision ? (
         <p className="note">
-          Records that came later changed this day. <Link to={`/vaults/${id}/statements/${date}`}>Show the newest revision</Link>
+          Later records changed this day. <Link to={`/vaults/${id}/statements/${date}`}>Show the newest revision</Link>
         </p>
       ) : null}
       <Lines lines={statement.assets} />
