@@ -122,13 +122,10 @@ const runGroup = async (args: ReadonlyArray<string>, name: string, servers: Serv
 const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
   const { busy, waiting } = groupsOf(process.argv.slice(2))
   const alone = busy.length + waiting.length === 1
-  const [servers, program] = await Promise.all([
-    startServers(interruption.signal).catch((error) => {
-      if (!interruption.signal.aborted) throw error
-    }),
-    buildProgram(path.join(folder, "program"))
-  ])
-  process.env[PROGRAM] = program
+  process.env[PROGRAM] = await buildProgram(path.join(folder, "program"))
+  const servers = await startServers(interruption.signal).catch((error) => {
+    if (!interruption.signal.aborted) throw error
+  })
   if (servers === undefined) return undefined
   try {
     if (!alone) await prepareTemplate(servers.postgres)

@@ -166,7 +166,7 @@ export const run = (once: boolean) =>
     })
     yield* screen.step("Statements", Effect.provideService(sealStatements, Settings, demo), {
       show: ({ revised, sealed }) =>
-        sealed + revised === 0 ? "sealed before" : `${(sealed + revised).toLocaleString("en")} sealed, one per vault and day since ${from}`
+        sealed + revised === 0 ? "already sealed" : `${(sealed + revised).toLocaleString("en")} sealed, one per vault and day since ${from}`
     })
     const secrets = yield* ensure(data, earlier.keys ?? {}).pipe(
       Effect.provide(ApiKeys.layer),

@@ -58,7 +58,7 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
         ({ deliveryId, id, signal }) => {
           const handle = client.workflow.getHandle(deliveryId)
           return Effect.tryPromise(async () => {
-            // Any other row is a `wake`, which older processes call `retryNow`.
+            // Older processes also write `retryNow` rows, which mean the same as `wake`.
             await (signal === "cancel" ? handle.cancel() : handle.signal(signals.wake))
           }).pipe(Effect.match({ onSuccess: () => [id], onFailure: ({ error }) => (error instanceof WorkflowNotFoundError ? [id] : []) }))
         },

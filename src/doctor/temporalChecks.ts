@@ -6,14 +6,10 @@ import { livePid } from "../embedded/Process.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type Connected, connectTo } from "../temporal/Connection.ts"
 import { missingIn, searchAttributes as required, type SearchAttribute } from "../temporal/searchAttributes.ts"
-import { grpcErrorOf, TemporalCallFailed, temporalCall } from "../temporal/temporalCall.ts"
+import { grpcErrorOf, NOT_FOUND, PERMISSION_DENIED, TemporalCallFailed, temporalCall } from "../temporal/temporalCall.ts"
 import { type Finding, fault, notice, well, why } from "./Finding.ts"
 
 const { TASK_QUEUE_TYPE_WORKFLOW } = proto.api.enums.v1.TaskQueueType
-/** gRPC status codes: not found, and permission denied. */
-const NOT_FOUND = 5,
-  PERMISSION_DENIED = 7
-
 const statusOf = ({ cause }: TemporalCallFailed): number | undefined => grpcErrorOf(cause)?.code
 
 const server = ({ client }: Connected) =>

@@ -20,7 +20,7 @@ const PART = 300
 /** The pause after a part: as a multiple of the time that it took, and at least. */
 const PAUSE = 2,
   LEAST = Duration.millis(5)
-/** How often it begins again because somebody wrote a row meanwhile. */
+/** The schedule of further passes, if another process wrote a row during one. */
 const AGAIN = Schedule.spaced("1 second").pipe(Schedule.intersect(Schedule.recurs(10)))
 
 /** What was deleted. */
@@ -33,7 +33,7 @@ export interface Deleted {
   readonly kept: { readonly audit_log: number }
 }
 
-/** Whether Postgres refused because a row still refers to what was deleted: somebody wrote it meanwhile. */
+/** Whether Postgres rejected the deletion because a row still refers to it: another process wrote one meanwhile. */
 const isReferred = (error: unknown): boolean => hasSqlState(error, FOREIGN_KEY_VIOLATION)
 
 const decodeIds = decodeRows(Schema.Struct({ id: Schema.String })),
@@ -111,7 +111,7 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
       for (const { id } of webhooks) workflows += yield* terminateListed(`WebhookId = "${id}"`)
     })
 
-    /** Deletes the rows of every table; again if somebody wrote one meanwhile. */
+    /** Deletes the rows of every table. */
     const pass = Effect.gen(function* () {
       const plain = (table: (typeof plainTables)[number]) =>
         inParts(Effect.tap(deletePart(sql, table, organizationId, PART), (rows) => Effect.sync(() => count(table.table, rows))))

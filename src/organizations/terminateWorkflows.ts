@@ -2,14 +2,14 @@
 import { WorkflowNotFoundError } from "@temporalio/common"
 import { Effect, Schedule } from "effect"
 import { TemporalAway, TemporalConnection } from "../temporal/Connection.ts"
-import { isUnknownAttribute, type TemporalCallFailed, temporalCall } from "../temporal/temporalCall.ts"
+import { grpcErrorOf, isUnknownAttribute, PERMISSION_DENIED, type TemporalCallFailed, temporalCall } from "../temporal/temporalCall.ts"
 
 const CONCURRENCY = 16
 const REASON = "its organization is being deleted"
-/** How often Temporal's list is read until it is empty: it is updated a moment after the workflow. */
+/** Reads in a row of Temporal's list in which workflows have ended already: the list is updated a moment after a workflow. */
 const LISTS = 20
 
-/** Repeats a call for five seconds; then Temporal counts as unavailable. */
+/** Makes a call up to six times, a second apart; then Temporal counts as unavailable. */
 const retried = <A, R>(call: Effect.Effect<A, TemporalCallFailed, R>): Effect.Effect<A, TemporalAway, R> =>
   call.pipe(
     Effect.retry(Schedule.spaced("1 second").pipe(Schedule.intersect(Schedule.recurs(5)))),
@@ -42,8 +42,8 @@ export const terminate = (workflowIds: ReadonlyArray<string>) =>
   })
 
 /**
- * Terminates what Temporal lists as running for a filter, until it lists nothing. Returns how many were running; none if the
- * namespace lacks the search attributes, with a warning. Fails if Temporal is unavailable.
+ * Terminates what Temporal lists as running for a filter, until it lists nothing. Returns how many were running; none, with a
+ * warning, if the namespace lacks the search attributes or does not allow lists. Fails if Temporal is unavailable.
  */
 export const terminateListed = (filter: string) =>
   Effect.gen(function* () {
@@ -60,7 +60,7 @@ export const terminateListed = (filter: string) =>
       return ids
     }).pipe(
       Effect.catchIf(
-        ({ cause }) => isUnknownAttribute(cause),
+        ({ cause }) => isUnknownAttribute(cause) || grpcErrorOf(cause)?.code === PERMISSION_DENIED,
         (error) =>
           Effect.as(
             Effect.logWarning(

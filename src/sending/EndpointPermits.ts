@@ -196,7 +196,7 @@ const make = Effect.gen(function* () {
   )
 
   const quietly = <A, E>(what: Effect.Effect<A, E>) =>
-    Effect.catchAllCause(what, (cause) => Effect.logDebug("permits of endpoints could not be exchanged with other workers", cause))
+    Effect.catchAllCause(what, (cause) => Effect.logDebug("permits of endpoints could not be shared with other workers", cause))
 
   yield* keep({ absent, seen, free: repo.free, leave: repo.free([me]) })
   yield* Effect.forkScoped(Effect.schedule(hasOthers.whenOpen(quietly(look)), Schedule.spaced(LOOK_EVERY)))

@@ -66,6 +66,7 @@ export const bundle = (folder: string) =>
 
 // `bun run bundle`: for an image, where nothing is written later.
 if (import.meta.main) {
+  // Without `await`, which the tests' bundle of the program cannot have (test/support/program.ts).
   void make().then(({ code }) => {
     keep(nameOf(), code, [built])
     process.stdout.write(`${path.join("dist", nameOf())}\n`)

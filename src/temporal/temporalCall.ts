@@ -13,8 +13,10 @@ export class TemporalCallFailed extends Data.TaggedError("TemporalCallFailed")<{
 export const temporalCall = <A>(call: () => Promise<A>): Effect.Effect<A, TemporalCallFailed> =>
   Effect.tryPromise({ try: call, catch: (cause) => new TemporalCallFailed({ cause }) })
 
-/** gRPC status of an invalid call. */
-export const INVALID_ARGUMENT = 3
+/** gRPC status codes: an invalid call, something that does not exist, and a call that is not allowed. */
+export const INVALID_ARGUMENT = 3,
+  NOT_FOUND = 5,
+  PERMISSION_DENIED = 7
 
 /** The server's answer to a failed call, which the SDK throws itself or as the cause of its own error; undefined if there was none. */
 export const grpcErrorOf = (error: unknown) => {

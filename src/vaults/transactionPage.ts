@@ -29,9 +29,10 @@ const newest = "timestamp DESC, id DESC",
   byStatus = "timestamp DESC NULLS LAST, id DESC NULLS LAST"
 
 /**
- * A row `v` as the text of its response: stored by the ledger, because building it from the columns costs a quarter of the pages
- * of 100. A field that is added later is a column that is appended here (`left(v.json, -1) || ',"memo":' || …`), so that older
- * rows need no backfill. Decision D-61.
+ * A row `v` as the text of its response, which the ledger stores: building it from the columns costs a quarter of the requests a
+ * second at 100 rows (docs/benchmarks.md). A field that is added later is a column that is appended here, with null for older
+ * rows: `left(v.json, -1) || ',"memo":' || coalesce(to_json(v.memo)::text, 'null') || '}'`. So nothing needs a backfill.
+ * Decision D-61.
  */
 export const JSON_OF_ROW = "v.json"
 

@@ -70,7 +70,10 @@ test("C-6: the client verifies a statement with the published keys and detects e
     { hash: statement(-3).hash }
   ]
   for (const change of changes)
-    expect([change, await difference({ ...one, ...change })]).toEqual([change, expect.stringMatching(/has a different hash from the one it states$/)])
+    expect([change, await difference({ ...one, ...change })]).toEqual([
+      change,
+      expect.stringMatching(/has a different hash from the one it states$/)
+    ])
   // An added field is part of the hash; the order of fields is not.
   expect(await difference(Object.assign({ added: 1 }, one))).toMatch(/has another hash/)
   expect(await difference(JSON.parse(JSON.stringify(Object.fromEntries(Object.entries(one).reverse()))))).toBe("valid")

@@ -72,7 +72,9 @@ export const clientIdentity = Effect.fnUntraced(function* (
       const message = error instanceof Error ? error.message : String(error)
       if (message === fault) return Effect.void
       fault = message
-      return Effect.logError(`WEBHOOK_CLIENT_CERT_FILE or WEBHOOK_CLIENT_KEY_FILE cannot be used, the last valid pair remains in use: ${message}`)
+      return Effect.logError(
+        `WEBHOOK_CLIENT_CERT_FILE or WEBHOOK_CLIENT_KEY_FILE cannot be used, the last valid pair remains in use: ${message}`
+      )
     }
   })
   if (certFile !== undefined) yield* Effect.forkScoped(Effect.schedule(look, Schedule.spaced(LOOK)))

@@ -55,6 +55,7 @@ export class ConnectionPool extends https.Agent {
   /** Sockets with a listener for their end. */
   readonly #watched = new WeakSet<Duplex>()
 
+  /** `most` is the number of idle connections that are kept. */
   constructor({ most = IDLE, proxy }: { readonly most?: number; readonly proxy?: Proxy | undefined } = {}) {
     // A resumed TLS session would skip the verification of the certificate.
     super({ keepAlive: true, maxCachedSessions: 0 })
