@@ -60,7 +60,7 @@ const hashOf = (text: string): string => JSON.parse(text).data.transaction.hash
 
 /** A running `custody listen` whose output can be read. */
 const listen = async (args: ReadonlyArray<string>, url = base(), env: { readonly [name: string]: string } = { CUSTODY_KEY: key }) => {
-  const child = Bun.spawn([process.execPath, program(), "listen", "--api", url, ...args], {
+  const child = Bun.spawn([process.execPath, ...program(), "listen", "--api", url, ...args], {
     cwd: root,
     env: { ...baseEnv(), ...env },
     stdin: "ignore",

@@ -99,7 +99,7 @@ test("every sealed value is re-encrypted while the service runs and after a kill
        SELECT id FROM webhook_secrets WHERE webhook_id = $1 AND expires_at IS NOT NULL ORDER BY id OFFSET $2 LIMIT 1) FOR UPDATE`,
     [full.id, HELD]
   )
-  const killed = spawn(process.execPath, [program(), "secrets", "reencrypt"], {
+  const killed = spawn(process.execPath, [...program(), "secrets", "reencrypt"], {
     cwd: path.resolve(import.meta.dir, "../.."),
     env: { ...baseEnv(), ...app.env, ...both },
     stdio: "ignore"

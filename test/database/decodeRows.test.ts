@@ -54,6 +54,6 @@ describe("rows of statements", () => {
 
   test("that are frequent are taken as they are, and decoded in the services that tests start", async () => {
     expect(await castIn()).toBe("Success")
-    expect(await castIn("--preload", "./test/support/decodeAllRows.ts")).toBe("Failure")
+    expect(await castIn("--preload", "./test/support/sourcesForTests.ts")).toBe("Failure")
   })
 })

@@ -4,8 +4,8 @@
  */
 import { beforeAll, expect, test } from "bun:test"
 import { spawn } from "node:child_process"
-import * as path from "node:path"
 import { baseEnv, cli, useApp } from "../support/app.ts"
+import { program } from "../support/program.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { contentOf, happen, idsOf, shared, tenant } from "../support/tenants.ts"
 import { long, report } from "./Rig.ts"
@@ -35,15 +35,10 @@ beforeAll(async () => {
 /** Runs the command with a process that is killed at the n-th part; returns its exit code, null if it was killed. */
 const removing = (failAt: string) =>
   new Promise<number | null>((resolve) => {
-    const child = spawn(
-      process.execPath,
-      ["--preload", "./test/support/failpoints.ts", "src/main.ts", "organizations", "delete", "org_gone"],
-      {
-        cwd: path.resolve(import.meta.dir, "../.."),
-        env: { ...baseEnv(), ...app.env, FAIL_AT: failAt },
-        stdio: ["pipe", "ignore", "inherit"]
-      }
-    )
+    const child = spawn(process.execPath, [...program(), "organizations", "delete", "org_gone"], {
+      env: { ...baseEnv(), ...app.env, FAIL_AT: failAt },
+      stdio: ["pipe", "ignore", "inherit"]
+    })
     child.stdin?.end("org_gone\n")
     child.once("exit", (code) => resolve(code))
   })

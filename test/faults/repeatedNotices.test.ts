@@ -60,7 +60,7 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect
     await until("its end", () => child.signalCode !== null || child.exitCode !== null, 60)
     expect(child.signalCode).toBe("SIGKILL")
   }
-  /** Restarts as a test build that is killed at a given place. */
+  /** Restarts so that it is killed at a given place. */
   const restartToDie = async (place: string) => {
     await rig.app.main?.end("SIGKILL")
     return rig.restart({ FAIL_AT: `${place}:1` })

@@ -6,12 +6,12 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { spawn } from "node:child_process"
-import * as path from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Redacted } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import { App, baseEnv, cli } from "../support/app.ts"
 import { migrateTo } from "../support/earlierSchema.ts"
+import { program } from "../support/program.ts"
 import { transaction } from "../support/records.ts"
 import { long, report } from "./Rig.ts"
 
@@ -65,8 +65,7 @@ afterAll(() => app.close(), 60_000)
 /** Runs `custody migrate`, killed before the n-th statement of the move; returns its exit code, null if it was killed. */
 const migrateUntil = (n: number) =>
   new Promise<number | null>((resolve) => {
-    const child = spawn(process.execPath, ["--preload", "./test/support/failpoints.ts", "src/main.ts", "migrate"], {
-      cwd: path.resolve(import.meta.dir, "../.."),
+    const child = spawn(process.execPath, [...program(), "migrate"], {
       env: { ...baseEnv(), ...app.env, FAIL_AT: `transactions-move:${n}` },
       stdio: ["ignore", "ignore", "ignore"]
     })

@@ -73,7 +73,7 @@ describe("custody load", () => {
     const file = write("long.ndjson", many(100_000, COUNT))
     const [{ rows: before } = {}] = await app.sql("SELECT count(*)::int AS rows FROM transactions")
     const loaded = async () => Number((await app.sql("SELECT count(*)::int AS rows FROM transactions"))[0]?.["rows"]) - Number(before)
-    const child = Bun.spawn([process.execPath, program(), "load", file], {
+    const child = Bun.spawn([process.execPath, ...program(), "load", file], {
       cwd: path.resolve(import.meta.dir, "../.."),
       env: { ...baseEnv(), ...app.env },
       stdout: "pipe",
@@ -128,7 +128,7 @@ describe("custody load", () => {
   test("shows a progress bar on a terminal", async () => {
     const file = write("bar.ndjson", many(20_000, 1_500))
     let screen = ""
-    const child = Bun.spawn([process.execPath, program(), "load", file], {
+    const child = Bun.spawn([process.execPath, ...program(), "load", file], {
       cwd: path.resolve(import.meta.dir, "../.."),
       env: { ...baseEnv(), ...app.env },
       terminal: {

@@ -12,7 +12,7 @@ import { Effect, Layer, Redacted } from "effect"
 import pg from "pg"
 import { type ApiKey, ApiKeys, type Choice } from "../../src/credentials/ApiKeys.ts"
 import * as Database from "../../src/database/Database.ts"
-import { PROGRAM, program } from "./program.ts"
+import { program } from "./program.ts"
 import { dropDatabase, freshDatabase, servers } from "./servers.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
@@ -47,24 +47,17 @@ export interface Process {
   readonly end: (signal?: NodeJS.Signals) => Promise<number | null>
 }
 
-/** Test builds: code that is loaded before the program if an environment variable asks for it. */
-const builds = {
-  FAIL_AT: "./test/support/failpoints.ts",
-  COLLECT: "./test/support/collect.ts",
-  EXPLAIN_TO: "./test/support/explain.ts"
-}
+/** How Bun runs the program (program.ts), or another version of it whose sources are in `cwd`. */
+const programIn = (cwd: string): ReadonlyArray<string> => (cwd === root ? program() : ["src/main.ts"])
 
 /**
- * Starts `custody start` and waits until it is ready; fails with its output if it exits before. It decodes the rows of every
- * statement. With `FAIL_AT`, `COLLECT` or `EXPLAIN_TO` in the environment it is another test build as well, of the sources. `cwd`
- * is the root of another version's sources.
+ * Starts `custody start` and waits until it is ready; fails with its output if it exits before. With `COLLECT` in the
+ * environment its memory can be measured (collect.ts). `cwd` is the root of another version's sources.
  */
 export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name: string]: string }, cwd = root): Promise<Process> =>
   new Promise((resolve, reject) => {
-    const wanted = Object.entries(builds).flatMap(([name, file]) => (env[name] === undefined ? [] : [file]))
-    const entry = cwd !== root || wanted.length > 0 ? "src/main.ts" : program()
-    const preload = cwd === root && entry !== process.env[PROGRAM] ? ["./test/support/decodeAllRows.ts", ...wanted] : []
-    const child = spawn(process.execPath, [...preload.flatMap((file) => ["--preload", file]), entry, "start", ...args], {
+    const preload = env["COLLECT"] === undefined ? [] : ["--preload", "./test/support/collect.ts"]
+    const child = spawn(process.execPath, [...preload, ...programIn(cwd), "start", ...args], {
       cwd,
       env: { ...baseEnv(), ...env },
       stdio: ["ignore", "pipe", "pipe"]
@@ -103,7 +96,7 @@ export const baseEnv = (): { readonly [name: string]: string } => {
 
 /** Runs a command of the CLI to its end. `cwd` is the root of another version's sources. */
 export const cli = async (args: ReadonlyArray<string>, env: { readonly [name: string]: string }, input?: string, cwd = root) => {
-  const child = Bun.spawn([process.execPath, cwd === root ? program() : "src/main.ts", ...args], {
+  const child = Bun.spawn([process.execPath, ...programIn(cwd), ...args], {
     cwd,
     env: { ...baseEnv(), ...env },
     stdin: input === undefined ? "ignore" : new Blob([input]),

@@ -1,7 +1,6 @@
 /**
- * A test build that measures its statements: each prepared SELECT is run again on the same connection with the same plan
- * under EXPLAIN (ANALYZE, BUFFERS). It writes one line per statement to the file `EXPLAIN_TO`. Loaded before the program
- * (`bun --preload`).
+ * Measures statements: with `EXPLAIN_TO`, each prepared SELECT is run again on the same connection with the same plan under
+ * EXPLAIN (ANALYZE, BUFFERS), and a line for each is written to that file.
  */
 import * as fs from "node:fs"
 import pg from "pg"
@@ -48,7 +47,7 @@ const query: (...input: ReadonlyArray<unknown>) => unknown = pg.Client.prototype
 let asked = 0,
   answered = 0
 
-Object.assign(pg.Client.prototype, {
+const explaining = {
   query(this: pg.Client, ...input: ReadonlyArray<unknown>) {
     const made = Reflect.apply(query, this, input)
     const [first] = input as [{ readonly name?: string; readonly text?: string; readonly values?: ReadonlyArray<unknown> } | undefined]
@@ -76,4 +75,5 @@ Object.assign(pg.Client.prototype, {
     Reflect.apply(query, this, [explain, done])
     return made
   }
-})
+}
+if (file !== "") Object.assign(pg.Client.prototype, explaining)

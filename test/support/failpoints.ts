@@ -1,14 +1,12 @@
 /**
- * A test build: comments of the form `failpoint: name` in the program's sources become places where the process is
- * killed, as by `kill -9`, at exactly that statement. Loaded before the program (`bun --preload`); the program itself
- * contains only the comments. `FAIL_AT=name:n` kills at the n-th time that the place is reached.
+ * Comments of the form `failpoint: name` in the program's sources are places where the tests' program (program.ts) can be
+ * killed, as by `kill -9`, at exactly that statement. `FAIL_AT=name:n` kills at the n-th time that the place is reached.
  *
  * `FAIL_AT=event-writer:n` counts the places between statements of those that record events: after the lock of an
  * organization's stream, before each statement that follows, before the commit, and after it.
  *
  * `FAIL_AT=transactions-move:n` kills before the n-th statement of a process from the first look for transactions to move on.
  */
-import { plugin } from "bun"
 import pg from "pg"
 
 const [wanted = "", nth = "1"] = (process.env["FAIL_AT"] ?? "").split(":")
@@ -18,16 +16,6 @@ Object.assign(globalThis, {
   custodyFailpoint: (name: string) => {
     // The signal is delivered before the call returns: not one statement more is run.
     if (name === wanted && ++reached === Number(nth)) process.kill(process.pid, "SIGKILL")
-  }
-})
-
-plugin({
-  name: "failpoints",
-  setup: (build) => {
-    build.onLoad({ filter: /\/src\/(?!portal\/web\/).*\.ts$/ }, async ({ path }) => ({
-      contents: (await Bun.file(path).text()).replaceAll(/^\s*\/\/ failpoint: ([a-z-]+)$/gm, 'globalThis.custodyFailpoint("$1");'),
-      loader: "ts"
-    }))
   }
 })
 

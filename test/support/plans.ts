@@ -1,5 +1,5 @@
 /**
- * The cost of list pages, from the plans of their statements in a test build (explain.ts): rows read and memory pages
+ * The cost of list pages, from the plans of their statements (explain.ts): rows read and memory pages
  * touched. A test of plans tries every filter of a list, alone and in pairs, also with values that match nothing.
  */
 

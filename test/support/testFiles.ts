@@ -8,7 +8,7 @@ const root = path.resolve(import.meta.dir, "../..")
 const together = ["test", "test/golden", "test/values", "test/crypto", "test/limits", "test/settings"]
 
 /** Of other folders, this many files run in one process: to load the modules takes over a second. */
-const AT_MOST = 6
+const AT_MOST = 12
 
 /** Files that wait most of the time, for schedules and time limits: they run beside those that use the CPU. */
 const waiting = [
