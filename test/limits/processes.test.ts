@@ -47,7 +47,7 @@ describe("Decision D-51: three API processes", () => {
         return { all, seconds: (performance.now() - begun) / 1_000 }
       }
       let measured = await measure()
-      // A request that waits for the other processes' counts for a second is decided without them, and a busy machine refuses some.
+      // A request that waits for the other processes' counts for a second is decided without them, and a busy service refuses some.
       for (let again = 0; (measured.seconds > 0.9 || measured.all.includes(503)) && again < 3; again++) measured = await measure()
       const { all, seconds } = measured
       const refilled = seconds * PER_SECOND

@@ -6,7 +6,7 @@ import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 
 const receiver = useReceiver()
-/** So few that a busy machine, too, starts deliveries faster than the endpoint responds. */
+/** Attempts in flight: so few that even a busy machine starts deliveries faster than the endpoint responds. */
 const IN_FLIGHT = 2
 const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_MAX_IN_FLIGHT: String(IN_FLIGHT) }))
 /** The duration of a response, in ms, and events beyond what the endpoint accepts: fed at once, and while those are held. */

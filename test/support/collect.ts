@@ -1,6 +1,6 @@
 /**
- * A test build that separates live memory from garbage: SIGUSR2 collects garbage in every thread, and each prints what it
- * still holds. Loaded before the program (`bun --preload`), and by it before each of its threads.
+ * Separates live memory from garbage: SIGUSR2 collects garbage in every thread, and each prints what it still holds. Loaded
+ * before the program (`bun --preload`), and by it before each of its threads.
  */
 import { heapStats } from "bun:jsc"
 import threads from "node:worker_threads"

@@ -1,6 +1,6 @@
 /**
- * The cost of list pages, from the plans of their statements (explain.ts): rows read and memory pages
- * touched. A test of plans tries every filter of a list, alone and in pairs, also with values that match nothing.
+ * The cost of list pages, from the plans of their statements (explain.ts): rows read and memory pages touched. A test of
+ * plans tries every filter of a list, alone and in pairs, also with values that match nothing.
  */
 
 import { expect } from "bun:test"

