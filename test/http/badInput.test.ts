@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import { Redacted } from "effect"
 import fc from "fast-check"
 import * as Secret from "../../src/credentials/keySecret.ts"
-import { useApp } from "../support/app.ts"
+import { patiently, useApp } from "../support/app.ts"
 import { codeOf, rawCode } from "../support/problem.ts"
 import { rawGet, sendRaw } from "../support/raw.ts"
 import { smallest } from "../support/records.ts"
@@ -351,7 +351,7 @@ describe("random input", () => {
         fc.array(piece, { maxLength: 12 }),
         async (start, pieces) => {
           const target = `${start}${pieces.join("")}`.replaceAll(/[\s#]/g, "")
-          const answer = await rawGet(base(), target, { key })
+          const answer = await patiently(() => rawGet(base(), target, { key }))
           if (answer.status < 200 || answer.status >= 500) throw new Error(`${JSON.stringify(target)} answered ${answer.status}`)
           if (answer.status >= 400 && answer.headers["x-request-id"] !== undefined) rawCode(answer)
         }

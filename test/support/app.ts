@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import pg from "pg"
 import { type ApiKey, ApiKeys, type Choice } from "../../src/credentials/ApiKeys.ts"
 import * as Database from "../../src/database/Database.ts"
@@ -87,7 +87,7 @@ export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name:
 
 /** The environment without any setting of the program, so that a developer's shell has no influence. */
 export const baseEnv = (): { readonly [name: string]: string } => {
-  const kept = ["PATH", "HOME", "TMPDIR", "LANG", "USER", "GOPATH", "GOCACHE", "GOFLAGS", "GOPROXY"]
+  const kept = ["PATH", "HOME", "TMPDIR", "LANG", "USER", "GOPATH", "GOCACHE", "GOFLAGS", "GOPROXY", "BUN_JSC_useDFGJIT"]
   return {
     ...Object.fromEntries(kept.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? ""]]))),
     LOG_FORMAT: "json"
@@ -107,6 +107,22 @@ export const cli = async (args: ReadonlyArray<string>, env: { readonly [name: st
   return { code, stdout, stderr }
 }
 
+/** Repeats a request that is answered with 503, for up to 30 s. */
+export const patiently = async <A extends { readonly status: number }>(send: () => Promise<A>): Promise<A> => {
+  for (const end = Date.now() + 30_000; ; await Bun.sleep(100)) {
+    const answer = await send()
+    if (answer.status !== 503 || Date.now() > end) return answer
+  }
+}
+
+/** Where effects of tests use keys: few connections for all of them, whose name does not count as one of the program's. */
+const keysOf = (databaseUrl: string) => {
+  const url = new URL(databaseUrl)
+  url.searchParams.set("application_name", "test")
+  const database = Database.layer(Redacted.make(url.toString()), { ...Database.pools.command, connections: 8 })
+  return ManagedRuntime.make(Layer.provide(ApiKeys.layer, database))
+}
+
 /** An app under test: its processes, its database, and methods to drive it. */
 export class App {
   env: { readonly [name: string]: string } = {}
@@ -116,6 +132,7 @@ export class App {
   patient = true
   readonly #processes: Array<Process> = []
   readonly #clients: Array<pg.Client> = []
+  readonly #keys = new Map<string, ReturnType<typeof keysOf>>()
   #folder = ""
   #fresh: string | undefined
 
@@ -147,7 +164,10 @@ export class App {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#clients.map((client) => client.end().catch(() => {})))
+    await Promise.all([
+      ...this.#clients.map((client) => client.end().catch(() => {})),
+      ...Array.from(this.#keys.values(), (keys) => keys.dispose())
+    ])
     await Promise.all(this.#processes.map((one) => (one.child.exitCode === null && one.child.signalCode === null ? one.end() : null)))
     if (this.#fresh !== undefined) await dropDatabase(this.#fresh)
     fs.rmSync(this.#folder, { recursive: true, force: true })
@@ -157,11 +177,8 @@ export class App {
   readonly request = (method: string, target: string, options: Options = {}): Promise<Answer> =>
     this.#patiently(() => this.#request(method, target, options))
 
-  async #patiently(send: () => Promise<Answer>): Promise<Answer> {
-    for (const end = Date.now() + 30_000; ; await Bun.sleep(100)) {
-      const answer = await send()
-      if (!this.patient || answer.status !== 503 || Date.now() > end) return answer
-    }
+  #patiently(send: () => Promise<Answer>): Promise<Answer> {
+    return this.patient ? patiently(send) : send()
   }
 
   async #request(method: string, target: string, options: Options): Promise<Answer> {
@@ -224,9 +241,9 @@ export class App {
 
   /** Runs an effect that uses keys against the app's database. */
   run<A, E>(effect: Effect.Effect<A, E, ApiKeys>): Promise<A> {
-    return Effect.runPromise(
-      effect.pipe(Effect.provide(Layer.provide(ApiKeys.layer, Database.layer(Redacted.make(this.databaseUrl), Database.pools.command))))
-    )
+    const keys = this.#keys.get(this.databaseUrl) ?? keysOf(this.databaseUrl)
+    this.#keys.set(this.databaseUrl, keys)
+    return keys.runPromise(effect)
   }
 
   /** Runs SQL in the app's database, to inspect it or to set up what the API cannot. */
