@@ -141,7 +141,7 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
         reports.push(await runGroup(args, `group-${++begun}`, servers, alone))
       }
     }
-    // All take the next group from one iterator; once no group is left that waits, one more runs at a time.
+    // All take the next group from one iterator; once the files that wait are done, one more runs at a time.
     const next = busy.values()
     const waited = inTurn(waiting.values())
     await Promise.all([...Array.from({ length: concurrency }, () => inTurn(next)), waited.then(() => inTurn(next))])

@@ -330,8 +330,10 @@ describe("Decision D-58: an export", () => {
        SELECT 'vault_a', 'ethereum', 'x' || n, 0, 'inbound', 'confirmed', 'ethereum/native', 1, 'a', 'b', '2022-01-01', '{"hash":"' || repeat('x', 600) || '"}'
        FROM generate_series(1, 60000) n`
     )
+    const count = "SELECT count(*)::int AS n FROM transactions WHERE vault_id = 'vault_a'"
+    const expected = Number((await app.sql(count))[0]?.["n"])
+    await until("the rows on the replica", async () => Number((await query(replica.url, count))[0]?.["n"]) === expected)
     await fromReplica()
-    const expected = Number((await app.sql("SELECT count(*)::int AS n FROM transactions WHERE vault_id = 'vault_a'"))[0]?.["n"])
     // The replica cancels what conflicts with recovery at once.
     await query(replica.url, "ALTER SYSTEM SET max_standby_streaming_delay = 0", "SELECT pg_reload_conf()")
     await query(replica.url, "ALTER SYSTEM SET hot_standby_feedback = off", "SELECT pg_reload_conf()")

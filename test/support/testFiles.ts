@@ -4,10 +4,7 @@ import * as path from "node:path"
 
 const root = path.resolve(import.meta.dir, "../..")
 
-/** Folders whose files are quick, or write the same files, and run in one process. */
-const together = ["test", "test/golden", "test/values", "test/crypto", "test/limits", "test/settings"]
-
-/** Of other folders, this many files run in one process: to load the modules takes over a second. */
+/** At most this many files run in one process: to load the modules takes over a second. */
 const AT_MOST = 12
 
 /** Files that wait most of the time, for schedules and time limits: they run beside those that use the CPU. */
@@ -57,27 +54,29 @@ const matches = (file: string, args: ReadonlyArray<string>): boolean =>
 /** The arguments of a `bun test`. */
 export type Group = ReadonlyArray<string>
 
+/** Groups of files that become smaller towards the end of a run, so that all processes end at about the same time. */
+const inGroups = (files: ReadonlyArray<string>): ReadonlyArray<Group> => {
+  const groups: Array<Group> = []
+  for (let next = 0; next < files.length; ) {
+    const size = Math.min(AT_MOST, Math.max(2, Math.ceil((files.length - next) / (4 * concurrency))))
+    groups.push(files.slice(next, next + size).map((file) => `./${file}`))
+    next += size
+  }
+  return groups
+}
+
 /**
- * The groups of a run: those that share the cores, and those that wait most of the time and run beside them, one after the
- * other. With options, and when golden files are written, it is one process with all of the arguments.
+ * The groups of a run: those that share the cores, and the one of files that wait most of the time, which runs beside them.
+ * With options, and when golden files are written, it is one process with all of the arguments.
  */
 export const groupsOf = (args: ReadonlyArray<string>): { readonly busy: ReadonlyArray<Group>; readonly waiting: ReadonlyArray<Group> } => {
   if (args.some((arg) => arg.startsWith("-")) || process.env["UPDATE_GOLDEN"] === "1") return { busy: [args], waiting: [] }
   const files = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: root })].filter((file) => matches(file, args))
   if (files.length === 0) return { busy: [args], waiting: [] }
-  const group = (some: ReadonlyArray<string>): ReadonlyArray<Group> => {
-    const groups: Array<{ readonly folder: string; readonly files: Array<string> }> = []
-    for (const file of some) {
-      const folder = path.dirname(file)
-      const open = groups.findLast((one) => one.folder === folder)
-      if (open !== undefined && (together.includes(folder) || open.files.length < AT_MOST)) open.files.push(`./${file}`)
-      else groups.push({ folder, files: [`./${file}`] })
-    }
-    return groups.map(({ files }) => files)
-  }
   const sorted = files.sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
+  const waits = sorted.filter((file) => waiting.includes(file))
   return {
-    busy: group(sorted.filter((file) => !waiting.includes(file))),
-    waiting: group(sorted.filter((file) => waiting.includes(file)))
+    busy: inGroups(sorted.filter((file) => !waiting.includes(file))),
+    waiting: waits.length === 0 ? [] : [waits.map((file) => `./${file}`)]
   }
 }
