@@ -3,13 +3,13 @@ import { afterAll, beforeAll } from "bun:test"
 import axe from "axe-core"
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
 
-/** The path of Chromium; undefined if it is not installed. */
-export const executable = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"].flatMap(
+/** The path of Chromium, of its headless build if there is one, which takes a third less CPU; undefined if none is installed. */
+export const executable = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"].flatMap(
   (name) => Bun.which(name) ?? []
 )[0]
 
 if (executable === undefined)
-  console.log("The browser tests are skipped: no Chromium was found on the PATH. Debian's package is “chromium”.")
+  console.log("The browser tests are skipped: no Chromium was found on the PATH. Debian's package is “chromium-headless-shell”.")
 
 /** Window sizes in which pages are checked. */
 export const sizes = { narrow: { width: 360, height: 760 }, wide: { width: 1280, height: 860 } } as const
