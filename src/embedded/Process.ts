@@ -66,10 +66,13 @@ const commandLine = (pid: number): string => {
   }
 }
 
-/** The last lines of a log file, for error messages. */
-const tail = (file: string, lines = 12): string => {
+/** What a log file says last, for error messages: its last lines, or those from which a Go program reports a crash. */
+export const lastWords = (file: string, count = 12): string => {
   try {
-    return fs.readFileSync(file, "utf8").trimEnd().split("\n").slice(-lines).join("\n")
+    const lines = fs.readFileSync(file, "utf8").trimEnd().split("\n")
+    // Hundreds of lines of stack traces follow the reason.
+    const crash = lines.findLastIndex((line) => /^(panic|fatal error|SIG[A-Z]+):/.test(line))
+    return (crash === -1 ? lines.slice(-count) : lines.slice(crash, crash + count)).join("\n")
   } catch {
     return ""
   }
@@ -92,7 +95,7 @@ export const start = Effect.fn("Process.start")(function* (server: Server) {
   if (child.pid !== undefined) fs.writeFileSync(server.pidFile, `${child.pid}\n`)
   const failed = () =>
     new EmbeddedServerError({
-      message: `The embedded ${server.name} did not start (${exited ?? "not ready after 60 s"}). Its log, ${server.logFile}, ends with:\n${tail(server.logFile)}`
+      message: `The embedded ${server.name} did not start (${exited ?? "not ready after 60 s"}). Its log, ${server.logFile}, says:\n${lastWords(server.logFile)}`
     })
   yield* Effect.suspend(() => (exited === undefined ? server.ready : Effect.fail(failed()))).pipe(
     Effect.repeat({ until: (ready) => ready, schedule: Schedule.spaced("50 millis") }),

@@ -48,7 +48,7 @@ describe("Decision D-51: three API processes", () => {
       }
       let measured = await measure()
       // A request that waits for the other processes' counts for a second is decided without them, and a busy service refuses some.
-      for (let again = 0; (measured.seconds > 0.9 || measured.all.includes(503)) && again < 3; again++) measured = await measure()
+      for (let again = 0; (measured.seconds > 0.9 || measured.all.includes(503)) && again < 10; again++) measured = await measure()
       const { all, seconds } = measured
       const refilled = seconds * PER_SECOND
       expect(new Set(all)).toEqual(new Set([200, 429]))

@@ -116,15 +116,7 @@ export const startServers = async (signal?: AbortSignal): Promise<OwnServers> =>
     const lost = () =>
       ["postgres", "temporal"]
         .filter((name) => Process.livePid(path.join(folder, "run", `${name}.pid`)) === undefined)
-        .map((name) => {
-          const lines = fs
-            .readFileSync(path.join(folder, "log", `${name}.log`), "utf8")
-            .trimEnd()
-            .split("\n")
-          // Hundreds of lines follow what a Go program says of its end.
-          const said = lines.findIndex((line) => /^(panic|fatal error|SIG[A-Z]+):/.test(line))
-          return `The tests' ${name} ended. Its log:\n${(said === -1 ? lines.slice(-30) : lines.slice(said, said + 30)).join("\n")}`
-        })
+        .map((name) => `The tests' ${name} ended. Its log:\n${Process.lastWords(path.join(folder, "log", `${name}.log`), 30)}`)
     return { postgres: Redacted.value(postgres), temporal: temporal.address, temporalUi: temporal.ui, close, lost }
   } catch (error) {
     await close()
