@@ -43,8 +43,8 @@ fs.chmodSync(folder, 0o711)
 // Otherwise the disk may still be writing what was just installed, which holds up the first services.
 if (!folder.startsWith(MEMORY)) Bun.spawnSync(["sync"])
 process.env["TMPDIR"] = folder
-// Most programs of a run live for seconds, and to compile their code for speed costs a fifth of its CPU. The long forms measure
-// the program as it ships.
+// Most programs of a run live for seconds, and the optimizing compiler would take a sixth of the run's CPU for them. The long
+// forms run the program as it ships.
 if (["CUSTODY_FAULTS", "CUSTODY_SOAK", "CUSTODY_KILLS"].every((name) => process.env[name] === undefined))
   process.env["BUN_JSC_useDFGJIT"] ??= "0"
 

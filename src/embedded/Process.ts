@@ -66,12 +66,15 @@ const commandLine = (pid: number): string => {
   }
 }
 
-/** What a log file says last, for error messages: its last lines, or those from which a Go program reports a crash. */
-export const lastWords = (file: string, count = 12): string => {
+/**
+ * Why a server ended, from its log since this byte: where a Go program reports a crash, the lines from there on, and
+ * otherwise the last lines.
+ */
+export const reasonIn = (file: string, since = 0, count = 12): string => {
   try {
-    const lines = fs.readFileSync(file, "utf8").trimEnd().split("\n")
+    const lines = fs.readFileSync(file).subarray(since).toString().trimEnd().split("\n")
     // Hundreds of lines of stack traces follow the reason.
-    const crash = lines.findLastIndex((line) => /^(panic|fatal error|SIG[A-Z]+):/.test(line))
+    const crash = lines.findIndex((line) => /^(panic|fatal error|SIG[A-Z]+):/.test(line))
     return (crash === -1 ? lines.slice(-count) : lines.slice(crash, crash + count)).join("\n")
   } catch {
     return ""
@@ -82,6 +85,8 @@ export const lastWords = (file: string, count = 12): string => {
 export const start = Effect.fn("Process.start")(function* (server: Server) {
   fs.mkdirSync(path.dirname(server.logFile), { recursive: true })
   const log = fs.openSync(server.logFile, "a")
+  // Earlier starts wrote to the same file.
+  const { size } = fs.fstatSync(log)
   const child = spawn(server.command, [...server.args], { ...server.options, detached: true, stdio: ["ignore", log, log] })
   fs.closeSync(log)
   let exited: string | undefined
@@ -95,7 +100,7 @@ export const start = Effect.fn("Process.start")(function* (server: Server) {
   if (child.pid !== undefined) fs.writeFileSync(server.pidFile, `${child.pid}\n`)
   const failed = () =>
     new EmbeddedServerError({
-      message: `The embedded ${server.name} did not start (${exited ?? "not ready after 60 s"}). Its log, ${server.logFile}, says:\n${lastWords(server.logFile)}`
+      message: `The embedded ${server.name} did not start (${exited ?? "not ready after 60 s"}). Its log, ${server.logFile}, says:\n${reasonIn(server.logFile, size)}`
     })
   yield* Effect.suspend(() => (exited === undefined ? server.ready : Effect.fail(failed()))).pipe(
     Effect.repeat({ until: (ready) => ready, schedule: Schedule.spaced("50 millis") }),

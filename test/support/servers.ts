@@ -116,7 +116,7 @@ export const startServers = async (signal?: AbortSignal): Promise<OwnServers> =>
     const lost = () =>
       ["postgres", "temporal"]
         .filter((name) => Process.livePid(path.join(folder, "run", `${name}.pid`)) === undefined)
-        .map((name) => `The tests' ${name} ended. Its log:\n${Process.lastWords(path.join(folder, "log", `${name}.log`), 30)}`)
+        .map((name) => `The tests' ${name} ended. Its log:\n${Process.reasonIn(path.join(folder, "log", `${name}.log`), 0, 30)}`)
     return { postgres: Redacted.value(postgres), temporal: temporal.address, temporalUi: temporal.ui, close, lost }
   } catch (error) {
     await close()

@@ -4,7 +4,7 @@ import * as path from "node:path"
 
 const root = path.resolve(import.meta.dir, "../..")
 
-/** At most this many files run in one process: to load the modules takes over a second. */
+/** At most this many files run in one process. Each process loads the modules again. */
 const AT_MOST = 12
 
 /** Files that wait most of the time, for schedules and time limits: they run beside those that use the CPU. */
