@@ -36,12 +36,15 @@ test("C-5: deliveries to an endpoint that works but cannot keep up are held with
 
   const order = receiver.to("/slow").map(({ headers }) => Number(headers["webhook-sequence"]))
   expect(order).toHaveLength(all)
-  // The last ones were recorded while others were held, so they have no workflow and are the last that are sent.
-  const last = await app.sql("SELECT sequence FROM deliveries WHERE webhook_id = $1 AND NOT started", [id])
-  expect(last.length).toBeGreaterThanOrEqual(LATER)
-  const tail = order.slice(-LATER)
-  const places = tail.map((number, index) => Math.abs(number - (all - LATER + 1 + index)))
-  expect(places.reduce((sum, one) => sum + one, 0) / LATER).toBeLessThanOrEqual(IN_FLIGHT)
+  // Those recorded while others were held have no workflow and are sent in order, but for those in flight together. An earlier
+  // one, whose workflow waits for its turn itself, may come between them.
+  const rows = await app.sql("SELECT sequence FROM deliveries WHERE webhook_id = $1 AND NOT started ORDER BY sequence", [id])
+  const held = rows.map(({ sequence }) => Number(sequence))
+  expect(held.length).toBeGreaterThanOrEqual(LATER)
+  const sent = order.filter((number) => held.includes(number))
+  const places = sent.map((number, index) => Math.abs(held.indexOf(number) - index))
+  const distance = places.reduce((sum, one) => sum + one, 0) / places.length
+  expect(distance, `the order was ${order}`).toBeLessThanOrEqual(IN_FLIGHT)
   await until("the end of the hold", async () => !(await isHeld()))
   expect(await app.sql("SELECT 1 FROM notices WHERE webhook_id = $1", [id])).toEqual([])
 }, 150_000)
