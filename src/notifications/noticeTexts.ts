@@ -1,5 +1,7 @@
 /** The texts of operational notices: what happened, since when, and what to do. Decision D-23. */
+
 import { Duration } from "effect"
+import type { Values } from "../settings/table.ts"
 
 /** The content of a notice. */
 export interface Facts {
@@ -17,12 +19,7 @@ export interface Facts {
 }
 
 /** The settings in the texts. */
-export interface Terms {
-  /** Wait before each attempt. */
-  readonly schedule: ReadonlyArray<Duration.Duration>
-  /** Time without a 2xx after which a webhook is disabled. */
-  readonly disableAfter: Duration.Duration
-}
+export type Terms = Pick<Values, "webhookRetrySchedule" | "webhookProbeSchedule" | "webhookDisableAfter">
 
 /** A subject and a plain text. */
 export interface Text {
@@ -65,8 +62,15 @@ export const inWords = (duration: Duration.Duration): string => {
 const deliveriesInWords = (count: number): string =>
   count === 1 ? "1 delivery" : count > 10_000 ? "more than 10,000 deliveries" : `${count} deliveries`
 
+/** When an endpoint that is down is probed: `after 30 seconds and later every 5 minutes`. */
+const probesInWords = (schedule: ReadonlyArray<Duration.Duration>): string => {
+  const [first = Duration.zero, last = first] = [schedule[0], schedule.at(-1)]
+  const every = `every ${inWords(last).replace(/^1 /, "")}`
+  return Duration.equals(first, last) ? every : `after ${inWords(first)} and later ${every}`
+}
+
 /** The texts for the configured settings. */
-export const noticeTexts = ({ disableAfter, schedule }: Terms) => {
+export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSchedule, webhookRetrySchedule: schedule }: Terms) => {
   const span = inWords(schedule.reduce(Duration.sum, Duration.zero))
   return {
     /** After ten failed attempts and an hour, once per streak. */
@@ -84,7 +88,7 @@ export const noticeTexts = ({ disableAfter, schedule }: Terms) => {
       subject: `Webhook ${facts.webhookId} is on hold: its endpoint is down (${facts.host})`,
       body:
         `The endpoint does not accept deliveries, so they are held. Nothing is lost: while a delivery is held, no attempt of its schedule ` +
-        `is used up. The endpoint is probed after 30 seconds and then every few minutes; after the first 2xx everything is sent, ` +
+        `is used up. The endpoint is probed ${probesInWords(webhookProbeSchedule)}; after the first 2xx everything is sent, ` +
         `oldest first.\n\n${table(facts, [["Held", deliveriesInWords(facts.held ?? 0)]])}\n\n` +
         `What to do: restore the endpoint. If it does not return 2xx for ${inWords(disableAfter)}, the webhook is disabled and its ` +
         `pending deliveries are canceled.\n`

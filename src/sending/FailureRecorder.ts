@@ -47,9 +47,10 @@ const decodeHealth = decodeRows(Schema.Struct({ since: Schema.NullOr(Schema.Stri
 export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/FailureRecorder", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { webhookDisableAfter, webhookHold, webhookHoldAfter, webhookProbeSchedule, webhookRetrySchedule } = yield* Settings
-    const probes = downtime.probeSeconds(webhookProbeSchedule)
-    const texts = noticeTexts({ schedule: webhookRetrySchedule, disableAfter: webhookDisableAfter })
+    const settings = yield* Settings
+    const { webhookDisableAfter, webhookHold, webhookHoldAfter } = settings
+    const probes = downtime.probeSeconds(settings.webhookProbeSchedule)
+    const texts = noticeTexts(settings)
 
     const isLast = lastAttempt(sql)
 

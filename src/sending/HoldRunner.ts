@@ -7,6 +7,7 @@
  * never accepts does not keep it on hold. Draining begins with one delivery in flight and doubles after each successful
  * round, up to the bound of attempts in flight. A delivery that fails continues in its own workflow with its schedule. C-5.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Option, Schema } from "effect"
 import type { AttemptOutcome, HoldInput, HoldOutcome } from "../../workflows/contract.ts"
@@ -14,7 +15,7 @@ import { record, SERVICE } from "../audit/AuditTrail.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { deliveriesToStart } from "../deliveries/deliveriesToStart.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
-import { oldestId } from "../events/EventsRepo.ts"
+import { oldestId } from "../events/logWindow.ts"
 import { noticeTexts } from "../notifications/noticeTexts.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
@@ -72,9 +73,10 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
     const sql = yield* SqlClient.SqlClient
     const attempts = yield* AttemptRunner
     const starter = yield* WorkflowStarter
-    const { webhookDisableAfter, webhookMaxInFlight, webhookRetrySchedule } = yield* Settings
-    const waitsMs = webhookRetrySchedule.map(Duration.toMillis)
-    const texts = noticeTexts({ schedule: webhookRetrySchedule, disableAfter: webhookDisableAfter })
+    const settings = yield* Settings
+    const { webhookMaxInFlight } = settings
+    const waitsMs = settings.webhookRetrySchedule.map(Duration.toMillis)
+    const texts = noticeTexts(settings)
 
     const read = (webhookId: string) =>
       Effect.map(

@@ -5,7 +5,12 @@ import { messageOf } from "../../src/notifications/message.ts"
 import { noticeTexts } from "../../src/notifications/noticeTexts.ts"
 
 const webhookId = "whs_01jz0000000000000000000000"
-const texts = noticeTexts({ schedule: [Duration.zero, Duration.minutes(5)], disableAfter: Duration.days(5) })
+const settings = {
+  webhookRetrySchedule: [Duration.zero, Duration.minutes(5)],
+  webhookProbeSchedule: [Duration.seconds(30), Duration.minutes(1), Duration.minutes(5)],
+  webhookDisableAfter: Duration.days(5)
+}
+const texts = noticeTexts(settings)
 const facts = {
   webhookId,
   host: "hooks.example.com",
@@ -42,6 +47,12 @@ test("every notice is readable without HTML and loads no remote content", () => 
     for (const value of [webhookId, facts.host, facts.since]) expect(html).toContain(value)
     expect(html).toContain("<table")
   }
+})
+
+test("a notice of an endpoint that is down says when it is probed", () => {
+  expect(texts.held(facts).body).toContain("The endpoint is probed after 30 seconds and later every 5 minutes; after")
+  const hourly = noticeTexts({ ...settings, webhookProbeSchedule: [Duration.hours(1)] })
+  expect(hourly.held(facts).body).toContain("The endpoint is probed every hour; after")
 })
 
 test("text from customers cannot become markup", () => {
