@@ -125,7 +125,7 @@ export const table = {
   masterKeyPrevious: secret(
     "MASTER_KEY_PREVIOUS",
     "none",
-    "the previous `MASTER_KEY`, used for decryption until `custody secrets reencrypt` has finished",
+    "the previous `MASTER_KEY`, used for decryption; keep it for 31 days after a rotation",
     masterKey
   ),
   portalBaseUrl: optional(
@@ -179,13 +179,13 @@ export const table = {
   webhookMaxInFlight: setting(
     "WEBHOOK_MAX_IN_FLIGHT",
     "8",
-    "most attempts in flight at one webhook, over all workers",
+    "maximum number of attempts in flight at one webhook, over all workers",
     Format.integer(1, 1_000)
   ),
   webhookHold: setting(
     "WEBHOOK_HOLD",
     "auto",
-    "`auto`: deliveries to an endpoint that is down are held and it is probed, instead of using up their schedules, and those to one that cannot keep up are held until their turn; `off`: neither is held",
+    "`auto`: deliveries to an endpoint that is down are held while it is probed, without using up their schedules; those to one that cannot keep up are held until their turn; `off`: neither is held",
     oneOf("auto", "off")
   ),
   webhookHoldAfter: setting(
@@ -258,7 +258,7 @@ export const table = {
   exportMaxRows: setting(
     "EXPORT_MAX_ROWS",
     "1000000",
-    "most rows of an export; larger exports are rejected before the first byte",
+    "maximum number of rows of an export; larger exports are rejected before the first byte",
     Format.integer(1, 100_000_000)
   ),
   otlpEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", "off", "OTLP endpoint (HTTP) for traces, metrics and logs", url("http", "https")),

@@ -80,8 +80,8 @@ export const apiDocument = (document: unknown): string => {
       parameters.length === 0 ? "" : markdownTable(["parameter", "in", "type", ""], parameters),
       body.schema === undefined ? "" : `Body:\n\n${fieldsOf(resolve(node(body.schema)))}`,
       example(body.example).trim(),
-      markdownTable(["status", "answer"], answers),
-      sent === undefined ? "" : `An answer:\n\n${example(sent)}`
+      markdownTable(["status", "response"], answers),
+      sent === undefined ? "" : `Example response:\n\n${example(sent)}`
     ]
       .filter((part) => part !== "")
       .map((part) => part.trim())
