@@ -54,7 +54,7 @@ import { RecoveriesRepo } from "./recoveries/RecoveriesRepo.ts"
 import { Settings } from "./settings/Settings.ts"
 import * as statements from "./statements/handlers.ts"
 import { StatementsRepo } from "./statements/StatementsRepo.ts"
-import { BalancesRepo } from "./vaults/BalancesRepo.ts"
+import { BalanceHistoryRepo } from "./vaults/BalanceHistoryRepo.ts"
 import * as vaults from "./vaults/handlers.ts"
 import { TransactionExport } from "./vaults/TransactionExport.ts"
 import { Transactions } from "./vaults/Transactions.ts"
@@ -114,7 +114,10 @@ const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
 }
 
 /** Reads that may use a replica and be up to 5 seconds old: custody data and its catalog. All others use the primary. Decision D-58. */
-const custodyReads = Layer.provide(Layer.mergeAll(VaultsRepo.layer, BalancesRepo.layer, CatalogRepo.layer, TransactionExport.layer), routed)
+const custodyReads = Layer.provide(
+  Layer.mergeAll(VaultsRepo.layer, BalanceHistoryRepo.layer, CatalogRepo.layer, TransactionExport.layer),
+  routed
+)
 
 const reads = Layer.provideMerge(Transactions.layer, Layer.mergeAll(Pages.layer, custodyReads, Admission.layer))
 

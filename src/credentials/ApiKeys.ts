@@ -3,6 +3,7 @@
  * vaults on which that user has the Developer role. The secret is returned by `create` and never again. Spec:
  * Authentication 2 to 10. Decision D-10.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Duration, Effect, Either, Redacted, Schema } from "effect"
 import { type Action, type Actor, changed, OPERATOR, record } from "../audit/AuditTrail.ts"
@@ -14,6 +15,7 @@ import * as Id from "../values/Id.ts"
 import * as Timestamp from "../values/Timestamp.ts"
 import * as Secret from "./keySecret.ts"
 import { type Scope, scopes } from "./Principal.ts"
+import { revokeKeys } from "./revokeKeys.ts"
 
 /** Default validity of a key. Spec: Limits. */
 export const DEFAULT_EXPIRY = Duration.days(365)
@@ -235,8 +237,7 @@ export class ApiKeys extends Effect.Service<ApiKeys>()("custody/ApiKeys", {
       /** Revokes a key. Every request that begins after this returned is rejected. Revoking twice is harmless. */
       revoke: Effect.fn("ApiKeys.revoke")(
         function* (id: string, actor: Actor = OPERATOR) {
-          const ended = yield* sql`
-            UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = ${id} AND revoked_at IS NULL RETURNING id`
+          const ended = yield* revokeKeys(sql, sql`k.id = ${id}`)
           const [key] = yield* find(id)
           if (key === undefined) return yield* new UnknownKey({ message: `There is no key ${id}.` })
           if (ended.length > 0) yield* audit(actor, "api_key.revoked", key, key)

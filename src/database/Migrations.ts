@@ -1,7 +1,9 @@
 /** The schema as numbered migrations, applied once and in order. An advisory lock serializes processes that start together. */
+
 import * as Migrator from "@effect/sql/Migrator"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Cause, Effect, Schedule, Schema } from "effect"
+import { MIGRATIONS } from "./advisoryLocks.ts"
 import { decodeRows } from "./decodeRows.ts"
 import { DEADLOCK, hasSqlState, LOCK_NOT_AVAILABLE, postgresErrorOf } from "./hasSqlState.ts"
 import custody from "./migrations/0001_custody.ts"
@@ -63,8 +65,6 @@ export const steps = {
   "0034_transactions_by_vault": transactionsByVault
 }
 
-const LOCK = 7_249_011
-
 const decodeFound = decodeRows(Schema.Struct({ found: Schema.Boolean })),
   decodeIds = decodeRows(Schema.Struct({ id: Schema.Number }))
 
@@ -96,7 +96,7 @@ export const migrate = Effect.gen(function* () {
   const upTo = (last: string) =>
     sql.withTransaction(
       Effect.gen(function* () {
-        yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
+        yield* sql`SELECT pg_advisory_xact_lock(${MIGRATIONS}::bigint)`
         yield* sql`SELECT set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`
         // The migrator's own CREATE TABLE fails inside a transaction, so the table is created here.
         yield* sql`

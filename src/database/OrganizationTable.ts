@@ -1,7 +1,5 @@
 /** How the rows of one organization are found in a table, for its export and its deletion. Decision D-56. */
 import type { SqlClient, Statement } from "@effect/sql"
-import { Effect, Schema } from "effect"
-import { decodeRows } from "./decodeRows.ts"
 
 /** A table with rows of organizations. */
 export interface OrganizationTable {
@@ -24,21 +22,3 @@ export const byEntity: OrganizationTable["of"] = (sql, organizationId) =>
   sql`t.entity_id IN (SELECT n.id FROM entities n WHERE n.organization_id = ${organizationId})`
 export const byUser: OrganizationTable["of"] = (sql, organizationId) =>
   sql`t.user_id IN (SELECT u.id FROM users u WHERE u.organization_id = ${organizationId})`
-
-const decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number }))
-
-/**
- * Deletes about this many of the organization's rows from a table; returns how many. In a table with partitions they can be more:
- * a row's address is only unique within its partition, so every other row at one of the addresses is checked again.
- */
-export const deletePart = (sql: SqlClient.SqlClient, { of, table }: OrganizationTable, organizationId: string, most: number) =>
-  Effect.map(
-    decodeCounts(sql`
-      WITH gone AS (
-        DELETE FROM ${sql(table)} t
-        WHERE t.ctid = ANY (ARRAY(SELECT t.ctid FROM ${sql(table)} t WHERE ${of(sql, organizationId)} LIMIT ${most})) AND ${of(sql, organizationId)}
-        RETURNING 1
-      )
-      SELECT count(*) AS count FROM gone`),
-    ([row]) => row?.count ?? 0
-  )

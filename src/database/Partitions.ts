@@ -3,9 +3,11 @@
  * time, so the key contains the day, and a lookup by id reads one partition only. Every writing process creates
  * partitions ahead of time; retention drops them. Decision D-31.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule, Schema } from "effect"
 import * as Id from "../values/Id.ts"
+import { PARTITIONS } from "./advisoryLocks.ts"
 import { decodeRows } from "./decodeRows.ts"
 
 /** The partitioned tables, and the prefix of the ids in their ranges. */
@@ -55,8 +57,6 @@ export const partitionsOf = (sql: SqlClient.SqlClient, deliveryIds: ReadonlyArra
   return { attempts: of("delivery_attempts"), deliveries: of("deliveries"), events: of("events"), oneDay: day !== undefined }
 }
 
-const LOCK = 7_249_012
-
 const decodeNames = decodeRows(Schema.Struct({ name: Schema.String })),
   decodeDefinitions = decodeRows(Schema.Struct({ definition: Schema.String }))
 
@@ -88,7 +88,7 @@ export const ensure = Effect.gen(function* () {
   if (missing.length === 0) return
   yield* sql.withTransaction(
     Effect.gen(function* () {
-      yield* sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
+      yield* sql`SELECT pg_advisory_xact_lock(${PARTITIONS}::bigint)`
       for (const { day, name, prefix, table } of missing) {
         const already = yield* sql`SELECT 1 FROM pg_class WHERE relname = ${name}`
         if (already.length > 0) continue

@@ -4,11 +4,13 @@
  * old table stays complete and in use until every row is copied. Then both are compared, and one transaction replaces the
  * old table by the new one. Decision D-60.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Schedule, Schema } from "effect"
+import { TRANSACTION_DELETERS, TRANSACTIONS_MOVE } from "./advisoryLocks.ts"
 import { decodeRows } from "./decodeRows.ts"
 import { DEADLOCK, hasSqlState, LOCK_NOT_AVAILABLE } from "./hasSqlState.ts"
-import { DELETERS, exchange } from "./migrations/0034_transactions_by_vault.ts"
+import { exchange } from "./migrations/0034_transactions_by_vault.ts"
 
 /** Rows per part. While a part is copied, writers of its rows wait, and so do all deletes. */
 const PART = 200
@@ -26,8 +28,6 @@ const USUAL = 100
 const AGAIN = Duration.millis(500)
 /** How long replicas get to replay the last part before the exchange, in seconds. */
 const REPLAY = 10
-/** The advisory lock that a process holds while it copies a part. */
-const MOVER = 7_249_018
 /** How often a process checks whether rows are to be moved. */
 const LOOK = "30 seconds"
 
@@ -65,7 +65,7 @@ const asOnlyMover = <A, E, R>(step: (sql: SqlClient.SqlClient, move: Move) => Ef
     return yield* sql.withTransaction(
       Effect.gen(function* () {
         yield* sql.unsafe(`SET LOCAL lock_timeout = ${PATIENCE}`)
-        const [mine] = yield* decodeMine(sql`SELECT pg_try_advisory_xact_lock(${MOVER}::bigint) AS mine`)
+        const [mine] = yield* decodeMine(sql`SELECT pg_try_advisory_xact_lock(${TRANSACTIONS_MOVE}::bigint) AS mine`)
         if (mine?.mine !== true || !(yield* underWay)) return undefined
         const [move] = yield* decodeMoves(sql`SELECT last_id AS "lastId", end_id AS "endId", moved FROM transactions_move`)
         return move === undefined ? undefined : yield* step(sql, move)
@@ -80,7 +80,7 @@ const part = asOnlyMover((sql, { endId, lastId, moved }) =>
     // A row written since this part's snapshot is already in the new table, or its writer waits for this part; it is left
     // unchanged. A deleted row would come back, so deletes are blocked meanwhile. The commit need not wait for the disk: a part
     // lost in a crash is copied again, and the commit of the exchange flushes all parts before it.
-    yield* sql`SELECT pg_advisory_xact_lock(${DELETERS}::bigint), set_config('synchronous_commit', 'off', true)`
+    yield* sql`SELECT pg_advisory_xact_lock(${TRANSACTION_DELETERS}::bigint), set_config('synchronous_commit', 'off', true)`
     const [row] = yield* decodeMoves(sql`
       WITH part AS MATERIALIZED (
         SELECT * FROM transactions WHERE id > ${lastId}::bigint AND id <= ${endId}::bigint ORDER BY id LIMIT ${PART}::int

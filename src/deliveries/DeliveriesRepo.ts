@@ -1,33 +1,25 @@
 /**
- * Reads of deliveries, and the row of a redelivery. Filters by status and kind use one index range per status, so a rare
- * one is found as fast among a million as among ten. A webhook's list contains the deliveries whose events the caller can see.
- * If the newest are not all visible, a bounded number of them is searched, and then the index of each vault that the
- * caller can see, so the cost does not depend on how few are visible. Spec: Delivery; Redeliver. Decisions D-8, D-9,
- * D-22, D-27.
+ * Reads of deliveries. Filters by status and kind use one index range per status, so a rare one is found as fast among a
+ * million as among ten. A webhook's list contains the deliveries whose events the caller can see. If the newest are not all
+ * visible, a bounded number of them is searched, and then the index of each vault that the caller can see, so the cost does
+ * not depend on how few are visible. Spec: Delivery. Decisions D-8, D-9, D-27.
  */
 
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { requireManage } from "../access/scopeMiddleware.ts"
 import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
-import { actorOf, record } from "../audit/AuditTrail.ts"
 import { callerOf, type PrincipalState } from "../credentials/Principal.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
 import { and, limit } from "../database/sql.ts"
-import { DELIVERY_SLACK_MS, oldestDelivery, oldestId } from "../events/EventsRepo.ts"
 import { names as kinds } from "../events/Kind.ts"
+import { DELIVERY_SLACK_MS, oldestDelivery, oldestId } from "../events/logWindow.ts"
 import { recentPages } from "../events/recentPages.ts"
 import type { Key } from "../http/Page.ts"
-import { notFound, problem } from "../http/Problem.ts"
-import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { type Delivery, type DeliveryFilter, statuses } from "./Delivery.ts"
-import { castDeliveries, columns, decodeNew, decodeRedeliverable, deliveryOf } from "./deliveryRows.ts"
-import { insertDeliveries } from "./insertDeliveries.ts"
-import { firstWait } from "./retrySchedule.ts"
-import type { ToStart } from "./WorkflowStarter.ts"
+import { castDeliveries, columns, deliveryOf } from "./deliveryRows.ts"
 
 /**
  * An attempt without an outcome for this long has lost its worker: it is shown as interrupted, even before the next
@@ -61,7 +53,6 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const direct = yield* DirectRows
-    const { webhookRetrySchedule } = yield* Settings
     const recentPage = recentPages(recent)
 
     /**
@@ -214,14 +205,6 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
       return yield* withAttempts(sql`SELECT ${sql.literal(columns)}, true AS seen FROM deliveries d WHERE d.id = ANY(${ids}::text[])`)
     })
 
-    /** The delivery with what a redelivery copies, if the caller can see its webhook and its event. */
-    const visible = (principal: PrincipalState, deliveryId: string) => sql`
-      SELECT d.id, w.organization_id AS "organizationId", d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url,
-        e.vault_id AS "vaultId", w.status IN ('ACTIVE', 'PAUSED') AS active
-      FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
-      WHERE d.id = ${deliveryId} AND d.id >= ${oldestId("del")} AND e.id >= ${oldestId("evt")} AND w.deleted_at IS NULL
-        AND ${seesWebhook(sql, principal)} AND ${seesEvent(sql, principal)}`
-
     return {
       /** A page of a webhook's deliveries whose events the caller can see; empty if the caller cannot see the webhook. */
       ofWebhook: (
@@ -242,43 +225,7 @@ export class DeliveriesRepo extends Effect.Service<DeliveriesRepo>()("custody/De
               WHERE d.event_id = ${eventId} AND d.id >= ${oldestId("del")} AND d.id >= ${oldestDelivery(eventId)} AND ${seesWebhook(sql, principal)}`),
             (rows) => rows.map(deliveryOf)
           )
-        ),
-
-      /** Rejects callers who cannot see the delivery's webhook and event, then those who may not manage webhooks. */
-      requireRedeliverable: Effect.fn("DeliveriesRepo.requireRedeliverable")(function* (principal: PrincipalState, deliveryId: string) {
-        if ((yield* visible(principal, deliveryId)).length === 0) return yield* notFound()
-        yield* requireManage(principal)
-      }),
-
-      /**
-       * Creates a redelivery for callers who can see the webhook and the event, and returns the input of its workflow.
-       * Call it in a transaction; start the workflow after the commit, which needs no further read.
-       */
-      redeliver: Effect.fn("DeliveriesRepo.redeliver")(function* (principal: PrincipalState, deliveryId: string) {
-        const [found] = yield* decodeRedeliverable(sql`${visible(principal, deliveryId)} FOR SHARE OF w`)
-        if (found === undefined) return yield* notFound()
-        yield* requireManage(principal)
-        if (!found.active) return yield* problem("webhook_disabled", "The webhook is disabled. Enable it first.")
-        const id = Id.make("del")
-        const { eventId, kind, vaultId, webhookId } = found
-        const row = { id, eventId, webhookId, organizationId: principal.organizationId, kind, vaultId, replayedFrom: deliveryId }
-        const [made] = yield* decodeNew(sql`
-          WITH ${insertDeliveries(sql, [row], firstWait(webhookRetrySchedule))}
-          SELECT ${sql.literal(columns)}, true AS seen FROM written d`)
-        if (made === undefined) return yield* Effect.die(new Error(`the delivery ${id} was not written`))
-        yield* record(sql, [
-          {
-            organizationId: principal.organizationId,
-            actor: actorOf(principal),
-            action: "delivery.redelivered",
-            target: { type: "delivery", id: deliveryId },
-            changes: { redelivery: { old: null, new: id } }
-          }
-        ])
-        const { active: _, vaultId: _vault, ...started } = found
-        const toStart: ToStart | undefined = made.status === "HELD" ? undefined : { ...started, id }
-        return { delivery: deliveryOf({ ...made, attempts: [] }), toStart }
-      })
+        )
     }
   })
 }) {

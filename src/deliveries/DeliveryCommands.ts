@@ -13,7 +13,7 @@ import { dieOnSql } from "../database/sql.ts"
 import { problem } from "../http/Problem.ts"
 import { SIGNALS_CHANNEL } from "../webhooks/cancelWaiting.ts"
 import { probeNow } from "../webhooks/holds.ts"
-import { DeliveriesRepo } from "./DeliveriesRepo.ts"
+import { requireRedeliverable } from "./redeliver.ts"
 
 const decodeWaiting = decodeRows(Schema.Struct({ webhookId: Schema.String, status: Schema.String }))
 
@@ -22,7 +22,6 @@ const ended = () => problem("delivery_ended", "The delivery has already ended.")
 export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custody/DeliveryCommands", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const deliveries = yield* DeliveriesRepo
 
     /**
      * Changes a waiting delivery. The webhook's row is locked first, as disabling does, which cancels in the order of due
@@ -54,7 +53,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
         sql
           .withTransaction(
             Effect.gen(function* () {
-              yield* deliveries.requireRedeliverable(principal, deliveryId)
+              yield* requireRedeliverable(sql, principal, deliveryId)
               const { status, webhookId } = yield* change(
                 deliveryId,
                 sql`next_attempt_at = CASE WHEN status <> 'HELD' THEN least(next_attempt_at, clock_timestamp()) END`
@@ -72,7 +71,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
         sql
           .withTransaction(
             Effect.gen(function* () {
-              yield* deliveries.requireRedeliverable(principal, deliveryId)
+              yield* requireRedeliverable(sql, principal, deliveryId)
               yield* change(deliveryId, sql`status = 'CANCELED', failure_reason = 'MANUAL', next_attempt_at = NULL`)
               yield* signal(deliveryId, "cancel")
               yield* audit(principal, "delivery.canceled", deliveryId)

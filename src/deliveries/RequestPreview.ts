@@ -10,7 +10,7 @@ import { Bytes, decodeRows } from "../database/decodeRows.ts"
 import { dieOnSql } from "../database/sql.ts"
 import { notFound } from "../http/Problem.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
-import { DeliveriesRepo } from "./DeliveriesRepo.ts"
+import { requireRedeliverable } from "./redeliver.ts"
 import * as sign from "./signatureHeaders.ts"
 
 const decode = decodeRows(
@@ -37,13 +37,12 @@ export class RequestPreview extends Effect.Service<RequestPreview>()("custody/Re
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const master = yield* MasterKey
-    const deliveries = yield* DeliveriesRepo
 
     return {
       /** The request of a delivery's next attempt, signed for this second. */
       signed: (principal: PrincipalState, deliveryId: string) =>
         Effect.gen(function* () {
-          yield* deliveries.requireRedeliverable(principal, deliveryId)
+          yield* requireRedeliverable(sql, principal, deliveryId)
           const [row] = yield* decode(sql`
           SELECT d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, d.sequence, w.url, e.payload AS body,
             (SELECT count(*) FROM delivery_attempts t WHERE t.delivery_id = d.id) AS attempts,

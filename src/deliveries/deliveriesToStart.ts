@@ -1,8 +1,15 @@
-/** The inputs of deliveries' workflows. */
+/** The inputs of deliveries' workflows, read from the rows. */
 import type { SqlClient, SqlError } from "@effect/sql"
 import type { Effect } from "effect"
 import { decodeRows } from "../database/decodeRows.ts"
 import { ToStart } from "./WorkflowStarter.ts"
+
+/** The columns of a {@link ToStart}, of `deliveries d` with {@link toStartJoins}. */
+export const toStartColumns = `d.id, w.organization_id AS "organizationId", d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind,
+  coalesce(e.entity_id, '') AS "entityId", w.url`
+
+/** The joins of {@link toStartColumns}. The event of a redelivery may no longer be in the log; its workflow then ends it. */
+export const toStartJoins = "JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN events e ON e.id = d.event_id"
 
 const decode = decodeRows(ToStart)
 
@@ -12,5 +19,4 @@ export const deliveriesToStart = (
   ids: ReadonlyArray<string>
 ): Effect.Effect<ReadonlyArray<ToStart>, SqlError.SqlError> =>
   decode(sql`
-    SELECT d.id, w.organization_id AS "organizationId", d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind, e.entity_id AS "entityId", w.url
-    FROM unnest(${ids}::text[]) AS a (id) JOIN deliveries d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id`)
+    SELECT ${sql.literal(toStartColumns)} FROM unnest(${ids}::text[]) AS a (id) JOIN deliveries d ON d.id = a.id ${sql.literal(toStartJoins)}`)

@@ -1,11 +1,7 @@
-/** Rows of deliveries, and the delivery of a row. Spec: Delivery; Redeliver. */
+/** Rows of deliveries, and the delivery of a row. Spec: Delivery. */
 import { Schema } from "effect"
 import { castRows, decodeRows } from "../database/decodeRows.ts"
 import { Delivery } from "./Delivery.ts"
-import { ToStart } from "./WorkflowStarter.ts"
-
-/** The fields that a redelivery copies from a delivery, and whether its webhook is active. */
-const Redeliverable = Schema.Struct({ ...ToStart.fields, vaultId: Schema.NullOr(Schema.String), active: Schema.Boolean })
 
 /** A delivery, and whether the caller can see its event. */
 const Examined = Schema.Struct({ ...Delivery.fields, seen: Schema.Boolean })
@@ -13,8 +9,7 @@ export type Examined = typeof Examined.Type
 
 // Pages are not decoded: the list is one of the most frequent reads.
 export const castDeliveries = castRows(Examined),
-  decodeNew = decodeRows(Examined.omit("attempts")),
-  decodeRedeliverable = decodeRows(Redeliverable)
+  decodeNew = decodeRows(Examined.omit("attempts"))
 
 /** The delivery, with fields in the order of its contract. */
 export const deliveryOf = ({

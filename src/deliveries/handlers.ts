@@ -1,4 +1,5 @@
 /** The handlers of the delivery routes. Spec: Webhook operations; List event deliveries. */
+
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option } from "effect"
@@ -20,6 +21,7 @@ import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
 import { DeliveryReads } from "./DeliveryReads.ts"
 import { Pings } from "./Pings.ts"
+import { redeliver, requireRedeliverable } from "./redeliver.ts"
 
 /** Pings per webhook and minute. Decision D-26. */
 const PINGS_A_MINUTE = 6
@@ -39,7 +41,7 @@ export const layer = HttpApiBuilder.group(
     const sql = yield* SqlClient.SqlClient
     const master = yield* MasterKey
     const pinged = yield* slidingWindows({ name: "ping", limit: PINGS_A_MINUTE, windowMs: 60_000 })
-    const { rateLimit } = yield* Settings
+    const { rateLimit, webhookRetrySchedule } = yield* Settings
 
     const spendPing = (webhookId: string) =>
       rateLimit === null
@@ -75,9 +77,9 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
-            yield* inTurn(deliveries.requireRedeliverable(principal, deliveryId))
+            yield* inTurn(requireRedeliverable(sql, principal, deliveryId))
             let started: ToStart | undefined
-            const made = Effect.map(deliveries.redeliver(principal, deliveryId), ({ delivery, toStart }) => {
+            const made = Effect.map(redeliver(sql, webhookRetrySchedule, principal, deliveryId), ({ delivery, toStart }) => {
               started = toStart
               return { status: 202, body: delivery }
             })

@@ -6,6 +6,7 @@
  * Notifications only wake it; it also polls, because a notification can be lost. While Temporal is unavailable, events
  * stay undispatched. Spec: Emission and log. Architecture, What must hold 1, 6.
  */
+
 import type { SqlError } from "@effect/sql"
 import { Array as Arr, Effect, Fiber, Schedule } from "effect"
 import { type Listener, Notifications } from "../database/Notifications.ts"
@@ -13,6 +14,7 @@ import { firstWait } from "../deliveries/retrySchedule.ts"
 import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { OUTBOX_CHANNEL } from "../events/EventLog.ts"
 import { Settings } from "../settings/Settings.ts"
+import { loggingFailure } from "../telemetry/loggingFailure.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import { CANCELLATIONS_CHANNEL, SIGNALS_CHANNEL } from "../webhooks/cancelWaiting.ts"
 import { HOLDS_CHANNEL } from "../webhooks/holds.ts"
@@ -185,9 +187,6 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         } while (left.size === 0 && (yield* outbox.waits))
         return left.size > 0
       })
-
-    const loggingFailure = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
-      Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and will be retried`, cause))
 
     /** Runs when a channel has a notification, and regularly; sooner if the last run left something. */
     const keepLooking = <E, R>(what: string, channel: string, look: (announced: Listener) => Effect.Effect<boolean, E, R>) =>

@@ -8,12 +8,14 @@
  * recorded first, with a commit that waits, and the WAL is written in order. A claim that is lost in a crash of Postgres
  * had no effect, and its events are in the outbox again. Spec: Emission and log. Architecture, What must hold 1.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Array as Arr, Effect, Schema } from "effect"
 import { decodeRows } from "../database/decodeRows.ts"
 import { insertDeliveries } from "../deliveries/insertDeliveries.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import type { ToStart } from "../deliveries/WorkflowStarter.ts"
+import { covers } from "../events/matching.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { type Turn, type WaitingOrganization, WaitingOrganizations } from "./WaitingOrganizations.ts"
@@ -85,8 +87,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
           c.vault_id AS "vaultId", w.id AS "webhookId", w.url
         FROM there t LEFT JOIN claimed c ON c.organization_id = t.organization_id
           LEFT JOIN (webhook_entities we JOIN webhooks w ON w.id = we.webhook_id AND w.status IN ('ACTIVE', 'PAUSED'))
-            ON we.entity_id = c.entity_id AND c.kind = ANY(w.event_kinds)
-            AND (c.vault_id IS NULL OR w.vault_ids IS NULL OR c.vault_id = ANY(w.vault_ids))
+            ON we.entity_id = c.entity_id AND ${covers(sql, "c")}
         ORDER BY c.turn, t.organization_id, w.id`)
 
     /** Writes deliveries, numbered within their webhooks, and the outcome of the events. Returns the ids of held ones. */

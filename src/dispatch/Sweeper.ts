@@ -9,12 +9,14 @@
  * Temporal's list may lag behind, so deliveries that are not in it are looked up by id before they are started, and so
  * are a few that are. Architecture, What must hold 1.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { searchKeys, workflows } from "../../workflows/contract.ts"
 import { decodeRows } from "../database/decodeRows.ts"
+import { toStartColumns, toStartJoins } from "../deliveries/deliveriesToStart.ts"
 import { ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
-import { oldestId } from "../events/EventsRepo.ts"
+import { oldestId } from "../events/logWindow.ts"
 import { Notices, PAGE as PAGE_OF_NOTICES, type Unsent } from "../notifications/Notices.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import { isOfCanceled } from "../webhooks/cancelWaiting.ts"
@@ -69,16 +71,13 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
 
     /**
      * A page of deliveries whose next attempt is overdue, the most overdue first. Uses `now()`, which ends the index
-     * scan; `clock_timestamp()` is evaluated for each row, so the scan would read all waiting rows. The event of a
-     * redelivery may no longer be in the log.
+     * scan; `clock_timestamp()` is evaluated for each row, so the scan would read all waiting rows.
      */
     const overdue = (seconds: number, after: Stretch["after"]) =>
       decode(sql`
-      SELECT d.id, d.kind, w.organization_id AS "organizationId", d.webhook_id AS "webhookId", d.event_id AS "eventId", coalesce(e.entity_id, '') AS "entityId", w.url,
-        d.next_attempt_at AS "dueAt", coalesce(h.consecutive_failures, 0) = 0 AS healthy,
+      SELECT ${sql.literal(toStartColumns)}, d.next_attempt_at AS "dueAt", coalesce(h.consecutive_failures, 0) = 0 AS healthy,
         ${isOfCanceled(sql)} AS canceled
-      FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN events e ON e.id = d.event_id
-        LEFT JOIN webhook_health h ON h.webhook_id = w.id
+      FROM deliveries d ${sql.literal(toStartJoins)} LEFT JOIN webhook_health h ON h.webhook_id = w.id
       WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at < now() - make_interval(secs => ${seconds})
         AND d.id >= ${oldestId("del")} AND (d.next_attempt_at, d.id) > (${after?.dueAt ?? "-infinity"}::timestamptz, ${after?.id ?? ""})
       ORDER BY d.next_attempt_at, d.id LIMIT ${PAGE}`)

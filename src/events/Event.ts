@@ -2,9 +2,6 @@
 import { Schema } from "effect"
 import { Timestamp, timestamp } from "../values/Timestamp.ts"
 
-/** Days that the log shows. Spec: Limits. */
-export const RETENTION_DAYS = 31
-
 const fields = {
   id: Schema.String.annotations({ description: "Opaque, prefixed evt_", examples: ["evt_01jz0000000000000000000000"] }),
   entityId: Schema.String.annotations({

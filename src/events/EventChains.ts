@@ -4,18 +4,20 @@
  * events. Every process does both, and none repeats what another has done. The upgrade's work resumes where it stopped.
  * C-1, C-3.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule, Schema } from "effect"
+import { EVENT_CHAINS } from "../database/advisoryLocks.ts"
 import { decodeRows } from "../database/decodeRows.ts"
-import { type Chain, extend, midnight } from "./chain.ts"
-import { chainsOf, lock } from "./EventLog.ts"
+import { loggingFailure } from "../telemetry/loggingFailure.ts"
+import { extend, midnight } from "./chain.ts"
+import { chainsOf, lock, writeChains } from "./EventLog.ts"
 
 /** Organizations that one statement reads for sealing, and events that one transaction numbers or chains. */
 const ORGANIZATIONS = 100,
   EVENTS = 1_000
 /** How often a process checks whether a new day has begun. */
 const LOOK = "30 seconds"
-const LOCK = 7_249_016
 
 const Old = Schema.Struct({ id: Schema.String, organizationId: Schema.String, entityId: Schema.String, payload: Schema.String })
 type Old = typeof Old.Type
@@ -68,14 +70,6 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
       }
     })
 
-    const write = (organizationOf: (entityId: string) => string, chains: ReadonlyArray<Chain>) => sql`
-      INSERT INTO entity_chains (entity_id, organization_id, count, hash, sealed_until)
-      SELECT n.entity_id, n.organization_id, n.count, n.hash, to_timestamp(n.sealed_until / 1000)
-      FROM unnest(${chains.map((_) => _.entityId)}::text[], ${chains.map((_) => organizationOf(_.entityId))}::text[],
-        ${chains.map((_) => _.count)}::bigint[], ${chains.map((_) => _.hash)}::bytea[], ${chains.map((_) => _.sealedUntil)}::float8[])
-        AS n (entity_id, organization_id, count, hash, sealed_until)
-      ON CONFLICT (entity_id) DO UPDATE SET count = excluded.count, hash = excluded.hash, sealed_until = excluded.sealed_until`
-
     /** Adds events to their chains, starting today: there are no checkpoints for days before an upgrade. */
     const chain = Effect.fnUntraced(function* (events: ReadonlyArray<Old>) {
       const at = Date.now()
@@ -83,7 +77,7 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
       const known = yield* chainsOf(sql, [...organizations.keys()])
       const links = events.map(({ entityId, payload }) => ({ entityId, payload, at: midnight(at), before: 0 }))
       const today = known.map((one) => ({ ...one, sealedUntil: Math.max(one.sealedUntil, midnight(at)) }))
-      yield* write((entityId) => organizations.get(entityId) ?? "", extend(today, links).chains)
+      yield* writeChains(sql, extend(today, links).chains, (entityId) => organizations.get(entityId) ?? "")
     })
 
     /** Numbers and chains the next events from before the upgrade. Returns whether there were any. */
@@ -126,7 +120,7 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
     /** One part of the upgrade's work, unless another process is doing one. Returns whether there may be more. */
     const part = sql.withTransaction(
       Effect.gen(function* () {
-        const [mine] = yield* decodeMine(sql`SELECT pg_try_advisory_xact_lock(${LOCK}::bigint) AS mine`)
+        const [mine] = yield* decodeMine(sql`SELECT pg_try_advisory_xact_lock(${EVENT_CHAINS}::bigint) AS mine`)
         if (mine?.mine !== true) return false
         const [unfilled] = yield* decodeUnfilled(sql`
           SELECT organization_id AS id, position - chained_to AS behind FROM event_streams WHERE NOT filled ORDER BY organization_id LIMIT 1`)
@@ -139,15 +133,12 @@ export class EventChains extends Effect.Service<EventChains>()("custody/EventCha
 
     const fill = Effect.repeat(part, { while: (more) => more })
 
-    const quietly = <A, E>(what: string, effect: Effect.Effect<A, E>) =>
-      Effect.catchAllCause(effect, (cause) => Effect.logWarning(`${what} failed and will be retried`, cause))
-
     return {
       seal: Effect.orDie(seal),
       fill: Effect.orDie(fill),
       /** Runs both until the scope closes. */
       keep: Effect.forkScoped(
-        Effect.zipRight(quietly("numbering events from before an upgrade", fill), quietly("sealing checkpoints", seal)).pipe(
+        Effect.zipRight(loggingFailure("numbering events from before an upgrade", fill), loggingFailure("sealing checkpoints", seal)).pipe(
           Effect.schedule(Schedule.spaced(LOOK))
         )
       )

@@ -5,6 +5,7 @@
  * only. An event that a webhook matches also goes into the outbox; others count as dispatched. Notifications are only
  * hints. Spec: Emission and log. Decisions D-17, D-18.
  */
+
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { Bytes, decodeRows } from "../database/decodeRows.ts"
@@ -13,6 +14,7 @@ import { type Chain, extend } from "./chain.ts"
 import { type Occurrence, write } from "./Envelope.ts"
 import type { Kind } from "./Kind.ts"
 import { kinds } from "./Kind.ts"
+import { covers } from "./matching.ts"
 
 /** The channel that announces recorded events, and the one that announces events that wait in the outbox. */
 export const CHANNEL = "custody_events",
@@ -110,6 +112,15 @@ export const chainsOf = (
   SELECT entity_id AS "entityId", count, hash, (extract(epoch FROM sealed_until) * 1000)::float8 AS "sealedUntil"
   FROM entity_chains WHERE entity_id = ANY(${entityIds}::text[])`)
 
+/** The statement that writes the new ends of entities' chains. */
+export const writeChains = (sql: SqlClient.SqlClient, chains: ReadonlyArray<Chain>, organizationOf: (entityId: string) => string) => sql`
+  INSERT INTO entity_chains (entity_id, organization_id, count, hash, sealed_until)
+  SELECT n.entity_id, n.organization_id, n.count, n.hash, to_timestamp(n.sealed_until / 1000)
+  FROM unnest(${chains.map((_) => _.entityId)}::text[], ${chains.map((_) => organizationOf(_.entityId))}::text[],
+    ${chains.map((_) => _.count)}::bigint[], ${chains.map((_) => _.hash)}::bytea[], ${chains.map((_) => _.sealedUntil)}::float8[])
+    AS n (entity_id, organization_id, count, hash, sealed_until)
+  ON CONFLICT (entity_id) DO UPDATE SET count = excluded.count, hash = excluded.hash, sealed_until = excluded.sealed_until`
+
 /** Records events in the given order, in the transaction that locked their streams. Returns their ids. */
 export const append = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -139,8 +150,7 @@ export const append = Effect.fnUntraced(function* (
     ), wanted AS MATERIALIZED (
       SELECT r.id FROM recorded r WHERE EXISTS (
         SELECT 1 FROM webhook_entities we JOIN webhooks w ON w.id = we.webhook_id
-        WHERE we.entity_id = r.entity_id AND w.status IN ('ACTIVE', 'PAUSED') AND r.kind = ANY(w.event_kinds)
-          AND (r.vault_id IS NULL OR w.vault_ids IS NULL OR r.vault_id = ANY(w.vault_ids)))
+        WHERE we.entity_id = r.entity_id AND w.status IN ('ACTIVE', 'PAUSED') AND ${covers(sql, "r")})
     ), logged AS (
       INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience, dispatched_at)
       SELECT r.id, r.organization_id, r.position, r.entity_id, r.vault_id, r.kind, r.schema_version, r.payload, r.occurred_at,
@@ -150,12 +160,7 @@ export const append = Effect.fnUntraced(function* (
       INSERT INTO event_outbox (organization_id, position, event_id, entity_id, vault_id, kind)
       SELECT r.organization_id, r.position, r.id, r.entity_id, r.vault_id, r.kind FROM recorded r JOIN wanted USING (id)
     ), linked AS (
-      INSERT INTO entity_chains AS c (entity_id, organization_id, count, hash, sealed_until)
-      SELECT n.entity_id, n.organization_id, n.count, n.hash, to_timestamp(n.sealed_until / 1000) FROM unnest(${chains.map((_) => _.entityId)}::text[],
-        ${chains.map(({ entityId }) => occurrences.find((one) => one.entityId === entityId)?.organizationId ?? "")}::text[],
-        ${chains.map((_) => _.count)}::bigint[], ${chains.map((_) => _.hash)}::bytea[], ${chains.map((_) => _.sealedUntil)}::float8[])
-        AS n (entity_id, organization_id, count, hash, sealed_until)
-      ON CONFLICT (entity_id) DO UPDATE SET count = excluded.count, hash = excluded.hash, sealed_until = excluded.sealed_until
+      ${writeChains(sql, chains, (entityId) => occurrences.find((one) => one.entityId === entityId)?.organizationId ?? "")}
     ), sealed AS (
       INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
       SELECT n.entity_id, to_timestamp(n.at / 1000), n.count, n.hash, n.position FROM unnest(${sealed.map((_) => _.entityId)}::text[],

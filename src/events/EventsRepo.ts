@@ -16,7 +16,7 @@ import { DirectRows } from "../database/pgWorkarounds.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
 import * as Id from "../values/Id.ts"
-import { RETENTION_DAYS } from "./Event.ts"
+import { oldestDelivery, oldestId } from "./logWindow.ts"
 import { recentPages } from "./recentPages.ts"
 
 /** Filters of the list. */
@@ -62,8 +62,6 @@ const LOOK_FEW = 4
  * up to an hour if Postgres's clock was set back.
  */
 const recent = { searchMs: 86_400_000, slackMs: 3_600_000 }
-/** How much earlier a delivery's id may be than its event's, in ms: a redelivery's id comes from the clock of a process. */
-export const DELIVERY_SLACK_MS = 2 * 86_400_000
 
 /** The columns of an {@link EventRow}, of `events e`. */
 export const eventColumns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
@@ -76,17 +74,11 @@ export const eventColumns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vau
  */
 export const withDispatch = "LEFT JOIN event_dispatches x ON x.event_id = e.id"
 
-/** The smallest id that a delivery of an event can have. */
-export const oldestDelivery = (eventId: string): string => Id.floor("del", (Id.time(eventId) ?? 0) - DELIVERY_SLACK_MS)
-
 /** An event as JSON text; `more` are additional members. */
 export const eventJson = (row: EventRow, more = ""): string =>
   `{"id":${JSON.stringify(row.id)},"entityId":${JSON.stringify(row.entityId)},"vaultIds":${row.vaultId === null ? "null" : JSON.stringify([row.vaultId])},` +
   `"kind":${JSON.stringify(row.kind)},"schemaVersion":${row.schemaVersion},"payload":${row.payload},"occurredAt":"${row.occurredAt}",` +
   `"dispatchedAt":${row.dispatchedAt === null ? "null" : `"${row.dispatchedAt}"`},"createdAt":"${row.createdAt}"${more}}`
-
-/** The smallest id in the log's time range: ids begin with the time of recording. */
-export const oldestId = (prefix: Id.Prefix): string => Id.floor(prefix, Date.now() - RETENTION_DAYS * 86_400_000)
 
 export class EventsRepo extends Effect.Service<EventsRepo>()("custody/EventsRepo", {
   effect: Effect.gen(function* () {

@@ -2,17 +2,19 @@
  * Pages of the event feed: where a reader begins, and the wait for an event that it can see. The framework's route and the
  * fast path share this implementation. C-1.
  */
+
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect } from "effect"
 import { Admission } from "../access/Admission.ts"
 import { KeyChecks } from "../credentials/KeyChecks.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
+import { oldestTime } from "../events/logWindow.ts"
 import { problem } from "../http/Problem.ts"
 import { currentRequest } from "../http/RequestContext.ts"
 import { open, type Place, seal } from "./cursor.ts"
 import { FeedFollower, type Waiting } from "./FeedFollower.ts"
-import { type FeedFilter, type FeedPage, FeedRepo, oldestTime } from "./FeedRepo.ts"
+import { type FeedFilter, type FeedPage, FeedRepo } from "./FeedRepo.ts"
 import { OpenReaders } from "./OpenReaders.ts"
 
 const rejected = { headers: { "www-authenticate": 'Bearer realm="custody", error="invalid_token"' } }

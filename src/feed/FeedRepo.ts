@@ -14,7 +14,7 @@ import { castRows, decodeRows } from "../database/decodeRows.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
 import { and, limit as limitOf } from "../database/sql.ts"
 import { midnight } from "../events/chain.ts"
-import { RETENTION_DAYS } from "../events/Event.ts"
+import { oldestTime } from "../events/logWindow.ts"
 import * as Id from "../values/Id.ts"
 import { BEGINNING, type Place } from "./cursor.ts"
 import { FeedRow, feedColumns, isWhole, Key, KeyRow } from "./FeedRow.ts"
@@ -58,9 +58,6 @@ const FILTERED = 1_000
 export const LONGEST_WRITE = 3_600_000
 /** How long the oldest cursor in a problem stays usable, in ms. */
 const USABLE = 300_000
-
-/** The start of the log's time range, in ms. Spec: Limits. */
-export const oldestTime = (): number => Date.now() - RETENTION_DAYS * 86_400_000
 
 /** The position after an event. */
 export const placeOf = ({ id, position }: Pick<FeedRow, "id" | "position">): Place => ({ position, at: Id.time(id) ?? 0 })

@@ -4,9 +4,9 @@
  */
 
 import type { SqlClient } from "@effect/sql"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { record, SERVICE } from "../audit/AuditTrail.ts"
-import { decodeRows } from "../database/decodeRows.ts"
+import { revokeKeys } from "../credentials/revokeKeys.ts"
 import { transactionJson } from "../vaults/Vault.ts"
 import { noteLateChanges, writeBalances } from "./applyBalance.ts"
 import type { State } from "./LedgerState.ts"
@@ -82,8 +82,6 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
 const changesCatalog = ({ assets, entities, networks, organizations, vaults }: State): boolean =>
   [networks, assets, organizations, entities, vaults].some((rows) => rows.changed().length > 0)
 
-const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
-
 /** Users with their complete set of roles; deactivating a user also revokes their keys. Spec: Authentication 10. */
 const writeUsers = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state: State) {
   for (const one of state.users.changed()) {
@@ -98,8 +96,7 @@ const writeUsers = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state:
       SELECT ${one.id}, v.id, ${one.organizationId}, 'developer', v.created_at FROM vaults v WHERE v.id = ANY(${one.vaultIds}::text[])
       ON CONFLICT (user_id, vault_id, role) DO NOTHING`
     if (state.deactivated.has(one.id)) {
-      const revoked = yield* decodeIds(sql`
-        UPDATE api_keys SET revoked_at = now(), revoked_reason = 'user_deactivated' WHERE user_id = ${one.id} AND revoked_at IS NULL RETURNING id`)
+      const revoked = yield* revokeKeys(sql, sql`u.id = ${one.id}`, "user_deactivated")
       yield* record(
         sql,
         revoked.map(({ id }) => ({

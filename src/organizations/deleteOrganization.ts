@@ -3,12 +3,13 @@
  * a time in transactions of their own, with pauses, so that other organizations are not slowed down. It can be killed at any
  * point: another run finishes it. The audit log stays. Decision D-56.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Schedule, Schema } from "effect"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
 import { decodeRows } from "../database/decodeRows.ts"
+import { deletePart } from "../database/deletePart.ts"
 import { FOREIGN_KEY_VIOLATION, hasSqlState } from "../database/hasSqlState.ts"
-import { deletePart } from "../database/OrganizationTable.ts"
 import { transaction } from "../database/sql.ts"
 import { remove } from "../ledger/custodyTables.ts"
 import { auditLog, deletedTables, outbox, plainTables } from "./organizationTables.ts"
@@ -114,7 +115,11 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
     /** Deletes the rows of every table. */
     const pass = Effect.gen(function* () {
       const plain = (table: (typeof plainTables)[number]) =>
-        inParts(Effect.tap(deletePart(sql, table, organizationId, PART), (rows) => Effect.sync(() => count(table.table, rows))))
+        inParts(
+          Effect.tap(deletePart(sql, table.table, table.of(sql, organizationId), PART), (rows) =>
+            Effect.sync(() => count(table.table, rows))
+          )
+        )
       yield* plain(outbox)
       yield* inParts(deliveries)
       yield* inParts(events)

@@ -2,9 +2,11 @@
  * Stops an organization before it is deleted: records of it are refused, its keys are revoked, nobody is signed in, and nothing
  * is sent to its webhooks. Every statement can be repeated. Decision D-56.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule, Schema } from "effect"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
+import { revokeKeys } from "../credentials/revokeKeys.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { transaction } from "../database/sql.ts"
 import { markDeleting } from "../ledger/custodyTables.ts"
@@ -13,8 +15,7 @@ import { UnknownOrganization } from "./organizationTables.ts"
 /** How long an attempt without an outcome counts as in flight: longer than any attempt takes. */
 const IN_FLIGHT = "30 seconds"
 
-const decodeTimes = decodeRows(Schema.Struct({ at: Schema.NullOr(Schema.String) })),
-  decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
+const decodeTimes = decodeRows(Schema.Struct({ at: Schema.NullOr(Schema.String) }))
 
 /** Marks the organization, and revokes its keys in the same transaction. */
 const mark = (organizationId: string) =>
@@ -23,9 +24,7 @@ const mark = (organizationId: string) =>
       Effect.gen(function* () {
         const before = yield* decodeTimes(sql`SELECT deleting_at AS at FROM organizations WHERE id = ${organizationId}`)
         if ((yield* markDeleting(sql, organizationId)) === undefined) return yield* new UnknownOrganization({ organizationId })
-        const revoked = yield* decodeIds(sql`
-          UPDATE api_keys k SET revoked_at = now(), revoked_reason = 'revoked' FROM users u
-          WHERE u.id = k.user_id AND u.organization_id = ${organizationId} AND k.revoked_at IS NULL RETURNING k.id`)
+        const revoked = yield* revokeKeys(sql, sql`u.organization_id = ${organizationId}`)
         yield* record(sql, [
           ...(typeof before[0]?.at === "string"
             ? []

@@ -1,12 +1,13 @@
 /** Readiness of this process, for `/health/ready` on the platform listener. */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
 import { decodeRows } from "../database/decodeRows.ts"
 import { ReadReplica } from "../database/ReadReplica.ts"
-import { oldestId } from "../events/EventsRepo.ts"
+import { oldestId } from "../events/logWindow.ts"
 import { oldestWaiting } from "../events/outbox.ts"
-import { ownOutage } from "../limits/OwnOutage.ts"
 import { NOTICE_DAYS } from "../notifications/Notices.ts"
+import { networkOutage } from "../processes/NetworkOutage.ts"
 import { Settings } from "../settings/Settings.ts"
 import { sealedUntil } from "../statements/sealedUntil.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
@@ -95,7 +96,7 @@ export const readiness = (api: boolean) =>
         ready: seen !== undefined && ((temporalAnswers && !seen.readOnly) || api),
         dependencies: {
           postgres: seen === undefined ? "Postgres is unavailable" : seen.readOnly ? "Postgres is read-only: is it a standby?" : null,
-          network: ownOutage.lasts ? "Attempts to most webhooks reach no network: check resolvers, routes and open files" : null,
+          network: networkOutage.lasts ? "Attempts to most webhooks reach no network: check resolvers, routes and open files" : null,
           temporal: temporalAnswers ? null : "Temporal is unavailable: events are recorded and wait",
           // Not required for readiness: without the replica, the primary serves the same reads.
           ...(replicaFault === undefined ? {} : { replica: replicaFault && `The read replica is not used. ${replicaFault}` })

@@ -3,13 +3,15 @@
  * selection, and counts and health for the rows of a list, in two statements for all of them. Every statement has the same
  * conditions as the API's (access/visibility.ts); no access rule is duplicated here.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
 import { reachesEntity, seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import type { ReceivedEvent } from "../client/receivedEvent.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { decodeRows } from "../database/decodeRows.ts"
-import { EventsRepo, oldestId } from "../events/EventsRepo.ts"
+import { EventsRepo } from "../events/EventsRepo.ts"
+import { oldestId } from "../events/logWindow.ts"
 import type { Health } from "../webhooks/Webhook.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 

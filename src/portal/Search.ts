@@ -3,12 +3,13 @@
  * names by substring. Every statement has the API's conditions (access/visibility.ts) and uses an index or one
  * organization's vaults and webhooks; each kind returns a few rows at most.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { decodeRows } from "../database/decodeRows.ts"
-import { oldestId } from "../events/EventsRepo.ts"
+import { oldestId } from "../events/logWindow.ts"
 import * as ChainNames from "../values/ChainNames.ts"
 
 /** Most rows per kind. */

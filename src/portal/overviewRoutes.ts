@@ -2,6 +2,7 @@
  * The portal's routes beside the API: names for selection, counts and health for lists, exact payloads, and commands on
  * waiting deliveries.
  */
+
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Duration, Effect, Option } from "effect"
@@ -11,8 +12,8 @@ import { statuses } from "../deliveries/Delivery.ts"
 import { DeliveryCommands } from "../deliveries/DeliveryCommands.ts"
 import { RequestPreview } from "../deliveries/RequestPreview.ts"
 import { WaitingDeliveries } from "../deliveries/WaitingDeliveries.ts"
-import { RETENTION_DAYS } from "../events/Event.ts"
 import { kinds, names } from "../events/Kind.ts"
+import { RETENTION_DAYS } from "../events/logWindow.ts"
 import { notFound } from "../http/Problem.ts"
 import { COUNTED, RecoveriesRepo } from "../recoveries/RecoveriesRepo.ts"
 import { Settings } from "../settings/Settings.ts"

@@ -16,7 +16,7 @@ const gauge = Metric.gauge("custody_network_outage", {
   description: "1 while attempts to most webhooks fail before they reach any network, which is a fault of the service's own"
 })
 
-export class OwnOutage {
+export class NetworkOutage {
   /** The newest attempt of each webhook: its time, and whether it failed before it reached a network. */
   readonly #tried = new Map<string, { readonly at: number; readonly local: boolean }>()
   #lasts = false
@@ -56,4 +56,4 @@ export class OwnOutage {
 }
 
 /** The instance of this process. */
-export const ownOutage = new OwnOutage()
+export const networkOutage = new NetworkOutage()

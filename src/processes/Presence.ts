@@ -4,18 +4,18 @@
  * it and frees what it held. Only a process whose own heartbeats had no gap for that long does so: otherwise Postgres was
  * unavailable, and no process could send heartbeats. Decisions D-51, D-52.
  */
+
 import { randomUUID } from "node:crypto"
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule, Schema, type Scope } from "effect"
+import { PRESENCE } from "../database/advisoryLocks.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 
 /** How old the last heartbeat of a running process may be, in seconds. */
 const LOST_S = 4
 /** Time between two heartbeats. */
 const SEEN_EVERY = "1 second"
-/** Serializes processes that register with one that becomes the only one. */
-const LOCK = 7_249_032
 
 type Statements = Effect.Effect<unknown, SqlError.SqlError>
 
@@ -61,7 +61,7 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
     /** When the last heartbeat was sent, on the monotonic clock. */
     let seenAt = Number.NEGATIVE_INFINITY
 
-    const lock = sql`SELECT pg_advisory_xact_lock(${LOCK}::bigint)`
+    const lock = sql`SELECT pg_advisory_xact_lock(${PRESENCE}::bigint)`
     const others = Effect.map(
       decodeOthers(sql`SELECT count(*)::int AS others FROM processes WHERE role = ${role} AND id <> ${id}`),
       ([row]) => row?.others ?? 0

@@ -1,4 +1,5 @@
 /** The handlers of signing keys and checkpoints. C-3. */
+
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Option } from "effect"
@@ -7,8 +8,9 @@ import { reads } from "../access/Admission.ts"
 import { Principal, type PrincipalState } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { SigningKeys } from "../crypto/SigningKeys.ts"
+import { oldestTime } from "../events/logWindow.ts"
 import { seal } from "../feed/cursor.ts"
-import { LONGEST_WRITE, oldestTime } from "../feed/FeedRepo.ts"
+import { LONGEST_WRITE } from "../feed/FeedRepo.ts"
 import { handler } from "../http/handler.ts"
 import { Pages } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"

@@ -10,7 +10,8 @@ import { seesEvent, seesVault, seesWebhook } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { and, limit } from "../database/sql.ts"
-import { oldestId } from "../events/EventsRepo.ts"
+import { oldestId } from "../events/logWindow.ts"
+import { matches } from "../events/matching.ts"
 import type { Key } from "../http/Page.ts"
 import { Recovery } from "./Recovery.ts"
 
@@ -93,8 +94,7 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
                 WHERE e.organization_id = ${principal.organizationId} AND e.position IS NOT NULL AND e.id >= ${oldestId("evt")}
                 ORDER BY e.position DESC LIMIT ${LOOK})
               SELECT count(*) FROM (SELECT 1 FROM newest e JOIN webhooks w ON w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
-                WHERE e.created_at >= ${since}::timestamptz AND e.kind = ANY(w.event_kinds) AND (e.vault_id IS NULL OR w.vault_ids IS NULL OR e.vault_id = ANY(w.vault_ids))
-                  AND EXISTS (SELECT 1 FROM webhook_entities we WHERE we.webhook_id = w.id AND we.entity_id = e.entity_id)
+                WHERE e.created_at >= ${since}::timestamptz AND ${matches(sql, "e")}
                   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id AND d.webhook_id = w.id
                     AND d.status IN ('DELIVERED', 'PENDING', 'RETRYING', 'HELD'))
                   AND ${seesEvent(sql, principal)} LIMIT ${COUNTED}) missed`),

@@ -6,6 +6,7 @@
  * no delivery is created twice, even if a process is killed. Events that are not dispatched yet are examined after their
  * dispatch. New events come first: a recovery has one group of first attempts in progress at a time, and pauses. C-4.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Schema } from "effect"
 import type { RecoverOutcome, RecoverStep } from "../../workflows/contract.ts"
@@ -14,7 +15,8 @@ import { transaction } from "../database/sql.ts"
 import { insertDeliveries } from "../deliveries/insertDeliveries.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
-import { oldestId } from "../events/EventsRepo.ts"
+import { oldestId } from "../events/logWindow.ts"
+import { matches } from "../events/matching.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { cancelWaiting } from "../webhooks/cancelWaiting.ts"
@@ -109,9 +111,8 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
         CASE WHEN w.id IS NULL OR b.delivered OR b.waiting THEN NULL ELSE coalesce(b.last_status, 'MISSED') END AS reason, b.last_id AS "replayedFrom"
       FROM seen s
       LEFT JOIN webhooks w ON w.id = ${webhookId} AND s.created_at BETWEEN s.since AND s.until
-        AND EXISTS (SELECT 1 FROM webhook_entities we WHERE we.webhook_id = w.id AND we.entity_id = s.entity_id)
-        AND s.kind = ANY(w.event_kinds) AND (s.event_kinds IS NULL OR s.kind = ANY(s.event_kinds))
-        AND (s.vault_id IS NULL OR ((w.vault_ids IS NULL OR s.vault_id = ANY(w.vault_ids)) AND (s.vault_ids IS NULL OR s.vault_id = ANY(s.vault_ids))))
+        AND ${matches(sql, "s")} AND (s.event_kinds IS NULL OR s.kind = ANY(s.event_kinds))
+        AND (s.vault_id IS NULL OR s.vault_ids IS NULL OR s.vault_id = ANY(s.vault_ids))
       LEFT JOIN LATERAL (
         SELECT coalesce(bool_or(d.status = 'DELIVERED'), false) AS delivered, coalesce(bool_or(d.status IN ('PENDING', 'RETRYING', 'HELD')), false) AS waiting,
           (array_agg(d.status ORDER BY d.created_at DESC, d.id DESC))[1] AS last_status, (array_agg(d.id ORDER BY d.created_at DESC, d.id DESC))[1] AS last_id

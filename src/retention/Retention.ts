@@ -7,16 +7,15 @@
 
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { ScheduleAlreadyRunning, ScheduleOverlapPolicy } from "@temporalio/client"
 import { Effect, Schema } from "effect"
 import { workflows } from "../../workflows/contract.ts"
 import { AUDIT_DAYS } from "../audit/AuditTrail.ts"
 import { decodeRows } from "../database/decodeRows.ts"
+import { deletePart } from "../database/deletePart.ts"
 import * as Partitions from "../database/Partitions.ts"
-import { RETENTION_DAYS } from "../events/Event.ts"
+import { RETENTION_DAYS } from "../events/logWindow.ts"
 import { NOTICE_DAYS } from "../notifications/Notices.ts"
-import { TemporalConnection } from "../temporal/Connection.ts"
-import { temporalCall } from "../temporal/temporalCall.ts"
+import { createSchedule } from "../temporal/createSchedule.ts"
 import * as Id from "../values/Id.ts"
 
 /** Most rows per DELETE. */
@@ -25,7 +24,6 @@ const PART = 10_000
 const decodeNow = decodeRows(Schema.Struct({ now: Schema.Number }))
 /** Partitions by name: whether a detach was interrupted; null if a partition is detached. */
 const decodePartitions = decodeRows(Schema.Struct({ name: Schema.String, half: Schema.NullOr(Schema.Boolean) }))
-const decodeGone = decodeRows(Schema.Struct({ gone: Schema.Number }))
 
 export class Retention extends Effect.Service<Retention>()("custody/Retention", {
   effect: Effect.gen(function* () {
@@ -58,15 +56,12 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
 
     /** Deletes in batches. Returns the number of rows. */
     const remove = (table: string, condition: Statement.Fragment) => {
-      const part = decodeGone(sql`
-        WITH gone AS (DELETE FROM ${sql(table)} c WHERE c.ctid = ANY(ARRAY(SELECT c.ctid FROM ${sql(table)} c WHERE ${condition} LIMIT ${PART}))
-          AND ${condition} RETURNING 1)
-        SELECT count(*)::int AS gone FROM gone`)
+      const part = deletePart(sql, table, condition, PART)
       return Effect.iterate(
         { total: 0, last: PART },
         {
           while: ({ last }) => last === PART,
-          body: ({ total }) => Effect.map(part, ([row]) => ({ total: total + (row?.gone ?? 0), last: row?.gone ?? 0 }))
+          body: ({ total }) => Effect.map(part, (last) => ({ total: total + last, last }))
         }
       ).pipe(Effect.map(({ total }) => total))
     }
@@ -74,25 +69,25 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
     /** Removes obsolete rows. Returns the number of rows. */
     const rows = Effect.map(
       Effect.all([
-        remove("webhook_secrets", sql`c.expires_at <= now()`),
+        remove("webhook_secrets", sql`t.expires_at <= now()`),
         // Their deliveries have been removed by then.
-        remove("recoveries", sql`c.completed_at < now() - interval '31 days'`),
-        remove("idempotency_keys", sql`c.created_at < now() - interval '24 hours'`),
-        remove("pings", sql`c.at < now() - interval '1 day'`),
+        remove("recoveries", sql`t.completed_at < now() - interval '31 days'`),
+        remove("idempotency_keys", sql`t.created_at < now() - interval '24 hours'`),
+        remove("pings", sql`t.at < now() - interval '1 day'`),
         // Kept as long as the log, for the portal's charts. The newest slot of each webhook stays: it has the last
         // success.
         remove(
           "webhook_counters",
-          sql`c.slot < now() - interval '32 days'
-            AND EXISTS (SELECT 1 FROM webhook_counters n WHERE n.webhook_id = c.webhook_id AND n.slot > c.slot AND n.last_success_at IS NOT NULL)`
+          sql`t.slot < now() - interval '32 days'
+            AND EXISTS (SELECT 1 FROM webhook_counters n WHERE n.webhook_id = t.webhook_id AND n.slot > t.slot AND n.last_success_at IS NOT NULL)`
         ),
         // Ids begin with the time, so the primary key finds them.
         remove(
           "audit_log",
-          sql`c.id < ${Id.floor("aud", Date.now() - AUDIT_DAYS * 86_400_000)} AND c.at < clock_timestamp() - make_interval(days => ${AUDIT_DAYS})`
+          sql`t.id < ${Id.floor("aud", Date.now() - AUDIT_DAYS * 86_400_000)} AND t.at < clock_timestamp() - make_interval(days => ${AUDIT_DAYS})`
         ),
         // A notice that could not be sent by then is given up.
-        remove("notices", sql`coalesce(c.sent_at, c.created_at) < now() - make_interval(days => ${NOTICE_DAYS})`)
+        remove("notices", sql`coalesce(t.sent_at, t.created_at) < now() - make_interval(days => ${NOTICE_DAYS})`)
       ]),
       (counts) => counts.reduce((sum, count) => sum + count, 0)
     )
@@ -115,26 +110,9 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
 }
 
 /** Creates the daily schedule if it is missing. */
-export const schedule = Effect.gen(function* () {
-  const temporal = yield* TemporalConnection
-  const { client } = yield* temporal.ready
-  yield* temporalCall(() =>
-    client.schedule.create({
-      scheduleId: `custody-retention-${temporal.taskQueue}`,
-      spec: { calendars: [{ hour: 0, minute: 20, comment: "drops data older than the log" }] },
-      policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: "1 day" },
-      action: {
-        type: "startWorkflow",
-        workflowType: workflows.retain,
-        taskQueue: temporal.taskQueue,
-        args: [],
-        workflowId: `retention-${temporal.taskQueue}`
-      }
-    })
-  ).pipe(
-    Effect.catchIf(
-      ({ cause }) => cause instanceof ScheduleAlreadyRunning,
-      () => Effect.void
-    )
-  )
+export const schedule = createSchedule({
+  name: "retention",
+  workflow: { id: "retention", type: workflows.retain, args: [] },
+  spec: { calendars: [{ hour: 0, minute: 20, comment: "drops data older than the log" }] },
+  catchupWindow: "1 day"
 })

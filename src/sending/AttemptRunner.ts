@@ -15,13 +15,13 @@ import { waitAfter, waitAfterInterruption, waitAfterProxyError } from "../delive
 import { Settings } from "../settings/Settings.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
+import type { AttemptStart } from "./AttemptStart.ts"
 import { AttemptsRepo, INTERRUPTIONS, QUARANTINE } from "./AttemptsRepo.ts"
-import type { Begun } from "./Begun.ts"
 import { EndpointLimiter } from "./EndpointLimiter.ts"
 import { EndpointPermits } from "./EndpointPermits.ts"
 import { FailureRecorder } from "./FailureRecorder.ts"
-import { isOurs, mayTry, outageMs } from "./ownFailures.ts"
-import { persistently, whenBack } from "./persistently.ts"
+import { isOurs, mayTry, outageMs } from "./networkFailures.ts"
+import { recordOutcome, whenBack } from "./recordOutcome.ts"
 import { WebhookClient } from "./request/WebhookClient.ts"
 
 const attemptCount = Metric.counter("custody_delivery_attempts_total", { description: "Attempts by result" })
@@ -79,10 +79,11 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       status: status === "DELIVERED" || status === "FAILED" ? status : "CANCELED"
     })
 
-    const labeled = ({ eventId, id, webhookId }: Begun) => Effect.annotateLogs({ deliveryId: id, webhookId, eventId, workflow: linkTo(id) })
-    const warn = (message: string, begun: Begun) => labeled(begun)(Effect.logWarning(message))
+    const labeled = ({ eventId, id, webhookId }: AttemptStart) =>
+      Effect.annotateLogs({ deliveryId: id, webhookId, eventId, workflow: linkTo(id) })
+    const warn = (message: string, begun: AttemptStart) => labeled(begun)(Effect.logWarning(message))
 
-    const failed = (begun: Begun, number: number, result: string, notices: ReadonlyArray<string>) =>
+    const failed = (begun: AttemptStart, number: number, result: string, notices: ReadonlyArray<string>) =>
       Effect.as(warn(`a delivery failed permanently after ${number} attempts: ${result}`, begun), {
         next: "failed",
         number,
@@ -107,7 +108,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     const waits = (status: string) => status === "RETRYING" || status === "HELD"
 
     /** Sends and records; the attempt row exists already. `undefined` if the next attempt follows immediately. */
-    const request = Effect.fnUntraced(function* (begun: Begun, number: number, payload: string, { fresh, input, readAt }: Step) {
+    const request = Effect.fnUntraced(function* (begun: AttemptStart, number: number, payload: string, { fresh, input, readAt }: Step) {
       const secrets = Secret.openAll(master, begun.webhookId, begun.secrets)
       if (secrets.length === 0) {
         yield* whenBack(attempts.withdraw(begun.id, number))
@@ -141,23 +142,23 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       }
       const { latencyMs, result } = answer
       if (result === "2xx") {
-        yield* persistently(answer, (answer) => attempts.succeed({ ...recorded, answer }))
+        yield* recordOutcome(answer, (answer) => attempts.succeed({ ...recorded, answer }))
         return { latencyMs, outcome: { next: "delivered", number, result } satisfies AttemptOutcome }
       }
       if (answer.stale) {
-        const status = yield* persistently(answer, (answer) => attempts.recordUncounted({ ...recorded, answer }, 0))
+        const status = yield* recordOutcome(answer, (answer) => attempts.recordUncounted({ ...recorded, answer }, 0))
         return { latencyMs: undefined, outcome: waits(status) ? ("again" as const) : ended(status) }
       }
       if (answer.result === "proxy_error") {
         const waitMs = waitAfterProxyError(input.jitter)
-        const status = yield* persistently(answer, (answer) => attempts.recordUncounted({ ...recorded, answer }, waitMs))
+        const status = yield* recordOutcome(answer, (answer) => attempts.recordUncounted({ ...recorded, answer }, waitMs))
         return {
           latencyMs: undefined,
           outcome: waits(status) ? ({ next: "wait", number, result, waitMs, notices: [] } satisfies AttemptOutcome) : ended(status)
         }
       }
       const waitMs = waitAfter(begun.used + 1, answer, input.waitsMs, input.jitter)
-      const { disabled, notices, status } = yield* persistently(answer, (answer) => failures.record({ ...recorded, answer }, waitMs))
+      const { disabled, notices, status } = yield* recordOutcome(answer, (answer) => failures.record({ ...recorded, answer }, waitMs))
       if (disabled) yield* warn("a webhook was disabled because its endpoint keeps failing", begun)
       const outcome: AttemptOutcome =
         status === "RETRYING" && waitMs !== undefined
@@ -171,11 +172,11 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     })
 
     /** The outcome for a held delivery: a workflow from before holds existed checks again at intervals. */
-    const heldOf = (begun: Begun, { holds }: AttemptInput): AttemptOutcome =>
+    const heldOf = (begun: AttemptStart, { holds }: AttemptInput): AttemptOutcome =>
       holds === true ? { next: "held", number: begun.last, notices: [] } : { next: "busy", waitMs: UNAWARE_MS }
 
     /** The outcome for a delivery whose last attempts were interrupted repeatedly. */
-    const afterInterruptions = Effect.fnUntraced(function* (begun: Begun, { jitter, waitsMs }: AttemptInput) {
+    const afterInterruptions = Effect.fnUntraced(function* (begun: AttemptStart, { jitter, waitsMs }: AttemptInput) {
       const inQuarantine = begun.interruptions >= QUARANTINE
       const waitMs = begun.newlyInterrupted ? waitAfterInterruption(begun.used, inQuarantine, waitsMs, jitter) : AGAIN_MS
       if (begun.newlyInterrupted) yield* attempts.postpone(begun.id, waitMs)
@@ -188,7 +189,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     })
 
     /** The next action for a delivery after admission. */
-    const proceed = Effect.fnUntraced(function* (begun: Begun | null, step: Step) {
+    const proceed = Effect.fnUntraced(function* (begun: AttemptStart | null, step: Step) {
       const { input } = step
       const without = (outcome: AttemptOutcome) => ({ latencyMs: undefined, outcome })
       if (begun === null) return without(ended("CANCELED"))

@@ -4,7 +4,7 @@ import { Bytes } from "../database/decodeRows.ts"
 import { results } from "../deliveries/Delivery.ts"
 
 /** Input of a new attempt. */
-export interface Beginning {
+export interface AttemptStartInput {
   readonly id: string
   /** Attempts of the schedule; others are not counted. */
   readonly limit: number
@@ -16,7 +16,7 @@ export interface Beginning {
   readonly held: boolean
 }
 
-export const Begun = Schema.Struct({
+export const AttemptStart = Schema.Struct({
   id: Schema.String,
   status: Schema.String,
   webhookId: Schema.String,
@@ -48,4 +48,4 @@ export const Begun = Schema.Struct({
   dueInMs: Schema.NullOr(Schema.Number)
 })
 /** A delivery at the beginning of an attempt. */
-export type Begun = typeof Begun.Type
+export type AttemptStart = typeof AttemptStart.Type

@@ -15,10 +15,10 @@ import { partitionsOf } from "../database/Partitions.ts"
 import { cancelReason } from "../webhooks/cancelWaiting.ts"
 import { holdsOf, isHeld } from "../webhooks/holds.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
-import { type Beginning, Begun } from "./Begun.ts"
+import { AttemptStart, type AttemptStartInput } from "./AttemptStart.ts"
 import type { Answer } from "./request/Answer.ts"
 
-const decode = decodeRows(Begun)
+const decode = decodeRows(AttemptStart)
 const decodeStatuses = decodeRows(Schema.Struct({ status: Schema.String }))
 const decodePayloads = decodeRows(Schema.Struct({ id: Schema.String, payload: Schema.String }))
 const decodeNow = decodeRows(Schema.Struct({ status: Schema.NullOr(Schema.String) }))
@@ -63,7 +63,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
             (rows) => new Map(rows.map(({ id, payload }) => [id, payload]))
           )
 
-    const beginMany = (items: ReadonlyArray<Beginning>) => {
+    const beginMany = (items: ReadonlyArray<AttemptStartInput>) => {
       const { attempts, deliveries, events, oneDay } = partitionsOf(
         sql,
         items.map(({ id }) => id)
@@ -173,7 +173,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
        * `number` says whether it did. Closes an open previous attempt as interrupted; from the second in a row on, the
        * next attempt waits first. Null if there is no such delivery.
        */
-      begin: (beginning: Beginning) => begin(beginning),
+      begin: (beginning: AttemptStartInput) => begin(beginning),
 
       /** Whether a request of the delivery may still be sent: it is waiting, and its webhook is active. */
       wanted: (deliveryId: string, held: boolean) =>

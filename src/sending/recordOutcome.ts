@@ -10,7 +10,7 @@ export const whenBack = whileUnavailable("500 millis")
  * Writes an outcome, however long Postgres is unavailable. If Postgres rejects it because of the response's content, it is
  * written without the content, so that no response can make an attempt unrecordable.
  */
-export const persistently = <A, E>(answer: Answer, write: (answer: Answer) => Effect.Effect<A, E>) =>
+export const recordOutcome = <A, E>(answer: Answer, write: (answer: Answer) => Effect.Effect<A, E>) =>
   Effect.catchAll(whenBack(write(answer)), (error) =>
     Effect.zipRight(
       Effect.logError("an outcome could not be recorded with the body of its response, and is recorded without it", error),

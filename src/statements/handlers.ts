@@ -9,7 +9,7 @@ import { Principal } from "../credentials/Principal.ts"
 import { takes } from "../http/errorBoundary.ts"
 import { answerText, Pages } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
-import { csvCell, csvRow } from "../vaults/transactionCsv.ts"
+import { csvCell, csvRow } from "../values/csv.ts"
 import type { StatementLine } from "./Statement.ts"
 import { StatementsRepo, statementJson } from "./StatementsRepo.ts"
 

@@ -26,7 +26,7 @@ export type HistoryRow = typeof HistoryRow.Type
 const decodeBalances = decodeRows(Balance)
 const decodeHistory = decodeRows(HistoryRow)
 
-export class BalancesRepo extends Effect.Service<BalancesRepo>()("custody/BalancesRepo", {
+export class BalanceHistoryRepo extends Effect.Service<BalanceHistoryRepo>()("custody/BalanceHistoryRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 

@@ -7,7 +7,7 @@ import { Principal } from "../credentials/Principal.ts"
 import { handler } from "../http/handler.ts"
 import { answer, type Key, type Of, Pages } from "../http/Page.ts"
 import { notFound, problem } from "../http/Problem.ts"
-import { BalancesRepo } from "./BalancesRepo.ts"
+import { BalanceHistoryRepo } from "./BalanceHistoryRepo.ts"
 import { TransactionExport } from "./TransactionExport.ts"
 import { Transactions } from "./Transactions.ts"
 import { type Rows, VaultsRepo } from "./VaultsRepo.ts"
@@ -26,7 +26,7 @@ export const layer = HttpApiBuilder.group(
     const read = yield* reads
     const pages = yield* Pages
     const vaults = yield* VaultsRepo
-    const balances = yield* BalancesRepo
+    const balances = yield* BalanceHistoryRepo
     const transactions = yield* Transactions
     const exports = yield* TransactionExport
 

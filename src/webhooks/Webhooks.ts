@@ -4,6 +4,7 @@
  * (url.ts). A transaction that fails with a deadlock or serialization error is repeated. Spec: Webhook operations;
  * Delivery contract 5 to 7. Decisions D-8, D-19, D-25, D-29.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Either, Redacted, Schema } from "effect"
 import { seesEvent } from "../access/visibility.ts"
@@ -13,11 +14,12 @@ import { MasterKey } from "../crypto/MasterKey.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { transaction } from "../database/sql.ts"
 import * as EventLog from "../events/EventLog.ts"
+import { covers } from "../events/matching.ts"
 import { fieldIssue, invalidFields } from "../http/Body.ts"
 import { problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
-import { announceCancellation, cancelWaiting, carryOut, isUncovered, pendingCancellations, requestCancellation } from "./cancelWaiting.ts"
+import { announceCancellation, cancelWaiting, carryOut, pendingCancellations, requestCancellation } from "./cancelWaiting.ts"
 import { endRecoveries } from "./endRecoveries.ts"
 import * as holds from "./holds.ts"
 import { requireRoom } from "./limit.ts"
@@ -167,7 +169,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
           WHERE id = ${webhookId}`
         if (hiding) {
           const unseen = sql`NOT EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})`
-          const uncovered = sql`EXISTS (SELECT 1 FROM webhooks w WHERE w.id = d.webhook_id AND ${isUncovered(sql)})`
+          const uncovered = sql`EXISTS (SELECT 1 FROM webhooks w WHERE w.id = d.webhook_id AND NOT ${covers(sql, "d")})`
           yield* cancelWaiting(sql, webhookId, sql`(${uncovered} OR ${unseen})`)
         }
         const now = yield* read(webhookId)

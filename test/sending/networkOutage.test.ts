@@ -1,6 +1,6 @@
 /** Attempts that fail because this process reaches no network do not count against any endpoint. C-5. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import { OwnOutage } from "../../src/limits/OwnOutage.ts"
+import { NetworkOutage } from "../../src/processes/NetworkOutage.ts"
 import { App } from "../support/app.ts"
 import { deliveriesOf, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
 import { Dns } from "../support/dns.ts"
@@ -71,11 +71,11 @@ test("C-5: a name that does not resolve while others do is the endpoint's failur
 }, 60_000)
 
 test("C-5: an outage requires more than half of the webhooks of the last 30 seconds, and at least three", () => {
-  const outage = new OwnOutage()
+  const outage = new NetworkOutage()
   expect([outage.note("a", true), outage.note("b", true), outage.note("c", true)]).toEqual([false, false, true])
   expect([outage.admits(), outage.admits()]).toEqual([true, false])
   expect(outage.note("d", false)).toBe(false)
-  const half = new OwnOutage()
+  const half = new NetworkOutage()
   for (const id of ["a", "b", "c"]) half.note(id, false)
   expect([half.note("d", true), half.note("e", true), half.note("f", true), half.note("g", true)]).toEqual([false, false, false, true])
 })

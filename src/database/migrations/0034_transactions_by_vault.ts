@@ -4,11 +4,10 @@
  * complete and with its constraints, and its triggers write every change to the new table, too. So older versions can read
  * and write beside newer ones before, during and after the move. Decision D-60.
  */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
-
-/** The advisory lock that those who delete transactions share while rows are moved, and a part of the move holds alone. */
-export const DELETERS = 7_249_019
+import { TRANSACTION_DELETERS } from "../advisoryLocks.ts"
 
 /** Puts the new table in the place of the old one, which is dropped. In a transaction, once every row is in the new one. */
 export const exchange = `
@@ -65,7 +64,7 @@ CREATE INDEX transactions_by_vault_by_status ON transactions_by_vault
 
 CREATE FUNCTION transactions_wait() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM pg_advisory_xact_lock_shared(${DELETERS});
+  PERFORM pg_advisory_xact_lock_shared(${TRANSACTION_DELETERS});
   RETURN NULL;
 END $$;
 CREATE FUNCTION transactions_copy() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,5 +1,7 @@
-/** Lists as CSV by RFC 4180. Spreadsheets keep every digit of an amount and run no formula. */
+/** Lists as CSV. */
+
 import type { Page } from "../../client/index.ts"
+import { csvCell, csvRow } from "../../values/csv.ts"
 import { getPage } from "./api.ts"
 import type { ListSource, Path, Row } from "./routeTypes.ts"
 
@@ -9,9 +11,7 @@ const PAGE = 500,
 
 const cell = (name: string, value: unknown): string => {
   const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value)
-  // An apostrophe stops spreadsheets from reading a number or a formula.
-  const kept = (name === "amount" && text !== "") || /^[=+\-@＝＋－＠'\t\r\n]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(kept) ? `"${kept.replaceAll('"', '""')}"` : kept
+  return csvCell(text, name === "amount" && text !== "")
 }
 
 /** Every row of a list, up to 20,000; `complete` is false if there are more. */
@@ -28,8 +28,7 @@ export const toCsv = async (source: ListSource): Promise<{ readonly text: string
   const names = Object.keys(rows[0] ?? {})
   const lineOf = (row: object): string => {
     const values = new Map<string, unknown>(Object.entries(row))
-    return names.map((name) => cell(name, values.get(name))).join(",")
+    return csvRow(names.map((name) => cell(name, values.get(name))))
   }
-  const lines = [names.join(","), ...rows.map(lineOf)]
-  return { text: `${lines.join("\r\n")}\r\n`, rows: rows.length, complete: cursor === null }
+  return { text: [csvRow(names), ...rows.map(lineOf)].join(""), rows: rows.length, complete: cursor === null }
 }
