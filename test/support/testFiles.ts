@@ -19,7 +19,7 @@ const waiting = [
   "test/sending/endpointPermits.test.ts",
   "test/sending/firstAttempts.test.ts",
   "test/sending/hold.test.ts",
-  "test/sending/ownOutage.test.ts",
+  "test/sending/networkOutage.test.ts",
   "test/sending/signatures.test.ts",
   "test/sending/slowEndpoint.test.ts"
 ]
@@ -39,8 +39,8 @@ const longest = [
   "test/ledger/"
 ]
 
-/** One process more than cores: with the programs that they start, tests use the CPU most of the time, but they also wait. */
-export const concurrency = Math.min(6, os.availableParallelism() + 1)
+/** Two processes more than cores: with the programs that they start, tests use the CPU most of the time, but they also wait. */
+export const concurrency = Math.min(6, os.availableParallelism() + 2)
 
 const rank = (file: string): number => {
   const index = longest.findIndex((prefix) => file.startsWith(prefix))
