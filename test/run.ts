@@ -13,7 +13,7 @@ import { concurrency, type Group, groupsOf } from "./support/testFiles.ts"
 import { failuresIn, type Report, readReport, sumOf } from "./support/testReport.ts"
 
 const MEMORY = "/dev/shm"
-/** Free shared memory, and free memory in all, from which on the run's folder is in memory. A run takes at most 1.2 GB. */
+/** Minimum of free shared memory, and of free memory in all, for a run's folder in memory. A run takes at most 1.2 GB. */
 const SHARED_BYTES = 8 * 2 ** 30,
   FREE_BYTES = 14 * 2 ** 30
 /** How long test processes may take to end after a signal. */

@@ -1,7 +1,7 @@
 /** Histories of endpoints that are down, webhooks that are paused, and recoveries, as recordHistories.ts records them. C-4, C-5. */
 import type { Client } from "@temporalio/client"
 import { type Answer, App } from "../test/support/app.ts"
-import { deliveriesOf, happen, settle, webhookOf } from "../test/support/deliveryFixtures.ts"
+import { deliveriesOf, feedOrganization, feedTransactions, webhookOf } from "../test/support/deliveryFixtures.ts"
 import { Receiver, receiverEnv, until } from "../test/support/receiver.ts"
 
 type Record = (name: string, workflowId: string) => Promise<void>
@@ -20,12 +20,12 @@ export const recordHolds = async (client: Client, record: Record) => {
     WEBHOOK_DISABLE_AFTER: "10m",
     TEMPORAL_TASK_QUEUE: "recorded-holds"
   })
-  const key = await settle(app, 20)
+  const key = await feedOrganization(app, 20)
   let entities = 0
   const get = async (id: string) => (await app.get(`/v1/webhooks/${id}`, key)).json
   const patch = (id: string, body: unknown) => app.request("PATCH", `/v1/webhooks/${id}`, { key, body })
   const feed = async (entity: number, count: number) => {
-    for (let event = 0; event < count; event++) await happen(app, [entity])
+    for (let event = 0; event < count; event++) await feedTransactions(app, [entity])
   }
   const when = (what: string, id: string, wanted: (health: Answer["json"]) => boolean) =>
     until(what, async () => wanted((await get(id)).health), 90)

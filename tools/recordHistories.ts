@@ -7,7 +7,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { historyToJSON } from "@temporalio/common/lib/proto-utils"
 import { type Answer, App } from "../test/support/app.ts"
-import { deliveryWhen, happen, settle, webhookOf } from "../test/support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../test/support/deliveryFixtures.ts"
 import { Receiver, receiverEnv, until } from "../test/support/receiver.ts"
 import { smallest, vault } from "../test/support/records.ts"
 import { closeAll } from "../test/support/servers.ts"
@@ -43,7 +43,7 @@ const recordDeliveries = async () => {
     WEBHOOK_RETRY_SCHEDULE: "0s,1s,20s",
     TEMPORAL_TASK_QUEUE: QUEUE
   })
-  const key = await settle(app, 10)
+  const key = await feedOrganization(app, 10)
 
   const statusesOf =
     (...statuses: ReadonlyArray<number>) =>
@@ -54,7 +54,7 @@ const recordDeliveries = async () => {
   const deliver = async (entity: number, statuses: ReadonlyArray<number>, wanted: (delivery: Answer["json"]) => boolean) => {
     receiver.on(`/${entity}`, statusesOf(...statuses))
     const webhook = await webhookOf(app, key, entity, receiver.url(`/${entity}`))
-    await happen(app, [entity])
+    await feedTransactions(app, [entity])
     const delivery = await deliveryWhen(app, key, webhook.id, wanted, 40)
     return { webhook, id: String(delivery.id) }
   }
@@ -92,7 +92,7 @@ const recordDeliveries = async () => {
     return new Response("")
   })
   const slow = await webhookOf(app, key, 6, receiver.url("/slow"))
-  for (let event = 0; event < 14; event++) await happen(app, [6])
+  for (let event = 0; event < 14; event++) await feedTransactions(app, [6])
   await until("every slow delivery", async () => (await app.get(`/v1/webhooks/${slow.id}`, key)).json.health.pendingDeliveries === 0, 60)
   const slowOnes = await app.sql("SELECT id FROM deliveries WHERE webhook_id = $1 ORDER BY delivered_at", [slow.id])
   await record("delivered-elsewhere", String(slowOnes[1]?.["id"]))
@@ -104,7 +104,7 @@ const recordDeliveries = async () => {
     return new Response("")
   })
   const killed = await webhookOf(app, key, 7, receiver.url("/killed"))
-  await happen(app, [7])
+  await feedTransactions(app, [7])
   await until("the request", () => receiver.to("/killed")[0])
   await app.main?.end("SIGKILL")
   app.main = await app.start(["api", "worker", "dispatcher"])
@@ -114,7 +114,7 @@ const recordDeliveries = async () => {
   let answers = 500
   receiver.on("/held", () => new Response("", { status: answers }))
   const held = await webhookOf(app, key, 9, receiver.url("/held"))
-  await happen(app, [9])
+  await feedTransactions(app, [9])
   const heldOne = await deliveryWhen(app, key, held.id, attempts(2), 40)
   await app.request("PATCH", `/v1/webhooks/${held.id}`, { key, body: { status: "PAUSED" } })
   await client.workflow.getHandle(String(heldOne.id)).signal("wake")
@@ -126,13 +126,13 @@ const recordDeliveries = async () => {
 
   // An endpoint that is down: a failed probe, a successful one, and then the held deliveries.
   answers = 503
-  await happen(app, [9])
-  await happen(app, [9])
+  await feedTransactions(app, [9])
+  await feedTransactions(app, [9])
   await until("failures", async () => (await app.get(`/v1/webhooks/${held.id}`, key)).json.health.consecutiveFailures >= 3, 30)
   await app.sql("UPDATE webhook_health SET down_since = down_since - interval '61 seconds', down_failures = 20 WHERE webhook_id = $1", [
     held.id
   ])
-  await happen(app, [9])
+  await feedTransactions(app, [9])
   await until("the hold", async () => (await app.get(`/v1/webhooks/${held.id}`, key)).json.health.state === "HOLDING", 30)
   const probe = () =>
     app.sql("UPDATE webhook_holds SET probe_at = clock_timestamp(), wake = wake + 1 WHERE webhook_id = $1 AND down", [held.id])

@@ -33,7 +33,7 @@ const step = async <A>(what: string, work: () => Promise<A>): Promise<A> => {
 }
 
 const must = (what: string, holds: boolean) => {
-  if (!holds) throw new Error(`not so: ${what}`)
+  if (!holds) throw new Error(`expected: ${what}`)
 }
 
 /** A Postgres server: one for the service, and one for Temporal. */

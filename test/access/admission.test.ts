@@ -108,9 +108,9 @@ describe("concurrent requests are limited for each organization", () => {
       controller.abort()
       await Promise.all(given)
     })
-    // Every slot is free again: the limit runs at once, and the rest in turn.
+    // Every slot is free again: as many as the limit run at once, and the others wait.
     // A connection whose statement was canceled may still have to be replaced.
-    await until("free turns", async () => {
+    await until("free slots", async () => {
       const answers = await Promise.all(Array.from({ length: 30 }, () => app.get("/v1/vaults/vault_a/addresses", key)))
       return answers.every(({ status }) => status === 200)
     })

@@ -79,7 +79,7 @@ describe("graceful shutdown", () => {
 
   for (const [after, what, code] of [
     [1_500, "a second signal does not wait", 130],
-    [200, "what follows a signal at once is the same one, passed on by a shell or a package runner", 0]
+    [200, "a second signal within a second is ignored, because a shell or a package runner passes on the same one", 0]
   ] as const) {
     /** The exit code after two signals. */
     const codeAfterTwo = async () => {

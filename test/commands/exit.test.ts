@@ -118,7 +118,7 @@ describe("exit code 5: a dependency is unavailable, or a port is in use", () => 
     }
   })
 
-  test.skipIf(process.platform !== "linux")("a port in use on another address of the machine is free", async () => {
+  test.skipIf(process.platform !== "linux")("a port that is in use only on another address can be used", async () => {
     const { free, port } = await occupied()
     try {
       const started = await app.start(["api"], { HOST: "127.0.0.2", PORT: port })

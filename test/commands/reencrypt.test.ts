@@ -10,7 +10,7 @@ import { sealing } from "../../src/crypto/MasterKey.ts"
 import { App, baseEnv, cli } from "../support/app.ts"
 import { program } from "../support/program.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
-import { create, fields, patiently, useKeys } from "../support/webhookFixtures.ts"
+import { create, fields, useKeys } from "../support/webhookFixtures.ts"
 
 const receiver = new Receiver()
 const app = new App()
@@ -58,7 +58,7 @@ const reencrypt = (env: { readonly [name: string]: string }) => cli(["secrets", 
 /** Pings the webhook and returns whether this secret signed the request. */
 const signs = async (id: string, secret: string): Promise<boolean> => {
   const seen = receiver.requests.length
-  const ping = await patiently(() => app.request("POST", `/v1/webhooks/${id}/ping`, { key: keys.owner }))
+  const ping = await app.request("POST", `/v1/webhooks/${id}/ping`, { key: keys.owner })
   expect(ping.json).toMatchObject({ success: true })
   const request = receiver.requests.at(-1)
   if (request === undefined || seen === receiver.requests.length) return false

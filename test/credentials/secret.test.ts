@@ -45,7 +45,7 @@ describe("Decision D-10: the secret of a key", () => {
     )
   })
 
-  test("has no other form", () => {
+  test("is not well-formed if anything is missing, added or changed", () => {
     const secret = fresh()
     for (const bad of [
       "",

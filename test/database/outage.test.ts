@@ -148,7 +148,7 @@ describe("Postgres is slow or overloaded", () => {
 })
 
 describe("a client that disconnects", () => {
-  test("does not affect connections and later requests by requests that it aborts in flight", async () => {
+  test("leaves no broken connection behind: after 40 aborted requests, later requests succeed", async () => {
     for (let round = 0; round < 40; round++) {
       const controller = new AbortController()
       const request = fetch(`${app.main?.baseUrl}/v1/vaults/vault_a/transactions?limit=500`, {

@@ -93,7 +93,7 @@ describe("Decision D-58: lists of custody data", () => {
       const [{ id }] = (await list("/v1/webhooks")).json.data
       expect((await list(`/v1/webhooks/${id}`)).json.id).toBe(id)
       await app.feed([transaction("vault_a", 2)])
-      expect((await list("/v1/webhook-events")).json.data[0].payload.hash ?? (await list("/v1/webhook-events")).text).toContain("0x")
+      expect((await list("/v1/webhook-events")).text).toContain("2".padStart(64, "0"))
       expect((await list("/v1/event-feed?limit=500")).text).toContain("2".padStart(64, "0"))
       expect((await list("/v1/audit-log")).json.data[0].target.id).toBe(id)
     } finally {
@@ -258,7 +258,7 @@ describe("Decision D-58: a replica that", () => {
     expect((await ready()).json.dependencies.replica).toBeNull()
   })
 
-  test("is idle with its primary does not count as lagging", async () => {
+  test("receives nothing because its primary is idle does not count as lagging", async () => {
     await fromReplica()
     // Nothing writes for longer than a replica may lag.
     const begun = performance.now()
@@ -269,7 +269,7 @@ describe("Decision D-58: a replica that", () => {
     expect(findings.find(({ subject }: { subject: string }) => subject === "Read replica")).toMatchObject({ state: "well" })
   })
 
-  test("hangs holds up the requests of one moment, and one that is stopped none; neither fails any", async () => {
+  test("hangs or is stopped fails no read, and delays none by more than 12 seconds", async () => {
     const failures: Array<string> = []
     app.patient = false
     let running = true,
@@ -311,7 +311,7 @@ describe("Decision D-58: a replica that", () => {
     expect(slowest).toBeLessThan(12_000)
   }, 120_000)
 
-  test("is not a standby of this primary is not used, and the doctor says what it is", async () => {
+  test("is not a standby of this primary is not used, and the doctor reports it", async () => {
     const wrong = await app.start(["api"], { DATABASE_READ_URL: primary.url })
     await until("a look at it", async () => (await ready(wrong)).json.dependencies.replica?.includes("not a standby"))
     const answer = await fetch(`${wrong.baseUrl}/v1/vaults`, { headers: { authorization: `Bearer ${key}` } })

@@ -1,7 +1,7 @@
 /** Pings of endpoints that hang do not delay deliveries and are limited per organization. Spec: ping. Decision D-26. */
 import { expect, test } from "bun:test"
 import { type Answer, useApp } from "../support/app.ts"
-import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { entity, organization, user, vault } from "../support/records.ts"
 
@@ -10,7 +10,7 @@ const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
 const IN_FLIGHT = 20
 
 test(`at most ${IN_FLIGHT} pings of an organization are in flight, and one more gets 429; other organizations' pings and events are not delayed`, async () => {
-  const key = await settle(app, 2)
+  const key = await feedOrganization(app, 2)
   await app.feed(
     [
       organization("org_b", ["ethereum"]),
@@ -47,7 +47,7 @@ test(`at most ${IN_FLIGHT} pings of an organization are in flight, and one more 
   })
   expect((await ping(theirs.json.id, other)).json).toMatchObject({ success: true })
   const webhook = await webhookOf(app, key, 1, receiver.url("/events"))
-  await happen(app, [1])
+  await feedTransactions(app, [1])
   await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
   release()
   for (const answer of await Promise.all(pings)) expect(answer.status).toBe(200)
@@ -55,8 +55,8 @@ test(`at most ${IN_FLIGHT} pings of an organization are in flight, and one more 
   expect(await app.sql("SELECT 1 FROM pings_in_flight")).toEqual([])
 }, 60_000)
 
-test("a ping that a worker begins late is answered all the same: the endpoint has the time of an attempt from then on", async () => {
-  const key = await settle(app, 3)
+test("a ping that a worker starts late still gives the endpoint the full attempt timeout from then on", async () => {
+  const key = await feedOrganization(app, 3)
   receiver.on("/late", async () => {
     await Bun.sleep(30_000)
     return new Response("")

@@ -1,7 +1,7 @@
 /** A dispatcher whose connection ends after Postgres committed its claim and before it knows. Architecture, What must hold 1. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
-import { happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { Proxy } from "../support/proxy.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 
@@ -14,18 +14,18 @@ beforeAll(async () => {
   proxy = new Proxy(app.databaseUrl)
   await proxy.open()
   await app.start(["dispatcher"], { DATABASE_URL: proxy.url })
-  key = await settle(app, 1)
+  key = await feedOrganization(app, 1)
 }, 60_000)
 afterAll(() => proxy.cut())
 
 test("a claim that was committed although the dispatcher saw it fail is carried out within seconds, once", async () => {
   await webhookOf(app, key, 0, receiver.url("/hook"))
-  await happen(app, [0])
+  await feedTransactions(app, [0])
   await until("a delivery", () => receiver.to("/hook").length === 1)
   // The dispatcher's second sweep, four seconds after its first, would find the delivery.
   await Bun.sleep(6_000)
   const lost = proxy.loseCommit()
-  await happen(app, [0])
+  await feedTransactions(app, [0])
   await lost
   const [{ waiting } = {}] = await app.sql("SELECT count(*)::int AS waiting FROM event_outbox")
   expect(waiting).toBe(0)

@@ -6,7 +6,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as Id from "../../src/values/Id.ts"
 import { type Answer, useApp } from "../support/app.ts"
-import { deliveryWhen, settle } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { balance, entity, organization, transaction, user, vault } from "../support/records.ts"
 
@@ -56,7 +56,7 @@ const matches = (one: Hook, event: Answer["json"]): boolean =>
 let events: ReadonlyArray<Answer["json"]> = []
 
 beforeAll(async () => {
-  key = await settle(app, 3)
+  key = await feedOrganization(app, 3)
   await app.feed(
     [vault("vault_2", "entity_0"), user("user_a", "org_a", ["vault_0", "vault_1", "vault_2"], { organizationRole: "owner" })],
     { "x-record-events": "none" }
@@ -201,16 +201,16 @@ describe("Delivery", () => {
         notificationEmail: "ops@example.com"
       }
     })
-    const happen = async (label: string) => app.feed([vault("vault_3", "entity_2", { label })])
+    const relabel = async (label: string) => app.feed([vault("vault_3", "entity_2", { label })])
     const vaults = Array.from({ length: 4 }, (_, number) => `vault_${number}`)
     await app.feed([vault("vault_3", "entity_2"), user("user_a", "org_a", vaults, { organizationRole: "owner" })], {
       "x-record-events": "none"
     })
     const begun = Date.now()
-    for (const label of ["first", "second"]) await happen(label)
+    for (const label of ["first", "second"]) await relabel(label)
     await until("two deliveries", async () => (await app.get(`/v1/webhooks/${json.id}`, key)).json.health.delivered24h === 2, 30)
     status = 500
-    await happen("third")
+    await relabel("third")
     const failed = await deliveryWhen(app, key, json.id, (one) => one.status === "FAILED", 30)
     expect(failed).toMatchObject({ failureReason: "EXHAUSTED", nextAttemptAt: null, deliveredAt: null })
     expect(failed.attempts.map(({ result }: Answer["json"]) => result)).toEqual(["5xx", "5xx"])

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as path from "node:path"
 import type { Client } from "@temporalio/client"
 import { useApp } from "../support/app.ts"
-import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { detailsOf, operator, signalsOf } from "../support/temporal.ts"
 
@@ -18,7 +18,7 @@ let key = "",
 
 beforeAll(async () => {
   ;({ client, close } = await operator())
-  key = await settle(app, 9)
+  key = await feedOrganization(app, 9)
 }, 60_000)
 afterAll(() => close())
 
@@ -32,7 +32,7 @@ const urlOf = (name: string, status: number) => {
 /** A webhook whose newest delivery has made this many attempts. */
 const after = async (entity: number, name: string, status: number, attempts: number) => {
   const webhook = await webhookOf(app, key, entity, urlOf(name, status))
-  await happen(app, [entity])
+  await feedTransactions(app, [entity])
   const delivery = await deliveryWhen(app, key, webhook.id, (one) => one.attempts.length === attempts, 30)
   const handle = client.workflow.getHandle(delivery.id)
   // The row exists a moment before the workflow waits, and a signal is meant for a waiting one.
@@ -139,7 +139,7 @@ describe("docs/temporal.md: what operators can do", () => {
     await app.sql(
       `CREATE TRIGGER due_now BEFORE UPDATE ON deliveries FOR EACH ROW WHEN (NEW.webhook_id = '${webhook.id}' AND NEW.next_attempt_at > now() + interval '30 minutes') EXECUTE FUNCTION due_now()`
     )
-    await happen(app, [8])
+    await feedTransactions(app, [8])
     await until("the second attempt", () => receiver.to("/between").length === 2)
     const { id } = await deliveryWhen(app, key, webhook.id, () => true)
     await client.workflow.getHandle(id).signal("retryNow")
@@ -172,7 +172,7 @@ describe("docs/temporal.md: what operators can do", () => {
       return new Response("ok")
     })
     const webhook = await webhookOf(app, key, 7, receiver.url("/slow"))
-    await happen(app, [7])
+    await feedTransactions(app, [7])
     const request = await until("the request", () => receiver.to("/slow")[0])
     const handle = client.workflow.getHandle(request.headers["x-service-delivery-id"] ?? "")
     await handle.signal("cancel")

@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from "bun:test"
 import pg from "pg"
 import { useApp } from "../support/app.ts"
-import { deliveriesOf, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveriesOf, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { until } from "../support/receiver.ts"
 
 const app = useApp(["api", "dispatcher"])
@@ -13,7 +13,7 @@ let key = "",
   webhookId = ""
 
 beforeAll(async () => {
-  key = await settle(app, 1)
+  key = await feedOrganization(app, 1)
   webhookId = (await webhookOf(app, key, 0, "https://hooks.example.com/")).id
 })
 
@@ -43,7 +43,7 @@ test("a claim costs the same after thousands of events were dispatched while a b
     await Bun.sleep(1_500)
     const before = await entriesRead()
     for (let count = 1; count <= FEW; count++) {
-      await happen(app, [0])
+      await feedTransactions(app, [0])
       await dispatched(count)
     }
     // A session reports everything when it ends.

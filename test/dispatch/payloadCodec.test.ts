@@ -10,7 +10,7 @@ import { temporal } from "@temporalio/proto"
 import { sealing } from "../../src/crypto/MasterKey.ts"
 import { payloadCodec } from "../../src/temporal/payloadCodec.ts"
 import { useApp } from "../support/app.ts"
-import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { operator } from "../support/temporal.ts"
 
@@ -32,7 +32,7 @@ const begin = async (env: { readonly [name: string]: string }) => {
 beforeAll(async () => {
   ;({ client, close } = await operator())
   await begin(SEALED)
-  key = await settle(app, 6)
+  key = await feedOrganization(app, 6)
 }, 60_000)
 afterAll(() => close())
 
@@ -46,7 +46,7 @@ const urlOf = (name: string) => {
 const waiting = async (entity: number, name: string) => {
   statuses.set(name, 503)
   const webhook = await webhookOf(app, key, entity, urlOf(name))
-  await happen(app, [entity])
+  await feedTransactions(app, [entity])
   const { id } = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "RETRYING", 30)
   const handle = client.workflow.getHandle(id)
   const retry = async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test"
 import type { Client } from "@temporalio/client"
 import { RecentRate } from "../../src/dispatch/RecentRate.ts"
 import { type Answer, useApp } from "../support/app.ts"
-import { deliveriesOf, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveriesOf, feedOrganization, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 import { operator } from "../support/temporal.ts"
@@ -23,7 +23,7 @@ let key = "",
 
 beforeAll(async () => {
   ;({ client, close } = await operator())
-  key = await settle(app, 2)
+  key = await feedOrganization(app, 2)
 }, 60_000)
 afterAll(() => close())
 

@@ -11,7 +11,7 @@ import { Notices } from "../../src/notifications/Notices.ts"
 import { TemporalConnection } from "../../src/temporal/Connection.ts"
 import * as Id from "../../src/values/Id.ts"
 import { useApp } from "../support/app.ts"
-import { settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { feedOrganization, webhookOf } from "../support/deliveryFixtures.ts"
 
 const WAITING = 25_000
 /** Most list queries of a sweep: it checks a bounded number of deliveries, up to twice, 500 per query. */
@@ -28,7 +28,7 @@ beforeEach(() => Object.assign(asked, { lists: 0, starts: 0, wakes: 0 }))
 
 let ids: ReadonlyArray<string> = []
 beforeAll(async () => {
-  const key = await settle(app, 1)
+  const key = await feedOrganization(app, 1)
   const webhook = await webhookOf(app, key, 0, "https://localhost:9/")
   // A redelivery whose event has left the log is found, too.
   const rows = await app.sql(

@@ -261,7 +261,7 @@ describe("Limits: event log retention 31 days", () => {
 })
 
 describe("a log of several days", () => {
-  test("is paged from day to day, although the last day before a page's end is searched first", async () => {
+  test("is paged across days: every page size returns every event once, newest first", async () => {
     const now = Date.now()
     const rows = Array.from({ length: 60 }, (_, index) => event({ at: now - index * 3 * 3_600_000, kind: "deposit_address.created" }))
     await insertEvents(app, rows)

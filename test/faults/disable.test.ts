@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
-import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { long, report } from "./Rig.ts"
 
@@ -20,7 +20,7 @@ let key = ""
 const withBacklog = async (entity: number, path: string) => {
   receiver.on(path, () => new Response("", { status: 500 }))
   const webhook = await webhookOf(app, key, entity, receiver.url(path))
-  await happen(app, [entity])
+  await feedTransactions(app, [entity])
   const { id } = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts.length === 1)
   await app.sql(
     `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at, organization_id, sequence)
@@ -51,7 +51,7 @@ const pace = async (entity: number, path: string, events: number) => {
   const times: Array<number> = []
   for (let count = 0; count < events; count++) {
     const [before, startedAt] = [receiver.to(path).length, performance.now()]
-    await happen(app, [entity])
+    await feedTransactions(app, [entity])
     await until("the request", () => receiver.to(path).length > before, 60)
     times.push(performance.now() - startedAt)
     await Bun.sleep(50)
@@ -62,7 +62,7 @@ const pace = async (entity: number, path: string, events: number) => {
 
 describe("Decision D-22: waiting deliveries of a disabled webhook are canceled", () => {
   test(`two webhooks with ${WAITING} waiting deliveries are disabled at once, and other deliveries continue`, async () => {
-    key = await settle(app, 4)
+    key = await feedOrganization(app, 4)
     const ids = await Promise.all([withBacklog(0, "/first"), withBacklog(1, "/second")])
     await webhookOf(app, key, 2, receiver.url("/other"))
     const events = long ? 200 : 15
@@ -105,7 +105,7 @@ describe("Decision D-22: waiting deliveries of a disabled webhook are canceled",
     app.main = await app.start(ALL)
     await canceled([id])
     expect(receiver.to("/killed")).toHaveLength(sent)
-    await happen(app, [3])
+    await feedTransactions(app, [3])
     await deliveryWhen(app, key, id, ({ status }) => status === "DELIVERED")
     expect(receiver.to("/killed")).toHaveLength(sent + 1)
   }, 300_000)

@@ -4,6 +4,7 @@
  * elsewhere, so that Postgres stays up, and once with the log on the same disk, where Postgres stops.
  * Linux as root only, because a disk of bounded size must be mounted. Reliability F23.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -12,6 +13,7 @@ import * as path from "node:path"
 import type { Answer } from "../support/app.ts"
 import { PostgresServer } from "../support/postgres.ts"
 import { hash, transaction } from "../support/records.ts"
+import { short } from "../support/webhookFixtures.ts"
 import { long, Rig, report, sound } from "./Rig.ts"
 
 const MEGABYTE = 1_048_576
@@ -112,7 +114,6 @@ const ask = async (rig: DiskRig, waiting: Set<string>) => {
   return { fed, made, reads }
 }
 
-const short = ({ json, status }: Answer) => (status < 300 ? String(status) : `${status} ${json?.code}`)
 const counted = (answers: ReadonlyArray<string>) =>
   Object.fromEntries(
     Map.groupBy(answers, (one) => one)

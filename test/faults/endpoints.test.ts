@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { gzipSync } from "node:zlib"
 import { App } from "../support/app.ts"
-import { cpuOf, happen, rssOf, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { cpuOf, feedOrganization, feedTransactions, rssOf, webhookOf } from "../support/deliveryFixtures.ts"
 import { temporaryFiles } from "../support/files.ts"
 import { HostileEndpoints } from "../support/hostileEndpoints.ts"
 import { authority, until } from "../support/receiver.ts"
@@ -35,7 +35,7 @@ beforeAll(async () => {
     WEBHOOK_EXTRA_CA: files.write("ca.pem", ca),
     WEBHOOK_RETRY_SCHEDULE: "0s"
   })
-  key = await settle(app, 3)
+  key = await feedOrganization(app, 3)
 }, 60_000)
 afterAll(async () => {
   await app.close()
@@ -49,7 +49,7 @@ const cost = async (entity: number, path: string, count: number) => {
   const webhook = await webhookOf(app, key, entity, `https://localhost:${hostile.port}${path}`)
   const [cpu, rss] = [await cpuOf(pid), await rssOf(pid)]
   let most = rss
-  await happen(
+  await feedTransactions(
     app,
     Array.from({ length: count }, () => entity)
   )

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { type Answer, type App, useApp } from "../support/app.ts"
-import { happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { startPlainTemporal } from "../support/plainTemporal.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { entity, organization, transaction, user, vault } from "../support/records.ts"
@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 /** Both organizations: the key of the first, and that of the other, which has a webhook. */
 const organizations = async (app: App) => {
-  const key = await settle(app, 5)
+  const key = await feedOrganization(app, 5)
   await app.feed(
     [
       organization("org_b", ["ethereum"]),
@@ -147,7 +147,7 @@ describe("Architecture, What must hold 7: one organization delays no other", () 
     )
     // Its own events are sent, too.
     await webhookOf(app, key, 0, receiver.url("/own"))
-    await happen(app, [0])
+    await feedTransactions(app, [0])
     await until("its own event", () => receiver.to("/own").length === 1, 30)
     over = true
     release()

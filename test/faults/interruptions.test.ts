@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test"
 import { type Answer, useApp } from "../support/app.ts"
-import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { operator } from "../support/temporal.ts"
 import { long, report } from "./Rig.ts"
@@ -15,8 +15,8 @@ const ROLES = ["api", "worker", "dispatcher"]
 
 const results = (delivery: Answer["json"]): ReadonlyArray<string> => delivery.attempts.map(({ result }: { result: string }) => result)
 
-/** Starts the program so that it is killed after its next request, and waits for that. */
-const killed = async () => {
+/** Starts the program so that it is killed after its next request. */
+const startToBeKilled = async () => {
   app.main = await app.start(ROLES, { FAIL_AT: "sent:1" })
   return app.main
 }
@@ -25,14 +25,14 @@ const dead = ({ child }: { readonly child: { readonly signalCode: string | null 
 
 test("interrupted attempts do not use up the schedule, and after two in a row the next one waits as after a failure", async () => {
   receiver.on("/kills", () => new Response("", { status: 500 }))
-  let process = await killed()
-  const key = await settle(app, 2)
+  let process = await startToBeKilled()
+  const key = await feedOrganization(app, 2)
   const webhook = await webhookOf(app, key, 0, receiver.url("/kills"))
-  await happen(app, [0])
+  await feedTransactions(app, [0])
   const kills = long ? 6 : 2
   for (let count = 1; count <= kills; count++) {
     await dead(process)
-    if (count < kills) process = await killed()
+    if (count < kills) process = await startToBeKilled()
   }
   app.main = await app.start(ROLES)
   const failed = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "FAILED", 90)
@@ -50,7 +50,7 @@ test("a delivery whose senders died 20 times in a row is tried alone, every 15 m
   let status = 500
   receiver.on("/poison", () => new Response("", { status }))
   const webhook = await webhookOf(app, key, 1, receiver.url("/poison"))
-  await happen(app, [1])
+  await feedTransactions(app, [1])
   const { id } = await deliveryWhen(app, key, webhook.id, ({ attempts, status }) => attempts.length === 1 && status === "RETRYING")
   const plant = (from: number, to: number, result: string | null) =>
     app.sql(

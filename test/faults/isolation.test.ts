@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { Client } from "@temporalio/client"
 import { App } from "../support/app.ts"
-import { deliveriesOf, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveriesOf, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { operator } from "../support/temporal.ts"
 import { long, report } from "./Rig.ts"
@@ -41,7 +41,7 @@ beforeAll(async () => {
     // The histories of single deliveries show on which queue each step ran.
     WEBHOOK_FIRST_ATTEMPTS: "each"
   })
-  key = await settle(app, ENDPOINTS)
+  key = await feedOrganization(app, ENDPOINTS)
   for (const number of everybody)
     webhooks.push((await webhookOf(app, key, number, number === DEAD ? "https://localhost:1/" : receiver.url(`/${number}`))).id)
 }, 120_000)
@@ -55,7 +55,7 @@ afterAll(async () => {
 const round = async (numbers: ReadonlyArray<number>) => {
   const before = new Map(healthy.map((number) => [number, receiver.to(`/${number}`).length]))
   const begun = Date.now()
-  await happen(app, numbers)
+  await feedTransactions(app, numbers)
   await until(
     "every healthy endpoint's request",
     () => healthy.every((number) => receiver.to(`/${number}`).length > (before.get(number) ?? 0)),
@@ -83,13 +83,13 @@ const stepsOf = async (client: Client, id: string) => {
 }
 
 describe("Architecture, What must hold 7: one slow or dead endpoint delays nobody else", () => {
-  test("a hundred endpoints, of which one hangs, one is dead and one always fails (F26, F27)", async () => {
+  test("97 healthy endpoints get their events in time beside one that hangs, one that is dead and one that always fails (F26, F27)", async () => {
     await round(healthy)
     alone = await round(healthy)
     const together: Array<number> = []
     for (let count = 0; count < ROUNDS; count++) {
       // The three get ten events for each one of the others.
-      for (let more = 0; more < 9; more++) await happen(app, [HANGS, DEAD, FAILS])
+      for (let more = 0; more < 9; more++) await feedTransactions(app, [HANGS, DEAD, FAILS])
       together.push(await round(everybody))
     }
 
@@ -136,7 +136,7 @@ describe("Architecture, What must hold 7: one slow or dead endpoint delays nobod
           what,
           async () => {
             const made = (await steps(number)).filter(({ attempt }) => isOfKind(attempt))
-            return made.length >= count ? made : Bun.sleep(500).then(() => undefined)
+            return made.length >= count ? made : undefined
           },
           60
         )

@@ -14,7 +14,7 @@ const rigs = (long ? [useRig(), useRig(), useRig()] : [useRig(), useRig()]).map(
 const WHOLE = 900_000
 /** Transactions fed around a kill at one statement. */
 const FED = long ? 40 : 10
-const exit = (child: { exitCode: number | null; signalCode: string | null }) => child.exitCode !== null || child.signalCode !== null
+const hasExited = (child: { exitCode: number | null; signalCode: string | null }) => child.exitCode !== null || child.signalCode !== null
 
 describe.concurrent("Architecture, What must hold 1: a process may die between any two statements", () => {
   let tests = 0
@@ -27,7 +27,7 @@ describe.concurrent("Architecture, What must hold 1: a process may die between a
   const kills = long ? 10 : 2,
     events = long ? 500 : 40
   test(
-    `killed ${kills} times at random moments while ${events} events flow (F1, F5)`,
+    `killed ${kills} times at random moments while ${events} events flow: nothing is lost (F1, F5)`,
     at(async (rig) => {
       // One in ten is refused at first, so that retries are in progress, too.
       for (const path of rig.paths)
@@ -79,7 +79,7 @@ describe.concurrent("Architecture, What must hold 1: a process may die between a
       ]
   for (const list of lists)
     test(
-      `killed where it has ${list.map(({ nth, place }) => `${place.replace("-", " ")} ${nth === 1 ? "once" : `${nth} times`}`).join(", and then ")} (F1, F2, F3)`,
+      `killed after it has ${list.map(({ nth, place }) => `${place.replace("-", " ")} ${nth === 1 ? "once" : `${nth} times`}`).join(", and then ")}: nothing is lost (F1, F2, F3)`,
       at(async (rig) => {
         await rig.app.main?.end("SIGKILL")
         const [before, feeds]: [number, Array<Promise<void>>] = [rig.acknowledged.size, []]
@@ -91,7 +91,7 @@ describe.concurrent("Architecture, What must hold 1: a process may die between a
             ...(place === "group-started" ? { WEBHOOK_FIRST_ATTEMPTS: "grouped" } : {})
           })
           feeds.push(rig.feed(FED, 40))
-          await until("its end", () => exit(child), 60)
+          await until("its end", () => hasExited(child), 60)
           expect([place, child.signalCode]).toEqual([place, "SIGKILL"])
         }
         await rig.restart()

@@ -7,7 +7,7 @@ import { spawn } from "node:child_process"
 import { baseEnv, cli, useApp } from "../support/app.ts"
 import { program } from "../support/program.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
-import { contentOf, happen, idsOf, shared, tenant } from "../support/tenants.ts"
+import { contentOf, feedTransactions, idsOf, shared, tenant } from "../support/tenants.ts"
 import { long, report } from "./Rig.ts"
 
 const ALL = ["api", "worker", "dispatcher"]
@@ -54,7 +54,7 @@ test("D-56: a deletion that is killed again and again is finished by the next ru
   const traffic = (async () => {
     while (!over) {
       const [count, startedAt] = [receiver.to("/stays/fine").length, performance.now()]
-      await happen(app, "stays")
+      await feedTransactions(app, "stays")
       await until("the other's request", () => receiver.to("/stays/fine").length > count, 60)
       times.push(performance.now() - startedAt)
       await Bun.sleep(50)

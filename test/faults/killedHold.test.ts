@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
-import { happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 import { long, report } from "./Rig.ts"
@@ -22,7 +22,7 @@ const counted = async (id: string) => {
 }
 
 test(`C-5: ${EVENTS} deliveries are held and drained while the process is killed ${KILLS} times`, async () => {
-  const key = await settle(app, 1)
+  const key = await feedOrganization(app, 1)
   let down = true
   receiver.on("/hook", () => new Response("", { status: down ? 500 : 200 }))
   const { id } = await webhookOf(app, key, 0, receiver.url("/hook"))
@@ -66,6 +66,6 @@ test(`C-5: ${EVENTS} deliveries are held and drained while the process is killed
   await until("the end of the hold", async () => (await app.sql("SELECT 1 FROM webhook_holds")).length === 0, 60)
   // Waiting workflows have ended, and the next event is sent as usual.
   await until("signals", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0, 60)
-  await happen(app, [0])
+  await feedTransactions(app, [0])
   await until("the next event", async () => (await counted(id))["DELIVERED"] === EVENTS + 1, 30)
 }, 900_000)

@@ -16,7 +16,7 @@ const LEAST_MS = 200,
 if (kills > 0) {
   const rig = useRig({}, ["api"])
   test(
-    `${kills} random kills across all processes`,
+    `${kills} random kills across all processes lose nothing`,
     async () => {
       for (const path of rig.paths)
         rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && Math.random() < 0.1 ? 500 : 200))

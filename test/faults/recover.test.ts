@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { type Process, useApp } from "../support/app.ts"
-import { settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { feedOrganization, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 import { TemporalServer } from "../support/temporal.ts"
@@ -25,7 +25,7 @@ const EVENTS = long ? 20_000 : 150
 const KILLS = long ? 10 : 1
 
 test(`C-4: a recovery of ${EVENTS} missed events is killed ${KILLS} times, paused and resumed, and sends every one of them`, async () => {
-  const key = await settle(app, 1)
+  const key = await feedOrganization(app, 1)
   await app.feed(Array.from({ length: EVENTS }, (_, number) => transaction("vault_0", 50_000 + number)))
   await until("the outbox", async () => (await app.sql("SELECT 1 FROM event_outbox LIMIT 1")).length === 0)
   // One in twenty is refused at first, so that retries are in progress, too.

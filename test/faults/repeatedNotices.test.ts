@@ -49,11 +49,11 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect
   const failing = async (path: string, deliveries: number): Promise<Answer["json"]> => {
     const webhook = await webhookOf(rig.app, rig.key, 0, rig.receiver.url(path), { eventKinds: ["deposit_address.created"] })
     rig.receiver.on(path, () => new Response("", { status: 500 }))
-    await happen(deliveries)
+    await feedTransactions(deliveries)
     await until(`${deliveries} requests`, () => rig.receiver.to(path).length >= deliveries, 30)
     return webhook
   }
-  const happen = (count: number) =>
+  const feedTransactions = (count: number) =>
     rig.app.feed(Array.from({ length: count }, () => address("vault_0", `0x${String(++addresses).padStart(40, "0")}`)))
   const stateOf = async (id: string) => (await rig.app.get(`/v1/webhooks/${id}`, rig.key)).json
   const dies = async ({ child }: Process) => {

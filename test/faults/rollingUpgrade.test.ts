@@ -242,7 +242,7 @@ describe.skipIf(reason !== undefined)(
     }, 240_000)
 
     test.skipIf(!long)(
-      `${ROUNDS} times one of four processes is killed and replaced by one of either version`,
+      `${ROUNDS} times one of four processes is killed and replaced by one of either version: nothing is lost`,
       async () => {
         const random = randoms()
         const either = (): Version => (random() < 0.5 ? OLD : NEW)
@@ -291,7 +291,7 @@ describe.skipIf(reason !== undefined)(
               .getHandle(id)
               .signal("retryNow")
               .catch(() => {})
-          return left.length === 0 || Bun.sleep(1_000).then(() => false)
+          return left.length === 0
         },
         long ? 400 : 120
       )

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
-import { settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { feedOrganization, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 import { long, report } from "./Rig.ts"
@@ -32,7 +32,7 @@ test(`${EVENTS} events to an endpoint that answers after ${TAKES} s: no 10 s wit
     answered.push(performance.now())
     return new Response("")
   })
-  const key = await settle(app, 1)
+  const key = await feedOrganization(app, 1)
   const { id } = await webhookOf(app, key, 0, receiver.url("/slow"))
   const begun = performance.now()
   for (let from = 0; from < EVENTS; from += BATCH)

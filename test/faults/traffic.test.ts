@@ -35,7 +35,7 @@ const lines = (method: string, path: string, key: string, more: ReadonlyArray<st
 const median = (values: ReadonlyArray<number>) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 const p99 = (values: ReadonlyArray<number>) => [...values].sort((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? Number.NaN
 
-describe("stopping (finding 3: a request in flight is never cut off)", () => {
+describe("stopping: a request in flight is never cut off", () => {
   test("200 requests in flight at SIGTERM are all answered, and the process exits with code 0 within 15 s", async () => {
     const process: Process = await app.start(["api"])
     // Their handlers have begun and wait for the rest of the body, so they are certainly in flight.

@@ -190,18 +190,14 @@ describe("C-1: wait", () => {
   test("delays the response until there is an event that the key may see, and no longer", async () => {
     const cursor = await now(keys.member)
     const startedAt = performance.now()
-    let answered = false
-    const held = app.get(`${FEED}?after=${cursor}&wait=20`, keys.member).then((answer) => {
-      answered = true
-      return answer
-    })
+    const held = app.get(`${FEED}?after=${cursor}&wait=20`, keys.member)
     // An event that the key cannot see does not end the wait: it continues until a visible one is recorded.
     await record("vault_b", "vault_c")
     await record("vault_b")
     expect(await Promise.race([held, Bun.sleep(600).then(() => "held")])).toBe("held")
     const [hash] = await record("vault_a")
     expect(hashesOf(await held)).toEqual([hash ?? ""])
-    expect([answered, performance.now() - startedAt < 15_000]).toEqual([true, true])
+    expect(performance.now() - startedAt).toBeLessThan(15_000)
   })
 
   test("responds after the time is over with an empty page and an advanced cursor", async () => {

@@ -86,13 +86,15 @@ describe("records posted concurrently", () => {
     expect((await eventsOf("org_b")).map(({ position }) => position)).toEqual([1])
   }, 60_000)
 
-  test("wait for catalog batches, and catalog batches wait for them", async () => {
+  test("make a catalog batch wait until theirs are committed", async () => {
     await holding("org_a", async (release) => {
       const catalog = app.records([vault("vault_c", "entity_b")])
       await until("the catalog's batch to wait", async () => (await waiting()).length > 0)
       const other = app.records([transaction("vault_c", 12)])
       await release()
-      expect([(await catalog).json.changed, (await other).status]).toEqual([1, expect.any(Number)])
+      expect((await catalog).json.changed).toBe(1)
+      // Applied, or refused if its vault was looked up before the catalog's batch was committed.
+      expect([200, 400]).toContain((await other).status)
     })
     expect((await app.records([transaction("vault_c", 12)])).status).toBe(200)
   }, 60_000)

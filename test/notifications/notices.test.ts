@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers"
 import type { Client } from "@temporalio/client"
 import { SMTPServer } from "smtp-server"
 import { type Answer, App } from "../support/app.ts"
-import { deliveriesOf, deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveriesOf, deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { operator } from "../support/temporal.ts"
 
@@ -66,7 +66,7 @@ beforeAll(async () => {
     }),
     silent.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s" })
   ])
-  key = await settle(app, 11)
+  key = await feedOrganization(app, 11)
 }, 60_000)
 afterAll(async () => {
   await Promise.all([app.close(), silent.close(), close()])
@@ -120,7 +120,7 @@ const failedOnce = (webhook: Answer["json"]) => deliveryWhen(app, key, webhook.i
 /** One more event, and its delivery once it has FAILED. */
 const next = async (entity: number, webhook: Answer["json"]) => {
   const known = new Set((await deliveriesOf(app, key, webhook.id)).map(({ id }) => id))
-  await happen(app, [entity])
+  await feedTransactions(app, [entity])
   return deliveryWhen(app, key, webhook.id, ({ id, status }) => !known.has(id) && status === "FAILED", 30)
 }
 const mailsWhen = (id: string, count: number) => until(`${count} mails`, () => about(id).length >= count && about(id), 30)
@@ -201,7 +201,7 @@ describe.concurrent("Decision D-23: notices by e-mail to the notification addres
       answering("/streak", () => 503)
     )
     for (let round = 0; round < 4; round++) {
-      await happen(app, [1])
+      await feedTransactions(app, [1])
       await until(
         "two more failures",
         async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health.consecutiveFailures === (round + 1) * 2,
@@ -209,7 +209,7 @@ describe.concurrent("Decision D-23: notices by e-mail to the notification addres
       )
     }
     await setBack(webhook.id, 2)
-    await happen(app, [1])
+    await feedTransactions(app, [1])
     await until("ten failures", async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health.consecutiveFailures === 10, 30)
     const streaks = () => about(webhook.id).filter((mail) => subject(mail).includes("is failing"))
     await until("the notice of the streak", () => streaks().length === 1, 30)
@@ -261,7 +261,7 @@ describe.concurrent("Decision D-23: automatic disable", () => {
     await next(3, webhook)
     await setBack(webhook.id, 121, 7)
     // One delivery alone does not disable; a second one does.
-    await happen(app, [3])
+    await feedTransactions(app, [3])
     const disabled = await until(
       "the disable",
       async () => {
@@ -291,7 +291,7 @@ describe.concurrent("Decision D-23: automatic disable", () => {
       (await app.get("/v1/webhook-events?entityId=entity_3&kind=transaction.confirmed&limit=1", key)).json.data[0]
     const sent = receiver.to("/failing").length
     const before = (await newestEvent()).id
-    await happen(app, [3])
+    await feedTransactions(app, [3])
     const last = await until("its dispatch", async () => {
       const found = await newestEvent()
       return found.id !== before && found.dispatchedAt !== null && found
@@ -309,7 +309,7 @@ describe.concurrent("Decision D-23: automatic disable", () => {
     expect(listed.map((one: Answer["json"]) => one.id)).toContain(id)
     const enabled = await app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { status: "ACTIVE" } })
     expect(enabled.json).toMatchObject({ status: "ACTIVE", disabledReason: null, disabledAt: null })
-    await happen(app, [3])
+    await feedTransactions(app, [3])
     await deliveryWhen(app, key, id, ({ attempts, status }) => attempts.length === 2 && status === "FAILED", 30)
     expect((await app.get(`/v1/webhooks/${id}`, key)).json).toMatchObject({ status: "ACTIVE", health: { consecutiveFailures: 2 } })
   }, 60_000)
@@ -323,14 +323,14 @@ describe.concurrent("Decision D-23: automatic disable", () => {
       return new Response("", { status })
     })
     const webhook = await webhookOf(app, key, 4, receiver.url("/alone"))
-    await happen(app, [4])
+    await feedTransactions(app, [4])
     await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts[0]?.result === "5xx")
     await setBack(webhook.id, 200, 20)
     release()
     await failedOnce(webhook)
     expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.status).toBe("ACTIVE")
     status = 200
-    await happen(app, [4])
+    await feedTransactions(app, [4])
     await deliveryWhen(app, key, webhook.id, (one) => one.status === "DELIVERED")
     status = 500
     await next(4, webhook)
@@ -349,7 +349,7 @@ describe.concurrent("Decision D-23: automatic disable", () => {
     await setBack(webhook.id, 121, 5)
     await next(7, webhook)
     expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json).toMatchObject({ status: "ACTIVE", health: { consecutiveFailures: 9 } })
-    await happen(app, [7])
+    await feedTransactions(app, [7])
     await until("the disable", async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.disabledReason === "FAILING", 30)
   }, 60_000)
 
@@ -388,7 +388,7 @@ describe.concurrent("Decision D-23: automatic disable", () => {
     await next(5, webhook)
     expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.status).toBe("ACTIVE")
     await setBack(webhook.id, 1)
-    await happen(app, [5])
+    await feedTransactions(app, [5])
     await until("the disable", async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.disabledReason === "GONE", 30)
     const mail = await until("the mail", () => about(webhook.id).find((one) => subject(one).includes("was disabled")), 30)
     expect(mail.text).toContain("410 Gone")
@@ -404,7 +404,7 @@ describe.concurrent("Decision D-23: automatic disable", () => {
     const webhook = await webhookOf(app, key, 6, receiver.url("/burst"))
     await next(6, webhook)
     await setBack(webhook.id, 121, 8)
-    for (let event = 0; event < 20; event++) await happen(app, [6])
+    for (let event = 0; event < 20; event++) await feedTransactions(app, [6])
     await until("attempts in flight", () => receiver.to("/burst").length >= 2 + 8, 30)
     release()
     await until("the disable", async () => (await app.get(`/v1/webhooks/${webhook.id}`, key)).json.status === "DISABLED", 30)
@@ -425,14 +425,14 @@ describe.concurrent("Decision D-23: automatic disable", () => {
 
 describe.concurrent("Decision D-23: without SMTP_URL", () => {
   test("a notice is recorded and logged", async () => {
-    const own = await settle(silent, 1)
+    const own = await feedOrganization(silent, 1)
     const webhook = await webhookOf(
       silent,
       own,
       0,
       answering("/silent", () => 500)
     )
-    await happen(silent, [0])
+    await feedTransactions(silent, [0])
     const row = await until(
       "the notice",
       async () => (await silent.sql("SELECT subject, channel FROM notices WHERE sent_at IS NOT NULL"))[0],

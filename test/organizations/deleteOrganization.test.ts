@@ -5,7 +5,18 @@ import { deletedTables } from "../../src/organizations/organizationTables.ts"
 import { cli, useApp } from "../support/app.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { operator } from "../support/temporal.ts"
-import { contentOf, happen, idsOf, ownerKey, plant, recordsOf, shared, sharedTables, tablesOf, tenant } from "../support/tenants.ts"
+import {
+  contentOf,
+  feedTransactions,
+  idsOf,
+  insertRemainingRows,
+  ownerKey,
+  recordsOf,
+  shared,
+  sharedTables,
+  tablesOf,
+  tenant
+} from "../support/tenants.ts"
 
 const ALL = ["api", "worker", "dispatcher"]
 const TOKENS = ["0x00000000000000000000000000000000000000aa", "0x00000000000000000000000000000000000000bb"] as const
@@ -44,7 +55,7 @@ describe("D-56: an organization is deleted", () => {
 
   test("no row of any table refers to it any more, except the audit log, and every row of the other is the same byte for byte", async () => {
     await app.main?.end()
-    for (const name of ["gone", "stays"]) await plant(app, name)
+    for (const name of ["gone", "stays"]) await insertRemainingRows(app, name)
     const ids = await idsOf(app, "gone")
     const isGone = (row: string) => ids.some((id) => row.includes(id))
     const before = await contentOf(app)
@@ -87,11 +98,11 @@ describe("D-56: an organization is deleted", () => {
     const refused = await app.records([{ ...recordsOf("gone", TOKENS[0])[7] } as never])
     expect([refused.status, refused.text.includes("vault_gone was not recorded before")]).toEqual([400, true])
     const count = receiver.to("/stays/fine").length
-    await happen(app, "stays")
+    await feedTransactions(app, "stays")
     await until("the other's delivery", () => receiver.to("/stays/fine").length > count)
     expect((await app.get("/v1/vaults", stays.key)).json.data).toHaveLength(2)
     await app.feed(recordsOf("gone", TOKENS[0]))
-    await happen(app, "gone")
+    await feedTransactions(app, "gone")
     const key = await ownerKey(app, "gone")
     expect((await app.get("/v1/vaults", key)).json.data).toHaveLength(2)
     expect((await app.get("/v1/webhooks", key)).json.data).toEqual([])

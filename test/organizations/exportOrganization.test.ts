@@ -6,7 +6,7 @@ import * as path from "node:path"
 import { deletedTables } from "../../src/organizations/organizationTables.ts"
 import { App, cli, useApp } from "../support/app.ts"
 import { receiverEnv, useReceiver } from "../support/receiver.ts"
-import { contentOf, ownerKey, plant, shared, tenant } from "../support/tenants.ts"
+import { contentOf, insertRemainingRows, ownerKey, shared, tenant } from "../support/tenants.ts"
 
 const TOKENS = ["0x00000000000000000000000000000000000000aa", "0x00000000000000000000000000000000000000bb"] as const
 const receiver = useReceiver()
@@ -30,7 +30,7 @@ beforeAll(async () => {
   await app.feed(shared(TOKENS))
   gone = await tenant(app, receiver, "gone", TOKENS[0])
   await tenant(app, receiver, "stays", TOKENS[1])
-  for (const name of ["gone", "stays"]) await plant(app, name)
+  for (const name of ["gone", "stays"]) await insertRemainingRows(app, name)
   const { code, stderr, stdout } = await cli(["organizations", "export", "org_gone", file], app.env)
   expect([code, stderr]).toEqual([0, ""])
   answer = JSON.parse(stdout)

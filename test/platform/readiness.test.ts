@@ -90,8 +90,7 @@ describe("readiness", () => {
       await app.sql(
         "INSERT INTO event_outbox (organization_id, position, event_id, entity_id, kind) VALUES ('org_a', 999999, 'evt_new', 'entity_a', 'vault.updated')"
       )
-      await Bun.sleep(20)
-      expect((await ready())["oldestUndispatchedSeconds"]).toBeGreaterThan(0)
+      await until("the age of the new event", async () => ((await ready())["oldestUndispatchedSeconds"] ?? 0) > 0)
     } finally {
       await backup.query("ROLLBACK")
       await backup.end()

@@ -7,7 +7,7 @@ import { Authenticator, PASSWORD, signedIn, type Visitor } from "./client.ts"
 import { usePortalService } from "./portalFixture.ts"
 
 /** Whether there is a browser for tests. */
-export const found = executable !== undefined
+export const hasBrowser = executable !== undefined
 
 export class PortalPage {
   readonly origin: string
@@ -103,7 +103,7 @@ export class PortalPage {
     await this.page.locator(".news .pill").click()
   }
 
-  /** Waits for what changed at the service, as a rule to appear: the page looks again as when its window is shown, instead of after some seconds. */
+  /** Waits for a change made at the service, by default for something to appear. Makes the page refresh at once, as when its window is shown. */
   async soon(what: Locator, state: "visible" | "detached" = "visible"): Promise<void> {
     await until(
       "what changed",
@@ -134,11 +134,11 @@ export class PortalPage {
 
 /** A service, and a browser with its organization's owner, for the test file that calls this. */
 export const useOwner = () => {
-  const service = usePortalService(found)
+  const service = usePortalService(hasBrowser)
   const browser = useBrowser()
   const opened: Array<PortalPage> = []
   beforeAll(async () => {
-    if (!found) return
+    if (!hasBrowser) return
     const portal = new PortalPage(service.origin(), await browser.open(service.origin()))
     opened.push(portal)
     await portal.takeOver(await signedIn(service.app, "user_a"))

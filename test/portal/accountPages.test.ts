@@ -4,14 +4,14 @@ import { user } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"
 import { useBrowser } from "./browser.ts"
 import { invite, PASSWORD, signedIn } from "./client.ts"
-import { found, PortalPage } from "./PortalPage.ts"
+import { hasBrowser, PortalPage } from "./PortalPage.ts"
 import { usePortalService } from "./portalFixture.ts"
 
-const { app, origin } = usePortalService(found)
+const { app, origin } = usePortalService(hasBrowser)
 const browser = useBrowser()
 let portal: PortalPage, page: Page
 
-describe.skipIf(!found)("accounts and keys in a browser", () => {
+describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
   test("an invitation leads to a password, a second factor and the home page", async () => {
     portal = new PortalPage(origin(), await browser.open(origin()))
     page = portal.page

@@ -3,8 +3,7 @@ import { Duration, Effect, Layer, Redacted } from "effect"
 import * as OTPAuth from "otpauth"
 import * as Database from "../../src/database/Database.ts"
 import { Invitations } from "../../src/portal/signIn/Invitations.ts"
-import type { Answer, App } from "../support/app.ts"
-import { patiently } from "../support/webhookFixtures.ts"
+import { type Answer, type App, patiently } from "../support/app.ts"
 
 export const PASSWORD = "correct horse battery staple"
 

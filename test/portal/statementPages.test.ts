@@ -5,14 +5,14 @@ import { verifyCheckpoint, verifyStatement } from "../../src/client/index.ts"
 import { dayOf, timeOf } from "../statements/statementFixtures.ts"
 import { cli } from "../support/app.ts"
 import { transaction, user, vault } from "../support/records.ts"
-import { found, type PortalPage, useOwner } from "./PortalPage.ts"
+import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
 
 const { app, owner } = useOwner()
 let portal: PortalPage, page: Page
 const DAY = dayOf(-4)
 
 beforeAll(async () => {
-  if (!found) return
+  if (!hasBrowser) return
   portal = owner()
   page = portal.page
   const day = (offset: number, amount: string) => ({
@@ -49,7 +49,7 @@ const saved = async (press: () => Promise<void>): Promise<string> => {
   return fs.readFileSync(await download.path(), "utf8")
 }
 
-describe.skipIf(!found)("statements and past balances in a browser", () => {
+describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => {
   test("C-6: the statements of a vault are listed and verified, one shows its figures, and its file verifies elsewhere", async () => {
     await portal.goto("/vaults/vault_s")
     await page.getByRole("tab", { name: "Statements" }).click()

@@ -3,17 +3,17 @@ import type { Page } from "playwright-core"
 import { until } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"
-import { found, type PortalPage, useOwner } from "./PortalPage.ts"
+import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
 
 const { app, browser, owner, receiver } = useOwner()
 let portal: PortalPage, page: Page
 beforeAll(() => {
-  if (!found) return
+  if (!hasBrowser) return
   portal = owner()
   page = portal.page
 })
 
-describe.skipIf(!found)("vaults in a browser", () => {
+describe.skipIf(!hasBrowser)("vaults in a browser", () => {
   test("a vault shows every digit, and hashes to copy", async () => {
     await portal.goto("/vaults")
     await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()

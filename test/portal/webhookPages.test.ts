@@ -4,18 +4,18 @@ import { until } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 import { create, patch } from "../support/webhookFixtures.ts"
 import { PASSWORD } from "./client.ts"
-import { found, type PortalPage, useOwner } from "./PortalPage.ts"
+import { hasBrowser, type PortalPage, useOwner } from "./PortalPage.ts"
 
 const { app, browser, owner, receiver } = useOwner()
 let portal: PortalPage, page: Page
 let webhookId = ""
 beforeAll(() => {
-  if (!found) return
+  if (!hasBrowser) return
   portal = owner()
   page = portal.page
 })
 
-describe.skipIf(!found)("webhooks and events in a browser", () => {
+describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
   test("a webhook is created, pinged, and delivers an event", async () => {
     receiver.on("/hooks", () => new Response("thank you"))
     await page.getByRole("link", { name: "Webhooks" }).click()

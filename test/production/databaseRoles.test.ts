@@ -1,10 +1,10 @@
 /** The roles that deploy/postgres/init.sh creates, on a real Postgres: the service's role is no superuser and can use no other database. */
 import { afterAll, expect, test } from "bun:test"
 import { randomBytes } from "node:crypto"
-import pg from "pg"
 import { App, cli } from "../support/app.ts"
 import { documentText } from "../support/document.ts"
 import { smallest, transaction } from "../support/records.ts"
+import { query } from "../support/replica.ts"
 import { servers } from "../support/servers.ts"
 
 // Roles belong to the server, which other tests use as well.
@@ -21,16 +21,6 @@ const urlAs = async (role: "custody" | "temporal", database: string) => {
   Object.assign(url, { username: `${role}_${unique}`, password: passwords[role], pathname: `/${database}_${unique}` })
   return url.toString()
 }
-const query = async (url: string, text: string) => {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return (await client.query(text)).rows
-  } finally {
-    await client.end()
-  }
-}
-
 const app = new App()
 afterAll(() => app.close(), 60_000)
 

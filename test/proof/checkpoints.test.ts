@@ -76,7 +76,7 @@ describe("C-3: checkpoints", () => {
     }
   })
 
-  test.concurrent("are sealed at midnight over the events recorded before it, by the first writer afterwards or without one", async () => {
+  test.concurrent("are sealed over the events before midnight, by the next recorded event or, without one, by the background job", async () => {
     // The chain is in its state of two days ago: the next event passes two midnights.
     const before = (await latest("entity_a")).json
     const days = await app.sql(

@@ -113,7 +113,7 @@ test("C-3: the client agrees with the vectors: hashes, valid checkpoints and inv
     expect([name, verifyCheckpoint(checkpoint, "entity_1", vectors)]).toEqual([name, expect.any(String)])
 })
 
-test("C-1, C-3: a consumer in TypeScript", async () => {
+test("C-1, C-3: the guide's consumer in TypeScript verifies every event, and refuses changed ones", async () => {
   file("consumer.ts", typescript)
   await proves([process.execPath, "consumer.ts"])
 }, 120_000)
@@ -136,7 +136,7 @@ test("C-1: following the stream in TypeScript", async () => {
 }, 120_000)
 
 test.skipIf(withoutPython !== "")(
-  `C-1, C-3: a consumer in Python${withoutPython}`,
+  `C-1, C-3: the guide's consumer in Python verifies every event, and refuses changed ones${withoutPython}`,
   async () => {
     file("consumer.py", pythonCode)
     file(
@@ -166,7 +166,7 @@ print("the vectors hold")
 )
 
 test.skipIf(lacks("go"))(
-  `C-1, C-3: a consumer in Go${unless("go")}`,
+  `C-1, C-3: the guide's consumer in Go verifies every event, and refuses changed ones${unless("go")}`,
   async () => {
     file("main.go", goCode)
     file(

@@ -51,7 +51,7 @@ afterAll(async () => {
 })
 
 const YESTERDAY = () => new Date(Date.now() - 86_400_000).toISOString()
-const happen = (number: number, count: number, part = "a") =>
+const feedTransactions = (number: number, count: number, part = "a") =>
   app.feed(Array.from({ length: count }, () => transaction(`vault_${number}${part}`, ++hashes)))
 const webhook = async (number: number, more: { readonly [name: string]: unknown } = {}) => {
   const body = {
@@ -103,15 +103,15 @@ describe.concurrent("C-4 what is recovered", () => {
     let status = 500
     receiver.on("/0", () => new Response("", { status }))
     const id = await webhook(0)
-    await happen(0, 2)
+    await feedTransactions(0, 2)
     await until("two failures", async () => (await deliveries(id)).filter((one: Answer["json"]) => one.attempts.length === 1).length === 2)
     await patch(id, { status: "DISABLED" })
     await until("the cancellation", async () => (await deliveries(id)).every((one: Answer["json"]) => one.status === "CANCELED"))
-    await happen(0, 3)
+    await feedTransactions(0, 3)
     status = 200
     expect(codeOf(await recover(id))).toBe("webhook_disabled")
     await patch(id, { status: "ACTIVE" })
-    await happen(0, 1)
+    await feedTransactions(0, 1)
     await until("the new event", () => receiver.to("/0").length === 3)
     const recovery = await completed(await recover(id))
     expect(recovery.progress).toEqual(progress(6, 5))
@@ -142,14 +142,14 @@ describe.concurrent("C-4 what is recovered", () => {
 
   test("a new webhook gets earlier events, and the body restricts them by time, kind, vault and outcome", async () => {
     receiver.on("/1", () => new Response(""))
-    await happen(1, 2, "a")
-    await happen(1, 1, "b")
+    await feedTransactions(1, 2, "a")
+    await feedTransactions(1, 1, "b")
     await app.feed([address("vault_1a", "1")])
     await dispatched()
     await Bun.sleep(50)
     const between = new Date().toISOString()
     await Bun.sleep(50)
-    await happen(1, 4, "a")
+    await feedTransactions(1, 4, "a")
     await dispatched()
     const id = await webhook(1, { eventKinds: ["transaction.confirmed", "deposit_address.created"] })
     expect((await completed(await recover(id, { include: ["FAILED", "CANCELED"] }))).progress).toEqual(progress(8, 0))
@@ -168,7 +168,7 @@ describe.concurrent("C-4 what is recovered", () => {
     receiver.on("/2new", () => new Response(""))
     const id = await webhook(2)
     await app.feed([address("vault_2a", "1")])
-    await happen(2, 1)
+    await feedTransactions(2, 1)
     await until("a failure", async () => (await deliveries(id))[0]?.attempts.length === 1)
     expect(
       (
@@ -190,7 +190,7 @@ describe.concurrent("C-4 what is recovered", () => {
   test("waiting deliveries are not sent again, and neither are events that left the log", async () => {
     receiver.on("/3", () => new Response("", { status: 500 }))
     const id = await webhook(3)
-    await happen(3, 2)
+    await feedTransactions(3, 2)
     await until("two failures", async () => (await deliveries(id)).filter((one: Answer["json"]) => one.attempts.length === 1).length === 2)
     await app.sql("DELETE FROM deliveries WHERE webhook_id = $1 AND sequence = 1", [id])
     await app.sql("DELETE FROM events e WHERE e.vault_id = 'vault_3a' AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id)")
@@ -199,7 +199,7 @@ describe.concurrent("C-4 what is recovered", () => {
 
   test("an event that leaves the log while its delivery waits is canceled and does not keep the recovery from ending", async () => {
     receiver.on("/4", () => new Response(""))
-    await happen(4, 2)
+    await feedTransactions(4, 2)
     await dispatched()
     const id = await webhook(4, { status: "PAUSED" })
     const answer = await recover(id)
@@ -216,7 +216,7 @@ describe.concurrent("C-4 what is recovered", () => {
 describe.concurrent("C-4 lifecycle", () => {
   test("a recovery is paused, resumed and canceled; one runs at a time, and an ended one accepts no command", async () => {
     receiver.on("/5", () => new Response(""))
-    await happen(5, 60)
+    await feedTransactions(5, 60)
     await dispatched()
     const id = await webhook(5)
     const recovery = (await recover(id, { ratePerSecond: 5 })).json
@@ -248,14 +248,14 @@ describe.concurrent("C-4 lifecycle", () => {
   test("canceling a recovery cancels its waiting deliveries and no others; the rate is kept", async () => {
     let status = 500
     receiver.on("/6", () => new Response("", { status }))
-    await happen(6, 12)
+    await feedTransactions(6, 12)
     await dispatched()
     const id = await webhook(6)
     const startedAt = Date.now()
     const recovery = (await recover(id, { ratePerSecond: 4 })).json
     await until("all of them", async () => (await get(recovery.id)).progress.created === 12)
     expect(Date.now() - startedAt).toBeGreaterThan(1_900)
-    await happen(6, 1)
+    await feedTransactions(6, 1)
     await until("failures", async () => (await deliveries(id)).filter((one: Answer["json"]) => one.attempts.length === 1).length === 13)
     await app.request("POST", `/v1/webhook-recoveries/${recovery.id}/cancel`, { key: keys.owner })
     await until("its deliveries", async () => (await get(recovery.id)).progress.canceled === 12)
@@ -269,7 +269,7 @@ describe.concurrent("C-4 lifecycle", () => {
 
   test("disabling the webhook cancels its recovery, and so does deleting it, after which the recovery is 404", async () => {
     receiver.on("/7", () => new Response(""))
-    await happen(7, 20)
+    await feedTransactions(7, 20)
     await dispatched()
     const id = await webhook(7)
     const first = (await recover(id, { ratePerSecond: 2 })).json
@@ -294,7 +294,7 @@ describe.concurrent("C-4 lifecycle", () => {
 describe.concurrent("C-4 access", () => {
   test("a key of two vaults, a member and a reader see their part of a recovery; creating one requires access to all that the webhook covers", async () => {
     receiver.on("/8", () => new Response(""))
-    for (const part of ["a", "b", "c"]) await happen(8, part === "a" ? 2 : 1, part)
+    for (const part of ["a", "b", "c"]) await feedTransactions(8, part === "a" ? 2 : 1, part)
     await dispatched()
     const whole = await webhook(8)
     const narrow = await webhook(8, { vaultIds: ["vault_8a", "vault_8b"] })
@@ -323,7 +323,7 @@ describe.concurrent("C-4 access", () => {
 
   test("resuming requires access to everything that the webhook covers now, as creating does; pausing and canceling do not", async () => {
     receiver.on("/11", () => new Response(""))
-    await happen(11, 20)
+    await feedTransactions(11, 20)
     await dispatched()
     const id = await webhook(11)
     const { json: recovery } = await recover(id, { ratePerSecond: 1 })

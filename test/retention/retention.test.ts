@@ -8,7 +8,7 @@ import pg from "pg"
 import * as Partitions from "../../src/database/Partitions.ts"
 import * as Id from "../../src/values/Id.ts"
 import { useApp } from "../support/app.ts"
-import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { operator } from "../support/temporal.ts"
 
@@ -71,10 +71,10 @@ const ids = async (target: string) => (await app.walk(target, key, 500)).map(({ 
 
 beforeAll(async () => {
   ;({ client, close } = await operator())
-  key = await settle(app, 1)
+  key = await feedOrganization(app, 1)
   const webhook = await webhookOf(app, key, 0, receiver.url("/hook"))
   webhookId = webhook.id
-  await happen(app, [0])
+  await feedTransactions(app, [0])
   await deliveryWhen(app, key, webhookId, ({ status }) => status === "DELIVERED")
   // The schedule is paused, so that it runs only when the test triggers it, and not at its own time.
   await until("the schedule", () =>
@@ -147,7 +147,7 @@ describe("Spec: every event is recorded in the event log for 31 days", () => {
       expect(await count("pg_class WHERE relname = $1", [Partitions.nameOf(table, of(60).day)])).toBe(0)
     }
     expect((await retain()).partitionsDropped).toBe(0)
-    await happen(app, [0])
+    await feedTransactions(app, [0])
     await deliveryWhen(
       app,
       key,
@@ -187,7 +187,7 @@ describe("Reliability: dropping a day blocks nobody", () => {
     try {
       for (let round = 0; round < 15; round++) {
         // Either would fail or wait for the reader if the drop held a lock that they need.
-        await happen(app, [0])
+        await feedTransactions(app, [0])
         expect((await app.get("/v1/webhook-events?limit=5", key)).status).toBe(200)
         await Bun.sleep(100)
       }

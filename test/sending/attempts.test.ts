@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { App } from "../support/app.ts"
-import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { Dns } from "../support/dns.ts"
 import { temporaryFiles } from "../support/files.ts"
 import { KeepAliveEndpoint, ok } from "../support/KeepAliveEndpoint.ts"
@@ -25,7 +25,7 @@ beforeAll(async () => {
     WEBHOOK_DNS_SERVERS: dns.address,
     WEBHOOK_RETRY_SCHEDULE: "0s,1h"
   })
-  key = await settle(app, 5)
+  key = await feedOrganization(app, 5)
 }, 60_000)
 afterAll(async () => {
   await app.close()
@@ -38,9 +38,9 @@ test("a kept connection that fails under a request is a separate attempt, and th
   // The first request is answered; the second one on its connection is not.
   endpoint.on("/dies", ({ nth, socket }) => (nth === 1 ? socket.write(ok()) : socket.destroy()))
   const webhook = await webhookOf(app, key, 0, endpoint.url("/dies"))
-  await happen(app, [0])
+  await feedTransactions(app, [0])
   await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
-  await happen(app, [0])
+  await feedTransactions(app, [0])
   const delivery = await deliveryWhen(app, key, webhook.id, ({ attempts, status }) => status === "DELIVERED" && attempts.length === 2)
   expect(delivery.attempts.map(({ result }: { result: string }) => result)).toEqual(["connection_reset", "2xx"])
   const [first, second, third] = endpoint.to("/dies")
@@ -60,10 +60,10 @@ test("a failed kept connection does not use up the schedule: every attempt of th
     else socket.destroy()
   })
   const webhook = await webhookOf(app, key, 1, endpoint.url("/fails"))
-  await happen(app, [1])
+  await feedTransactions(app, [1])
   await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
   answers = 500
-  await happen(app, [1])
+  await feedTransactions(app, [1])
   const waiting = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts.length === 2)
   expect(waiting).toMatchObject({ status: "RETRYING", attempts: [{ result: "connection_reset" }, { result: "5xx" }] })
   // The wait after the first attempt of the schedule, an hour.
@@ -88,18 +88,18 @@ test("a name is resolved once per TTL and checked at each use, and a failure is 
     await ping(away.id)
     if (Date.now() - failedAt < 4_500) expect(dns.asked("away.kept.test")).toBe(asked)
   }
-  await until("the name's end as a failure", async () => (await ping(away.id)).result === "2xx", 10)
+  await until("the cached DNS failure to expire", async () => (await ping(away.id)).result === "2xx", 10)
   expect(Date.now() - failedAt).toBeLessThan(9_000)
 }, 30_000)
 
 test("a connection to an address that the guard now refuses is closed, and no request is sent over it", async () => {
   dns.on("turns.kept.test", { a: ["127.0.0.1"] })
   const webhook = await webhookOf(app, key, 3, endpoint.url("/turns", "turns.kept.test"))
-  await happen(app, [3])
+  await feedTransactions(app, [3])
   await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
   const kept = endpoint.to("/turns").at(-1)
   dns.on("turns.kept.test", { a: ["127.0.0.1", "10.0.0.1"] })
-  await happen(app, [3])
+  await feedTransactions(app, [3])
   const refused = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "RETRYING")
   expect(refused.attempts).toMatchObject([{ result: "blocked_address" }])
   await until("the end of the connection", () => endpoint.closed.get(kept?.connection ?? 0), 10)
@@ -112,7 +112,7 @@ test("a late outcome, after the next attempt began, changes its own row and not 
     answer = () => socket.write("HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n")
   })
   const webhook = await webhookOf(app, key, 4, endpoint.url("/late"))
-  await happen(app, [4])
+  await feedTransactions(app, [4])
   await until("the request", () => endpoint.to("/late")[0])
   const { id } = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "PENDING")
   // Another worker considered the sender dead, and its own attempt has failed meanwhile.

@@ -9,8 +9,8 @@ const kept = (ms: (width: number) => number, bound = 8): number => {
   return drain.width
 }
 
-describe("C-5: a drain has as few deliveries in flight as are nearly as fast as the bound", () => {
-  test("one, if this process is the slower one", () => {
+describe("C-5: a drain keeps the smallest number of deliveries in flight that is nearly as fast as the maximum", () => {
+  test("one, if this process is the bottleneck", () => {
     expect(kept(() => 90)).toBe(1)
   })
 
@@ -19,7 +19,7 @@ describe("C-5: a drain has as few deliveries in flight as are nearly as fast as 
     expect(kept((width) => 64 * Math.max(1.4, 5 / width))).toBe(4)
   })
 
-  test("all, if each of them makes it faster", () => {
+  test("the maximum, if every additional one makes it faster", () => {
     expect(kept((width) => (64 * 40) / width)).toBe(8)
     expect(kept((width) => (64 * 2_000) / width)).toBe(8)
   })

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { fairShare } from "../../src/sending/EndpointPermits.ts"
 import { type Process, useApp } from "../support/app.ts"
-import { settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { feedOrganization, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 
@@ -36,7 +36,7 @@ describe("Decision D-52: attempts in flight at one endpoint", () => {
       return started
     }
     const [one, two] = await Promise.all([begin(), begin(), begin()])
-    const key = await settle(app, 1)
+    const key = await feedOrganization(app, 1)
     const { id } = await webhookOf(app, key, 0, receiver.url("/slow"))
     let fed = 0,
       feeding = true
@@ -91,7 +91,7 @@ describe("Decision D-52: attempts in flight at one endpoint", () => {
       )
   }, 60_000)
 
-  test("are shared evenly among workers that want them, and every webhook has somebody however many there are", () => {
+  test("are shared evenly among the workers that want them, and all are assigned even if there are more workers than permits", () => {
     const workerIds = Array.from({ length: 20 }, (_, index) => `worker-${index}`)
     const shares = (webhookId: string, count: number) => {
       const ids = workerIds.slice(0, count)

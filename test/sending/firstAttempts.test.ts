@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { Client } from "@temporalio/client"
 import { useApp } from "../support/app.ts"
-import { deliveriesOf, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveriesOf, feedOrganization, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 import { operator } from "../support/temporal.ts"
@@ -22,7 +22,7 @@ let key = "",
 
 beforeAll(async () => {
   ;({ client, close } = await operator())
-  key = await settle(app, 7)
+  key = await feedOrganization(app, 7)
 }, 60_000)
 afterAll(() => close())
 

@@ -1,16 +1,16 @@
 /** A schedule whose first wait is not zero. Decision D-20. */
 import { expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
-import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 
 const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "5s,1s" }))
 
 test("the first wait is kept, shown as the time of the next attempt, and applied before a redelivery, too", async () => {
-  const key = await settle(app, 1)
+  const key = await feedOrganization(app, 1)
   const webhook = await webhookOf(app, key, 0, receiver.url("/hook"))
-  await happen(app, [0])
+  await feedTransactions(app, [0])
   const waits = async (count: number) => {
     const { createdAt, id, nextAttemptAt } = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "PENDING")
     expect(Date.parse(nextAttemptAt) - Date.parse(createdAt)).toBeGreaterThanOrEqual(5_000)

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { gzipSync } from "node:zlib"
 import { type Answer, App } from "../support/app.ts"
-import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { Dns } from "../support/dns.ts"
 import { temporaryFiles } from "../support/files.ts"
 import { type Behaviour, HostileEndpoints } from "../support/hostileEndpoints.ts"
@@ -39,7 +39,7 @@ interface Expected {
   readonly requests?: number
 }
 
-/** The requests of a scenario, all sent before any of them is awaited. */
+/** 64 MiB of zeros, compressed. */
 const bomb = gzipSync(Buffer.alloc(64 * 1_048_576))
 
 const HOUR: readonly [number, number] = [47.9, 72.1]
@@ -191,14 +191,14 @@ for (const status of [301, 302, 303, 307, 308])
 const pathOf = (name: string) => `/${encodeURIComponent(name)}`
 
 /** Endpoints that fail before any request, by name: their addresses, set when they are open, and the recorded results. */
-const walls: { readonly [name: string]: Expected & { url?: string } } = {
+const unreachable: { readonly [name: string]: Expected & { url?: string } } = {
   "nothing listens": { result: "connection_refused" },
   "a reset at connect": { result: "connection_reset" },
   "a close at connect": { result: "connection_reset" },
   "a port without TLS": { result: "tls_error" },
   "a handshake that hangs": { result: "timeout", latency: [4_900, 9_500] },
   "an expired certificate": { result: "tls_error" },
-  "a certificate of nobody": { result: "tls_error" },
+  "a certificate of an unknown authority": { result: "tls_error" },
   "a certificate of another host": { result: "tls_error" },
   "TLS 1.1": { result: "tls_error" },
   // F20
@@ -206,7 +206,7 @@ const walls: { readonly [name: string]: Expected & { url?: string } } = {
   "a name server that fails": { result: "dns_error", url: "https://servfail.hostile.test/", latency: [0, 8_000] },
   "a name server that is silent": { result: "dns_error", url: "https://silent.hostile.test/", latency: [0, 8_000] },
   "a name without an address": { result: "dns_error", url: "https://empty.hostile.test/", latency: [0, 8_000] },
-  "a name that leads to itself": { result: "dns_error", url: "https://loop.hostile.test/", latency: [0, 8_000] }
+  "a CNAME loop": { result: "dns_error", url: "https://loop.hostile.test/", latency: [0, 8_000] }
 }
 
 const webhooks = new Map<string, Answer["json"]>()
@@ -249,15 +249,15 @@ beforeAll(async () => {
   const sends = watches ? await startEndless(files.write("cert.pem", mine.cert), files.write("key.pem", mine.key)) : 1
   const ports = { sends, expired, nobody, other, old, plain, resets, closes, hangs, refused: 1 }
   const at = (port: number) => `https://localhost:${port}/wall`
-  Object.assign(walls["nothing listens"] ?? {}, { url: at(ports.refused) })
-  Object.assign(walls["a reset at connect"] ?? {}, { url: at(resets) })
-  Object.assign(walls["a close at connect"] ?? {}, { url: at(closes) })
-  Object.assign(walls["a port without TLS"] ?? {}, { url: at(plain) })
-  Object.assign(walls["a handshake that hangs"] ?? {}, { url: at(hangs) })
-  Object.assign(walls["an expired certificate"] ?? {}, { url: at(expired) })
-  Object.assign(walls["a certificate of nobody"] ?? {}, { url: at(nobody) })
-  Object.assign(walls["a certificate of another host"] ?? {}, { url: at(other) })
-  Object.assign(walls["TLS 1.1"] ?? {}, { url: at(old) })
+  Object.assign(unreachable["nothing listens"] ?? {}, { url: at(ports.refused) })
+  Object.assign(unreachable["a reset at connect"] ?? {}, { url: at(resets) })
+  Object.assign(unreachable["a close at connect"] ?? {}, { url: at(closes) })
+  Object.assign(unreachable["a port without TLS"] ?? {}, { url: at(plain) })
+  Object.assign(unreachable["a handshake that hangs"] ?? {}, { url: at(hangs) })
+  Object.assign(unreachable["an expired certificate"] ?? {}, { url: at(expired) })
+  Object.assign(unreachable["a certificate of an unknown authority"] ?? {}, { url: at(nobody) })
+  Object.assign(unreachable["a certificate of another host"] ?? {}, { url: at(other) })
+  Object.assign(unreachable["TLS 1.1"] ?? {}, { url: at(old) })
   dns.on("servfail.hostile.test", { rcode: 2 })
   dns.on("silent.hostile.test", { silent: true })
   dns.on("empty.hostile.test", {})
@@ -275,18 +275,18 @@ beforeAll(async () => {
   })
   const urls = new Map<string, string>([
     ...Object.keys(scenarios).map((name) => [name, `https://localhost:${hostile.port}${pathOf(name)}`] as const),
-    ...Object.entries(walls).map(([name, { url = "" }]) => [name, url] as const),
+    ...Object.entries(unreachable).map(([name, { url = "" }]) => [name, url] as const),
     ["endless", `https://localhost:${sends}/`] as const,
     ["100 addresses", `https://many.hostile.test:${hostile.port}/many`] as const
   ])
-  key = await settle(app, urls.size)
+  key = await feedOrganization(app, urls.size)
   let number = 0
   for (const [name, url] of urls) webhooks.set(name, await webhookOf(app, key, number++, url))
   // The others must not use up the spare seconds of this one.
   const patient = [...urls.keys()].findIndex((name) => name.includes("a 2xx after 8 s"))
-  await happen(app, [patient])
+  await feedTransactions(app, [patient])
   await deliveryWhen(app, key, [...webhooks.values()][patient].id, ({ attempts }) => attempts.length > 0, 30)
-  await happen(
+  await feedTransactions(
     app,
     Array.from({ length: urls.size }, (_, index) => index).filter((index) => index !== patient)
   )
@@ -325,7 +325,7 @@ describe("Decision D-21: how an attempt is recorded", () => {
       expect(hostile.seen(pathOf(name)).requests).toBe(1)
     }, 60_000)
   }
-  for (const [name, expected] of Object.entries(walls)) test(name, () => attemptAt(name, expected), 60_000)
+  for (const [name, expected] of Object.entries(unreachable)) test(name, () => attemptAt(name, expected), 60_000)
 
   test("a name with 100 addresses", () => attemptAt("100 addresses", { result: "2xx", status: 200 }), 60_000)
 })

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { NetworkOutage } from "../../src/processes/NetworkOutage.ts"
 import { App } from "../support/app.ts"
-import { deliveriesOf, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveriesOf, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { Dns } from "../support/dns.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
     WEBHOOK_DNS_SERVERS: dns.address,
     WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,1s"
   })
-  key = await settle(app, 5)
+  key = await feedOrganization(app, 5)
 }, 60_000)
 afterAll(async () => {
   await app.close()
@@ -36,7 +36,7 @@ test("C-5: while no resolver answers, nothing is used up and only the operator i
   for (const name of names) dns.on(name, { silent: true })
   const webhooks = []
   for (const [number, name] of names.entries()) webhooks.push(await webhookOf(app, key, number, `https://${name}:${receiver.port}/hook`))
-  await happen(app, [0, 1, 2, 3, 4])
+  await feedTransactions(app, [0, 1, 2, 3, 4])
   await until("the outage", async () => (await gauge()) === "1", 30)
   expect((await ready()).dependencies.network).toContain("reach no network")
   expect((await ready()).ready).toBe(true)
@@ -58,9 +58,9 @@ test("C-5: while no resolver answers, nothing is used up and only the operator i
 test("C-5: a name that does not resolve while others do is the endpoint's failure", async () => {
   const [name = ""] = names
   dns.on(name, { silent: true })
-  await happen(app, [1, 2, 3, 4])
+  await feedTransactions(app, [1, 2, 3, 4])
   await until("the others", async () => (await app.sql("SELECT 1 FROM deliveries WHERE status = 'DELIVERED'")).length === 9, 30)
-  await happen(app, [0])
+  await feedTransactions(app, [0])
   const failed = await until(
     "the failure",
     async () => (await app.sql("SELECT result FROM delivery_attempts WHERE result <> '2xx'"))[0],

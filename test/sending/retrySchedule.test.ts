@@ -1,5 +1,5 @@
 /**
- * When attempts happen and how deliveries end: the schedule with its jitter and `Retry-After`, the end of waiting deliveries
+ * When attempts feedTransactions and how deliveries end: the schedule with its jitter and `Retry-After`, the end of waiting deliveries
  * when their webhook is disabled or deleted, and waits that outlive the process. Decisions D-20, D-22.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
@@ -11,7 +11,7 @@ import { schedule } from "../../src/settings/readers.ts"
 import { table } from "../../src/settings/table.ts"
 import { long } from "../faults/Rig.ts"
 import { type Answer, useApp } from "../support/app.ts"
-import { deliveriesOf, deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveriesOf, deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { operator, signalsOf } from "../support/temporal.ts"
 
@@ -87,7 +87,7 @@ let client: Client, close: () => Promise<void>
 beforeAll(async () => {
   ;({ client, close } = await operator())
   worker = await app.start(["worker", "dispatcher"])
-  key = await settle(app, 13)
+  key = await feedOrganization(app, 13)
 }, 60_000)
 afterAll(() => close())
 
@@ -103,7 +103,7 @@ const waiting = async (
   attempts: number
 ): Promise<{ readonly webhook: Answer["json"]; readonly delivery: Answer["json"] }> => {
   const webhook = await webhookOf(app, key, entity, fails(path))
-  await happen(app, [entity])
+  await feedTransactions(app, [entity])
   const waits = (one: Answer["json"]) => one.attempts.length >= attempts && one.nextAttemptAt !== null
   return { webhook, delivery: await deliveryWhen(app, key, webhook.id, waits, 30) }
 }
@@ -129,7 +129,7 @@ describe("Decision D-22: waits outlive the process", () => {
 describe.concurrent("Decision D-22: how a delivery ends", () => {
   test("DELIVERED after two failures at their waits, which ends the streak of failures", async () => {
     const webhook = await webhookOf(app, key, 0, fails("/recovers", 2))
-    await happen(app, [0])
+    await feedTransactions(app, [0])
     const delivery = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
     expect(delivery.attempts.map(({ result }: Answer["json"]) => result)).toEqual(["5xx", "5xx", "2xx"])
     const [first, second, third] = delivery.attempts.map(({ at }: Answer["json"]) => at)
@@ -188,7 +188,7 @@ describe.concurrent("Decision D-22: how a delivery ends", () => {
     const dispatcher = await app.start(["dispatcher"])
     dispatcher.child.kill("SIGSTOP")
     const webhook = await webhookOf(app, key, 12, receiver.url("/slow"))
-    await happen(app, [12])
+    await feedTransactions(app, [12])
     const request = await until("the first attempt", () => receiver.to("/slow")[0])
     // From 2 s after its due time, a dispatcher that starts considers a delivery overdue, and wakes its workflow.
     await app.sql("UPDATE deliveries SET next_attempt_at = next_attempt_at - interval '3 seconds' WHERE webhook_id = $1", [webhook.id])
@@ -209,7 +209,7 @@ describe.concurrent("Spec: redeliver creates a new delivery of the same event (D
 
   test("with the same bytes and id, to the current URL and with the current secret", async () => {
     const webhook = await webhookOf(app, key, 5, receiver.url("/before"))
-    await happen(app, [5])
+    await feedTransactions(app, [5])
     const first = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
     await app.request("PATCH", `/v1/webhooks/${webhook.id}`, { key, body: { url: receiver.url("/today") } })
     await app.request("POST", `/v1/webhooks/${webhook.id}/rotate-secret`, { key })
@@ -242,7 +242,7 @@ describe.concurrent("Spec: redeliver creates a new delivery of the same event (D
 
   test("of a redelivery, and repeatedly; the same Idempotency-Key makes one", async () => {
     const webhook = await webhookOf(app, key, 6, receiver.url("/thrice"))
-    await happen(app, [6])
+    await feedTransactions(app, [6])
     const first = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
     const second = await redeliver(first.id, { "idempotency-key": "one" })
     expect((await redeliver(first.id, { "idempotency-key": "one" })).json).toEqual(second.json)
@@ -257,7 +257,7 @@ describe.concurrent("Spec: redeliver creates a new delivery of the same event (D
 
   test("409 webhook_disabled while the webhook is disabled, 404 after it is deleted", async () => {
     const webhook = await webhookOf(app, key, 7, receiver.url("/gone"))
-    await happen(app, [7])
+    await feedTransactions(app, [7])
     const { id } = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
     await app.request("PATCH", `/v1/webhooks/${webhook.id}`, { key, body: { status: "DISABLED" } })
     expect(await redeliver(id)).toMatchObject({ status: 409, json: { code: "webhook_disabled" } })

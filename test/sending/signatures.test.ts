@@ -3,13 +3,15 @@
  * Standard Webhooks and Svix for the `webhook-*` headers; and the signature that needs no shared secret. Spec: Delivery
  * contract 3; Limits, rotation grace. Decisions D-24, D-25, C-8; reliability T8.
  */
+
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as path from "node:path"
 import { Webhook as Standard } from "standardwebhooks"
 import Stripe from "stripe"
 import { Webhook as Svix } from "svix"
 import { useApp } from "../support/app.ts"
-import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
+import { lacks } from "../support/languages.ts"
 import { type Received, receiverEnv, until, useReceiver } from "../support/receiver.ts"
 
 const GRACE_MS = 600_000
@@ -21,7 +23,7 @@ const app = useApp(["api", "worker", "dispatcher"], () => ({
 }))
 let key = ""
 beforeAll(async () => {
-  key = await settle(app, 6)
+  key = await feedOrganization(app, 6)
 }, 60_000)
 
 const stripe = new Stripe("sk_test_unused")
@@ -56,7 +58,7 @@ const requestTo = (path: string, number = 0, seconds = 15) =>
 describe.concurrent("Spec: Delivery contract 3: the payload is signed and consumers verify the signature on the raw body", () => {
   test("the libraries accept a delivery as received, and a ping", async () => {
     const { id, secret } = await webhookOf(app, key, 0, receiver.url("/plain"))
-    await happen(app, [0])
+    await feedTransactions(app, [0])
     const request = await requestTo("/plain")
     expect(await verified(request, secret)).toEqual(all)
     await app.request("POST", `/v1/webhooks/${id}/ping`, { key })
@@ -68,7 +70,7 @@ describe.concurrent("Spec: Delivery contract 3: the payload is signed and consum
   test("the libraries refuse another secret, another id, an old time, and any changed byte of the body", async () => {
     const { secret } = await webhookOf(app, key, 1, receiver.url("/forged"))
     const { secret: other } = await webhookOf(app, key, 2, receiver.url("/unused"))
-    await happen(app, [1])
+    await feedTransactions(app, [1])
     const request = await requestTo("/forged")
     expect(await verified(request, secret)).toEqual(all)
     expect(await verified(request, other)).toEqual([])
@@ -88,7 +90,7 @@ describe.concurrent("Spec: Delivery contract 3: the payload is signed and consum
   test("each attempt has its own time and number, over the same id and bytes", async () => {
     receiver.on("/again", (_, count) => new Response("", { status: count < 3 ? 500 : 200 }))
     const { secret } = await webhookOf(app, key, 3, receiver.url("/again"))
-    await happen(app, [3])
+    await feedTransactions(app, [3])
     await requestTo("/again", 2)
     const requests = receiver.to("/again")
     expect(new Set(requests.map(({ body, headers }) => `${headers["webhook-id"]} ${body}`)).size).toBe(1)
@@ -108,7 +110,7 @@ describe.concurrent("Spec: rotate-secret: a grace window applies", () => {
     const rotatedAt = Date.now()
     const { previousSecretExpiresAt, secret: second } = rotated.json
     expect(Math.abs(Date.parse(previousSecretExpiresAt) - rotatedAt - GRACE_MS)).toBeLessThan(3_000)
-    await happen(app, [4])
+    await feedTransactions(app, [4])
     const within = await requestTo("/rotated")
     expect(Number(within.headers["webhook-timestamp"]) * 1_000).toBeLessThan(Date.parse(previousSecretExpiresAt))
     expect(await verified(within, first)).toEqual(all)
@@ -121,7 +123,7 @@ describe.concurrent("Spec: rotate-secret: a grace window applies", () => {
 
     // As if the window was over.
     await app.sql("UPDATE webhook_secrets SET expires_at = expires_at - $2 * interval '1 ms' WHERE webhook_id = $1", [id, GRACE_MS])
-    await happen(app, [4])
+    await feedTransactions(app, [4])
     const after = await requestTo("/rotated", 1)
     expect(await verified(after, first)).toEqual([])
     expect(await verified(after, second)).toEqual(all)
@@ -133,23 +135,21 @@ describe.concurrent("Spec: rotate-secret: a grace window applies", () => {
 describe.concurrent("C-8: v1a, a signature that needs no shared secret", () => {
   test("Node.js, Python and Go verify a delivery with the published key, and refuse another body", async () => {
     const webhook = await webhookOf(app, key, 5, receiver.url("/signed"))
-    await happen(app, [5])
+    await feedTransactions(app, [5])
     await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
     const { body, headers } = receiver.to("/signed")[0] ?? { body: "", headers: {} as { [name: string]: string } }
     const signatures = (headers["webhook-signature"] ?? "").split(" ")
     expect(signatures.map((one) => one.split(",")[0])).toEqual(["v1", "v1a"])
     const { keys } = (await app.get("/v1/jwks.json")).json
     const folder = path.join(import.meta.dir, "verifiers")
+    expect([lacks("node"), lacks("python3") && lacks("go")]).toEqual([false, false])
     const commands = {
       node: ["node", path.join(folder, "verify.mjs")],
       python: ["python3", path.join(folder, "verify.py")],
       go: ["go", "run", path.join(folder, "verify.go")]
     }
     for (const [language, command] of Object.entries(commands)) {
-      if (Bun.which(command[0] ?? "") === null) {
-        console.log(`not tried: ${language} is not installed`)
-        continue
-      }
+      if (lacks(command[0] ?? "")) continue
       for (const [text, expected] of [
         [body, "valid"],
         [`${body} `, "invalid"]

@@ -1,7 +1,7 @@
 /** An endpoint that works but is slower than its events: its deliveries are held until their turn, at no cost to others. C-5. */
 import { expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
-import { deliveriesOf, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveriesOf, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 
@@ -15,7 +15,7 @@ const TAKES = 1_000,
   LATER = 10
 
 test("C-5: deliveries to an endpoint that works but cannot keep up are held without a workflow, and sent in order without a notice", async () => {
-  const key = await settle(app, 1)
+  const key = await feedOrganization(app, 1)
   receiver.on("/slow", async () => {
     await Bun.sleep(TAKES)
     return new Response("")
@@ -24,7 +24,7 @@ test("C-5: deliveries to an endpoint that works but cannot keep up are held with
   const health = async () => (await app.get(`/v1/webhooks/${id}`, key)).json.health
   const delivered = async () => (await deliveriesOf(app, key, id)).filter(({ status }) => status === "DELIVERED").length
   const isHeld = async () => (await app.sql("SELECT 1 FROM webhook_holds WHERE webhook_id = $1", [id])).length > 0
-  await happen(app, [0])
+  await feedTransactions(app, [0])
   await until("the first delivery, which shows that it is slow", async () => (await delivered()) === 1)
   await app.feed(Array.from({ length: BURST }, (_, index) => transaction("vault_0", 1_000 + index)))
   await until("what is held", async () => (await health()).heldDeliveries > 0)

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as net from "node:net"
 import { long } from "../faults/Rig.ts"
 import { App } from "../support/app.ts"
-import { deliveriesOf, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveriesOf, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { Dns } from "../support/dns.ts"
 import { Receiver, until } from "../support/receiver.ts"
 import { names, vectors } from "../support/ssrf.ts"
@@ -61,7 +61,7 @@ beforeAll(async () => {
     WEBHOOK_DNS_SERVERS: dns.address,
     WEBHOOK_RETRY_SCHEDULE: "0s"
   })
-  key = await settle(app, 4)
+  key = await feedOrganization(app, 4)
 }, 60_000)
 afterAll(async () => {
   await app.close()
@@ -110,7 +110,7 @@ const expectBlocked = async (entity: number, urls: ReadonlyArray<string>) => {
     const answer = await ping(id)
     expect([urls[index], answer.status, answer.json]).toMatchObject([urls[index] ?? "", 200, { success: false, ...blocked }])
   })
-  await happen(app, [entity])
+  await feedTransactions(app, [entity])
   await until(
     "every delivery's end",
     async () => {

@@ -5,7 +5,7 @@ import type { TLSSocket } from "node:tls"
 import { long } from "../faults/Rig.ts"
 import { type Answer, App, cli } from "../support/app.ts"
 import { hasTinyproxy, passOn, Tinyproxy, type Trick, TrickyProxy } from "../support/ConnectProxy.ts"
-import { deliveryWhen, happen, settle, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { Dns } from "../support/dns.ts"
 import { temporaryFiles } from "../support/files.ts"
 import { inTurn } from "../support/inTurn.ts"
@@ -69,7 +69,7 @@ describe.concurrent("C-8: a client certificate that endpoints may require", () =
       WEBHOOK_CLIENT_KEY_FILE: keyFile,
       WEBHOOK_RETRY_SCHEDULE: "0s,1h"
     })
-    key = await settle(app, 1)
+    key = await feedOrganization(app, 1)
     id = (await webhookOf(app, key, 0, endpoint.url("/mtls"))).id
   })
   closed.push(async () => {
@@ -80,7 +80,7 @@ describe.concurrent("C-8: a client certificate that endpoints may require", () =
   test(
     "an endpoint that requires one accepts deliveries and pings",
     next(async () => {
-      await happen(app, [0])
+      await feedTransactions(app, [0])
       expect((await deliveryWhen(app, key, id, ({ status }) => status === "DELIVERED")).attempts).toMatchObject([
         { bodySnippet: "first.client" }
       ])
@@ -96,8 +96,9 @@ describe.concurrent("C-8: a client certificate that endpoints may require", () =
       const [rotatedAt, before] = [Date.now(), unsent()]
       await present("second.client")
       await until("the second certificate", async () => (await pingOf(app, key, id)).bodySnippet === "second.client", 60)
-      report(Date.now() - rotatedAt - (unsent() - before))
-      await happen(app, [0])
+      // 5 s, and what a busy machine adds.
+      expect(Date.now() - rotatedAt - (unsent() - before)).toBeLessThan(15_000)
+      await feedTransactions(app, [0])
       const delivery = await deliveryWhen(app, key, id, ({ attempts }) => attempts[0]?.bodySnippet === "second.client")
       expect(delivery.status).toBe("DELIVERED")
     }),
@@ -141,10 +142,9 @@ describe.concurrent("C-8: a client certificate that endpoints may require", () =
   test(
     "a certificate without its key, or an invalid one, prevents the start",
     next(async () => {
-      const { WEBHOOK_CLIENT_KEY_FILE, ...without } = app.env
+      const { WEBHOOK_CLIENT_KEY_FILE: _, ...without } = app.env
       const { code, stderr } = await cli(["start"], without)
       expect([code, stderr]).toEqual([3, expect.stringContaining("WEBHOOK_CLIENT_KEY_FILE")])
-      expect(WEBHOOK_CLIENT_KEY_FILE).toBe(keyFile)
       const broken = await cli(["start"], { ...app.env, WEBHOOK_CLIENT_CERT_FILE: files.write("broken.pem", "broken") })
       expect([broken.code === 0, `${broken.stderr}${broken.stdout}`]).toEqual([false, expect.stringContaining("WEBHOOK_CLIENT_CERT_FILE")])
     }),
@@ -152,12 +152,10 @@ describe.concurrent("C-8: a client certificate that endpoints may require", () =
   )
 })
 
-const report = (millis: number) => expect(millis).toBeLessThan(15_000)
-
 /** An app whose deliveries use a proxy. */
 const proxied = async (app: App, receiver: Receiver, url: string, more: { readonly [name: string]: string } = {}) => {
   await app.open(ROLES, { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s", WEBHOOK_PROXY_URL: url, ...more })
-  return settle(app, 3)
+  return feedOrganization(app, 3)
 }
 
 describe.concurrent.skipIf(!hasTinyproxy)("C-8: through a real proxy, tinyproxy", () => {
@@ -195,7 +193,7 @@ describe.concurrent.skipIf(!hasTinyproxy)("C-8: through a real proxy, tinyproxy"
     "deliveries and pings use it, with user and password, and CONNECT names the checked address",
     next(async () => {
       const webhook = await webhookOf(app, key, 0, at("/through"))
-      await happen(app, [0])
+      await feedTransactions(app, [0])
       expect(await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")).toMatchObject({
         attempts: [{ result: "2xx" }]
       })
@@ -322,7 +320,7 @@ describe.concurrent("C-8: the effect of a proxy on an attempt", () => {
     next(async () => {
       await proxy.close()
       const webhook = await webhookOf(app, key, 1, receiver.url("/away"))
-      await happen(app, [1])
+      await feedTransactions(app, [1])
       const waiting = await deliveryWhen(app, key, webhook.id, ({ attempts }) => attempts[0]?.result === "proxy_error")
       expect(waiting).toMatchObject({ status: "RETRYING", attempts: [{ httpStatus: 0, bodySnippet: null }] })
       expect(Date.parse(waiting.nextAttemptAt) - Date.now()).toBeLessThan(30_000)

@@ -1,4 +1,4 @@
-/** To whom waiting time counts before a request is sent. Decision D-21; reliability F7. */
+/** Time spent before a request is sent does not count against the endpoint. Decision D-21; reliability F7. */
 import { expect, test } from "bun:test"
 import * as fs from "node:fs"
 import { Effect, Exit } from "effect"
@@ -9,7 +9,7 @@ import { useReceiver } from "../support/receiver.ts"
 
 const receiver = useReceiver()
 
-/** Posts to a path after nine of the ten seconds, with the given check whether the request is still wanted. */
+/** Posts to a path as if seven of an attempt's ten seconds had passed, with the given check whether the request is still wanted. */
 const attempt = (path: string, wanted: Effect.Effect<boolean>) =>
   Effect.runPromiseExit(
     post({

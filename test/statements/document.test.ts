@@ -76,7 +76,7 @@ const holds = async (command: ReadonlyArray<string>) => {
     expect([what, await verify(changed)]).toEqual([what, expect.stringMatching(/^refused /)])
 }
 
-test("in TypeScript, one statement and a whole chain", async () => {
+test("the example in TypeScript verifies a statement and a whole chain, and refuses changed statements", async () => {
   fs.writeFileSync(path.join(folder, "auditor.ts"), one)
   await holds([process.execPath, "auditor.ts"])
   change = (text) => text
@@ -87,7 +87,7 @@ test("in TypeScript, one statement and a whole chain", async () => {
 }, 120_000)
 
 test.skipIf(withoutPython !== "")(
-  `in Python${withoutPython}`,
+  `the example in Python verifies a statement, and refuses changed ones${withoutPython}`,
   async () => {
     fs.writeFileSync(path.join(folder, "auditor.py"), pythonCode)
     await holds([interpreter, "auditor.py"])
@@ -96,7 +96,7 @@ test.skipIf(withoutPython !== "")(
 )
 
 test.skipIf(withoutGo !== "")(
-  `in Go${withoutGo}`,
+  `the example in Go verifies a statement, and refuses changed ones${withoutGo}`,
   async () => {
     await run(["go", "build", "-o", "auditor", "."], { cwd: folder, env: goEnvironment })
     await holds([path.join(folder, "auditor")])

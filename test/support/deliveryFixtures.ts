@@ -21,7 +21,7 @@ export const world = (entities: number): ReadonlyArray<Record> => {
 }
 
 /** Feeds these organizations, without events, and returns their owner's key. */
-export const settle = async (app: App, entities: number): Promise<string> => {
+export const feedOrganization = async (app: App, entities: number): Promise<string> => {
   await app.feed(world(entities), { "x-record-events": "none" })
   return (await app.key("user_a")).secret
 }
@@ -51,7 +51,7 @@ export const webhookOf = async (
 let hashes = 0
 
 /** One confirmed transaction for each of the entities, fed at once. */
-export const happen = (app: App, numbers: ReadonlyArray<number>) =>
+export const feedTransactions = (app: App, numbers: ReadonlyArray<number>) =>
   app.feed(numbers.map((number) => transaction(`vault_${number}`, ++hashes)))
 
 /** The deliveries of a webhook, newest first. */

@@ -30,7 +30,7 @@ export const documentWhole = (name: string, made: string): void => {
     fs.mkdirSync(path.dirname(file), { recursive: true })
     fs.writeFileSync(file, made)
   }
-  // Run `bun run golden` when the difference is meant.
+  // Run `bun run golden` if the difference is intended.
   else expect((fs.existsSync(file) ? fs.readFileSync(file, "utf8") : "").split("\n")).toEqual(made.split("\n"))
 }
 

@@ -21,14 +21,14 @@ interface Plan {
 }
 
 /** Scans of the output of other plan nodes. */
-const AGAIN = /^(CTE|Subquery|Values|WorkTable) Scan$/
+const DERIVED_SCAN = /^(CTE|Subquery|Values|WorkTable) Scan$/
 
 /** Rows read by a plan's scans, including filtered ones. */
 const rowsOf = (plan: Plan): number => {
   const below = (plan.Plans ?? []).reduce((sum, one) => sum + rowsOf(one), 0)
   const looked = plan["Actual Rows"] + (plan["Rows Removed by Filter"] ?? 0) + (plan["Rows Removed by Index Recheck"] ?? 0)
   const type = plan["Node Type"]
-  return below + (type.includes("Scan") && !AGAIN.test(type) ? looked * plan["Actual Loops"] : 0)
+  return below + (type.includes("Scan") && !DERIVED_SCAN.test(type) ? looked * plan["Actual Loops"] : 0)
 }
 
 /** A plan in a line: its nodes with the rows that each gave. */

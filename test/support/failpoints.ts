@@ -14,7 +14,7 @@ let reached = 0
 
 Object.assign(globalThis, {
   custodyFailpoint: (name: string) => {
-    // The signal is delivered before the call returns: not one statement more is run.
+    // The signal is delivered before the call returns: no further statement runs.
     if (name === wanted && ++reached === Number(nth)) process.kill(process.pid, "SIGKILL")
   }
 })

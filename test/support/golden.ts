@@ -36,8 +36,8 @@ export const golden = (name: string, text: string): void => {
   const [before, after] = [(known ?? "").split("\n"), text.split("\n")]
   const gone = before.filter((line) => !after.includes(line)).slice(0, 40)
   const added = after.filter((line) => !before.includes(line)).slice(0, 40)
-  expect({ [`${name} (run \`bun run golden\` when this is meant)`]: { gone, added, lines: before.length } }).toEqual({
-    [`${name} (run \`bun run golden\` when this is meant)`]: { gone: [], added: [], lines: after.length }
+  expect({ [`${name} (run \`bun run golden\` if this is intended)`]: { gone, added, lines: before.length } }).toEqual({
+    [`${name} (run \`bun run golden\` if this is intended)`]: { gone: [], added: [], lines: after.length }
   })
   throw new Error(`${name} differs in the order of its lines`)
 }

@@ -65,7 +65,7 @@ export const python = async (libraries: ReadonlyArray<string>): Promise<{ readon
   if ((await outcome(["python3", "-c", "import venv, ensurepip"])).code !== 0)
     return { interpreter, without: " (skipped: Python has no venv with ensurepip; on Debian: apt install python3-venv)" }
   const without = await unlessFetched("the package index of Python", async () => {
-    // It is made under another name, so that it is whole wherever it is.
+    // Created under another name and renamed, so that it is never incomplete.
     const fresh = `${environment}.${process.pid}`
     try {
       await run(["python3", "-m", "venv", fresh])

@@ -1,4 +1,4 @@
-/** A Temporal server without the program's settings for it, as somebody else runs it: no fairness keys. */
+/** A Temporal server without the program's settings for it, with its default settings: no fairness keys. */
 import * as fs from "node:fs"
 import * as net from "node:net"
 import * as os from "node:os"

@@ -151,8 +151,8 @@ export const useReceiver = (): Receiver => {
 }
 
 /**
- * Waits until a condition holds, and returns its value; fails with `what` after `seconds`. The pause between two looks grows
- * with the time waited, from 20 to 200 ms: most looks are requests, and would take much of a core from what they wait for.
+ * Waits until a condition holds, and returns its value; fails with `what` after `seconds`. The pause between two checks grows
+ * with the time waited, from 20 to 200 ms: most checks are requests, and would use CPU that the awaited work needs.
  */
 export const until = async <A>(
   what: string,
@@ -167,7 +167,7 @@ export const until = async <A>(
     if (waited > seconds * 1_000) throw new Error(`${what}: not within ${seconds} s`)
     const [took, pause, sleptAt] = [Date.now() - lookedAt, Math.min(200, Math.max(20, waited / 20)), Date.now()]
     await Bun.sleep(pause)
-    // While the machine stood still, nothing could come true.
+    // Time in which the machine was suspended does not count.
     waited += took + Math.min(Date.now() - sleptAt, 2 * pause)
   }
 }

@@ -74,8 +74,8 @@ export const serverFolder = (): string => {
 }
 
 /**
- * Commits wait for the operating system and not for the disk: that is enough for whatever dies in a test, and a disk that is busy
- * for seconds, as after an installation, delays none. Servers that tests crash, and the program's own, wait for the disk.
+ * Disables fsync: commits survive a killed process, and a busy disk does not slow down tests. Servers that tests crash, and the
+ * program's own, keep fsync.
  */
 const disableFsync = async (postgres: string): Promise<void> => {
   const client = new pg.Client({ connectionString: postgres })
@@ -90,7 +90,7 @@ const disableFsync = async (postgres: string): Promise<void> => {
 
 /** Starts both servers in a fresh folder. `close` stops them and removes it, as does `signal` before they are there. */
 export const startServers = async (signal?: AbortSignal): Promise<OwnServers> => {
-  // Temporal collects garbage for a quarter of its time otherwise; a run has memory to spare.
+  // Otherwise Temporal spends a quarter of its CPU time on garbage collection; a run has memory to spare.
   process.env["GOGC"] ??= "400"
   const folder = serverFolder()
   const scope = await Effect.runPromise(Scope.make())
@@ -196,7 +196,7 @@ export const freshDatabase = async (): Promise<string> => {
 }
 
 /**
- * Drops a database that `freshDatabase` made, unless a test still uses it itself: the server's autovacuum takes its time for each
+ * Drops a database that `freshDatabase` made, unless a test still uses it itself: the server's autovacuum costs CPU for each
  * that is left.
  */
 export const dropDatabase = (url: string): Promise<void> =>

@@ -60,7 +60,7 @@ const long = (length: number) => `https://hooks.example.com/${"a".repeat(length 
 const literals: ReadonlyArray<Vector> = [
   ...targets.flatMap((address) => spellings(address).flatMap(([trick, host]) => refused(trick, [`https://${host}/`]))),
   ...refused(
-    "an address of a range that nothing is sent to",
+    "an address of a forbidden range",
     denied.map((address) => `https://${inUrl(address)}/`)
   ),
   // Also a public address: no certificate can name its owner, and the address may belong to someone else tomorrow.
@@ -267,11 +267,11 @@ export const names: ReadonlyArray<Name> = [
     ...["db.internal.example.com 10.0.0.5", "ip6.example.com ::1", "unique-local.example.com fd00::1", "link-local.example.com fe80::1"]
   ].map((line): Name => {
     const [host = "", address = ""] = line.split(" ")
-    return { host, trick: "a name of the inside", answers: [address] }
+    return { host, trick: "a name of an internal service", answers: [address] }
   }),
   ...denied.map((address, index) => ({
     host: `range-${index}.example.com`,
-    trick: "a name of a range that nothing is sent to",
+    trick: "a name of a forbidden range",
     answers: [address]
   })),
   // Refused as the address that the system would connect to, a reserved IPv6 address; not accepted as the public IPv4 inside it.

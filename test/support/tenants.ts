@@ -80,7 +80,7 @@ const webhook = async (app: App, key: string, name: string, url: string) => {
 }
 
 /** One confirmed transaction in the organization's first vault. */
-export const happen = (app: App, name: string, count = 1) =>
+export const feedTransactions = (app: App, name: string, count = 1) =>
   app.feed(Array.from({ length: count }, () => transaction(`vault_${name}`, ++hashes)))
 
 /**
@@ -102,7 +102,7 @@ export const tenant = async (app: App, receiver: Receiver, name: string, token: 
     await webhook(app, key, name, receiver.url(paths.paused))
   ]
   await app.request("PATCH", `/v1/webhooks/${paused}`, { key, body: { status: "PAUSED" } })
-  await happen(app, name, 3)
+  await feedTransactions(app, name, 3)
   const are = (webhookId: string, status: string) =>
     until(
       `three deliveries as ${status}`,
@@ -126,8 +126,8 @@ export const tenant = async (app: App, receiver: Receiver, name: string, token: 
   return { key, webhooks: { fine, fails, paused }, waiting: waiting.map(({ id }) => String(id)) }
 }
 
-/** Rows that nothing above leaves, or only for a moment; the service must have ended. */
-export const plant = async (app: App, name: string) => {
+/** Inserts a row into each table that the steps above leave empty. The service must be stopped. */
+export const insertRemainingRows = async (app: App, name: string) => {
   const user = `user_${name}`
   const one = async (table: string, columns: { readonly [column: string]: unknown }) => {
     const names = Object.keys(columns)

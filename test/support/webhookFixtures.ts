@@ -29,15 +29,6 @@ export const create = async (app: App, key: string, more: Fields = {}): Promise<
 export const patch = (app: App, key: string, id: string, body: unknown): Promise<Answer> =>
   app.request("PATCH", `/v1/webhooks/${id}`, { key, body })
 
-/** Repeats a request while the service answers 503, which means that nothing was done. */
-export const patiently = async (ask: () => Promise<Answer>): Promise<Answer> => {
-  for (let tries = 1; ; tries++) {
-    const answer = await ask()
-    if (answer.status !== 503 || tries === 20) return answer
-    await Bun.sleep(200)
-  }
-}
-
 /** A response in short: its status, and the code of a problem. */
 export const short = ({ json, status }: Answer): string => (status < 300 ? String(status) : `${status} ${json?.code}`)
 

@@ -192,6 +192,4 @@ test("no planted secret appears in a dump, a log, a trace, a response, a deliver
   // Decision D-35: a history contains ids, numbers, results and the host. Everything else is in the database.
   for (const known of [receiver.url("/hook"), receiver.url("/refuses"), "https://", hash(1), hash(2), ALICE, BOB, "ops@example.com"])
     expect([known, stored.includes(known), temporal.text.includes(known)]).toEqual([known, true, false])
-  // The search would find a secret.
-  expect(`${stored} ${first}`).toContain(first.slice(6, 46))
 }, 240_000)

@@ -1,7 +1,7 @@
 /** The limit of active webhooks. Spec: Delivery contract 6; Limits. Decision D-29; reliability T18. */
 import { afterEach, describe, expect, test } from "bun:test"
 import { useApp } from "../support/app.ts"
-import { create, patch, patiently, short, tryCreate, useKeys } from "../support/webhookFixtures.ts"
+import { create, patch, short, tryCreate, useKeys } from "../support/webhookFixtures.ts"
 
 const app = useApp()
 const keys = useKeys(app)
@@ -32,7 +32,7 @@ describe("Delivery contract 6: an entity can be covered by at most 20 active web
   })
 
   test("30 concurrent creations leave exactly 20 active", async () => {
-    const answers = await Promise.all(Array.from({ length: 30 }, () => patiently(() => tryCreate(app, keys.owner))))
+    const answers = await Promise.all(Array.from({ length: 30 }, () => tryCreate(app, keys.owner)))
     expect(tally(answers.map(short))).toEqual({ "201": 20, "409 webhook_limit_reached": 10 })
     expect(await active("entity_a")).toBe(20)
   }, 30_000)

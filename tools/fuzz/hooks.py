@@ -22,7 +22,7 @@ def strings(value, most):
 @schemathesis.hook
 def before_call(context, case, kwargs):
     query, body, headers = case.query, case.body, case.headers
-    # A made-up cursor is refused, as it should be; a request that is to be taken has none.
+    # A made-up cursor is refused, as it should be; a request that should be accepted has none.
     positive = case.meta is not None and case.meta.generation.mode == GenerationMode.POSITIVE
     if positive and query and "cursor" in query:
         del query["cursor"]
