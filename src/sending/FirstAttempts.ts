@@ -6,7 +6,7 @@
  * their rows, and attempts of a dead process are closed as interrupted and repeated. Architecture, What must hold 1.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Deferred, Effect, Option, RateLimiter } from "effect"
+import { Deferred, Effect, Fiber, Option, RateLimiter } from "effect"
 import type { AttemptOutcome, FirstAttemptsInput, FirstAttemptsOutcome } from "../../workflows/contract.ts"
 import { deliveriesToStart } from "../deliveries/deliveriesToStart.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
@@ -45,12 +45,24 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
     const { webhookMaxInFlight } = yield* Settings
     const paced = yield* RateLimiter.make(STARTS)
 
-    const attempt = ({ deliveryId, webhookId }: Member, { waitsMs }: FirstAttemptsInput, pace: Pace) =>
+    /** Starts the notices of an attempt that has left its group: the delivery's workflow does not see it if it begins later. */
+    const startNotices =
+      ({ organizationId, webhookId }: Member) =>
+      (result: Result) =>
+        Effect.forEach(
+          noticesOf(result),
+          // If Temporal is unavailable, and for the inputs of older workflows, the sweeper starts them.
+          (noticeId) =>
+            organizationId === undefined ? Effect.void : Effect.ignore(starter.startNotice(noticeId, organizationId, webhookId)),
+          { discard: true }
+        )
+
+    const attempt = (member: Member, { waitsMs }: FirstAttemptsInput, pace: Pace) =>
       Effect.suspend((): Effect.Effect<Result> => {
         if (pace.slow || performance.now() > pace.until) return Effect.succeed(undefined)
         const step = attempts.step({
-          deliveryId,
-          webhookId,
+          deliveryId: member.deliveryId,
+          webhookId: member.webhookId,
           waitsMs,
           after: 0,
           jitter: Math.random(),
@@ -60,11 +72,13 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
         })
         // The delivery's own workflow repeats a failed step.
         const outcome = Effect.orElseSucceed(step, (): Result => undefined)
-        const late = Effect.sync(() => {
-          pace.slow = true
-          return "under way" as const
+        return Effect.flatMap(Effect.forkDaemon(outcome), (running) => {
+          const late = Effect.suspend(() => {
+            pace.slow = true
+            return Effect.as(Effect.forkDaemon(Effect.flatMap(Fiber.join(running), startNotices(member))), "under way" as const)
+          })
+          return Effect.raceFirst(Fiber.join(running), Effect.delay(late, PATIENCE_MS))
         })
-        return Effect.raceFirst(outcome, Effect.delay(late, PATIENCE_MS))
       })
 
     /**

@@ -22,7 +22,7 @@ let key = "",
 
 beforeAll(async () => {
   ;({ client, close } = await operator())
-  key = await feedOrganization(app, 7)
+  key = await feedOrganization(app, 9)
 }, 60_000)
 afterAll(() => close())
 
@@ -87,6 +87,36 @@ describe("a group of first attempts", () => {
       await until("a completed workflow", async () => (await client.workflow.getHandle(id).describe()).status.name === "COMPLETED", 30)
     }
     expect(receiver.to("/once")).toHaveLength(40)
+  }, 90_000)
+
+  test("sends the notice of an attempt that ended after it had left the group and before its own workflow began", async () => {
+    receiver.on("/late", async () => {
+      await Bun.sleep(1_500)
+      return new Response("", { status: 500 })
+    })
+    // They keep the group busy for longer than that.
+    receiver.on("/crowd", async () => {
+      await Bun.sleep(400)
+      return new Response("ok")
+    })
+    const late = await webhookOf(app, key, 7, receiver.url("/late"))
+    const crowd = await webhookOf(app, key, 8, receiver.url("/crowd"))
+    await feed(7, 1)
+    await until("two failed attempts", async () => (await deliveriesOf(app, key, late.id))[0]?.attempts.length === 2)
+    await app.sql(
+      "UPDATE webhook_health SET failing_since = failing_since - interval '121 hours', consecutive_failures = consecutive_failures + 8 WHERE webhook_id = $1",
+      [late.id]
+    )
+    await app.feed([transaction("vault_7", ++hashes), ...Array.from({ length: 49 }, () => transaction("vault_8", ++hashes))])
+    await until(
+      "the notice",
+      async () => {
+        const [notice] = await app.sql("SELECT sent_at, subject FROM notices WHERE webhook_id = $1 AND sent_at IS NOT NULL", [late.id])
+        return String(notice?.["subject"]).includes("was disabled")
+      },
+      30
+    )
+    await ended(crowd.id, 49, "DELIVERED")
   }, 90_000)
 
   test("is not held up by a slow endpoint, whose attempts continue separately, each sent once, while the others finish first", async () => {
