@@ -23,7 +23,7 @@ import { DataDir } from "./embedded/DataDir.ts"
 import { EmbeddedServerError, portInUse } from "./embedded/Process.ts"
 import * as EmbeddedTemporal from "./embedded/Temporal.ts"
 import { EventChains } from "./events/EventChains.ts"
-import { answerLog } from "./http/accessLog.ts"
+import { accessLog } from "./http/accessLog.ts"
 import { ListenError, listen } from "./http/listener.ts"
 import { MAX_BYTES, platformApp } from "./platform/platformApp.ts"
 import { platformToken } from "./platform/platformToken.ts"
@@ -52,7 +52,7 @@ const codeOf = (has: (role: Role) => boolean) =>
 const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
   Effect.gen(function* () {
     const settings = yield* Settings
-    const log = answerLog(false, yield* Effect.runtime<never>())
+    const log = accessLog(false, yield* Effect.runtime<never>())
     const listening = listen(
       {
         name: "platform listener",
@@ -62,7 +62,7 @@ const listenPlatform = <E, R>(app: HttpApp.Default<E, R>, required: boolean) =>
         trustedProxies: settings.trustedProxies,
         maxBody: MAX_BYTES + 64 * 1024,
         // Orchestrators and scrapers send a GET every few seconds; logging each would add nothing.
-        onAnswer: (request, state, status) => (request.method === "GET" ? undefined : log(request, state, status))
+        onResponse: (request, state, status) => (request.method === "GET" ? undefined : log(request, state, status))
       },
       app
     )
@@ -92,7 +92,7 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     for (const role of wanted) yield* dataDir.pidFile(role)
 
     const [url, servers, code] = yield* Effect.all([databaseUrl, temporal, codeOf(has)], { concurrency: 3 })
-    yield* patiently(prepare(url, options.migrate))
+    yield* retryWhileUnavailable(prepare(url, options.migrate))
 
     // Acquired first, released last: everything that depends on these stops in reverse order, the listeners first.
     const connection = yield* Layer.build(
@@ -125,7 +125,7 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
       return yield* Effect.never
     }
     const { port } = yield* Scope.extend(Effect.provide(api.serve, api.services), roles)
-    const feed = platformApp(api.feedRoutes(token), ready)
+    const feed = platformApp(api.recordFeedRoutes(token), ready)
     const platform = yield* Scope.extend(Effect.provide(listenPlatform(feed, true), api.services), roles)
     yield* announce(wanted, addresses(settings, { port, platformPort: platform.port, temporalUi: servers.ui }), options)
     return yield* Effect.never
@@ -143,7 +143,7 @@ export const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>)
   )
 
 /** Waits up to 15 seconds for Postgres to start: servers and processes may start in any order. */
-const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+const retryWhileUnavailable = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
     Effect.tapError((error) => (isUnavailable(error) ? Effect.logWarning("Postgres cannot be reached yet") : Effect.void)),
     whileUnavailable("1 second", "15 seconds")
@@ -188,7 +188,7 @@ const prepare = (url: Redacted.Redacted, migrate: boolean) =>
     const missing = yield* Migrations.pending
     if (missing.length > 0) {
       return yield* new EmbeddedServerError({
-        message: `The database lacks ${missing.join(", ")}. Run \`custody migrate\`, or start without --no-migrate.`
+        message: `The database lacks the migrations ${missing.join(", ")}. Run \`custody migrate\`, or start without --no-migrate.`
       })
     }
     yield* Partitions.ensure

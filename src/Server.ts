@@ -37,7 +37,7 @@ import { FeedRepo } from "./feed/FeedRepo.ts"
 import { FeedStreams } from "./feed/FeedStreams.ts"
 import * as feed from "./feed/handlers.ts"
 import { OpenReaders } from "./feed/OpenReaders.ts"
-import { answerLog } from "./http/accessLog.ts"
+import { accessLog } from "./http/accessLog.ts"
 import { MAX_BODY } from "./http/Body.ts"
 import { errorBoundary } from "./http/errorBoundary.ts"
 import { fastPath } from "./http/fastPath.ts"
@@ -105,7 +105,7 @@ const seconds = Metric.histogram(
 
 /** Counts and logs a response. */
 const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
-  const log = answerLog(logReads, runtime)
+  const log = accessLog(logReads, runtime)
   return (request: Request, state: RequestState, status: number) => {
     seconds.unsafeUpdate((performance.now() - state.startedAt) / 1000, [])
     count(status)
@@ -243,7 +243,7 @@ const listening = Effect.gen(function* () {
       maxBody: MAX_BODY * 2,
       bodySeconds: BODY_SECONDS,
       onDrain: (yield* FeedStreams).stop,
-      onAnswer: observer(settings.logLevel === "debug", yield* Effect.runtime<never>())
+      onResponse: observer(settings.logLevel === "debug", yield* Effect.runtime<never>())
     },
     Portal.withPortal(hot.reduce((served, path) => path(through)(served), app))
   )

@@ -43,10 +43,10 @@ const commands = [
   // The doctor reads the settings itself, because it reports invalid ones.
   doctor
 ] as const
-const SAID = "Read-only custody data with signed webhooks."
-const custody = Command.make("custody").pipe(Command.withDescription(SAID), Command.withSubcommands(commands))
+const DESCRIPTION = "Read-only custody data with signed webhooks."
+const custody = Command.make("custody").pipe(Command.withDescription(DESCRIPTION), Command.withSubcommands(commands))
 const shown = program(
-  SAID,
+  DESCRIPTION,
   commands.map(({ descriptor }) => descriptor)
 )
 

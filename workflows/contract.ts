@@ -10,13 +10,13 @@ export const searchKeys = {
   webhookId: defineSearchAttributeKey("WebhookId", "KEYWORD"),
   eventId: defineSearchAttributeKey("EventId", "KEYWORD"),
   eventKind: defineSearchAttributeKey("EventKind", "KEYWORD"),
-  /** The organization of everything that is started for one; a group of several names them in `webhookIds`. */
+  /** The organization that a workflow works for. A group of first attempts names several in `webhookIds`. */
   organizationId: defineSearchAttributeKey("OrganizationId", "KEYWORD"),
   entityId: defineSearchAttributeKey("EntityId", "KEYWORD"),
   deliveryStatus: defineSearchAttributeKey("DeliveryStatus", "KEYWORD"),
   /**
-   * For a group of first attempts: all of its members. Postgres and SQLite have room for three lists of a namespace, so the
-   * organizations of a group have none of their own: their ids are among `WebhookIds`. Decision D-55.
+   * For a group of first attempts: all of its members. Postgres and SQLite have room for three lists of a namespace, so a
+   * group has its organization ids among `WebhookIds`. Decision D-55.
    */
   deliveryIds: defineSearchAttributeKey("DeliveryIds", "KEYWORD_LIST"),
   webhookIds: defineSearchAttributeKey("WebhookIds", "KEYWORD_LIST"),
@@ -91,7 +91,7 @@ export interface DeliverInput extends OfOrganization {
    * Absent if there is none.
    */
   readonly hostQueue?: string
-  /** Whether the last search attribute is omitted at the end, because the workflow's status shows the same; default false. */
+  /** If set, the final `DeliveryStatus` is not written, because the workflow's own status shows it. */
   readonly statusAtEnd?: "execution"
 }
 

@@ -107,7 +107,7 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
    * Waits until the time is over or a signal asks for the next attempt or another check. A cancellation ends the wait;
    * the next step then reads the delivery's state. Returns whether the wait is over: after a wake it may not be, because
    * the reason may have passed by then. A wake during an attempt is kept: its reason may be newer than the attempt's
-   * outcome. So may be that of a retry, which made the recorded outcome due: it is kept as a wake.
+   * outcome. A retry that is requested during an attempt is kept as well, because it made the next attempt due.
    */
   const pause = async (waitMs: number): Promise<boolean> => {
     if (hurry && patched("retry-during-attempt")) woken = true

@@ -80,7 +80,7 @@ async function* messages(body: ReadableStream<Uint8Array>, signal: AbortSignal):
 }
 
 /** Whether a failure is temporary. */
-const passes = (error: unknown): boolean =>
+const isTransient = (error: unknown): boolean =>
   error instanceof CustodyError
     ? error.status === 429 || error.status >= 500
     : error instanceof NoAnswerError && (error.reason === "network" || (error.status ?? 0) >= 502)
@@ -160,7 +160,7 @@ export async function* followEvents(client: ClientOptions, options: FollowOption
       failure = error
       // An exception of the consumer is thrown into the iteration and is not caught here.
       if (!gone.aborted && (error instanceof CustodyError || error instanceof NoAnswerError)) {
-        if (!passes(error) || (!began && error instanceof NoAnswerError)) throw error
+        if (!isTransient(error) || (!began && error instanceof NoAnswerError)) throw error
       }
     } finally {
       gone.removeEventListener("abort", end)

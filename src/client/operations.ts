@@ -323,7 +323,7 @@ export interface Operations {
   listBalanceHistory(vaultId: string, query: ListBalanceHistoryQuery, options?: RequestOptions): Pages<BalanceRecord>
   /** List transactions. Transfers into and out of the vault, most recent first. Filters are combined with AND. `GET /v1/vaults/{vaultId}/transactions` */
   listTransactions(vaultId: string, query?: ListTransactionsQuery, options?: RequestOptions): Pages<Transaction>
-  /** Export transactions. All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes amounts and cells that a spreadsheet would read as a formula. A key can have two exports at a time, an organization three. An export that takes longer than half an hour breaks off. If the connection breaks before the end of the file, the file is incomplete. `GET /v1/vaults/{vaultId}/transactions/export` */
+  /** Export transactions. All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes amounts and cells that a spreadsheet would read as a formula. A key can have two exports at a time, an organization three. An export that takes longer than half an hour is cut off. If the connection breaks before the end of the file, the file is incomplete. `GET /v1/vaults/{vaultId}/transactions/export` */
   exportTransactions(vaultId: string, query: ExportTransactionsQuery, options?: RequestOptions): Promise<ReadableStream<Uint8Array>>
   /** List deposit addresses. Deposit addresses of the vault, newest first. `GET /v1/vaults/{vaultId}/addresses` */
   listAddresses(vaultId: string, query?: ListAddressesQuery, options?: RequestOptions): Pages<DepositAddress>
@@ -335,7 +335,7 @@ export interface Operations {
   listAssets(query?: ListAssetsQuery, options?: RequestOptions): Pages<Asset>
   /** List networks. Networks available to the organization, by name. `GET /v1/networks` */
   listNetworks(query?: ListNetworksQuery, options?: RequestOptions): Pages<Network>
-  /** Create a webhook. Returns the signing secret once. Accepts `Idempotency-Key`. An entity can be covered by at most 20 active webhooks. `POST /v1/webhooks` */
+  /** Create a webhook. Returns the signing secret once. Accepts `Idempotency-Key`. An entity can be covered by at most 20 active or paused webhooks. `POST /v1/webhooks` */
   createWebhook(body: CreateWebhook, options?: OnceOptions): Promise<CreatedWebhook>
   /** List webhooks. Webhooks across the accessible entities, newest first. `GET /v1/webhooks` */
   listWebhooks(query?: ListWebhooksQuery, options?: RequestOptions): Pages<Webhook>
@@ -353,7 +353,7 @@ export interface Operations {
   listEvents(query?: ListEventsQuery, options?: RequestOptions): Pages<WebhookEvent>
   /** Get a webhook event. One event, with the number of webhooks that matched and its deliveries by status. `GET /v1/webhook-events/{eventId}` */
   getEvent(eventId: string, options?: RequestOptions): Promise<WebhookEventDetail>
-  /** Read the event feed. The event log in the order of recording. Every event that this key can see and that is recorded after a cursor was issued appears exactly once after it, and nothing is ever recorded before it. After an upgrade from a version without the feed it begins at the upgrade until older events are numbered. A key can have 20 requests that wait for events. `GET /v1/event-feed` */
+  /** Read the event feed. The event log in the order of recording. Every event that this key can see and that is recorded after a cursor was issued appears exactly once after it, and nothing is ever recorded before it. After an upgrade from a version without the feed, it begins at the upgrade until older events are numbered. A key can have 20 requests that wait for events. `GET /v1/event-feed` */
   readEventFeed(query?: ReadEventFeedQuery, options?: RequestOptions): Promise<EventFeedPage>
   /** List a webhook's deliveries. Delivery history with every attempt, newest first. `GET /v1/webhooks/{webhookId}/deliveries` */
   listWebhookDeliveries(webhookId: string, query?: ListWebhookDeliveriesQuery, options?: RequestOptions): Pages<Delivery>

@@ -72,7 +72,7 @@ export const errorOf = (response: Response, text: string): Error => {
 }
 
 /** Whether a failure is temporary and the call can be repeated safely. */
-const passes = (error: unknown): boolean =>
+const isTransient = (error: unknown): boolean =>
   error instanceof CustodyError
     ? error.status === 429 || error.status === 503 || error.code === "idempotency_in_progress"
     : error instanceof NoAnswerError && (error.reason === "network" || error.reason === "timeout" || (error.status ?? 0) >= 502)
@@ -152,7 +152,7 @@ export const caller = ({ apiKey, baseUrl, fetch: send = (request) => fetch(reque
       } catch (error) {
         const limited = error instanceof CustodyError && error.status === 429
         const wait = waitBefore(attempt, error)
-        if (attempt >= retries || !passes(error) || !(again || limited) || wait > LONGEST_WAIT) throw error
+        if (attempt >= retries || !isTransient(error) || !(again || limited) || wait > LONGEST_WAIT) throw error
         await pause(wait, call.options.signal)
       }
     }

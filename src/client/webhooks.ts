@@ -201,7 +201,7 @@ export interface WebhookEventDetail {
   readonly dispatchedAt: string | null
   /** When it was recorded */
   readonly createdAt: string
-  /** Number of active webhooks that matched at dispatch; 0 before dispatch */
+  /** Number of active and paused webhooks that matched at dispatch; 0 before dispatch */
   readonly matchedCount: number
   /** Number of its deliveries visible to this API key, by status, including redeliveries */
   readonly deliveryCounts: {
@@ -222,7 +222,7 @@ export interface EventFeedPage {
 }
 
 export interface FeedPagination {
-  /** Rows asked for */
+  /** Page size */
   readonly limit: number
   /** Equal to `resumeCursor` if there are more events, otherwise null */
   readonly nextCursor: string | null

@@ -10,7 +10,7 @@ import type { NotWritten } from "../organizations/exportOrganization.ts"
 import type { UnknownOrganization } from "../organizations/organizationTables.ts"
 import type { InvalidInvitation } from "../portal/signIn/Invitations.ts"
 import type { InvalidSettings } from "../settings/Settings.ts"
-import type { TemporalAway } from "../temporal/Connection.ts"
+import type { TemporalUnavailable } from "../temporal/Connection.ts"
 
 /** What the exit codes mean. */
 export const exitCodes = {
@@ -61,7 +61,7 @@ const codes = {
   InvalidInput: 4,
   NotWritten: 1,
   EmbeddedServerError: 5,
-  TemporalAway: 5,
+  TemporalUnavailable: 5,
   ListenError: 5
 } as const satisfies Record<
   (
@@ -79,7 +79,7 @@ const codes = {
     | InvalidInput
     | NotWritten
     | EmbeddedServerError
-    | TemporalAway
+    | TemporalUnavailable
     | ListenError
   )["_tag"],
   keyof typeof exitCodes
@@ -105,7 +105,7 @@ const endingOfSql = async (error: unknown) => {
   const { isUnavailable } = await import("../database/unavailable.ts")
   return isUnavailable(error)
     ? { code: 5, message: `Postgres cannot be reached: ${reason(error)}. Check DATABASE_URL.` }
-    : { code: 1, message: `Postgres refused: ${reason(error)}.` }
+    : { code: 1, message: `Postgres rejected a statement: ${reason(error)}.` }
 }
 
 const reason = (error: unknown): string => {

@@ -1,7 +1,6 @@
 /**
  * `--help` of the program and its commands. @effect/cli prints one line per command, however long, and a sentence about
- * every type, and has no option for either; this formats its descriptions for the width of the terminal, and therefore stays
- * ours.
+ * every type, and has no option for either; this formats its descriptions for the width of the terminal.
  */
 import { stripVTControlCharacters } from "node:util"
 import * as CliConfig from "@effect/cli/CliConfig"

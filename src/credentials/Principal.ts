@@ -45,7 +45,7 @@ export class Confirmation extends Context.Tag("custody/Confirmation")<Confirmati
  * Requires the second factor of a portal session before an action that could leak data. `check` runs first and fails where
  * the action would fail, so that an invalid request uses up no code. Does nothing for API keys.
  */
-export const confirmAct = <E = never, R = never>(check: Effect.Effect<unknown, E, R> = Effect.void): Effect.Effect<void, E, R> =>
+export const requireSecondFactor = <E = never, R = never>(check: Effect.Effect<unknown, E, R> = Effect.void): Effect.Effect<void, E, R> =>
   Effect.withFiberRuntime((fiber) =>
     Option.match(Context.getOption(fiber.currentContext, Confirmation), {
       onNone: () => Effect.void,

@@ -34,7 +34,7 @@ export interface Reencrypted {
 const BATCH = 500
 
 /** Waits for locked rows and for a database that restarts. */
-const patiently = whileUnavailable("1 second", "30 seconds")
+const retryWhileUnavailable = whileUnavailable("1 second", "30 seconds")
 
 const Row = Schema.Struct({ key: Schema.Array(Schema.String), context: Schema.String, sealed: Bytes })
 const decode = decodeRows(Row)
@@ -72,13 +72,13 @@ export const reencrypt = (
   return Effect.gen(function* () {
     let done: Reencrypted = { checked: 0, reencrypted: 0, unreadable: 0 }
     for (let after: ReadonlyArray<string> | undefined; ; ) {
-      const rows = yield* patiently(read(after))
+      const rows = yield* retryWhileUnavailable(read(after))
       const old = rows.filter(({ context, sealed }) => !master.isCurrent(of.purpose, sealed, context))
       const opened = old.flatMap((row) => {
         const plain = master.open(of.purpose, row.sealed, row.context)
         return plain === undefined ? [] : [{ ...row, resealed: master.seal(of.purpose, plain, row.context) }]
       })
-      const written = opened.length === 0 ? [] : yield* patiently(write(opened))
+      const written = opened.length === 0 ? [] : yield* retryWhileUnavailable(write(opened))
       done = {
         checked: done.checked + rows.length,
         reencrypted: done.reencrypted + written.length,

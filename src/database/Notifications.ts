@@ -12,7 +12,7 @@ const AGAIN = Duration.seconds(1),
   CONNECT = Duration.seconds(5)
 
 /** A listener of a channel. */
-export interface Listener {
+export interface ChannelListener {
   /** Waits for the next notification; several at once count as one, and so does a reconnect. */
   readonly next: Effect.Effect<void>
   /** Ends the wait immediately. */
@@ -23,7 +23,7 @@ export class Notifications extends Context.Tag("custody/Notifications")<
   Notifications,
   {
     /** Listens to a channel from now on. */
-    readonly on: (channel: string) => Effect.Effect<Listener>
+    readonly on: (channel: string) => Effect.Effect<ChannelListener>
   }
 >() {}
 

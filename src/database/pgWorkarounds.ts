@@ -1,6 +1,6 @@
 /**
- * Workarounds for `pg` and `@effect/sql-pg`, each with its upstream issue; remove a part when a version resolves it.
- * Notifications.ts is the fifth.
+ * Workarounds for `pg` and `@effect/sql-pg`, each with its upstream issue, if there is one; remove it when a version fixes the issue.
+ * Notifications.ts contains another.
  */
 
 import type { Statement } from "@effect/sql"

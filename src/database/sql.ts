@@ -36,10 +36,10 @@ export const dieOnSql = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect
   )
 
 /** How many times a transaction is repeated after a deadlock. */
-const AGAIN = 3
+const RETRIES = 3
 
 /** Runs an effect in a transaction, and repeats it after a deadlock. */
 export const transaction =
   (sql: SqlClient.SqlClient) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
-    Effect.retry(sql.withTransaction(effect), { times: AGAIN, while: (error) => hasSqlState(error, DEADLOCK) })
+    Effect.retry(sql.withTransaction(effect), { times: RETRIES, while: (error) => hasSqlState(error, DEADLOCK) })

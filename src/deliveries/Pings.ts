@@ -34,7 +34,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const temporal = yield* TemporalConnection
-    const { findable } = yield* WorkflowStarter
+    const { withSearchAttributes } = yield* WorkflowStarter
     const away = () =>
       problem("service_unavailable", "No worker is available to send the ping. Try again.", { headers: { "retry-after": "5" } })
 
@@ -91,7 +91,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
               : {})
           })
         const running = yield* Effect.fork(
-          findable((asIndexed) => Effect.tryPromise({ try: () => run(asIndexed), catch: (cause) => new NotStarted({ cause }) }))
+          withSearchAttributes((asIndexed) => Effect.tryPromise({ try: () => run(asIndexed), catch: (cause) => new NotStarted({ cause }) }))
         )
         // On a busy machine a worker may begin late; the endpoint still gets the time of any attempt.
         const begun = Effect.timeout(Fiber.join(running), RESULT)

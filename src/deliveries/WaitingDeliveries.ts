@@ -55,7 +55,8 @@ export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("cust
         dieOnSql
       ),
 
-      /** Cancels everything that waits, afterwards and a few hundred at a time; none of it is sent in between. */
+      /** Requests the cancellation of every waiting delivery. They are canceled a few hundred at a time after the commit; no attempt begins in
+       * the meantime. */
       cancelAll: Effect.fn("WaitingDeliveries.cancelAll")(
         function* (principal: PrincipalState, webhookId: string) {
           yield* lockWebhook(sql, principal, webhookId)

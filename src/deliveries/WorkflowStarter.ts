@@ -20,7 +20,7 @@ import {
   workflows
 } from "../../workflows/contract.ts"
 import { Settings } from "../settings/Settings.ts"
-import { type TemporalAway, TemporalConnection } from "../temporal/Connection.ts"
+import { TemporalConnection, type TemporalUnavailable } from "../temporal/Connection.ts"
 import { register } from "../temporal/searchAttributes.ts"
 import { grpcErrorOf, INVALID_ARGUMENT, isUnknownAttribute } from "../temporal/temporalCall.ts"
 import { hostOf } from "../webhooks/url.ts"
@@ -187,7 +187,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
         : {}
 
     /** Registers missing attributes; if that is not allowed, continues without them. */
-    const withoutAttributes = <A, E, R>(start: (asIndexed: boolean) => Effect.Effect<A, E, R>) =>
+    const registerThenStart = <A, E, R>(start: (asIndexed: boolean) => Effect.Effect<A, E, R>) =>
       Effect.gen(function* () {
         const connected = yield* temporal.now
         const registered = yield* Effect.either(register(connected, temporal.namespace))
@@ -197,12 +197,12 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
         return yield* start(false)
       })
 
-    const findable = <A, R>(start: (asIndexed: boolean) => Effect.Effect<A, NotStarted | TemporalAway, R>) =>
+    const withSearchAttributes = <A, R>(start: (asIndexed: boolean) => Effect.Effect<A, NotStarted | TemporalUnavailable, R>) =>
       Effect.flatMap(Ref.get(indexed), (asIndexed) =>
         Effect.catchIf(
           start(asIndexed),
           (error) => error._tag === "NotStarted" && isUnknownAttribute(error.cause),
-          () => withoutAttributes(start)
+          () => registerThenStart(start)
         )
       )
 
@@ -212,20 +212,20 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
        * attempt is in flight already. Fails if Temporal is unavailable; the caller retries.
        */
       start: (delivery: ToStart, hostQueue: Option.Option<string> = Option.none()) =>
-        findable((asIndexed) => startAs(asIndexed, delivery, hostQueue)),
+        withSearchAttributes((asIndexed) => startAs(asIndexed, delivery, hostQueue)),
 
       /** Starts one workflow for the first attempts of deliveries. Returns its id. Fails like `start`. */
       startGroup: (deliveries: ReadonlyArray<ToStart>) => {
         const workflowId = `first-attempts/${deliveries[0]?.id}`
         return Effect.as(
-          findable((asIndexed) => startGroupAs(asIndexed, workflowId, deliveries)),
+          withSearchAttributes((asIndexed) => startGroupAs(asIndexed, workflowId, deliveries)),
           workflowId
         )
       },
 
       /** Starts the workflow of a webhook's hold, or wakes it. Fails like `start`. */
       startHold: (organizationId: string, webhookId: string, url: string) =>
-        findable((asIndexed) =>
+        withSearchAttributes((asIndexed) =>
           signalWithStart(workflows.hold, {
             workflowId: holdIdOf(webhookId),
             args: [{ webhookId, ...organizationIn(asIndexed, organizationId), width: 1, failures: 0 } satisfies HoldInput],
@@ -236,7 +236,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
 
       /** Starts the workflow of a recovery, or wakes it. Fails like `start`. */
       startRecovery: (recoveryId: string, organizationId: string, webhookId: string, url: string) =>
-        findable((asIndexed) =>
+        withSearchAttributes((asIndexed) =>
           signalWithStart(workflows.recover, {
             workflowId: recoveryId,
             args: [{ recoveryId, ...organizationIn(asIndexed, organizationId) } satisfies RecoverInput],
@@ -247,7 +247,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
 
       /** Starts the workflow of a notice, or finds it `running`. Fails like `start`. */
       startNotice: (noticeId: string, organizationId: string, webhookId: string) =>
-        findable((asIndexed) =>
+        withSearchAttributes((asIndexed) =>
           begin(workflows.notify, {
             workflowId: noticeId,
             args: [{ noticeId, ...organizationIn(asIndexed, organizationId) } satisfies NotifyInput],
@@ -256,7 +256,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
         ),
 
       /** Runs a start with search attributes, or without them while the namespace has none. */
-      findable,
+      withSearchAttributes,
 
       /** Waits for a workflow to end in any way, with a timeout. */
       ended: (workflowId: string, atMost: Duration.DurationInput) =>
@@ -272,7 +272,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
         ),
 
       /** Uses the search attributes again from the next start: they may exist by then. */
-      attributesMayBeThere: Ref.set(indexed, true)
+      retrySearchAttributes: Ref.set(indexed, true)
     }
   })
 }) {

@@ -4,7 +4,7 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
-import { carryOut, pendingCancellations } from "../webhooks/cancelWaiting.ts"
+import { pendingCancellations, runCancellation } from "../webhooks/cancelWaiting.ts"
 
 /** Concurrent cancellations. */
 const CONCURRENCY = 2
@@ -16,7 +16,7 @@ export class Canceler extends Effect.Service<Canceler>()("custody/Canceler", {
       /** Executes every recorded cancellation; one that fails is retried by the next run. Returns whether there was any. */
       run: Effect.flatMap(pendingCancellations(sql), (all) =>
         Effect.as(
-          Effect.forEach(all, (pending) => carryOut(sql, pending), { concurrency: CONCURRENCY, discard: true }),
+          Effect.forEach(all, (pending) => runCancellation(sql, pending), { concurrency: CONCURRENCY, discard: true }),
           all.length > 0
         )
       )

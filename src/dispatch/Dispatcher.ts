@@ -9,7 +9,7 @@
 
 import type { SqlError } from "@effect/sql"
 import { Array as Arr, Effect, Fiber, Schedule } from "effect"
-import { type Listener, Notifications } from "../database/Notifications.ts"
+import { type ChannelListener, Notifications } from "../database/Notifications.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { OUTBOX_CHANNEL } from "../events/EventLog.ts"
@@ -125,7 +125,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
      * Lets groups of first attempts run. Only a few run at a time, so that later claims do not wait behind earlier ones,
      * whether or not the server supports fairness.
      */
-    const startGroups = (deliveries: ReadonlyArray<ToStart>, announced: Listener) =>
+    const startGroups = (deliveries: ReadonlyArray<ToStart>, announced: ChannelListener) =>
       Effect.forEach(Arr.chunksOf(deliveries, GROUP), (group) => {
         groupCount++
         const end = Effect.sync(() => {
@@ -140,7 +140,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
      * runs, only events of organizations that are not busy are claimed. Returns whether to continue, after a pause: while a
      * group that is not full runs, more events arrive, which then share a workflow.
      */
-    const next = (announced: Listener) =>
+    const next = (announced: ChannelListener) =>
       Effect.uninterruptible(
         Effect.gen(function* () {
           const passes = groupCount >= GROUPS
@@ -170,10 +170,10 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
      * Dispatches until nothing is left or Temporal is unavailable; events then wait and show as undispatched. Returns
      * whether any event waits.
      */
-    const drain = (announced: Listener): Effect.Effect<boolean, SqlError.SqlError> =>
+    const drain = (announced: ChannelListener): Effect.Effect<boolean, SqlError.SqlError> =>
       Effect.gen(function* () {
         if (left.size === 0 && !(yield* outbox.waits)) return false
-        if (!(yield* temporal.answers)) return true
+        if (!(yield* temporal.isAvailable)) return true
         if (left.size > 0 && !(yield* startAll([...left.values()]))) return true
         do {
           const waitMs = groupCount < GROUPS ? 0 : passFrom - performance.now()
@@ -189,10 +189,10 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
       })
 
     /** Runs when a channel has a notification, and regularly; sooner if the last run left something. */
-    const keepLooking = <E, R>(what: string, channel: string, look: (announced: Listener) => Effect.Effect<boolean, E, R>) =>
+    const keepPolling = <E, R>(what: string, channel: string, poll: (announced: ChannelListener) => Effect.Effect<boolean, E, R>) =>
       Effect.flatMap(notifications.on(channel), (announced) =>
         Effect.forever(
-          Effect.flatMap(loggingFailure(what, look(announced)), (left) =>
+          Effect.flatMap(loggingFailure(what, poll(announced)), (left) =>
             Effect.timeoutOption(announced.next, left === false ? POLL : AGAIN)
           )
         )
@@ -208,13 +208,13 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
       run: Effect.gen(function* () {
         const failed = yield* Effect.makeLatch()
         yield* Effect.forkScoped(
-          keepLooking("dispatching", OUTBOX_CHANNEL, (announced) => Effect.onError(drain(announced), () => failed.open))
+          keepPolling("dispatching", OUTBOX_CHANNEL, (announced) => Effect.onError(drain(announced), () => failed.open))
         )
-        yield* Effect.forkScoped(keepLooking("signaling workflows", SIGNALS_CHANNEL, () => signalRelay.relay))
-        yield* Effect.forkScoped(keepLooking("canceling deliveries", CANCELLATIONS_CHANNEL, () => canceler.run))
-        yield* Effect.forkScoped(keepLooking("holding deliveries", HOLDS_CHANNEL, () => holds.collect))
-        yield* Effect.forkScoped(keepLooking("waking holds", HOLDS_CHANNEL, () => holds.wake))
-        yield* Effect.forkScoped(keepLooking("waking recoveries", HOLDS_CHANNEL, () => recoveries.wake))
+        yield* Effect.forkScoped(keepPolling("signaling workflows", SIGNALS_CHANNEL, () => signalRelay.relay))
+        yield* Effect.forkScoped(keepPolling("canceling deliveries", CANCELLATIONS_CHANNEL, () => canceler.run))
+        yield* Effect.forkScoped(keepPolling("holding deliveries", HOLDS_CHANNEL, () => holds.collect))
+        yield* Effect.forkScoped(keepPolling("waking holds", HOLDS_CHANNEL, () => holds.wake))
+        yield* Effect.forkScoped(keepPolling("waking recoveries", HOLDS_CHANNEL, () => recoveries.wake))
         // Deliveries that a killed dispatcher left do not wait for the interval: the first sweep checks everything that is due,
         // and is repeated for those that were just being started.
         const first = loggingFailure("the first sweep", sweeper.first)

@@ -18,13 +18,13 @@ import type { ToStart } from "../deliveries/WorkflowStarter.ts"
 import { covers } from "../events/matching.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
-import { type Turn, type WaitingOrganization, WaitingOrganizations } from "./WaitingOrganizations.ts"
+import { type ClaimScope, type WaitingOrganization, WaitingOrganizations } from "./WaitingOrganizations.ts"
 
 /** Events per claim, and organizations: of all, and of those that are not busy while all others wait. */
 const SIZES = {
   all: { events: 50, organizations: 50 },
   "not busy": { events: 8, organizations: 8 }
-} as const satisfies Record<Turn, unknown>
+} as const satisfies Record<ClaimScope, unknown>
 
 const Match = Schema.Struct({
   organizationId: Schema.String,
@@ -132,7 +132,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
 
     return {
       /** Claims events of organizations that the last look found and whose turn it is. */
-      claim: (turn: Turn) =>
+      claim: (turn: ClaimScope) =>
         Effect.gen(function* () {
           const { events, organizations } = SIZES[turn]
           const asked = waiting.next(organizations, turn)
@@ -150,7 +150,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
         }),
 
       /** Whether any event waits. */
-      waits: waiting.look
+      waits: waiting.poll
     }
   })
 }) {

@@ -14,7 +14,7 @@ import { TemporalConnection } from "../temporal/Connection.ts"
 /** Signals per batch, and concurrent ones. */
 const BATCH = 200,
   CONCURRENCY = 24
-/** How often the position where looks start advances, in ms, and how often a look starts from the beginning. */
+/** How often the position where polls start advances, in ms, and how often a poll starts from the beginning. */
 const ADVANCE = 60_000,
   WHOLE = 600_000
 /** Signals per batch for deliveries that were canceled in bulk: ending a workflow costs as much as a delivery. */
@@ -29,9 +29,9 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
     const temporal = yield* TemporalConnection
 
     /**
-     * Where looks for signals start. Removed rows stay in the index for as long as a backup holds a snapshot, so a look starts
+     * Where polls for signals start. Removed rows stay in the index for as long as a backup holds a snapshot, so a poll starts
      * after the ids whose rows were already removed a minute ago: by now, every transaction with an earlier id has ended. If
-     * one has not, a look from the beginning finds its signal.
+     * one has not, a poll from the beginning finds its signal.
      */
     const start = () => ({ from: 0, gone: 0, at: performance.now(), since: performance.now() })
     const starts = { single: start(), bulk: start() }
@@ -51,7 +51,7 @@ export class SignalRelay extends Effect.Service<SignalRelay>()("custody/SignalRe
         SELECT id, delivery_id AS "deliveryId", signal FROM delivery_signals WHERE bulk = ${bulk} AND id > ${last}
         ORDER BY id LIMIT ${bulk ? BULK : BATCH}`)
       const [first, end] = [rows[0]?.id, rows.at(-1)?.id]
-      if (end === undefined || !(yield* temporal.answers)) return { first, end, more: false }
+      if (end === undefined || !(yield* temporal.isAvailable)) return { first, end, more: false }
       const { client } = yield* temporal.now
       const sent = yield* Effect.forEach(
         rows,

@@ -19,7 +19,7 @@ import { ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { oldestId } from "../events/logWindow.ts"
 import { Notices, PAGE as PAGE_OF_NOTICES, type Unsent } from "../notifications/Notices.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
-import { isOfCanceled } from "../webhooks/cancelWaiting.ts"
+import { hasPendingCancellation } from "../webhooks/cancelWaiting.ts"
 import { WakeLimit } from "./WakeLimit.ts"
 
 /** How overdue a delivery must be before its workflow is looked up, in seconds: usually, and when a dispatcher starts or has failed. */
@@ -64,7 +64,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
     const wakeLimit = new WakeLimit()
     /** Where the next sweep continues; undefined for the beginning. */
     let place: Stretch["after"]
-    /** Whether Temporal's list is trusted; if a listed workflow did not run, not until the end of the pass. */
+    /** Whether Temporal's list is trusted: after a listed workflow that does not run, it is not until the end of the pass. */
     let believed = true
     /** When notices' workflows were started, by id, on the monotonic clock. */
     const started = new Map<string, number>()
@@ -76,7 +76,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
     const overdue = (seconds: number, after: Stretch["after"]) =>
       decode(sql`
       SELECT ${sql.literal(toStartColumns)}, d.next_attempt_at AS "dueAt", coalesce(h.consecutive_failures, 0) = 0 AS healthy,
-        ${isOfCanceled(sql)} AS canceled
+        ${hasPendingCancellation(sql)} AS canceled
       FROM deliveries d ${sql.literal(toStartJoins)} LEFT JOIN webhook_health h ON h.webhook_id = w.id
       WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at < now() - make_interval(secs => ${seconds})
         AND d.id >= ${oldestId("del")} AND (d.next_attempt_at, d.id) > (${after?.dueAt ?? "-infinity"}::timestamptz, ${after?.id ?? ""})
@@ -131,7 +131,7 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
       for (let count = 0; count < pages; count++) {
         const page: ReadonlyArray<Overdue> = yield* overdue(seconds, last)
         if (page.length === 0) return { lost, sample, last: undefined }
-        if (!(yield* temporal.answers)) return { lost, sample: [], last }
+        if (!(yield* temporal.isAvailable)) return { lost, sample: [], last }
         const runs = yield* listed(page)
         const single = page.filter(({ canceled, id }) => !canceled && !held.has(id))
         const unknown =
@@ -174,9 +174,9 @@ export class Sweeper extends Effect.Service<Sweeper>()("custody/Sweeper", {
 
     return {
       /** Looks up the workflows of overdue deliveries, of only a part if there are many. */
-      sweep: Effect.zipRight(starter.attributesMayBeThere, sweepFrom(OVERDUE, PAGES)),
+      sweep: Effect.zipRight(starter.retrySearchAttributes, sweepFrom(OVERDUE, PAGES)),
 
-      /** As {@link sweep}, of deliveries that are overdue for a shorter time, too. */
+      /** Like {@link sweep}, but includes deliveries that became overdue only seconds ago. */
       sweepSoon: sweepFrom(OVERDUE_AT_START, PAGES),
 
       /** The first sweep of a dispatcher: it waits for Temporal, uses a shorter delay, and checks everything. */

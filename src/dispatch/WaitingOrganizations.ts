@@ -1,8 +1,8 @@
 /**
  * Which organizations have events in the outbox, as known to one dispatcher. Index entries of dispatched events stay in the
- * outbox for as long as a backup holds a snapshot, so nothing is searched twice: each look reads only the events of
- * transactions that were not finished at the previous look, and a claim starts after the last event that is known to be
- * dispatched. Once a minute a look starts from the beginning, because a crash of Postgres can bring back earlier events.
+ * outbox for as long as a backup holds a snapshot, so nothing is searched twice: each poll reads only the events of
+ * transactions that were not finished at the previous poll, and a claim starts after the last event that is known to be
+ * dispatched. Once a minute a poll starts from the beginning, because a crash of Postgres can bring back earlier events.
  * Decision D-34.
  */
 import type { SqlClient, SqlError } from "@effect/sql"
@@ -10,7 +10,7 @@ import { Effect, Schema } from "effect"
 import { decodeRows } from "../database/decodeRows.ts"
 import { RecentRate } from "./RecentRate.ts"
 
-/** How often a look starts from the beginning, in ms. */
+/** How often a poll starts from the beginning, in ms. */
 const WHOLE = 60_000
 
 /** An organization with events in the outbox, and a position below all of them. */
@@ -23,11 +23,11 @@ export interface WaitingOrganization {
 export const BUSY_PER_SECOND = 60
 
 /** Which organizations a claim is for: all, or those that are not busy. */
-export type Turn = "all" | "not busy"
+export type ClaimScope = "all" | "not busy"
 
 const decode = decodeRows(
   Schema.Struct({
-    /** The snapshot of the look, as Postgres writes it: `xmin:xmax:running,running`. */
+    /** The snapshot of the poll, as Postgres writes it: `xmin:xmax:running,running`. */
     snapshot: Schema.String,
     organizationId: Schema.NullOr(Schema.String),
     first: Schema.NullOr(Schema.Number)
@@ -42,7 +42,7 @@ export class WaitingOrganizations {
   /** Deliveries in about the last second, by organization. */
   readonly #rate = new RecentRate()
   #wholeAt = Number.NEGATIVE_INFINITY
-  /** The first transaction that was not seen, and earlier ones that were running at the last look. */
+  /** The first transaction that was not seen, and earlier ones that were running at the last poll. */
   #unseen = 0n
   #running: ReadonlyArray<string> = []
   /** The organization after which the next claim starts. */
@@ -52,8 +52,8 @@ export class WaitingOrganizations {
     this.#sql = sql
   }
 
-  /** Reads the events recorded since the last look. Returns whether any event waits. */
-  get look(): Effect.Effect<boolean, SqlError.SqlError> {
+  /** Reads the events recorded since the last poll. Returns whether any event waits. */
+  get poll(): Effect.Effect<boolean, SqlError.SqlError> {
     return Effect.suspend(() => {
       const begun = performance.now()
       const whole = begun - this.#wholeAt > WHOLE
@@ -79,7 +79,7 @@ export class WaitingOrganizations {
   }
 
   /** The organizations whose turn it is, at most `most`. */
-  next(most: number, turn: Turn): ReadonlyArray<WaitingOrganization> {
+  next(most: number, turn: ClaimScope): ReadonlyArray<WaitingOrganization> {
     const ids = [...this.#floors.keys()].filter((id) => turn === "all" || !this.isBusy(id)).sort()
     const start = ids.findIndex((id) => id > this.#after)
     const those = (start < 0 ? ids : [...ids.slice(start), ...ids.slice(0, start)]).slice(0, most)
@@ -100,7 +100,7 @@ export class WaitingOrganizations {
     else this.#backlogged.delete(organizationId)
   }
 
-  /** The events of transactions that the last look did not see. */
+  /** The events of transactions that the last poll did not see. */
   #recorded() {
     const sql = this.#sql
     return decode(sql`

@@ -6,7 +6,7 @@ import { Effect, Layer } from "effect"
 import { DataDir } from "../embedded/DataDir.ts"
 import { type Inspected, inspect, Settings } from "../settings/Settings.ts"
 import { type Finding, fault, notice } from "./Finding.ts"
-import { certificates, dataDirectory, ports, surroundings } from "./machineChecks.ts"
+import { certificates, conditions, dataDirectory, ports } from "./machineChecks.ts"
 import { outside } from "./networkChecks.ts"
 import { postgres } from "./postgresChecks.ts"
 import { readReplica } from "./replicaChecks.ts"
@@ -42,7 +42,7 @@ const missingKeys = Effect.map(Settings, ({ databaseUrl, masterKey, platformToke
 export const examine = Effect.gen(function* () {
   const { faults, inspected, values } = yield* inspect
   if (values === undefined) return { settings: inspected, findings: faults.map(settingFault) }
-  const looks = [missingKeys, dataDirectory, ports, certificates, postgres, readReplica, temporal, outside, surroundings]
+  const looks = [missingKeys, dataDirectory, ports, certificates, postgres, readReplica, temporal, outside, conditions]
   const [findings, servers] = yield* Effect.all([
     Effect.all(looks, { concurrency: "unbounded" }),
     Effect.map(DataDir, (dataDir) => dataDir.servers())

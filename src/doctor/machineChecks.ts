@@ -169,7 +169,7 @@ export const certificates = Effect.map(Settings, (settings): ReadonlyArray<Findi
 })
 
 /** Conditions that are not faults but that the operator should know. */
-export const surroundings = Effect.gen(function* () {
+export const conditions = Effect.gen(function* () {
   const settings = yield* Settings
   const set = yield* Effect.filter(["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"], (name) =>
     Effect.map(Effect.orElseSucceed(Config.option(Config.nonEmptyString(name)), Option.none), Option.isSome)

@@ -39,7 +39,7 @@ const sealing: Effect.Effect<Finding, SqlError.SqlError, SqlClient.SqlClient | S
   return overdueSeconds > LATE
     ? notice(
         "Statements",
-        `Those of ${nextDate} are not sealed for every vault, and have been due for ${span(overdueSeconds)}.`,
+        `The statements of ${nextDate} are not sealed for every vault. They have been due for ${span(overdueSeconds)}.`,
         "A worker seals them every minute: check that one is running, and its log; `custody statements seal` seals at once."
       )
     : well("Statements", `sealed for every vault up to ${dayAfter(nextDate, -1)}`)

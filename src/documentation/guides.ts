@@ -140,8 +140,8 @@ const advice: Partial<Readonly<Record<Code, string>>> = {
     "The key has an IP allowlist and `detail` shows the address that the service saw. Add it to the key in the portal, or call from an allowed address.",
   recovery_running: "Wait until the recovery has ended, or cancel it: `POST /v1/webhook-recoveries/{recoveryId}/cancel`.",
   recovery_ended: "Nothing is left to pause, resume or cancel. Create a new recovery for what is still missing.",
-  webhook_disabled: 'Enable the webhook first (`PATCH` with `{ "status": "ACTIVE" }`), then redeliver.',
-  webhook_limit_reached: "An entity can be covered by 20 active webhooks. Disable or delete one that you no longer need.",
+  webhook_disabled: 'Enable the webhook first (`PATCH` with `{ "status": "ACTIVE" }`), then send the request again.',
+  webhook_limit_reached: "An entity can be covered by at most 20 active or paused webhooks. Disable or delete one that you no longer need.",
   rotation_limit_reached: "At most three secrets are valid at the same time. Wait until the oldest expires, 24 hours after its rotation.",
   idempotency_key_reused: "The idempotency key was used with another body before. Use a new `Idempotency-Key` for a new request.",
   url_not_deliverable: "The host or port of the URL is not allowed: use a public host name and port 443 or 8443."

@@ -30,7 +30,7 @@ const count = Schema.Int.annotations({ jsonSchema: { type: "integer", minimum: 0
 /** One event with its deliveries. */
 export const EventDetail = Schema.Struct({
   ...fields,
-  matchedCount: Schema.Int.annotations({ description: "Number of active webhooks that matched at dispatch; 0 before dispatch" }),
+  matchedCount: Schema.Int.annotations({ description: "Number of active and paused webhooks that matched at dispatch; 0 before dispatch" }),
   deliveryCounts: Schema.Struct({
     PENDING: count,
     RETRYING: count,

@@ -56,7 +56,7 @@ const TooManyStreams = problems("TooManyStreams", "too_many_streams")
 const Feed = Schema.Struct({
   data: Schema.Array(Event),
   pagination: Schema.Struct({
-    limit: Schema.Int.annotations({ description: "Rows asked for", jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT } }),
+    limit: Schema.Int.annotations({ description: "Page size", jsonSchema: { type: "integer", minimum: 1, maximum: MAX_LIMIT } }),
     nextCursor: Schema.NullOr(Schema.String).annotations({
       description: "Equal to `resumeCursor` if there are more events, otherwise null"
     })
@@ -77,7 +77,7 @@ export class FeedApi extends HttpApiGroup.make("feed")
       .annotate(
         OpenApi.Description,
         "The event log in the order of recording. Every event that this key can see and that is recorded after a cursor was issued " +
-          "appears exactly once after it, and nothing is ever recorded before it. After an upgrade from a version without the feed it " +
+          "appears exactly once after it, and nothing is ever recorded before it. After an upgrade from a version without the feed, it " +
           "begins at the upgrade until older events are numbered. A key can have 20 requests that wait for events."
       )
   )

@@ -65,7 +65,7 @@ const decodeAccess = decodeRows(Schema.Struct({ userId: Schema.String, id: Schem
   decodeEnds = decodeRows(Schema.Struct({ id: Schema.String, end: Schema.Number, clock: Schema.Number, now: Schema.Number }))
 
 /** Whether a filter matches an event. */
-export const wants = ({ entityId, kind, vaultId }: FeedFilter, row: FeedRow): boolean =>
+export const matches = ({ entityId, kind, vaultId }: FeedFilter, row: FeedRow): boolean =>
   (kind?.includes(row.kind) ?? true) &&
   (entityId?.includes(row.entityId) ?? true) &&
   (vaultId === undefined || (row.vaultId !== null && vaultId.includes(row.vaultId)))
@@ -81,7 +81,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
     const ends = new Set<() => void>()
     let stopping = false
     /** Open while a reader waits. */
-    const somebody = Effect.unsafeMakeLatch(false)
+    const hasReaders = Effect.unsafeMakeLatch(false)
     const wake = yield* notifications.on(CHANNEL)
 
     const leave = (one: Waiting) => {
@@ -89,7 +89,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       const followed = streams.get(organizationId)
       followed?.waiting.delete(one)
       if (followed?.waiting.size === 0) streams.delete(organizationId)
-      if (streams.size === 0) somebody.unsafeClose()
+      if (streams.size === 0) hasReaders.unsafeClose()
     }
 
     /** Evaluates the access of some readers again; those without access are rejected. */
@@ -128,7 +128,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       (isOwner || [row.entityId, ...(row.audience ?? [])].every((id) => has(userId, id)))
 
     /** Delivers the next events of an organization. Returns whether there are more. */
-    const hand = Effect.fnUntraced(function* (organizationId: string, followed: Followed, { at, end, latest }: Recorded) {
+    const deliverNext = Effect.fnUntraced(function* (organizationId: string, followed: Followed, { at, end, latest }: Recorded) {
       if (end - followed.position > BEHIND) {
         for (const one of [...followed.waiting]) {
           leave(one)
@@ -158,7 +158,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
           reached = Math.min(reached, one.place.position)
           continue
         }
-        const seen = rows.filter((row) => row.position > one.place.position && wants(one.filter, row) && sees(one.principal, row, has))
+        const seen = rows.filter((row) => row.position > one.place.position && matches(one.filter, row) && sees(one.principal, row, has))
         one.place = place
         if (seen.length > 0) one.onEvents(seen)
       }
@@ -179,7 +179,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
         if (followed === undefined) continue
         const recorded = { end, latest: clock, at: now - LONGEST_WRITE }
         while (followed.waiting.size > 0 && followed.position < end) {
-          if (!(yield* hand(id, followed, recorded))) break
+          if (!(yield* deliverNext(id, followed, recorded))) break
         }
       }
       failing = false
@@ -192,7 +192,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
     )
 
     yield* Effect.forkScoped(
-      somebody.await.pipe(
+      hasReaders.await.pipe(
         Effect.zipRight(poll),
         Effect.zipRight(Effect.sleep(PAUSE)),
         Effect.zipRight(Effect.timeoutOption(wake.next, POLL)),
@@ -200,7 +200,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
       )
     )
     yield* Effect.forkScoped(
-      somebody.await.pipe(
+      hasReaders.await.pipe(
         Effect.zipRight(Effect.suspend(() => recheck([...streams.values()].flatMap(({ waiting }) => [...waiting])))),
         Effect.catchAllCause((cause) => Effect.logWarning("the keys of open streams cannot be checked now", cause)),
         Effect.schedule(Schedule.spaced(RECHECK))
@@ -227,7 +227,7 @@ export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFo
           // No reader was notified of events recorded since this one's read.
           wake.now()
         }
-        somebody.unsafeOpen()
+        hasReaders.unsafeOpen()
         return true
       },
       leave,

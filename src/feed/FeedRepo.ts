@@ -62,7 +62,7 @@ const USABLE = 300_000
 /** The position after an event. */
 export const placeOf = ({ id, position }: Pick<FeedRow, "id" | "position">): Place => ({ position, at: Id.time(id) ?? 0 })
 
-interface Reading {
+interface ReadPlan {
   /** Whether the reader sees many vaults. */
   readonly many: boolean
   /** Whether whole rows are read instead of keys. */
@@ -148,7 +148,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       after: Place,
       until: End,
       take: number,
-      { many, whole }: Reading
+      { many, whole }: ReadPlan
     ) {
       const look = many ? LOOK : LOOK_FEW * take
       const read = (before: number) => {
@@ -206,7 +206,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       after: Place,
       until: End,
       take: number,
-      reading: Reading
+      reading: ReadPlan
     ) {
       if (until.position <= after.position) return []
       if (vaultIds !== undefined) return yield* alongVaults(principal, vaultIds, after, until, take)

@@ -8,13 +8,13 @@ import { type ProblemOf, problem } from "../http/Problem.ts"
 
 /** Maximum number of open streams of a key, and of its waiting requests. */
 export const STREAMS_OF_A_KEY = 5,
-  HELD_OF_A_KEY = 20
+  LONG_POLLS_OF_A_KEY = 20
 /** Maximum number of both together for an organization. */
 const OPEN_OF_AN_ORGANIZATION = 1_000
 
 const limits = {
   stream: { most: STREAMS_OF_A_KEY, what: "open streams" },
-  answer: { most: HELD_OF_A_KEY, what: "requests that wait for events" }
+  answer: { most: LONG_POLLS_OF_A_KEY, what: "requests that wait for events" }
 } as const
 
 export class OpenReaders extends Effect.Service<OpenReaders>()("custody/OpenReaders", {

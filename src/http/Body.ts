@@ -134,13 +134,13 @@ const codeOf = (issues: Issues) =>
 /** The everyday name of a type of the contract. */
 const wordOf = (type: string): string =>
   type === "string"
-    ? "a text"
+    ? "a string"
     : type === "number"
       ? "a number"
       : type === "null"
         ? "null"
         : type.startsWith("ReadonlyArray<")
-          ? "a list"
+          ? "an array"
           : "an object"
 
 /** What is wrong with a field: the message written for people, or what the alternatives of its type have in common. */

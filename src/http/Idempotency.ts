@@ -41,7 +41,7 @@ export const IdempotencyHeaders = Schema.Struct({
 })
 
 /** A stored response: status and JSON. */
-export interface Kept {
+export interface StoredResponse {
   readonly status: number
   readonly body: unknown
 }
@@ -93,7 +93,7 @@ export const once = <E, R>(
   sql: SqlClient.SqlClient,
   caller: string,
   body: unknown,
-  mutation: Effect.Effect<Kept, E | SqlError.SqlError, R>
+  mutation: Effect.Effect<StoredResponse, E | SqlError.SqlError, R>
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
   E | SqlError.SqlError | IdempotencyProblem,
@@ -131,7 +131,8 @@ export const identify = (
   })
 
 /** A stored response as an HTTP response. */
-export const respond = ({ body, status }: Kept) => HttpServerResponse.raw(JSON.stringify(body), { status, contentType: "application/json" })
+export const respond = ({ body, status }: StoredResponse) =>
+  HttpServerResponse.raw(JSON.stringify(body), { status, contentType: "application/json" })
 
 const decodeLocks = decodeRows(Schema.Struct({ free: Schema.Boolean })),
   decodeKept = decodeRows(Schema.Struct({ fingerprint: Bytes, status: Schema.Number, answer: Bytes }))
@@ -143,7 +144,7 @@ const decodeLocks = decodeRows(Schema.Struct({ free: Schema.Boolean })),
 export const guarded = <E, R>(
   sql: SqlClient.SqlClient,
   { caller, fingerprint, key }: Identity,
-  mutation: Effect.Effect<Kept, E | SqlError.SqlError, R>
+  mutation: Effect.Effect<StoredResponse, E | SqlError.SqlError, R>
 ) =>
   Effect.gen(function* () {
     const master = yield* MasterKey

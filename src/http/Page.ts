@@ -62,7 +62,7 @@ export interface PageOf<Row> {
   readonly nextCursor: string | null
 }
 
-interface Ask<Row, E, R> {
+interface PageRequest<Row, E, R> {
   readonly of: Of
   readonly limit: number
   readonly cursor: string | undefined
@@ -123,7 +123,7 @@ export class Pages extends Effect.Service<Pages>()("custody/Pages", {
 
     return {
       /** One page. Fails with `invalid_cursor` for a cursor that this list did not issue with these filters. */
-      cut: <Row, E, R>(ask: Ask<Row, E, R>): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> =>
+      cut: <Row, E, R>(ask: PageRequest<Row, E, R>): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> =>
         Effect.flatMap(currentReading, (reading): Effect.Effect<PageOf<Row>, E | Problem<"invalid_cursor">, R> => {
           const opened = ask.cursor === undefined ? null : open(contextOf(ask.of), ask.cursor, ask.keyLength)
           if (opened === undefined) return Effect.fail(invalidCursor())

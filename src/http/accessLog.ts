@@ -11,7 +11,7 @@ import type { RequestState } from "./RequestContext.ts"
  * Logs a response; not an Effect, for speed. Successful reads are logged only if `reads` is set, at debug level, because
  * there can be thousands per second.
  */
-export const answerLog = (reads: boolean, runtime: Runtime.Runtime<never>) => {
+export const accessLog = (reads: boolean, runtime: Runtime.Runtime<never>) => {
   const run = Runtime.runFork(runtime)
   return (request: Request, { client, keyId, requestId, startedAt }: RequestState, status: number): void => {
     const quiet = status < 300 && request.method === "GET"

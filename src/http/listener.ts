@@ -41,7 +41,7 @@ export interface Listener {
   /** Called when the listener stops, before it waits for requests in flight: ends responses that would not end on their own. */
   readonly onDrain?: () => void
   /** Called once per response; not an Effect, for speed. */
-  readonly onAnswer?: (request: Request, state: RequestState, status: number) => void
+  readonly onResponse?: (request: Request, state: RequestState, status: number) => void
 }
 
 /** How long requests in flight may take to finish when the listener stops. */
@@ -99,7 +99,7 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
               ? webResponse(exit.value, headers, request.method === "HEAD", runtime)
               : new Response(null, { status: Cause.isInterruptedOnly(exit.cause) ? 503 : 500, headers })
             resolve(response)
-            listener.onAnswer?.(request, state, response.status)
+            listener.onResponse?.(request, state, response.status)
           } catch (defect) {
             resolve(new Response(null, { status: 500, headers: { "x-request-id": state.requestId } }))
             log(Effect.logError("a response could not be sent or logged", Cause.die(defect)))

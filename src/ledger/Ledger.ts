@@ -22,7 +22,7 @@ import { decodeRows } from "../database/decodeRows.ts"
 import { isUnavailable } from "../database/unavailable.ts"
 import * as Idempotency from "../http/Idempotency.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
-import { applyTogether, type Batch, type Fed, type InvalidRecords, isCatalogRecord, type Line } from "./applyTogether.ts"
+import { applyTogether, type Batch, type BatchResponse, type InvalidRecords, isCatalogRecord, type Line } from "./applyTogether.ts"
 import { LedgerCatalog } from "./LedgerCatalog.ts"
 
 /** Most records per request, and most requests per transaction. */
@@ -47,7 +47,7 @@ interface Waiting extends Batch {
 class Overloaded extends Data.TaggedError("Overloaded") {}
 
 /** The outcome of a waiting batch. */
-type Settled = Exit.Exit<Fed, InvalidRecords | Idempotency.IdempotencyProblem | SqlError.SqlError | Overloaded>
+type Settled = Exit.Exit<BatchResponse, InvalidRecords | Idempotency.IdempotencyProblem | SqlError.SqlError | Overloaded>
 
 const decodeVaults = decodeRows(Schema.Struct({ id: Schema.String, organizationId: Schema.String }))
 
@@ -138,7 +138,7 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
       apply: (lines: ReadonlyArray<Line>, { events }: { readonly events: boolean }) =>
         apply({ lines, events, identity: undefined }).pipe(
           Effect.flatMap(({ applied }) =>
-            applied === undefined ? Effect.dieMessage("a batch without a key was answered from one") : Effect.succeed(applied)
+            applied === undefined ? Effect.dieMessage("a batch without an Idempotency-Key got a stored response") : Effect.succeed(applied)
           ),
           Effect.uninterruptible
         ),

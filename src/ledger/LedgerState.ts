@@ -91,7 +91,7 @@ export interface State {
   readonly deactivated: Set<string>
   readonly addresses: ChangedRows<Address>
   readonly transactions: ChangedRows<Transaction>
-  /** The table that has them: all vaults', or a partition if they are of one vault. */
+  /** The table of these transactions: one partition if all belong to one vault, otherwise the whole table. */
   readonly transactionTable: string
   readonly balances: ChangedRows<Balance>
   readonly balanceHistory: BalanceHistory

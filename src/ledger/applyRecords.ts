@@ -43,7 +43,7 @@ const transitions: { readonly [From in TransactionStatus | "new"]: ReadonlyArray
 type Outcome = "unchanged" | ReadonlyArray<Occurrence<Kind>>
 
 /** Why a record is rejected. */
-class Refused {
+class Rejection {
   readonly field: string
   readonly reason: string
   constructor(field: string, reason: string) {
@@ -67,7 +67,7 @@ export const applyRecords = (
 ): ApplyResult => {
   const faults: Array<Fault> = []
   const occurrences: Array<Occurrence<Kind>> = []
-  const blamed = new Set(broken)
+  const invalidIds = new Set(broken)
   const dates = new Map(earlier)
   const start = Date.parse(now)
   let changed = 0,
@@ -75,11 +75,11 @@ export const applyRecords = (
   for (const { line, record } of records) {
     const object = objectOf(record),
       date = Math.max(start, (dates.get(object) ?? 0) + 1)
-    const outcome = apply(state, record, record.occurredAt ?? new Date(date).toISOString(), now, blamed)
-    if (outcome instanceof Refused) {
+    const outcome = apply(state, record, record.occurredAt ?? new Date(date).toISOString(), now, invalidIds)
+    if (outcome instanceof Rejection) {
       if (outcome.reason !== "") faults.push({ line, field: outcome.field, reason: outcome.reason })
-      if ("id" in record) blamed.add(record.id)
-      if (record.type === "network") blamed.add(record.name)
+      if ("id" in record) invalidIds.add(record.id)
+      if (record.type === "network") invalidIds.add(record.name)
     } else if (outcome === "unchanged") unchanged++
     else {
       changed++
@@ -106,16 +106,16 @@ const objectOf = (record: Record): string => {
   }
 }
 
-const apply = (state: State, record: Record, date: string, now: string, blamed: ReadonlySet<string>): Outcome | Refused => {
+const apply = (state: State, record: Record, date: string, now: string, invalidIds: ReadonlySet<string>): Outcome | Rejection => {
   /** The row that a field refers to, or a rejection; without a reason if the row's own record is invalid. */
-  const refer = <Row>(rows: ChangedRows<Row>, field: string, id: string): Row | Refused =>
-    rows.get(id) ?? new Refused(field, blamed.has(id) ? "" : `${id} was not recorded before`)
+  const refer = <Row>(rows: ChangedRows<Row>, field: string, id: string): Row | Rejection =>
+    rows.get(id) ?? new Rejection(field, invalidIds.has(id) ? "" : `refers to ${id}, which was not recorded before`)
 
-  const referAll = <Row>(rows: ChangedRows<Row>, field: string, ids: ReadonlyArray<string>): Refused | undefined =>
-    ids.map((id) => refer(rows, field, id)).find((row) => row instanceof Refused)
+  const referAll = <Row>(rows: ChangedRows<Row>, field: string, ids: ReadonlyArray<string>): Rejection | undefined =>
+    ids.map((id) => refer(rows, field, id)).find((row) => row instanceof Rejection)
 
   const deleting = deletingOf(state, record)
-  if (deleting !== undefined) return new Refused(deleting.field, `${deleting.organizationId} is being deleted`)
+  if (deleting !== undefined) return new Rejection(deleting.field, `${deleting.organizationId} is being deleted`)
 
   switch (record.type) {
     case "network":
@@ -123,8 +123,8 @@ const apply = (state: State, record: Record, date: string, now: string, blamed: 
 
     case "asset": {
       const network = refer(state.networks, "network", record.network)
-      if (network instanceof Refused) return network
-      if (!record.id.startsWith(`${record.network}/`)) return new Refused("id", `must begin with its network, ${record.network}/`)
+      if (network instanceof Rejection) return network
+      if (!record.id.startsWith(`${record.network}/`)) return new Rejection("id", `must begin with its network, ${record.network}/`)
       const { decimals, id, name, symbol } = record
       return put(state.assets, id, { id, symbol, name, decimals, network: record.network })
     }
@@ -137,7 +137,7 @@ const apply = (state: State, record: Record, date: string, now: string, blamed: 
     case "entity": {
       const { id, name, organizationId } = record
       const organization = refer(state.organizations, "organizationId", organizationId)
-      if (organization instanceof Refused) return organization
+      if (organization instanceof Rejection) return organization
       return moved(state.entities.get(id), organizationId) ?? put(state.entities, id, { id, organizationId, name })
     }
 
@@ -153,12 +153,12 @@ const apply = (state: State, record: Record, date: string, now: string, blamed: 
     case "user": {
       const { email, id, name, organizationId, organizationRole, status } = record
       const organization = refer(state.organizations, "organizationId", organizationId)
-      if (organization instanceof Refused) return organization
+      if (organization instanceof Rejection) return organization
       const vaultIds = [...new Set(record.vaultRoles.map(({ vaultId }) => vaultId))].sort()
       const missing = referAll(state.vaults, "vaultRoles", vaultIds)
       if (missing !== undefined) return missing
       const foreign = vaultIds.find((vaultId) => state.vaults.get(vaultId)?.organizationId !== organizationId)
-      if (foreign !== undefined) return new Refused("vaultRoles", `${foreign} belongs to another organization`)
+      if (foreign !== undefined) return new Rejection("vaultRoles", `${foreign} belongs to another organization`)
       if (status === "deactivated") state.deactivated.add(id)
       return (
         moved(state.users.get(id), organizationId) ??
@@ -168,9 +168,9 @@ const apply = (state: State, record: Record, date: string, now: string, blamed: 
 
     case "address": {
       const owner = refer(state.vaults, "vaultId", record.vaultId)
-      if (owner instanceof Refused) return owner
+      if (owner instanceof Rejection) return owner
       const network = refer(state.networks, "network", record.network)
-      if (network instanceof Refused) return network
+      if (network instanceof Rejection) return network
       const { address, assetType, vaultId } = record
       const known = state.addresses.get(keyOf.address(record))
       const createdAt = record.createdAt ?? known?.createdAt ?? date
@@ -191,9 +191,9 @@ const apply = (state: State, record: Record, date: string, now: string, blamed: 
 
     case "balance": {
       const owner = refer(state.vaults, "vaultId", record.vaultId)
-      if (owner instanceof Refused) return owner
+      if (owner instanceof Rejection) return owner
       const asset = refer(state.assets, "asset", record.asset)
-      if (asset instanceof Refused) return asset
+      if (asset instanceof Rejection) return asset
       const tooFine = fits(record.amount, asset.decimals)
       if (tooFine !== undefined) return tooFine
       const { outcome, present } = applyBalance(state, record, date, now)
@@ -213,10 +213,10 @@ const vault = (
   state: State,
   record: RecordOf<"vault">,
   date: string,
-  entity: { readonly organizationId: string } | Refused,
-  missing: Refused | undefined
-): Outcome | Refused => {
-  if (entity instanceof Refused) return entity
+  entity: { readonly organizationId: string } | Rejection,
+  missing: Rejection | undefined
+): Outcome | Rejection => {
+  if (entity instanceof Rejection) return entity
   if (missing !== undefined) return missing
   const { createdAt, entityId, id, label, networks } = record
   const known = state.vaults.get(id)
@@ -234,24 +234,24 @@ const transaction = (
   state: State,
   record: RecordOf<"transaction">,
   date: string,
-  owner: Vault | Refused,
-  missing: Refused | undefined,
-  asset: { readonly network: string; readonly decimals: number } | Refused
-): Outcome | Refused => {
-  if (owner instanceof Refused) return owner
+  owner: Vault | Rejection,
+  missing: Rejection | undefined,
+  asset: { readonly network: string; readonly decimals: number } | Rejection
+): Outcome | Rejection => {
+  if (owner instanceof Rejection) return owner
   if (missing !== undefined) return missing
-  if (asset instanceof Refused) return asset
-  if (asset.network !== record.network) return new Refused("asset", `is not an asset of ${record.network}`)
+  if (asset instanceof Rejection) return asset
+  if (asset.network !== record.network) return new Rejection("asset", `is not an asset of ${record.network}`)
   const tooFine = fits(record.amount, asset.decimals)
   if (tooFine !== undefined) return tooFine
   const key = keyOf.transaction(record)
   const known = state.transactions.get(key)
   const from = known?.status ?? "new"
   if (from !== record.status && !transitions[from].includes(record.status)) {
-    return new Refused(
+    return new Rejection(
       "status",
       from === "new"
-        ? `a new transaction cannot be ${record.status}; it is ${transitions.new.join(", ")}`
+        ? `cannot be ${record.status} for a new transaction: it must be ${transitions.new.join(", ")}`
         : `cannot go from ${from} to ${record.status}`
     )
   }
@@ -288,12 +288,12 @@ const put = <Row extends object>(rows: ChangedRows<Row>, key: string, row: Row):
   return []
 }
 
-const moved = (known: { readonly organizationId: string } | undefined, organizationId: string): Refused | undefined =>
+const moved = (known: { readonly organizationId: string } | undefined, organizationId: string): Rejection | undefined =>
   known === undefined || known.organizationId === organizationId
     ? undefined
-    : new Refused("organizationId", `cannot move to another organization; it belongs to ${known.organizationId}`)
+    : new Rejection("organizationId", `cannot move to another organization; it belongs to ${known.organizationId}`)
 
-const fits = (amount: string, decimals: number): Refused | undefined =>
+const fits = (amount: string, decimals: number): Rejection | undefined =>
   Amount.fractionDigits(amount) <= decimals
     ? undefined
-    : new Refused("amount", `has more fraction digits than the asset's ${decimals} decimals`)
+    : new Rejection("amount", `has more fraction digits than the asset's ${decimals} decimals`)

@@ -51,13 +51,13 @@ export interface Batch {
 }
 
 /** The response to a batch, and its result: undefined if the response was stored by an earlier request. */
-export interface Fed {
-  readonly answer: Idempotency.Kept
+export interface BatchResponse {
+  readonly answer: Idempotency.StoredResponse
   readonly applied: Applied | undefined
 }
 
 /** The outcome of one of several batches: its response, or why it was rejected. */
-export type Outcome = Exit.Exit<Fed, InvalidRecords | Idempotency.IdempotencyProblem>
+export type Outcome = Exit.Exit<BatchResponse, InvalidRecords | Idempotency.IdempotencyProblem>
 
 const shared: ReadonlySet<Record["type"]> = new Set(["transaction", "address", "balance"])
 
@@ -133,7 +133,7 @@ export const applyTogether = (
       const outcomes: Array<Outcome> = []
       for (const one of all) {
         let applied: Applied | undefined
-        const answering = Effect.map(applyOne(one), (body): Idempotency.Kept => {
+        const answering = Effect.map(applyOne(one), (body): Idempotency.StoredResponse => {
           applied = body
           return { status: 200, body }
         })

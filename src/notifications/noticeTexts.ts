@@ -78,7 +78,7 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
       subject: `Webhook ${facts.webhookId} is failing (${facts.host})`,
       body:
         `Deliveries to your webhook keep failing. Each delivery is attempted ${schedule.length} times over about ${span}.\n\n${table(facts)}\n\n` +
-        `${facts.held === undefined ? "" : `Nothing is lost: ${deliveriesInWords(facts.held)} held until the endpoint returns 2xx. `}` +
+        `${facts.held === undefined ? "" : `Nothing is lost: ${deliveriesInWords(facts.held)} ${facts.held === 1 ? "is" : "are"} held until the endpoint returns 2xx. `}` +
         `No action is needed if the endpoint recovers. Otherwise the webhook is disabled when the endpoint has not ` +
         `returned 2xx for ${inWords(disableAfter)}.\n`
     }),
@@ -111,7 +111,7 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
     failed: (facts: Facts): Text => ({
       subject: `A delivery to webhook ${facts.webhookId} failed permanently (${facts.host})`,
       body:
-        `A delivery failed ${schedule.length} attempts and is not retried. You receive this notice at most once a day; ` +
+        `All ${schedule.length} attempts of a delivery failed, and it is not retried. You receive this notice at most once a day; ` +
         `there may be more failed deliveries.\n\n${table(facts, [["Delivery", facts.deliveryId]])}\n\n${redeliver(facts.webhookId)}\n`
     }),
 

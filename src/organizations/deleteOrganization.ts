@@ -89,7 +89,7 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
       return rows.length
     })
 
-    /** A part of the events, with what says that they were dispatched. */
+    /** A part of the events, with their dispatch rows. */
     const events = Effect.gen(function* () {
       const rows = yield* decodeIds(sql`SELECT id FROM events WHERE organization_id = ${organizationId} LIMIT ${PART}`)
       yield* transaction(sql)(

@@ -42,7 +42,7 @@ const callers = (sql: SqlClient.SqlClient, organizationId: string) => sql`
   SELECT u.id FROM users u WHERE u.organization_id = ${organizationId}
   UNION ALL SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id WHERE u.organization_id = ${organizationId}`
 
-/** What webhooks and people left, children first. */
+/** Rows of webhooks and users, children first. */
 const others: ReadonlyArray<OrganizationTable> = [
   {
     // Pings of a webhook, and sign-ins by the hash of an e-mail address.

@@ -1,5 +1,5 @@
 /**
- * Stops an organization before it is deleted: records of it are refused, its keys are revoked, nobody is signed in, and nothing
+ * Stops an organization before it is deleted: records of it are refused, its keys are revoked, its users are signed out, and nothing
  * is sent to its webhooks. Every statement can be repeated. Decision D-56.
  */
 
@@ -47,7 +47,7 @@ const mark = (organizationId: string) =>
     )
   )
 
-/** Ends sessions, and deletes webhooks as their owner would, without their rows. */
+/** Ends sessions, and marks webhooks as deleted, as their owner would; the rows stay. */
 const stopSending = (organizationId: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => {
     const webhooks = sql`(SELECT w.id FROM webhooks w WHERE w.organization_id = ${organizationId})`

@@ -1,7 +1,7 @@
 /** Terminates the workflows of an organization that is being deleted. Decision D-56. */
 import { WorkflowNotFoundError } from "@temporalio/common"
 import { Effect, Schedule } from "effect"
-import { TemporalAway, TemporalConnection } from "../temporal/Connection.ts"
+import { TemporalConnection, TemporalUnavailable } from "../temporal/Connection.ts"
 import { grpcErrorOf, isUnknownAttribute, PERMISSION_DENIED, type TemporalCallFailed, temporalCall } from "../temporal/temporalCall.ts"
 
 const CONCURRENCY = 16
@@ -10,12 +10,12 @@ const REASON = "its organization is being deleted"
 const LISTS = 20
 
 /** Makes a call up to six times, a second apart; then Temporal counts as unavailable. */
-const retried = <A, R>(call: Effect.Effect<A, TemporalCallFailed, R>): Effect.Effect<A, TemporalAway, R> =>
+const retried = <A, R>(call: Effect.Effect<A, TemporalCallFailed, R>): Effect.Effect<A, TemporalUnavailable, R> =>
   call.pipe(
     Effect.retry(Schedule.spaced("1 second").pipe(Schedule.intersect(Schedule.recurs(5)))),
     Effect.mapError(
       ({ message }) =>
-        new TemporalAway({
+        new TemporalUnavailable({
           message: `Temporal cannot terminate workflows of the organization: ${message}. Run the command again to delete the rest.`
         })
     )
@@ -63,10 +63,7 @@ export const terminateListed = (filter: string) =>
         ({ cause }) => isUnknownAttribute(cause) || grpcErrorOf(cause)?.code === PERMISSION_DENIED,
         (error) =>
           Effect.as(
-            Effect.logWarning(
-              `Temporal cannot list the workflows of ${filter}; those that wait end when they next look at their delivery`,
-              error
-            ),
+            Effect.logWarning(`Temporal cannot list the workflows of ${filter}; waiting workflows end at their next step`, error),
             []
           )
       ),

@@ -17,7 +17,7 @@ export interface Readiness {
   readonly dependencies: Readonly<Record<string, string | null>>
   /** Age of the oldest undispatched event in seconds, 0 if there is none. */
   readonly oldestUndispatchedSeconds: number | null
-  /** Seconds overdue of the most overdue delivery whose endpoint accepted its last one, 0 if there is none. */
+  /** For how many seconds the most overdue delivery has been due, among those whose endpoint accepted its last attempt; 0 if there is none. */
   readonly oldestOverdueSeconds: number | null
   /** Age of the oldest unsent operational notice in seconds, 0 if there is none. */
   readonly oldestUnsentNoticeSeconds: number | null
@@ -38,7 +38,8 @@ const oldestUndispatched = Metric.gauge("custody_oldest_undispatched_event_secon
 })
 
 const oldestOverdue = Metric.gauge("custody_oldest_overdue_delivery_seconds", {
-  description: "Time overdue of the most overdue delivery whose endpoint accepted its last one; NaN while Postgres is unavailable"
+  description:
+    "How long the most overdue delivery has been due, among those whose endpoint accepted its last attempt; NaN while Postgres is unavailable"
 })
 
 const oldestUnsentNotice = Metric.gauge("custody_oldest_unsent_notice_seconds", {
@@ -54,7 +55,7 @@ const endpointsDownGauge = Metric.gauge("custody_endpoints_down", {
 })
 
 const replicaLag = Metric.gauge("custody_replica_lag_seconds", {
-  description: "Seconds by which the read replica may be behind; NaN while it is absent, and not shown without one"
+  description: "Seconds by which the read replica may be behind; NaN while it is unavailable; not exported if none is configured"
 })
 
 /** Exports readiness as metrics. */

@@ -20,7 +20,7 @@ const decodeOverdue = decodeRows(Schema.Struct({ age: Schema.NullOr(Schema.Numbe
   decodeWaiting = decodeRows(Schema.Struct({ unsent: Schema.NullOr(Schema.Number), down: Schema.Number, readOnly: Schema.Boolean }))
 
 /**
- * How overdue the most overdue delivery is whose endpoint accepted its last one: no worker processes it, or workers are too
+ * How long the most overdue delivery has been due, among those whose endpoint accepted its last attempt: no worker processes it, or workers are too
  * slow. Each probe starts where the previous one ended: at the first delivery that was due and waiting, or shortly before
  * the time of that probe. Deliveries never become due in the past, so none is missed for more than a moment, and dead index
  * entries, which remain while a backup holds a snapshot, are not read again.
@@ -90,13 +90,15 @@ export const readiness = (api: boolean) =>
       if (seen?.readOnly === true) yield* Effect.ignore(writing)
       // Only a metric: if it takes too long, its value is unknown, and the process is still ready.
       const late = seen === undefined ? Option.none() : yield* overdue.pipe(Effect.timeout("1 second"), Effect.option)
-      const temporalAnswers = yield* connection.answers
+      const temporalAnswers = yield* connection.isAvailable
       const replicaFault = replica.fault()
       const state: Readiness = {
         ready: seen !== undefined && ((temporalAnswers && !seen.readOnly) || api),
         dependencies: {
           postgres: seen === undefined ? "Postgres is unavailable" : seen.readOnly ? "Postgres is read-only: is it a standby?" : null,
-          network: networkOutage.lasts ? "Attempts to most webhooks reach no network: check resolvers, routes and open files" : null,
+          network: networkOutage.isActive
+            ? "Attempts to most webhooks fail before they reach a network: check DNS resolvers, routes and the open-file limit"
+            : null,
           temporal: temporalAnswers ? null : "Temporal is unavailable: events are recorded and wait",
           // Not required for readiness: without the replica, the primary serves the same reads.
           ...(replicaFault === undefined ? {} : { replica: replicaFault && `The read replica is not used. ${replicaFault}` })

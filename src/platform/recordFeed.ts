@@ -113,7 +113,7 @@ const tally = ({ changed, events, unchanged }: Omit<Applied, "received">) => {
 }
 
 /** The record feed. `token` is the platform token. */
-export const feedRoutes = (token: Redacted.Redacted) => {
+export const recordFeedRoutes = (token: Redacted.Redacted) => {
   // Registered at startup, so that a feed without records differs from a process without a feed.
   tally({ changed: 0, unchanged: 0, events: 0 })
   return HttpRouter.empty.pipe(HttpRouter.post("/platform/v1/records", feed(token)))

@@ -27,7 +27,7 @@ import { Confirmation } from "./bodies.ts"
 import { keyRoutes } from "./keyRoutes.ts"
 import { Overview } from "./Overview.ts"
 import { PATH, requireOrigin, requireOwnPage } from "./origin.ts"
-import { workRoutes } from "./overviewRoutes.ts"
+import { overviewRoutes } from "./overviewRoutes.ts"
 import { Search } from "./Search.ts"
 import { accountRoutes } from "./signIn/accountRoutes.ts"
 import { confirm } from "./signIn/confirmSecondFactor.ts"
@@ -59,7 +59,7 @@ const guards = {
   "x-frame-options": "DENY"
 }
 
-const own = HttpRouter.concatAll(signInRoutes, keyRoutes, accountRoutes, workRoutes).pipe(HttpRouter.prefixAll(API))
+const own = HttpRouter.concatAll(signInRoutes, keyRoutes, accountRoutes, overviewRoutes).pipe(HttpRouter.prefixAll(API))
 
 const isRead = (method: string) => method === "GET" || method === "HEAD"
 

@@ -30,7 +30,7 @@ export interface Done {
 }
 
 /** The state of the browser's session: who is signed in, and which step is missing. */
-export interface Standing {
+export interface SessionStatus {
   readonly state: "signed_out" | "enrolment" | "second_factor" | "signed_in"
   readonly user: User | null
   /** The identity provider's name, null without one. */
@@ -70,7 +70,7 @@ export interface PasskeyResponse {
 }
 
 /** What the user can see, and the service's names and limits. */
-export interface Surroundings extends VisibleNames {
+export interface PortalContext extends VisibleNames {
   readonly scopes: ReadonlyArray<string>
   readonly kinds: ReadonlyArray<{
     readonly name: EventKind
@@ -107,7 +107,7 @@ export interface Enrolment {
 
 /** Every route, by method and path under `/portal/api`. */
 export interface PortalRoutes {
-  "GET /session": { answer: Standing }
+  "GET /session": { answer: SessionStatus }
   "POST /sign-in": { body: Sent<typeof bodies.Credentials>; answer: Done }
   "POST /sign-in/passkey/options": { answer: PasskeyOptions }
   "POST /sign-in/passkey": { body: PasskeyResponse; answer: Done }
@@ -141,7 +141,7 @@ export interface PortalRoutes {
   "DELETE /passkeys/:id": { answer: Done }
   "POST /confirmation/passkey": { answer: PasskeyOptions }
 
-  "GET /context": { answer: Surroundings }
+  "GET /context": { answer: PortalContext }
   "GET /event-counts": { answer: ById<EventCounts> }
   "GET /webhook-health": { answer: ById<Health> }
   "GET /webhook-traffic": { answer: ById<Traffic> }

@@ -51,7 +51,7 @@ const idsOf = Effect.map(parameter("ids"), (ids) =>
     .slice(0, IDS_PER_REQUEST)
 )
 
-export const workRoutes = HttpRouter.empty.pipe(
+export const overviewRoutes = HttpRouter.empty.pipe(
   route(
     "GET /context",
     asking((caller) =>

@@ -13,18 +13,18 @@ const WINDOW_MS = 30_000,
 const EVERY_MS = 1_000
 
 const gauge = Metric.gauge("custody_network_outage", {
-  description: "1 while attempts to most webhooks fail before they reach any network, which is a fault of the service's own"
+  description: "1 while attempts to most webhooks fail before they reach any network, because of a fault in the service's own network"
 })
 
 export class NetworkOutage {
   /** The newest attempt of each webhook: its time, and whether it failed before it reached a network. */
   readonly #tried = new Map<string, { readonly at: number; readonly local: boolean }>()
-  #lasts = false
+  #isActive = false
   #attemptedAt = Number.NEGATIVE_INFINITY
 
   /** Whether there is an outage. */
-  get lasts(): boolean {
-    return this.#lasts
+  get isActive(): boolean {
+    return this.#isActive
   }
 
   /** Records an attempt; `local`: it reached no network. Returns whether the outage continues. */
@@ -37,17 +37,17 @@ export class NetworkOutage {
       this.#tried.delete(id)
     }
     // An attempt that reached an endpoint ends the outage: later failures are judged anew.
-    if (!local && this.#lasts) for (const [id, tried] of this.#tried) if (tried.local) this.#tried.delete(id)
+    if (!local && this.#isActive) for (const [id, tried] of this.#tried) if (tried.local) this.#tried.delete(id)
     let failed = 0
     for (const tried of this.#tried.values()) if (tried.local) failed++
-    this.#lasts = failed >= WEBHOOKS ? failed * 2 > this.#tried.size : this.#lasts && local
-    gauge.unsafeUpdate(this.#lasts ? 1 : 0, [])
-    return this.#lasts
+    this.#isActive = failed >= WEBHOOKS ? failed * 2 > this.#tried.size : this.#isActive && local
+    gauge.unsafeUpdate(this.#isActive ? 1 : 0, [])
+    return this.#isActive
   }
 
   /** Whether an attempt may be made now. */
   admits(): boolean {
-    if (!this.#lasts) return true
+    if (!this.#isActive) return true
     const now = performance.now()
     if (now - this.#attemptedAt < EVERY_MS) return false
     this.#attemptedAt = now

@@ -127,7 +127,7 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
       )
 
     const quietly = <A, E>(what: Effect.Effect<A, E>) =>
-      Effect.catchAllCause(what, (cause) => Effect.logDebug(`other processes of the role ${role} could not be found`, cause))
+      Effect.catchAllCause(what, (cause) => Effect.logDebug(`a heartbeat of the role ${role} failed`, cause))
 
     return {
       id,

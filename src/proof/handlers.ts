@@ -81,7 +81,7 @@ export const layer = HttpApiBuilder.group(
             const principal = yield* visible(entityId)
             const latest = yield* checkpoints.latest(principal, entityId)
             if (Option.isSome(latest)) return yield* signed(principal, latest.value)
-            return yield* problem("service_unavailable", "Events from before an upgrade are still being chained. Try again.", {
+            return yield* problem("service_unavailable", "The hash chain is still being built after an upgrade. Try again.", {
               headers: { "retry-after": "30" }
             })
           })

@@ -1,6 +1,6 @@
 /**
- * Operations on recoveries: create, pause, resume, cancel. A recovery is a row that its workflow follows. A change of it
- * locks the webhook's row first, like a change of the webhook. C-4.
+ * Operations on recoveries: create, pause, resume, cancel. A recovery is a row; its workflow acts on it. Changing a recovery
+ * locks the webhook's row first, as changing the webhook does. C-4.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
@@ -174,7 +174,7 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
       /** Continues where it was paused. Requires access to everything that the webhook covers now, as its creation does. */
       resume: (principal: PrincipalState, recoveryId: string) =>
         change(principal, recoveryId, "recovery.resumed", (webhook) => requireCoverage(principal, webhook)),
-      /** Ends it. Its waiting deliveries are canceled afterwards, and none of them is sent in between. */
+      /** Ends it. Its waiting deliveries are canceled after the commit; no attempt of them begins in the meantime. */
       cancel: (principal: PrincipalState, recoveryId: string) => change(principal, recoveryId, "recovery.canceled", () => Effect.void)
     }
   })

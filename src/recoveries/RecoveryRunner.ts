@@ -127,7 +127,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
       transaction(sql)(
         Effect.gen(function* () {
           const nothing: Part = { toStart: [], created: 0, moved: false }
-          // The webhook is locked first, as by a change of it.
+          // Locks the webhook first, in the same order as changes of the webhook.
           const [webhook] = yield* decodeUrls(sql`
             SELECT w.url FROM webhooks w WHERE w.id = (SELECT webhook_id FROM recoveries WHERE id = ${recoveryId}) AND w.status <> 'DISABLED' FOR SHARE`)
           const [recovery] = yield* decodeRunning(sql`
@@ -203,7 +203,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
       )
 
     const details = ({ created, scanned, status }: Row, more = "") =>
-      `${status}: looked at ${scanned} events, created ${created} deliveries${more}`
+      `${status}: scanned ${scanned} events, created ${created} deliveries${more}`
     const wait = (row: Row, waitMs: number | null, idle: boolean, more = ""): RecoverOutcome => ({
       next: "wait",
       waitMs,
@@ -226,7 +226,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
       let events = PART
       for (;;) {
         const row = yield* read(recoveryId)
-        if (row === undefined) return { next: "ended", details: "the recovery is gone" } satisfies RecoverOutcome
+        if (row === undefined) return { next: "ended", details: "the recovery no longer exists" } satisfies RecoverOutcome
         if (row.canceling) return yield* cancel(recoveryId, row)
         if (row.status === "PAUSED") return wait(row, null, false)
         if (row.status !== "RUNNING") return { next: "ended", details: details(row) } satisfies RecoverOutcome

@@ -9,7 +9,7 @@ import { Ledger } from "../ledger/Ledger.ts"
 import * as PortalPool from "../portal/PortalPool.ts"
 import type { TemporalConnection } from "../temporal/Connection.ts"
 
-export { feedRoutes } from "../platform/recordFeed.ts"
+export { recordFeedRoutes } from "../platform/recordFeed.ts"
 export { serve } from "../Server.ts"
 
 /** The dependencies of the public API and the record feed, each with its own connections. */

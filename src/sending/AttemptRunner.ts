@@ -20,7 +20,7 @@ import { AttemptsRepo, INTERRUPTIONS, QUARANTINE } from "./AttemptsRepo.ts"
 import { EndpointLimiter } from "./EndpointLimiter.ts"
 import { EndpointPermits } from "./EndpointPermits.ts"
 import { FailureRecorder } from "./FailureRecorder.ts"
-import { isOurs, mayTry, outageMs } from "./networkFailures.ts"
+import { isLocalOutage, mayAttempt, outageMs } from "./networkFailures.ts"
 import { recordOutcome, whenBack } from "./recordOutcome.ts"
 import { WebhookClient } from "./request/WebhookClient.ts"
 
@@ -130,7 +130,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       // failpoint: answered
       Metric.tagged(attemptCount, "result", answer.result).unsafeUpdate(1, [])
       attemptSeconds.unsafeUpdate(answer.latencyMs / 1_000, [])
-      if (yield* isOurs(begun.webhookId, answer)) {
+      if (yield* isLocalOutage(begun.webhookId, answer)) {
         yield* whenBack(attempts.withdraw(begun.id, number))
         return { latencyMs: undefined, outcome: { next: "busy", waitMs: outageMs() } satisfies AttemptOutcome }
       }
@@ -159,7 +159,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
       }
       const waitMs = waitAfter(begun.used + 1, answer, input.waitsMs, input.jitter)
       const { disabled, notices, status } = yield* recordOutcome(answer, (answer) => failures.record({ ...recorded, answer }, waitMs))
-      if (disabled) yield* warn("a webhook was disabled because its endpoint keeps failing", begun)
+      if (disabled) yield* warn("a webhook was disabled because its endpoint keeps failing or returned 410", begun)
       const outcome: AttemptOutcome =
         status === "RETRYING" && waitMs !== undefined
           ? { next: "wait", number, result, waitMs, notices }
@@ -257,7 +257,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
 
     const take = Effect.fnUntraced(function* (input: AttemptInput) {
       if (input.cancel) return ended(yield* attempts.cancel(input.deliveryId, "MANUAL"))
-      if (!mayTry()) return { next: "busy", waitMs: outageMs() } satisfies AttemptOutcome
+      if (!mayAttempt()) return { next: "busy", waitMs: outageMs() } satisfies AttemptOutcome
       const admission = yield* limiter.admit({ ...input, first: input.after === 0 })
       if (admission.go === "elsewhere") return { next: "elsewhere" } satisfies AttemptOutcome
       if (admission.go === "later") return yield* notAdmitted(input, admission.waitMs)
@@ -272,7 +272,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     return {
       /** Runs the step. Fails if Postgres is unavailable before anything was sent, or if nothing can be signed. */
       step: (input: AttemptInput): Effect.Effect<AttemptOutcome, StepError> =>
-        // Looks and begins without a pause. Before `FiberMap.run` this fiber could yield to another that begins the same step.
+        // Looks up and starts the step synchronously: `FiberMap.run` could yield first, and another fiber could start the same step.
         Effect.flatMap(FiberMap.runtime(steps)<never>(), (begin) => {
           const loud = Effect.tapErrorCause(take(input), (cause) =>
             // Readiness reports an unavailable Postgres; any other failure would go unnoticed, as the step is repeated.

@@ -13,7 +13,7 @@ import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { announceCancellation, requestCancellation } from "../webhooks/cancelWaiting.ts"
 import { endRecoveries } from "../webhooks/endRecoveries.ts"
-import { forget } from "../webhooks/holds.ts"
+import { removeHold } from "../webhooks/holds.ts"
 import { hostOf } from "../webhooks/url.ts"
 import { lastAttempt, type Recorded, SHARD } from "./AttemptsRepo.ts"
 import * as downtime from "./downtime.ts"
@@ -121,7 +121,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       const canceled = yield* countWaiting(webhookId)
       yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
       yield* announceCancellation(sql)
-      yield* forget(sql, webhookId)
+      yield* removeHold(sql, webhookId)
       yield* endRecoveries(sql, webhookId)
       yield* EventLog.record(
         sql,
@@ -224,7 +224,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       record: (recorded: Recorded, waitMs: number | undefined) =>
         sql.withTransaction(
           Effect.gen(function* () {
-            const stale = yield* streaks.takeTurn(sql, recorded.webhookId)
+            const stale = yield* streaks.lockHealth(sql, recorded.webhookId)
             const { first, moved, status } = yield* finish(recorded, waitMs)
             // failpoint: failure-written
             if (!first) return { status, ...nothing } satisfies Consequence
@@ -246,7 +246,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       exhaust: (deliveryId: string, webhookId: string) =>
         sql.withTransaction(
           Effect.gen(function* () {
-            yield* streaks.takeTurn(sql, webhookId)
+            yield* streaks.lockHealth(sql, webhookId)
             const rows = yield* sql`
               UPDATE deliveries SET status = 'FAILED', failure_reason = 'EXHAUSTED', next_attempt_at = NULL
               WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD') RETURNING id`
@@ -259,7 +259,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
             const facts = {
               webhookId,
               host: hostOf(target.url),
-              since: health?.since ?? "not failing",
+              since: health?.since ?? "not failing: the attempts were interrupted",
               failures: health?.failures ?? 0,
               lastResult: "interrupted",
               deliveryId

@@ -66,7 +66,7 @@ const decodeHeld = decodeRows(Held)
 const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
 
 /** The outcome of a delivery's turn. */
-type Turn = "delivered" | "failed" | "ended" | "again"
+type DrainResult = "delivered" | "failed" | "ended" | "again"
 
 export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner", {
   effect: Effect.gen(function* () {
@@ -171,17 +171,17 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
       return { ...waiting(now.down ? Math.max(now.probeInMs, again, now.probes === probes ? AGAIN_MS : 0) : 0, pace, details), notices }
     })
 
-    /** A delivery's turn. One that continues on its own is started, unless it has a workflow, which its own signal wakes. */
+    /** Sends one held delivery. If it fails, its own workflow continues with the schedule: it is started here, or woken by its signal. */
     const turn = Effect.fnUntraced(function* (webhookId: string, { id }: Held, notices: Array<string>) {
       const outcome: AttemptOutcome = yield* step(webhookId, id, "drain")
       if ("notices" in outcome) notices.push(...outcome.notices)
       switch (outcome.next) {
         case "delivered":
-          return "delivered" satisfies Turn
+          return "delivered" satisfies DrainResult
         case "failed":
-          return "failed" satisfies Turn
+          return "failed" satisfies DrainResult
         case "ended":
-          return "ended" satisfies Turn
+          return "ended" satisfies DrainResult
         case "wait": {
           // The worker crashed or the proxy failed: the row is still held.
           yield* sql`
@@ -189,10 +189,10 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
             WHERE id = ${id} AND status = 'HELD'`
           const [delivery] = yield* deliveriesToStart(sql, [id])
           if (delivery !== undefined) yield* starter.start(delivery, Option.none())
-          return "failed" satisfies Turn
+          return "failed" satisfies DrainResult
         }
         default:
-          return "again" satisfies Turn
+          return "again" satisfies DrainResult
       }
     })
 
@@ -218,7 +218,7 @@ export class HoldRunner extends Effect.Service<HoldRunner>()("custody/HoldRunner
         const concurrency = round.length === ROUND ? drainWidth.width : pace.width
         const [took, turns] = yield* Effect.timed(Effect.forEach(round, (held) => turn(webhookId, held, notices), { concurrency }))
         after = round.at(-1)?.sequence ?? after
-        if (turns.includes("again")) return done(waiting(AGAIN_MS, pace, "waits for room at the endpoint"))
+        if (turns.includes("again")) return done(waiting(AGAIN_MS, pace, "waits: the endpoint has its maximum of attempts in flight"))
         const failed = turns.filter((one) => one === "failed").length
         const delivered = turns.filter((one) => one === "delivered").length
         if (delivered === ROUND) drainWidth.took(ROUND, Duration.toMillis(took))

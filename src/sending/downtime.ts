@@ -24,7 +24,7 @@ const DOWN: ReadonlySet<string> = new Set([
 const decode = decodeRows(Schema.Struct({ notify: Schema.Boolean }))
 
 /** Whether a failure means that the endpoint is down. */
-export const says = ({ httpStatus, result }: Answer): boolean => DOWN.has(result) || httpStatus === 429
+export const meansDown = ({ httpStatus, result }: Answer): boolean => DOWN.has(result) || httpStatus === 429
 
 /** The waits before the probes of an endpoint that is down, in seconds; the last one repeats. */
 export type ProbeSeconds = readonly [number, ...ReadonlyArray<number>]

@@ -11,13 +11,13 @@ export const outageMs = () => Math.round(5_000 + Math.random() * 10_000)
 const JUDGED_AFTER = "1500 millis"
 
 /** Whether an attempt may be made now. */
-export const mayTry = (): boolean => networkOutage.admits()
+export const mayAttempt = (): boolean => networkOutage.admits()
 
 /**
  * Whether this process cannot reach any network: then the attempt does not count. The first failures of that kind wait a
  * moment for those of other webhooks.
  */
-export const isOurs = (webhookId: string, { local }: Answer): Effect.Effect<boolean> => {
+export const isLocalOutage = (webhookId: string, { local }: Answer): Effect.Effect<boolean> => {
   if (networkOutage.note(webhookId, local === true) || local !== true) return Effect.succeed(local === true)
-  return Effect.map(Effect.sleep(JUDGED_AFTER), () => networkOutage.lasts)
+  return Effect.map(Effect.sleep(JUDGED_AFTER), () => networkOutage.isActive)
 }

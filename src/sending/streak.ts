@@ -9,7 +9,7 @@ import type { Values } from "../settings/table.ts"
 import { DOWN_ATTEMPTS } from "../webhooks/holds.ts"
 import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
 import type { Recorded } from "./AttemptsRepo.ts"
-import { says } from "./downtime.ts"
+import { meansDown } from "./downtime.ts"
 
 /** Time between two 410 responses after which an endpoint counts as gone, in minutes. */
 const GONE_MINUTES = 5
@@ -36,10 +36,10 @@ const decode = decodeRows(Streak)
 const decodeStale = decodeRows(Schema.Struct({ stale: Schema.NullOr(Schema.Boolean) }))
 
 /**
- * Locks the webhook's row before any delivery, so that all failures take locks in the same order. Returns whether its
+ * Locks the webhook's health row before any delivery, so that all failures take locks in the same order. Returns whether its
  * streak is stale.
  */
-export const takeTurn = (sql: SqlClient.SqlClient, webhookId: string) =>
+export const lockHealth = (sql: SqlClient.SqlClient, webhookId: string) =>
   Effect.map(
     decodeStale(sql`
       SELECT consecutive_failures > 0 AND last_failure_at < clock_timestamp() - make_interval(hours => ${STREAK_GAP_HOURS}) AS stale
@@ -66,14 +66,14 @@ export const count = (
       INSERT INTO webhook_health AS h (webhook_id, consecutive_failures, failing_since, first_failed_delivery, gone_at, last_failure_at,
         last_failure_result, down_failures, down_since, down_delivery)
       VALUES (${webhookId}, 1, clock_timestamp(), ${deliveryId}, CASE WHEN ${answer.httpStatus === 410} THEN clock_timestamp() END,
-        clock_timestamp(), ${answer.result}, ${says(answer) ? 1 : 0}, clock_timestamp(), ${deliveryId})
+        clock_timestamp(), ${answer.result}, ${meansDown(answer) ? 1 : 0}, clock_timestamp(), ${deliveryId})
       ON CONFLICT (webhook_id) DO UPDATE SET consecutive_failures = h.consecutive_failures + 1,
         failing_since = coalesce(h.failing_since, clock_timestamp()),
         first_failed_delivery = coalesce(h.first_failed_delivery, excluded.first_failed_delivery),
         several_deliveries = h.several_deliveries OR coalesce(h.first_failed_delivery <> excluded.first_failed_delivery, false),
         gone_at = coalesce(h.gone_at, excluded.gone_at), last_failure_at = clock_timestamp(), last_failure_result = excluded.last_failure_result,
-        -- A row of such failures is ended by any other answer, as by a 2xx.
-        down_failures = CASE WHEN ${says(answer)} THEN h.down_failures + 1 ELSE 0 END,
+        -- Any other response resets the count, as a 2xx does.
+        down_failures = CASE WHEN ${meansDown(answer)} THEN h.down_failures + 1 ELSE 0 END,
         down_since = CASE WHEN h.down_failures > 0 THEN h.down_since ELSE clock_timestamp() END,
         down_delivery = CASE WHEN h.down_failures > 0 THEN h.down_delivery ELSE excluded.down_delivery END,
         down_several = h.down_failures > 0 AND (h.down_several OR h.down_delivery <> excluded.down_delivery)

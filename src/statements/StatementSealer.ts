@@ -55,7 +55,7 @@ export interface SealResult {
 }
 
 const counted = Metric.counter("custody_statements_total", {
-  description: "Statements by outcome: sealed, revised, or failed, which counts vaults and is retried"
+  description: "Statements by outcome: sealed or revised; failed counts vaults whose sealing failed and is retried"
 })
 const outcomes = ["sealed", "revised", "failed"] as const
 

@@ -89,7 +89,7 @@ export const layer = HttpApiBuilder.group(
               })
             }
             if (!takes(headers.accept))
-              return yield* problem("not_acceptable", "A statement is application/json or text/csv; accept one of them.")
+              return yield* problem("not_acceptable", "The Accept header must allow application/json or text/csv.")
             return json(statementJson(found.value))
           })
         )

@@ -23,7 +23,7 @@ import { temporalCall } from "./temporalCall.ts"
 import { logThreads } from "./threads.ts"
 
 /** Temporal is unavailable. */
-export class TemporalAway extends Data.TaggedError("TemporalAway")<{ readonly message: string }> {}
+export class TemporalUnavailable extends Data.TaggedError("TemporalUnavailable")<{ readonly message: string }> {}
 
 /** What an established connection provides. */
 export interface Connected {
@@ -101,7 +101,7 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
     )
     const now = Effect.flatMap(
       Deferred.poll(connected),
-      Option.getOrElse(() => Effect.fail(new TemporalAway({ message: `Temporal at ${address} cannot be reached` })))
+      Option.getOrElse(() => Effect.fail(new TemporalUnavailable({ message: `Temporal at ${address} cannot be reached` })))
     )
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.flatMap(now, ({ connection }) => temporalCall(() => connection.close()))))
 
@@ -117,10 +117,10 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
     return {
       /** The connection; waits until it is established. */
       ready: Deferred.await(connected),
-      /** The connection, or {@link TemporalAway} if it is not established yet. */
+      /** The connection, or {@link TemporalUnavailable} if it is not established yet. */
       now,
       /** Whether the server responds within two seconds and has the namespace. */
-      answers: Effect.flatMap(now, ({ client }) => temporalCall(() => client.workflowService.getSystemInfo({}))).pipe(
+      isAvailable: Effect.flatMap(now, ({ client }) => temporalCall(() => client.workflowService.getSystemInfo({}))).pipe(
         Effect.zipRight(Effect.tapError(hasNamespace, () => askAgain)),
         Effect.timeout("2 seconds"),
         Effect.match({ onFailure: () => false, onSuccess: () => true })

@@ -11,8 +11,8 @@ import { Runtime } from "@temporalio/worker/lib/runtime"
 import type { NativeLogCollector } from "@temporalio/worker/lib/runtime-logger"
 import { writeLine } from "../telemetry/Log.ts"
 
-/** Time between two looks for errors of the core, in ms. It brings most of them itself; the last may wait for this. */
-const LOOK = 5_000
+/** Interval at which the core's log is flushed, in ms. New lines flush earlier ones; only the last waits this long. */
+const FLUSH_EVERY_MS = 5_000
 
 const collectors: { NativeLogCollector: typeof NativeLogCollector } = createRequire(import.meta.url)(
   "@temporalio/worker/lib/runtime-logger"
@@ -25,7 +25,7 @@ class CoreErrors extends collectors.NativeLogCollector {
     super(log)
     this.logger = log
     clearInterval(this.flushIntervalTimer)
-    this.flushIntervalTimer = setInterval(() => this["flushMatured"](), LOOK).unref()
+    this.flushIntervalTimer = setInterval(() => this["flushMatured"](), FLUSH_EVERY_MS).unref()
   }
 }
 

@@ -1,4 +1,4 @@
-/** Calls of Temporal's server, and what it says about a failed one. */
+/** Calls to the Temporal server, and the gRPC error of a failed call. */
 import { isGrpcServiceError, ServiceError } from "@temporalio/client"
 import { Data, Effect } from "effect"
 

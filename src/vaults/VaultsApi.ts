@@ -121,7 +121,7 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
       .annotate(OpenApi.Summary, "Export transactions")
       .annotate(
         OpenApi.Description,
-        "All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes amounts and cells that a spreadsheet would read as a formula. A key can have two exports at a time, an organization three. An export that takes longer than half an hour breaks off. If the connection breaks before the end of the file, the file is incomplete."
+        "All matching transactions, most recent first, as a stream of one consistent snapshot. In CSV, an apostrophe precedes amounts and cells that a spreadsheet would read as a formula. A key can have two exports at a time, an organization three. An export that takes longer than half an hour is cut off. If the connection breaks before the end of the file, the file is incomplete."
       )
   )
   .add(

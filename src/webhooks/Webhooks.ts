@@ -19,10 +19,10 @@ import { fieldIssue, invalidFields } from "../http/Body.ts"
 import { problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
-import { announceCancellation, cancelWaiting, carryOut, pendingCancellations, requestCancellation } from "./cancelWaiting.ts"
+import { announceCancellation, cancelWaiting, pendingCancellations, requestCancellation, runCancellation } from "./cancelWaiting.ts"
 import { endRecoveries } from "./endRecoveries.ts"
 import * as holds from "./holds.ts"
-import { requireRoom } from "./limit.ts"
+import { requireBelowLimit } from "./limit.ts"
 import { lockWebhook } from "./lockWebhook.ts"
 import * as Secret from "./signingSecret.ts"
 import * as url from "./url.ts"
@@ -76,7 +76,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       const href = yield* checkUrl(body.url)
       yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
       yield* requireReadableKinds(principal, body.eventKinds)
-      if (body.status !== "DISABLED") yield* requireRoom(sql, body.entityIds)
+      if (body.status !== "DISABLED") yield* requireBelowLimit(sql, body.entityIds)
       return href
     })
 
@@ -94,14 +94,16 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         yield* requireWebhookScope(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
         yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
       }
-      if (enabling) yield* requireRoom(sql, known.entityIds)
+      if (enabling) yield* requireBelowLimit(sql, known.entityIds)
       return { known, href, status, enabling, resuming, disabling, moving }
     })
 
     /** Runs a change in a transaction, and then some of the cancellations that it requested; a dispatcher does the rest. */
     const afterwards = <A, E, R>(change: Effect.Effect<A, E, R>, _principal: PrincipalState, webhookId: string) =>
       Effect.tap(transaction(sql)(change), () =>
-        Effect.flatMap(pendingCancellations(sql, webhookId), (all) => Effect.forEach(all, (pending) => carryOut(sql, pending, 2))).pipe(
+        Effect.flatMap(pendingCancellations(sql, webhookId), (all) =>
+          Effect.forEach(all, (pending) => runCancellation(sql, pending, 2))
+        ).pipe(
           Effect.flatMap((done) => Effect.unless(announceCancellation(sql), () => done.every(Boolean))),
           Effect.catchAllCause((cause) =>
             Effect.logWarning("waiting deliveries of a webhook could not be canceled yet and will be canceled later", cause)
@@ -153,7 +155,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         }
         if (disabling) {
           yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
-          yield* holds.forget(sql, webhookId)
+          yield* holds.removeHold(sql, webhookId)
           yield* endRecoveries(sql, webhookId)
         }
         if (status === "PAUSED" && known.status !== "PAUSED") yield* holds.pause(sql, webhookId)
@@ -182,7 +184,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       delete: Effect.fn("Webhooks.delete")(function* (principal: PrincipalState, webhookId: string) {
         yield* lock(principal, webhookId)
         yield* requestCancellation(sql, webhookId, "WEBHOOK_DELETED")
-        yield* holds.forget(sql, webhookId)
+        yield* holds.removeHold(sql, webhookId)
         yield* endRecoveries(sql, webhookId)
         yield* sql`
           UPDATE webhooks SET deleted_at = now(), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),

@@ -34,7 +34,7 @@ export const SIGNALS_CHANNEL = "custody_signals",
   CANCELLATIONS_CHANNEL = "custody_cancellations"
 
 /** Whether a delivery `d` is to be canceled with its webhook, although its row does not show it yet. */
-export const isOfCanceled = (sql: SqlClient.SqlClient): Statement.Fragment =>
+export const hasPendingCancellation = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`EXISTS (SELECT 1 FROM pending_cancellations pc WHERE pc.webhook_id = d.webhook_id AND pc.until >= d.created_at)`
 
 /** Longest time between a dispatcher's read of the filters and the commit of its deliveries; its transactions end sooner. */
@@ -51,7 +51,7 @@ const isOfEarlierUrl = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
 /** Why a delivery `d` to a webhook `w` must not be sent, although its row does not show it yet; null if it may be sent. */
 export const cancelReason = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
   CASE WHEN w.deleted_at IS NOT NULL THEN 'WEBHOOK_DELETED' WHEN w.status = 'DISABLED' THEN 'WEBHOOK_DISABLED'
-    WHEN ${isOfCanceled(sql)}
+    WHEN ${hasPendingCancellation(sql)}
       THEN (SELECT pc.reason FROM pending_cancellations pc WHERE pc.webhook_id = d.webhook_id AND pc.until >= d.created_at ORDER BY pc.id LIMIT 1)
     WHEN ${isOfEarlierUrl(sql)} OR EXISTS (SELECT 1 FROM recoveries r WHERE r.id = d.recovery_id AND r.status = 'CANCELED') THEN 'MANUAL' END`
 
@@ -62,7 +62,7 @@ export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string,
 /** Makes a dispatcher carry out requested cancellations without waiting for its next poll. */
 export const announceCancellation = (sql: SqlClient.SqlClient) => sql`SELECT pg_notify(${CANCELLATIONS_CHANNEL}, '')`
 
-/** Cancels one part of the waiting deliveries, after the previous part: its entries are still in the index. */
+/** Cancels the next part of the waiting deliveries, starting after the previous part, whose dead index entries would be read again. */
 const cancelPart = (
   sql: SqlClient.SqlClient,
   { reason, until, webhookId }: Pick<PendingCancellation, "webhookId" | "until"> & { readonly reason: string },
@@ -77,7 +77,7 @@ const cancelPart = (
           AND d.next_attempt_at >= ${last}::timestamptz AND ${which}
         ORDER BY d.next_attempt_at LIMIT ${PART} FOR UPDATE SKIP LOCKED
       ), held AS MATERIALIZED (
-        -- What is held has no due time, and what was ended of it does not stand in the way: it is taken from the oldest on.
+        -- Held deliveries have no due time, so they are canceled oldest first; canceled ones leave the index.
         SELECT d.id FROM deliveries d
         WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND d.created_at <= ${until}::timestamptz AND ${which}
         ORDER BY d.sequence LIMIT ${PART} FOR UPDATE SKIP LOCKED
@@ -99,7 +99,7 @@ const cancelPart = (
  * is done. After each part it pauses for {@link PAUSE} times as long as the part took, so that other work gets most of the
  * database.
  */
-export const carryOut = Effect.fnUntraced(function* (
+export const runCancellation = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   pending: PendingCancellation,
   parts: number = Number.POSITIVE_INFINITY

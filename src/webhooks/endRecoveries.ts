@@ -1,4 +1,4 @@
-/** A webhook that is disabled or deleted has no recovery any more: it is canceled in the transaction of the change. C-4. */
+/** Cancels the recovery of a webhook that is disabled or deleted, in the transaction of that change. C-4. */
 import type { SqlClient } from "@effect/sql"
 
 /** Cancels the webhook's recovery, if one is running; its deliveries that wait are canceled with the webhook's others. */

@@ -6,7 +6,7 @@ import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
 import { reads, turns } from "../access/Admission.ts"
 import { requireManage } from "../access/scopeMiddleware.ts"
-import { callerOf, confirmAct, Principal, type PrincipalState } from "../credentials/Principal.ts"
+import { callerOf, Principal, type PrincipalState, requireSecondFactor } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { dieOnSql } from "../database/sql.ts"
 import * as Body from "../http/Body.ts"
@@ -52,7 +52,7 @@ export const layer = HttpApiBuilder.group(
             const body = yield* Body.json(CreateWebhook)
             const created = Effect.map(webhooks.create(principal, body), (webhook) => ({ status: 201, body: webhook }))
             // The URL could send data to a third party.
-            const confirmed = confirmAct(webhooks.check(principal, body))
+            const confirmed = requireSecondFactor(webhooks.check(principal, body))
             return yield* inTurn(Effect.zipRight(confirmed, Idempotency.once(sql, callerOf(principal), body, created)))
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
@@ -100,7 +100,7 @@ export const layer = HttpApiBuilder.group(
             const patch = yield* Body.json(UpdateWebhook, ["application/json", "application/merge-patch+json"])
             // A new URL could send data to a third party.
             const moves = patch.url !== undefined && patch.url !== known.url
-            const confirmed = moves ? confirmAct(webhooks.checkUpdate(principal, webhookId, patch)) : Effect.void
+            const confirmed = moves ? requireSecondFactor(webhooks.checkUpdate(principal, webhookId, patch)) : Effect.void
             return HttpServerResponse.unsafeJson(yield* inTurn(Effect.zipRight(confirmed, webhooks.update(principal, webhookId, patch))))
           }).pipe(dieOnSql)
         ),
@@ -123,7 +123,7 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
-            yield* inTurn(Effect.zipRight(requireManageable(principal, webhookId), confirmAct()))
+            yield* inTurn(Effect.zipRight(requireManageable(principal, webhookId), requireSecondFactor()))
             const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId), (body) => ({ status: 200, body }))
             const sent = yield* Idempotency.sentText
             return yield* inTurn(Idempotency.once(sql, callerOf(principal), sent, rotated))

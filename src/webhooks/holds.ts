@@ -65,7 +65,7 @@ export const resume = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   UPDATE webhook_holds SET probe_at = CASE WHEN down THEN clock_timestamp() END, wake = wake + 1, since = clock_timestamp()
   WHERE webhook_id = ${webhookId}`
 
-/** Starts to send deliveries that are about to be held, like those of a webhook that is resumed. */
+/** Makes the hold's workflow send the deliveries that this transaction holds next. Creates the hold if there is none. */
 export const drain = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   INSERT INTO webhook_holds AS h (webhook_id, down, collected) VALUES (${webhookId}, false, true)
   ON CONFLICT (webhook_id) DO UPDATE SET wake = h.wake + 1`
@@ -75,4 +75,4 @@ export const probeNow = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   UPDATE webhook_holds SET probe_at = least(probe_at, clock_timestamp()), wake = wake + 1 WHERE webhook_id = ${webhookId} AND down`
 
 /** Removes the hold of a webhook that is disabled or deleted; held deliveries are canceled with the rest. */
-export const forget = (sql: SqlClient.SqlClient, webhookId: string) => sql`DELETE FROM webhook_holds WHERE webhook_id = ${webhookId}`
+export const removeHold = (sql: SqlClient.SqlClient, webhookId: string) => sql`DELETE FROM webhook_holds WHERE webhook_id = ${webhookId}`

@@ -5,7 +5,7 @@ import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { problem } from "../http/Problem.ts"
 
-/** Most active webhooks that cover an entity. */
+/** Most active and paused webhooks that cover an entity. */
 export const ACTIVE_PER_ENTITY = 20
 
 /**
@@ -13,7 +13,7 @@ export const ACTIVE_PER_ENTITY = 20
  * the end of the transaction, always in the same order, so that the count cannot change meanwhile and nobody deadlocks.
  * These are not locks on the entities' rows: the record feed writes those in its own order.
  */
-export const requireRoom = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, entityIds: ReadonlyArray<string>) {
+export const requireBelowLimit = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, entityIds: ReadonlyArray<string>) {
   yield* sql`
     SELECT pg_advisory_xact_lock(lock) FROM (
       SELECT DISTINCT hashtextextended('active webhooks of ' || id, 0) AS lock FROM unnest(${entityIds}::text[]) AS e (id) ORDER BY lock) locks`
@@ -23,7 +23,7 @@ export const requireRoom = Effect.fnUntraced(function* (sql: SqlClient.SqlClient
   if (full.length > 0) {
     return yield* problem(
       "webhook_limit_reached",
-      `An entity can be covered by at most ${ACTIVE_PER_ENTITY} active webhooks. Disable or delete one first.`
+      `An entity can be covered by at most ${ACTIVE_PER_ENTITY} active or paused webhooks. Disable or delete one first.`
     )
   }
 })

@@ -8,7 +8,7 @@ import { notFound } from "../http/Problem.ts"
 
 /**
  * Locks the webhook if the caller can see it and may change it; fails with 404 or 403 otherwise. Read the webhook afterwards:
- * another change may have been waited for. Spec: Authentication 12.
+ * another transaction may have changed it before the lock was granted. Spec: Authentication 12.
  */
 export const lockWebhook = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, principal: PrincipalState, webhookId: string) {
   const rows = yield* sql`

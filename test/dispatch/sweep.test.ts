@@ -70,7 +70,7 @@ const fakes = Layer.mergeAll(
         return "started"
       }),
     wake: () => Effect.sync(() => void asked.wakes++),
-    attributesMayBeThere: Effect.void
+    retrySearchAttributes: Effect.void
   } as never),
   Layer.succeed(Notices, {} as never)
 )

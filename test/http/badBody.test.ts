@@ -293,11 +293,11 @@ describe("Decision D-4: fields at fault", () => {
       [
         "PATCH",
         { vaultIds: [1], url: 3, description: 4 },
-        { "vaultIds.0": "must be a text", url: "must be a URL", description: "must be a text or null" }
+        { "vaultIds.0": "must be a string", url: "must be a URL", description: "must be a string or null" }
       ],
-      ["PATCH", { vaultIds: 4, eventKinds: null }, { vaultIds: "must be a list or null", eventKinds: "must be a list" }],
+      ["PATCH", { vaultIds: 4, eventKinds: null }, { vaultIds: "must be an array or null", eventKinds: "must be an array" }],
       ["PATCH", { secret: "x" }, { secret: "is not a field of this body" }],
-      ["POST", { ...fields(), entityIds: null, notificationEmail: 3 }, { entityIds: "must be a list", notificationEmail: "must be a text" }]
+      ["POST", { ...fields(), entityIds: null, notificationEmail: 3 }, { entityIds: "must be an array", notificationEmail: "must be a string" }]
     ] as const) {
       const answer = await app.request(method, method === "POST" ? "/v1/webhooks" : `/v1/webhooks/${webhookId}`, { key: keys.owner, body })
       expect(codeOf(answer)).toBe("invalid_body")

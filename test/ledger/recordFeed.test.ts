@@ -172,11 +172,11 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
       answer.json.errors.map(({ field, line, reason }: { field: string; line: number; reason: string }) => `${line} ${field}: ${reason}`)
     ).toEqual([
       "1 name: must be a network name such as ethereum or bitcoin-testnet4",
-      "2 entityId: entity_nowhere was not recorded before",
+      "2 entityId: refers to entity_nowhere, which was not recorded before",
       "4 extra: is not a field of this type",
       "4 amount: must be a decimal string: digits, at most 78 before and 78 after the point",
       "4 from: must be an address: 1 to 256 printable characters without spaces",
-      "5 vaultId: vault_unknown was not recorded before"
+      "5 vaultId: refers to vault_unknown, which was not recorded before"
     ])
   })
 

@@ -383,11 +383,11 @@ describe("rule 3: invalid records", () => {
       [balance("vault_nowhere", "ethereum/native", "1"), "vaultId", "vault_nowhere"],
       [balance("vault_a", "ethereum/erc20:0x9", "1"), "asset", "ethereum/erc20:0x9"]
     ] as const) {
-      expect(await refusal(record)).toEqual([`1 ${field}: ${id} was not recorded before`])
+      expect(await refusal(record)).toEqual([`1 ${field}: refers to ${id}, which was not recorded before`])
     }
     // “Before” includes earlier lines of the same batch, but not later ones.
     expect((await app.records([network("mars"), asset("mars/native")])).status).toBe(200)
-    expect(await refusal(asset("venus/native"), network("venus"))).toEqual(["1 network: venus was not recorded before"])
+    expect(await refusal(asset("venus/native"), network("venus"))).toEqual(["1 network: refers to venus, which was not recorded before"])
   })
 
   test("amounts must fit the asset's decimals, assets their network, roles and entities their organization", async () => {
@@ -444,7 +444,7 @@ describe("rule 3: invalid records", () => {
           expect(JSON.parse(String(events[0]?.payload)).data.transaction.status).toBe(to)
         } else {
           const reason =
-            from === "new" ? `a new transaction cannot be ${to}; it is pending, confirmed, failed` : `cannot go from ${from} to ${to}`
+            from === "new" ? `cannot be ${to} for a new transaction: it must be pending, confirmed, failed` : `cannot go from ${from} to ${to}`
           expect(await refusal(transaction("vault_a", number, { status: to }))).toEqual([`1 status: ${reason}`])
         }
       }

@@ -38,7 +38,7 @@ test("C-5: while no resolver answers, nothing is used up and only the operator i
   for (const [number, name] of names.entries()) webhooks.push(await webhookOf(app, key, number, `https://${name}:${receiver.port}/hook`))
   await feedTransactions(app, [0, 1, 2, 3, 4])
   await until("the outage", async () => (await gauge()) === "1", 30)
-  expect((await ready()).dependencies.network).toContain("reach no network")
+  expect((await ready()).dependencies.network).toContain("before they reach a network")
   expect((await ready()).ready).toBe(true)
   await Bun.sleep(6_000)
   // The first two may have failed before the outage was detected; their failures wait for others, so none counted.

@@ -182,7 +182,7 @@ describe("C-6: sealing", () => {
     expect(await overdue()).toEqual([0, 0])
     await app.sql("UPDATE statement_chains SET next_date = next_date - 3 WHERE vault_id = $1", [vaults[0]])
     expect((await doctor())("Statements")).toEqual([
-      expect.stringMatching(new RegExp(`^notice: Those of ${dayOf(-3)} are not sealed for every vault`))
+      expect.stringMatching(new RegExp(`^notice: The statements of ${dayOf(-3)} are not sealed for every vault`))
     ])
     for (const seconds of await overdue()) expect(Math.floor(seconds / 86_400)).toBe(2)
     await app.sql("UPDATE statement_chains SET next_date = next_date + 3 WHERE vault_id = $1", [vaults[0]])

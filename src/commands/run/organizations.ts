@@ -10,7 +10,7 @@ import { deleteOrganization } from "../../organizations/deleteOrganization.ts"
 import { exportOrganization } from "../../organizations/exportOrganization.ts"
 import { UnknownOrganization } from "../../organizations/organizationTables.ts"
 import { Settings } from "../../settings/Settings.ts"
-import { TemporalAddress, TemporalAway, TemporalConnection } from "../../temporal/Connection.ts"
+import { TemporalAddress, TemporalConnection, TemporalUnavailable } from "../../temporal/Connection.ts"
 import { Usage } from "../exit.ts"
 
 /** Shows progress on a terminal. */
@@ -60,7 +60,9 @@ export const remove = (id: string) =>
     yield* Effect.timeoutFail(temporal.ready, {
       duration: "15 seconds",
       onTimeout: () =>
-        new TemporalAway({ message: "Temporal cannot be reached; its workflows have to be terminated. Nothing was deleted." })
+        new TemporalUnavailable({
+          message: "Temporal cannot be reached, and the organization's workflows must be terminated first. Nothing was deleted."
+        })
     })
     const deleted = yield* deleteOrganization(id, (table, rows) => show(`${table}: ${rows}`))
     show("")

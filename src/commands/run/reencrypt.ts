@@ -25,7 +25,7 @@ export const sealedColumns = {
 
 const progress = (name: string) => (soFar: Reencrypted) =>
   Effect.sync(() => {
-    if (process.stderr.isTTY) process.stderr.write(`\r${name}: ${soFar.checked} checked, ${soFar.reencrypted} moved\u001b[K`)
+    if (process.stderr.isTTY) process.stderr.write(`\r${name}: ${soFar.checked} checked, ${soFar.reencrypted} re-encrypted\u001b[K`)
   })
 
 /** Organizations per statement when the re-encryption is recorded. */
@@ -57,7 +57,7 @@ const reencryptAll = Effect.gen(function* () {
   const pass = Effect.all(
     {
       webhookSecrets: reencryptColumn(sql, master, sealedColumns.webhookSecrets, progress("webhook secrets")),
-      idempotencyAnswers: reencryptColumn(sql, master, sealedColumns.idempotencyAnswers, progress("kept answers")),
+      idempotencyAnswers: reencryptColumn(sql, master, sealedColumns.idempotencyAnswers, progress("stored responses")),
       portalSecondFactors: reencryptColumn(sql, master, sealedColumns.portalSecondFactors, progress("second factors"))
     },
     { concurrency: 1 }

@@ -52,8 +52,8 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
         : { id: PROVIDER, issuer: portalOidcIssuer, clientId: portalOidcClientId, clientSecret: Redacted.value(portalOidcClientSecret) }
 
     /**
-     * Updates sign-in addresses from the feed. If an address now belongs to somebody else, the old account loses it and
-     * the new holder's account gets it, unless the feed gives it to two users.
+     * Updates sign-in addresses from the record feed. If an address now belongs to somebody else, the old account loses it and
+     * the new holder's account gets it, unless the record feed gives it to two users.
      */
     const follow = (email: string) =>
       sql
@@ -72,7 +72,7 @@ export class Identity extends Effect.Service<Identity>()("custody/portal/Identit
 
     /**
      * Whether to trust the identity provider's claims for a sign-in, checked each time, even for a linked identity: the
-     * address must be verified and be the current one in the feed for that account.
+     * address must be verified and be the current one in the record feed for that account.
      */
     const vouched = ({ email, subject, verified }: Claims) =>
       Effect.gen(function* () {

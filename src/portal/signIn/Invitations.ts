@@ -1,5 +1,5 @@
 /**
- * Invitations: the only source of accounts. Each is for one user of the feed, works once and for a limited time, and is
+ * Invitations: the only source of accounts. Each is for one user of the record feed, works once and for a limited time, and is
  * stored as a hash. With `reset` it removes the account's password, authenticator, passkeys and sessions when it is
  * accepted, which is how somebody who lost the second factor gets back in. Decision D-43.
  */
@@ -66,7 +66,7 @@ export class Invitations extends Effect.Service<Invitations>()("custody/portal/I
         ${lock ? sql`FOR UPDATE OF i` : sql``}`)
 
     return {
-      /** Invites a user of the feed; an earlier unused invitation becomes invalid. */
+      /** Invites a user of the record feed; an earlier unused invitation becomes invalid. */
       create: Effect.fn("Invitations.create")(function* (
         userId: string,
         options: { readonly reset: boolean; readonly validity: Duration.Duration }

@@ -1,5 +1,5 @@
 /**
- * Sessions of the portal. Every request reads its session and its user with the current status and role from the feed, so
+ * Sessions of the portal. Every request reads its session and its user with the current status and role from the record feed, so
  * a deactivated user loses access at the next request. A session without the second factor gives access only to the steps
  * that complete it.
  */

@@ -6,10 +6,10 @@ import { HomePage } from "./pages/Home.tsx"
 import { NotFoundPage } from "./pages/NotFound.tsx"
 import { SecondFactorPage } from "./pages/SecondFactor.tsx"
 import { SignInPage } from "./pages/SignIn.tsx"
+import { ErrorBoundary } from "./parts/ErrorBoundary.tsx"
 import { Failure, Loading } from "./parts/States.tsx"
-import { Unbroken } from "./parts/Unbroken.tsx"
 import { Shell } from "./Shell.tsx"
-import { UserProvider, usePresence, useStanding } from "./session.ts"
+import { UserProvider, useSignedInUser, useStanding } from "./session.ts"
 
 // The first view is one file; every other page is a separate one, loaded when the browser is idle.
 const files = {
@@ -58,7 +58,7 @@ const loadAll = () => {
 const Inside = ({ user }: { readonly user: User }) => (
   <UserProvider value={user}>
     <Shell>
-      <Unbroken>
+      <ErrorBoundary>
         <Suspense fallback={<Loading />}>
           <Routes>
             <Route index element={<Navigate to="/home" replace />} />
@@ -84,7 +84,7 @@ const Inside = ({ user }: { readonly user: User }) => (
             <Route path="*" element={<NotFoundPage />} />
           </Routes>
         </Suspense>
-      </Unbroken>
+      </ErrorBoundary>
     </Shell>
   </UserProvider>
 )
@@ -92,7 +92,7 @@ const Inside = ({ user }: { readonly user: User }) => (
 /** What to show for a state of the session. */
 export const App = () => {
   const { data, error, refetch } = useStanding()
-  const { ended, user } = usePresence(data)
+  const { ended, user } = useSignedInUser(data)
   const { pathname } = useLocation()
   const here = data !== undefined
   useEffect(() => {

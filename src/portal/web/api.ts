@@ -148,6 +148,6 @@ export const postSignIn = async <P extends Path<"POST">>(path: P, ...[body]: Sen
   read(await send("POST", path, body ?? {}))
 
 /** The message of a failure. */
-export const saidOf = (error: unknown): string => (error instanceof Error ? error.message : "Something went wrong.")
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : "Something went wrong.")
 /** The messages of a failure by field. */
 export const fieldsOf = (error: unknown): Readonly<Record<string, string>> => (error instanceof ApiProblem ? error.fields : {})

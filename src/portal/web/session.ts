@@ -4,7 +4,7 @@
  */
 import { focusManager, useQuery, useQueryClient } from "@tanstack/react-query"
 import { createContext, useContext, useEffect, useRef } from "react"
-import type { Standing, User } from "../PortalRoutes.ts"
+import type { SessionStatus, User } from "../PortalRoutes.ts"
 import { ApiProblem, get, onSessionEnd } from "./api.ts"
 
 export const SESSION = ["session"]
@@ -12,7 +12,7 @@ export const SESSION = ["session"]
 /** The user whose pages this document has shown. */
 let shown: string | undefined
 
-const fetchStanding = async (): Promise<Standing> => {
+const fetchStanding = async (): Promise<SessionStatus> => {
   const standing = await get("/session")
   const { state, user } = standing
   if (state !== "signed_in" || user === null) return standing
@@ -45,7 +45,7 @@ export const useUser = (): User => {
 }
 
 /** The user whose pages to show, also after the session has expired; null before the first sign-in. */
-export const usePresence = (standing: Standing | undefined): { readonly user: User | null; readonly ended: boolean } => {
+export const useSignedInUser = (standing: SessionStatus | undefined): { readonly user: User | null; readonly ended: boolean } => {
   const client = useQueryClient()
   const last = useRef<User | null>(null)
   const waiting = useRef<Array<{ readonly go: () => void; readonly stop: (reason: unknown) => void }>>([])

@@ -28,7 +28,7 @@ const ends: Readonly<Record<string, string>> = {
   WEBHOOK_DISABLED: "Canceled because the webhook was disabled.",
   WEBHOOK_DELETED: "Canceled because the webhook was deleted.",
   EXPIRED: "Canceled after waiting for 31 days.",
-  MANUAL: "Canceled by an owner."
+  MANUAL: "Canceled manually."
 }
 
 export const DeliveryRow = ({ data, delivery, links, refresh, symbolOf, title }: DeliveryRowProps) => {

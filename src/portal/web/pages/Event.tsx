@@ -73,7 +73,7 @@ export const EventPage = () => {
         lead={
           event.matchedCount === 0
             ? undefined
-            : `${event.matchedCount} active ${event.matchedCount === 1 ? "webhook" : "webhooks"} matched when it was dispatched.`
+            : `${event.matchedCount} ${event.matchedCount === 1 ? "webhook" : "webhooks"} matched when it was dispatched.`
         }
       >
         <EventDeliveries event={event} symbolOf={symbolOf} />

@@ -106,7 +106,7 @@ const Attention = ({ health, keys, webhooks }: AttentionProps) => {
       const to = `/webhooks/${webhook.id}`
       const { consecutiveFailures = 0, failed24h = 0, state = "HEALTHY" } = health?.[webhook.id] ?? {}
       if (webhook.status === "DISABLED" && webhook.disabledReason !== "MANUAL")
-        return [[webhook.id, to, `${webhookName(webhook)} was disabled because its endpoint kept failing`] as const]
+        return [[webhook.id, to, `${webhookName(webhook)} was disabled automatically: its endpoint kept failing or returned 410`] as const]
       if (webhook.status !== "ACTIVE") return []
       if (state !== "HEALTHY")
         return [

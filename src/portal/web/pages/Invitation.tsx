@@ -5,7 +5,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { useLocation, useNavigate } from "react-router"
-import type { InvitationSummary, Standing } from "../../PortalRoutes.ts"
+import type { InvitationSummary, SessionStatus } from "../../PortalRoutes.ts"
 import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"
@@ -15,7 +15,7 @@ import { Failure, Loading, Trouble } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useSignedIn } from "../session.ts"
 
-export const InvitationPage = ({ standing }: { readonly standing: Standing }) => {
+export const InvitationPage = ({ standing }: { readonly standing: SessionStatus }) => {
   const { hash } = useLocation()
   const token = hash.slice(1)
   const { data, error, refetch } = useQuery({
@@ -41,7 +41,7 @@ const Accept = ({
 }: {
   readonly invitation: InvitationSummary
   readonly token: string
-  readonly standing: Standing
+  readonly standing: SessionStatus
 }) => {
   const signedIn = useSignedIn()
   const navigate = useNavigate()

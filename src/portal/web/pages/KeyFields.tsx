@@ -1,6 +1,6 @@
 /** The editable properties of a key. */
 import type { ApiKey } from "../../../credentials/ApiKeys.ts"
-import type { Surroundings } from "../../PortalRoutes.ts"
+import type { PortalContext } from "../../PortalRoutes.ts"
 import { Choices, Select, TextArea, TextField } from "../parts/Field.tsx"
 import { VaultChoice } from "../parts/VaultChoice.tsx"
 import { useUser } from "../session.ts"
@@ -68,7 +68,7 @@ const about: Readonly<Record<string, string>> = {
 export interface KeyFieldsProps {
   readonly draft: Draft
   readonly onDraft: (draft: Draft) => void
-  readonly around: Surroundings
+  readonly around: PortalContext
   readonly wrong: Readonly<Record<string, string>>
 }
 

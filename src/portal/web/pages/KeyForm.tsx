@@ -6,7 +6,7 @@ import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useNavigate, useParams, useSearchParams } from "react-router"
 import type { ApiKey } from "../../../credentials/ApiKeys.ts"
-import type { Surroundings } from "../../PortalRoutes.ts"
+import type { PortalContext } from "../../PortalRoutes.ts"
 import { ApiProblem, patch, post } from "../api.ts"
 import { useOne, useSurroundings } from "../data.ts"
 import { useForm } from "../form.ts"
@@ -67,7 +67,7 @@ const overlaps = [
 const HOUR = 3_600_000
 
 interface CreateProps {
-  readonly around: Surroundings
+  readonly around: PortalContext
   /** The key that is replaced. */
   readonly replaced: ApiKey | undefined
   readonly onCreated: (key: Fresh) => void
@@ -165,7 +165,7 @@ export const EditKeyPage = () => {
   return <Edit apiKey={key} around={around.data} />
 }
 
-const Edit = ({ apiKey: key, around }: { readonly apiKey: ApiKey; readonly around: Surroundings }) => {
+const Edit = ({ apiKey: key, around }: { readonly apiKey: ApiKey; readonly around: PortalContext }) => {
   const client = useQueryClient()
   const navigate = useNavigate()
   const [draft, setDraft] = useState<Draft>(() => draftOf(key))

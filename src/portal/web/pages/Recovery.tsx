@@ -74,7 +74,7 @@ export const StartRecovery = ({
           ? "Counting…"
           : data.count === 0
             ? "Nothing was missed."
-            : `${data.count >= data.countedUpTo ? "More than " : ""}${counted(data.count)} ${data.count === 1 ? "event" : "events"} will be sent.`}
+            : `${data.count >= data.countedUpTo ? "At least " : ""}${counted(data.count)} ${data.count === 1 ? "event" : "events"} will be sent.`}
       </p>
       <Trouble error={error} />
       <div className="actions end">

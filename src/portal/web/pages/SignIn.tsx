@@ -3,7 +3,7 @@ import { startAuthentication } from "@simplewebauthn/browser"
 import { Fingerprint, LogIn } from "lucide-react"
 import { useState } from "react"
 import { useLocation } from "react-router"
-import type { Standing, User } from "../../PortalRoutes.ts"
+import type { SessionStatus, User } from "../../PortalRoutes.ts"
 import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
 import { Button } from "../parts/Button.tsx"
@@ -19,7 +19,7 @@ const viaProvider = async () => {
 }
 
 export interface SignInProps {
-  readonly standing: Standing
+  readonly standing: SessionStatus
   /** The user whose session has expired, if any: their page waits behind this one. */
   readonly ended: User | null
 }

@@ -4,7 +4,7 @@ import { useState } from "react"
 import { Link } from "react-router"
 import type { Page, Statement } from "../../../client/index.ts"
 import { type ChainVerification, verifyStatements } from "../../../client/statements.ts"
-import { get, getPage, saidOf } from "../api.ts"
+import { get, getPage, messageOf } from "../api.ts"
 import { useList } from "../list.ts"
 import { Button } from "../parts/Button.tsx"
 import { Id } from "../parts/Copy.tsx"
@@ -81,7 +81,7 @@ const Chain = ({ vaultId }: { readonly vaultId: string }) => {
   const verify = async () => {
     setBusy(true)
     setSaid("")
-    setSaid(await verifyStatements(reader, vaultId).then(saidOfChain, saidOf))
+    setSaid(await verifyStatements(reader, vaultId).then(saidOfChain, messageOf))
     setBusy(false)
   }
   return (

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import type { EventKind } from "../../../client/index.ts"
-import type { Surroundings } from "../../PortalRoutes.ts"
+import type { PortalContext } from "../../PortalRoutes.ts"
 import { Code } from "../parts/Code.tsx"
 import { Choices, TextField } from "../parts/Field.tsx"
 import { VaultChoice } from "../parts/VaultChoice.tsx"
@@ -20,7 +20,7 @@ export interface Draft {
 export interface WebhookFieldsProps {
   readonly draft: Draft
   readonly onDraft: (draft: Draft) => void
-  readonly around: Surroundings
+  readonly around: PortalContext
   readonly wrong: Readonly<Record<string, string>>
   /** Whether it is new: only then can entities and the notification address be chosen. */
   readonly fresh: boolean
@@ -57,7 +57,7 @@ export const WebhookFields = ({ around, draft, fresh, onDraft, wrong }: WebhookF
       {fresh ? (
         <Choices
           legend="Entities"
-          hint={`Units of your organization whose events it receives. Each can have ${around.activePerEntity} active webhooks.`}
+          hint={`Units of your organization whose events it receives. Each can have ${around.activePerEntity} active or paused webhooks.`}
           choices={around.entities.map(({ id, name }) => ({ value: id, label: name }))}
           chosen={draft.entityIds}
           onChosen={(entityIds) => set({ entityIds })}
@@ -104,7 +104,7 @@ const KindChoice = ({
   kinds,
   onChosen
 }: {
-  readonly kinds: Surroundings["kinds"]
+  readonly kinds: PortalContext["kinds"]
   readonly chosen: ReadonlyArray<EventKind>
   readonly onChosen: (chosen: ReadonlyArray<EventKind>) => void
   readonly error: string | undefined
@@ -133,7 +133,7 @@ const KindChoice = ({
 }
 
 /** Example payloads of these kinds from the API's own description, loaded when opened. */
-const Examples = ({ kinds }: { readonly kinds: Surroundings["kinds"] }) => {
+const Examples = ({ kinds }: { readonly kinds: PortalContext["kinds"] }) => {
   const [open, setOpen] = useState(false)
   const { data, error } = useQuery({
     queryKey: ["openapi"],

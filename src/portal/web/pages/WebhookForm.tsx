@@ -4,7 +4,7 @@ import { ShieldAlert } from "lucide-react"
 import { useRef, useState } from "react"
 import { useNavigate, useParams } from "react-router"
 import type { CreatedWebhook, Webhook } from "../../../client/index.ts"
-import type { Surroundings } from "../../PortalRoutes.ts"
+import type { PortalContext } from "../../PortalRoutes.ts"
 import { ApiProblem, patch, postOnce } from "../api.ts"
 import { useOne, useSurroundings } from "../data.ts"
 import { useForm } from "../form.ts"
@@ -63,7 +63,7 @@ const Create = ({
   email,
   onCreated
 }: {
-  readonly around: Surroundings
+  readonly around: PortalContext
   readonly email: string
   readonly onCreated: (made: CreatedWebhook) => void
 }) => {
@@ -126,7 +126,7 @@ export const EditWebhookPage = () => {
   return <Edit webhook={webhook.data} around={around.data} />
 }
 
-const Edit = ({ around, webhook }: { readonly webhook: Webhook; readonly around: Surroundings }) => {
+const Edit = ({ around, webhook }: { readonly webhook: Webhook; readonly around: PortalContext }) => {
   const client = useQueryClient()
   const navigate = useNavigate()
   const [draft, setDraft] = useState<Draft>(webhook)

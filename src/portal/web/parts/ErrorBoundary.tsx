@@ -19,7 +19,7 @@ class Boundary extends Component<{ readonly children: ReactNode }, { readonly er
   }
 }
 
-export const Unbroken = ({ children }: { readonly children: ReactNode }) => {
+export const ErrorBoundary = ({ children }: { readonly children: ReactNode }) => {
   const { pathname } = useLocation()
   return <Boundary key={pathname}>{children}</Boundary>
 }

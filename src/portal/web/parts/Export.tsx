@@ -1,7 +1,7 @@
 /** Download buttons: for a list, an export of the API, a text. */
 import { Download } from "lucide-react"
 import { useState } from "react"
-import { ApiProblem, addressOf, getHead, saidOf } from "../api.ts"
+import { ApiProblem, addressOf, getHead, messageOf } from "../api.ts"
 import { toCsv } from "../csv.ts"
 import type { ListSource } from "../routeTypes.ts"
 import { Button } from "./Button.tsx"
@@ -31,7 +31,7 @@ const Save = ({ label, save }: { readonly label: string; readonly save: () => Pr
       const said = await save()
       if (said !== "") notify(said)
     } catch (error) {
-      notify(saidOf(error))
+      notify(messageOf(error))
     } finally {
       setBusy(false)
     }
@@ -78,7 +78,7 @@ export const SaveText = ({
 
 const refusals: Readonly<Record<number, string>> = {
   422: "Too many transactions match. Narrow the filters.",
-  429: "Two exports are already running. Try again when one has finished."
+  429: "Too many exports are running. Try again when one has finished."
 }
 
 /** Lets the browser download an export of the API: `source` is its path and query without the format. */

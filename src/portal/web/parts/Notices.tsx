@@ -1,6 +1,6 @@
 /** Short notices of completed actions, announced to screen readers and shown for a few seconds. */
 import { useSyncExternalStore } from "react"
-import { saidOf } from "../api.ts"
+import { messageOf } from "../api.ts"
 
 interface Notice {
   readonly id: number
@@ -24,7 +24,7 @@ export const notify = (text: string): void => {
 
 /** Runs a button's action; a failure is shown here too. */
 export const attempt = (act: () => Promise<unknown>) => () => {
-  act().catch((error: unknown) => notify(saidOf(error)))
+  act().catch((error: unknown) => notify(messageOf(error)))
 }
 
 export const Notices = () => {

@@ -1,7 +1,7 @@
 /** States of a page without content: loading, empty, failed. */
 import { CircleAlert, type LucideIcon } from "lucide-react"
 import type { ReactNode } from "react"
-import { ApiProblem, saidOf } from "../api.ts"
+import { ApiProblem, messageOf } from "../api.ts"
 import { mayHelp } from "../data.ts"
 import { Button } from "./Button.tsx"
 
@@ -38,7 +38,7 @@ export const Failure = ({ error, retry }: { readonly error: unknown; readonly re
   <div className="empty" role="alert">
     <CircleAlert aria-hidden size={28} strokeWidth={1.5} />
     <h2>{error instanceof ApiProblem && error.status === 404 ? "Not found" : "This could not be loaded"}</h2>
-    <p>{saidOf(error)}</p>
+    <p>{messageOf(error)}</p>
     {retry === undefined || !mayHelp(error) ? null : <Button onClick={retry}>Try again</Button>}
   </div>
 )
@@ -48,6 +48,6 @@ export const Trouble = ({ error }: { readonly error: unknown }) =>
   error == null ? null : (
     <p className="trouble" role="alert">
       <CircleAlert aria-hidden size={16} />
-      <span>{saidOf(error)}</span>
+      <span>{messageOf(error)}</span>
     </p>
   )

@@ -1,13 +1,13 @@
 /** A choice of vaults: all of them, or some by name. */
 import { useState } from "react"
-import type { Surroundings } from "../../PortalRoutes.ts"
+import type { PortalContext } from "../../PortalRoutes.ts"
 import { Choices, TextField } from "./Field.tsx"
 
 export interface VaultChoiceProps {
   readonly legend: string
   readonly all: string
   readonly some: string
-  readonly vaults: Surroundings["vaults"]
+  readonly vaults: PortalContext["vaults"]
   /** null for all of them. */
   readonly chosen: ReadonlyArray<string> | null
   readonly onChosen: (chosen: ReadonlyArray<string> | null) => void
