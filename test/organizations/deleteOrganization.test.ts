@@ -96,7 +96,7 @@ describe("D-56: an organization is deleted", () => {
     app.main = await app.start(ALL)
     expect((await app.get("/v1/vaults", gone.key)).status).toBe(401)
     const refused = await app.records([{ ...recordsOf("gone", TOKENS[0])[7] } as never])
-    expect([refused.status, refused.text.includes("vault_gone was not recorded before")]).toEqual([400, true])
+    expect([refused.status, refused.text.includes("refers to vault_gone, which was not recorded before")]).toEqual([400, true])
     const count = receiver.to("/stays/fine").length
     await feedTransactions(app, "stays")
     await until("the other's delivery", () => receiver.to("/stays/fine").length > count)
