@@ -5,12 +5,12 @@ import { Effect, Option, Schema } from "effect"
 import { decodeRows } from "../database/decodeRows.ts"
 import { ReadReplica } from "../database/ReadReplica.ts"
 import { oldestId } from "../events/logWindow.ts"
-import { oldestWaiting } from "../events/outbox.ts"
 import { NOTICE_DAYS } from "../notifications/Notices.ts"
 import { networkOutage } from "../processes/NetworkOutage.ts"
 import { Settings } from "../settings/Settings.ts"
 import { sealedUntil } from "../statements/sealedUntil.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
+import { oldestUndispatched } from "./oldestUndispatched.ts"
 import type { Readiness } from "./platformApp.ts"
 
 /** How often the probe for overdue deliveries starts at the beginning, in ms. */
@@ -68,7 +68,7 @@ export const readiness = (api: boolean) =>
     const connection = yield* TemporalConnection
     const replica = yield* ReadReplica
     const { statementDelay } = yield* Settings
-    const [oldest, overdue] = [oldestWaiting(sql), overdueLook(sql)]
+    const [oldest, overdue] = [oldestUndispatched(sql), overdueLook(sql)]
     const look = Effect.gen(function* () {
       const undispatched = yield* oldest
       const [row] = yield* decodeWaiting(sql`

@@ -297,7 +297,11 @@ describe("Decision D-4: fields at fault", () => {
       ],
       ["PATCH", { vaultIds: 4, eventKinds: null }, { vaultIds: "must be an array or null", eventKinds: "must be an array" }],
       ["PATCH", { secret: "x" }, { secret: "is not a field of this body" }],
-      ["POST", { ...fields(), entityIds: null, notificationEmail: 3 }, { entityIds: "must be an array", notificationEmail: "must be a string" }]
+      [
+        "POST",
+        { ...fields(), entityIds: null, notificationEmail: 3 },
+        { entityIds: "must be an array", notificationEmail: "must be a string" }
+      ]
     ] as const) {
       const answer = await app.request(method, method === "POST" ? "/v1/webhooks" : `/v1/webhooks/${webhookId}`, { key: keys.owner, body })
       expect(codeOf(answer)).toBe("invalid_body")

@@ -444,7 +444,9 @@ describe("rule 3: invalid records", () => {
           expect(JSON.parse(String(events[0]?.payload)).data.transaction.status).toBe(to)
         } else {
           const reason =
-            from === "new" ? `cannot be ${to} for a new transaction: it must be pending, confirmed, failed` : `cannot go from ${from} to ${to}`
+            from === "new"
+              ? `cannot be ${to} for a new transaction: it must be pending, confirmed, failed`
+              : `cannot go from ${from} to ${to}`
           expect(await refusal(transaction("vault_a", number, { status: to }))).toEqual([`1 status: ${reason}`])
         }
       }

@@ -3,7 +3,7 @@ import { Activity, BookOpen, CircleUser, House, KeyRound, ScrollText, Search, Va
 import { lazy, type ReactNode, Suspense, useEffect, useState } from "react"
 import { NavLink } from "react-router"
 import { Brand } from "./parts/Brand.tsx"
-import { Freshness } from "./parts/Stale.tsx"
+import { Freshness } from "./parts/Freshness.tsx"
 import { useZone } from "./parts/Time.tsx"
 import { useUser } from "./session.ts"
 

@@ -3,11 +3,11 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { ApiProblem, get, getById } from "./api.ts"
 import type { ById, Path } from "./routeTypes.ts"
 
-export const useSurroundings = () => useQuery({ queryKey: ["context"], queryFn: () => get("/context"), staleTime: 60_000 })
+export const usePortalContext = () => useQuery({ queryKey: ["context"], queryFn: () => get("/context"), staleTime: 60_000 })
 
 /** Names of vaults and entities by id; an id without a name is shown as is. */
 export const useNames = (): ((id: string) => string) => {
-  const { data } = useSurroundings()
+  const { data } = usePortalContext()
   const names = new Map([...(data?.entities ?? []), ...(data?.vaults ?? [])].map(({ id, name }) => [id, name]))
   return (id) => names.get(id) ?? id
 }

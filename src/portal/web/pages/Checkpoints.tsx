@@ -4,7 +4,7 @@ import { FileCheck2 } from "lucide-react"
 import type { EventCheckpoint as Checkpoint } from "../../../client/index.ts"
 import { signedClaims } from "../../../client/statements.ts"
 import { getText } from "../api.ts"
-import { useOne, useSurroundings } from "../data.ts"
+import { useOne, usePortalContext } from "../data.ts"
 import { useList } from "../list.ts"
 import { Id } from "../parts/Copy.tsx"
 import { SaveText } from "../parts/Export.tsx"
@@ -108,7 +108,7 @@ const Daily = ({ entityId }: { readonly entityId: string }) => {
 }
 
 export const CheckpointsPage = () => {
-  const { data: around } = useSurroundings()
+  const { data: around } = usePortalContext()
   const filters = useFilters(["entityId"])
   const entityId = filters.values.entityId === "" ? around?.entities[0]?.id : filters.values.entityId
   return (

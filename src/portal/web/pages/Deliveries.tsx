@@ -2,16 +2,16 @@
 import { Send } from "lucide-react"
 import { Link } from "react-router"
 import type { WebhookWithHealth } from "../../../client/index.ts"
-import { useBeside, useSurroundings, useSymbols } from "../data.ts"
+import { useBeside, usePortalContext, useSymbols } from "../data.ts"
 import { useList } from "../list.ts"
-import { AboutLinks, assetsOf } from "../parts/About.tsx"
+import { assetsOf, EventLinks } from "../parts/EventSummary.tsx"
 import { Export } from "../parts/Export.tsx"
 import { Select, TextField } from "../parts/Field.tsx"
 import { Filters, useFilters, utc } from "../parts/Filters.tsx"
 import { Rows } from "../parts/Rows.tsx"
 import { Empty } from "../parts/States.tsx"
 import { wordOf } from "../parts/Status.tsx"
-import { DeliveryRow } from "./Delivery.tsx"
+import { DeliveryRow } from "./DeliveryRow.tsx"
 import { Waiting } from "./Waiting.tsx"
 
 const names = ["status", "kind", "after", "before"] as const
@@ -23,7 +23,7 @@ export const WebhookDeliveries = ({
   readonly webhook: WebhookWithHealth
   readonly refresh: () => Promise<unknown>
 }) => {
-  const { data: around } = useSurroundings()
+  const { data: around } = usePortalContext()
   const filters = useFilters(names)
   const { after, before, kind, status } = filters.values
   const list = useList(
@@ -75,7 +75,7 @@ export const WebhookDeliveries = ({
             links={
               <>
                 <Link to={`/events/${delivery.eventId}`}>View event</Link>
-                {data?.[delivery.eventId] === undefined ? null : <AboutLinks data={data[delivery.eventId] ?? {}} />}
+                {data?.[delivery.eventId] === undefined ? null : <EventLinks data={data[delivery.eventId] ?? {}} />}
               </>
             }
             refresh={() => list.refetch()}

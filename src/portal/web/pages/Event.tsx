@@ -6,16 +6,16 @@ import { Link, useParams } from "react-router"
 import type { WebhookEventDetail } from "../../../client/index.ts"
 import { getText } from "../api.ts"
 import { networkName } from "../chains.ts"
-import { useNames, useOne, useSurroundings, useSymbols } from "../data.ts"
+import { useNames, useOne, usePortalContext, useSymbols } from "../data.ts"
 import { useFew } from "../list.ts"
-import { About, AboutLinks, assetsOf, type EventData } from "../parts/About.tsx"
 import { OnChain } from "../parts/Chain.tsx"
 import { Code, laidOut } from "../parts/Code.tsx"
 import { Id } from "../parts/Copy.tsx"
+import { assetsOf, type EventData, EventLinks, EventSummary } from "../parts/EventSummary.tsx"
 import { Facts, Page, Section } from "../parts/Page.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
-import { DeliveryRow } from "./Delivery.tsx"
+import { DeliveryRow } from "./DeliveryRow.tsx"
 import { Outcome } from "./Events.tsx"
 
 const back = ["/events", "Events"] as const
@@ -23,7 +23,7 @@ const back = ["/events", "Events"] as const
 export const EventPage = () => {
   const { id = "" } = useParams()
   const found = useOne(`/v1/webhook-events/${id}`, { every: 3_000 })
-  const { data: around } = useSurroundings()
+  const { data: around } = usePortalContext()
   const nameOf = useNames()
   const symbolOf = useSymbols(assetsOf([found.data?.payload.data]))
   const event = found.data
@@ -43,9 +43,9 @@ export const EventPage = () => {
       actions={<Outcome dispatched={event.dispatchedAt !== null} counts={event} />}
     >
       <div className="summary-line">
-        <About data={data} symbolOf={symbolOf} />
+        <EventSummary data={data} symbolOf={symbolOf} />
         <span className="links">
-          <AboutLinks data={data} />
+          <EventLinks data={data} />
         </span>
       </div>
       <Facts

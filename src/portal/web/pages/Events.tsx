@@ -2,10 +2,10 @@
 import { Activity } from "lucide-react"
 import { Link } from "react-router"
 import type { EventCounts } from "../../Overview.ts"
-import { useBeside, useSurroundings, useSymbols } from "../data.ts"
+import { useBeside, usePortalContext, useSymbols } from "../data.ts"
 import { useList } from "../list.ts"
-import { About, assetsOf } from "../parts/About.tsx"
 import { LinkButton } from "../parts/Button.tsx"
+import { assetsOf, EventSummary } from "../parts/EventSummary.tsx"
 import { Export } from "../parts/Export.tsx"
 import { Select, TextField } from "../parts/Field.tsx"
 import { Filters, useFilters, utc } from "../parts/Filters.tsx"
@@ -18,7 +18,7 @@ import { Time } from "../parts/Time.tsx"
 const names = ["kind", "vaultId", "after", "before"] as const
 
 export const EventsPage = () => {
-  const { data: around } = useSurroundings()
+  const { data: around } = usePortalContext()
   const filters = useFilters(names)
   const { after, before, kind, vaultId } = filters.values
   const list = useList("/v1/webhook-events", { kind, vaultId, occurredAfter: utc(after), occurredBefore: utc(before) }, { every: 3_000 })
@@ -73,7 +73,7 @@ export const EventsPage = () => {
               </Link>
             )
           },
-          { label: "About", card: "", cell: ({ payload }) => <About data={payload.data} symbolOf={symbolOf} /> },
+          { label: "About", card: "", cell: ({ payload }) => <EventSummary data={payload.data} symbolOf={symbolOf} /> },
           { label: "Deliveries", cell: ({ dispatchedAt, id }) => <Outcome dispatched={dispatchedAt !== null} counts={counts?.[id]} /> },
           { label: "Time", align: "right", cell: ({ occurredAt }) => <Time at={occurredAt} /> }
         ]}

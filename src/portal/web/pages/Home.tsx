@@ -6,7 +6,7 @@ import type { Webhook, WebhookHealth } from "../../../client/index.ts"
 import type { ApiKey } from "../../../credentials/ApiKeys.ts"
 import { useBeside, useOne, useSymbols } from "../data.ts"
 import { useFew } from "../list.ts"
-import { About, assetsOf } from "../parts/About.tsx"
+import { assetsOf, EventSummary } from "../parts/EventSummary.tsx"
 import { Page, Section } from "../parts/Page.tsx"
 import { Sparkline } from "../parts/Sparkline.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
@@ -194,7 +194,7 @@ const Latest = () => {
         {data.map(({ id, kind, occurredAt, payload }) => (
           <li key={id}>
             <Link to={`/events/${id}`}>{kind}</Link>
-            <About data={payload.data} symbolOf={symbolOf} />
+            <EventSummary data={payload.data} symbolOf={symbolOf} />
             <span className="under when">
               <Time at={occurredAt} as="ago" />
             </span>

@@ -8,7 +8,7 @@ import { useNavigate, useParams, useSearchParams } from "react-router"
 import type { ApiKey } from "../../../credentials/ApiKeys.ts"
 import type { PortalContext } from "../../PortalRoutes.ts"
 import { ApiProblem, patch, post } from "../api.ts"
-import { useOne, useSurroundings } from "../data.ts"
+import { useOne, usePortalContext } from "../data.ts"
 import { useForm } from "../form.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"
 import { Code } from "../parts/Code.tsx"
@@ -27,7 +27,7 @@ type Fresh = ApiKey & { readonly secret: string }
 
 export const NewKeyPage = () => {
   const [search] = useSearchParams()
-  const around = useSurroundings()
+  const around = usePortalContext()
   const keys = useOne("/keys")
   const [created, setCreated] = useState<Fresh | null>(null)
   const wanted = search.get("replaces")
@@ -151,7 +151,7 @@ const Created = ({ created, replaced }: { readonly created: Fresh; readonly repl
 export const EditKeyPage = () => {
   const { id } = useParams()
   const keys = useOne("/keys")
-  const around = useSurroundings()
+  const around = usePortalContext()
   const key = keys.data?.data.find((one) => one.id === id)
   const error = keys.error ?? around.error
   if (key === undefined || around.data === undefined) {

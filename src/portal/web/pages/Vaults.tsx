@@ -3,7 +3,7 @@ import { Vault as Icon } from "lucide-react"
 import { Link } from "react-router"
 import type { Vault } from "../../../client/index.ts"
 import { networkName } from "../chains.ts"
-import { useNames, useSurroundings } from "../data.ts"
+import { useNames, usePortalContext } from "../data.ts"
 import { useList } from "../list.ts"
 import { Export } from "../parts/Export.tsx"
 import { Page } from "../parts/Page.tsx"
@@ -13,7 +13,7 @@ import { Time } from "../parts/Time.tsx"
 
 export const VaultsPage = () => {
   const list = useList("/v1/vaults", {}, { limit: 50 })
-  const { data: around } = useSurroundings()
+  const { data: around } = usePortalContext()
   const nameOf = useNames()
   const entityOf = new Map(around?.vaults.map(({ entityId, id }) => [id, nameOf(entityId)]))
   const entity = ({ id }: Vault) => entityOf.get(id) ?? ""

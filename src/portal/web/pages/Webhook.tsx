@@ -12,9 +12,9 @@ import { left, Time, took, useNow } from "../parts/Time.tsx"
 import { useTab } from "../parts/tabs.ts"
 import { useUser } from "../session.ts"
 import { WebhookDeliveries } from "./Deliveries.tsx"
-import { RunningRecovery } from "./Recovery.tsx"
 import { waiting } from "./Waiting.tsx"
 import { WebhookActions } from "./WebhookActions.tsx"
+import { RunningRecovery } from "./WebhookRecovery.tsx"
 import { WebhookState, webhookName, withoutScheme } from "./Webhooks.tsx"
 
 const Chart = lazy(() => import("../parts/Chart.tsx"))

@@ -4,7 +4,7 @@ import { useState } from "react"
 import { useNavigate } from "react-router"
 import type { Webhook } from "../../../client/index.ts"
 import { patch, postOnce, remove } from "../api.ts"
-import { useSurroundings } from "../data.ts"
+import { usePortalContext } from "../data.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"
 import { Confirm } from "../parts/Confirm.tsx"
 import { Dialog, Question } from "../parts/Dialog.tsx"
@@ -12,8 +12,8 @@ import { Menu } from "../parts/Menu.tsx"
 import { notify } from "../parts/Notices.tsx"
 import { Secret } from "../parts/Secret.tsx"
 import { left, useNow } from "../parts/Time.tsx"
-import { StartRecovery } from "./Recovery.tsx"
 import { TestEvent } from "./TestEvent.tsx"
+import { StartRecovery } from "./WebhookRecovery.tsx"
 
 interface Rotated {
   readonly secret: string
@@ -26,7 +26,7 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
   const client = useQueryClient()
   const navigate = useNavigate()
   const now = useNow(1_000)
-  const { data: around } = useSurroundings()
+  const { data: around } = usePortalContext()
   const [asked, setAsked] = useState<Act | null>(null)
   const [recovering, setRecovering] = useState(false)
   const [rotated, setRotated] = useState<Rotated | null>(null)

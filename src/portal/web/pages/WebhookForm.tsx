@@ -6,7 +6,7 @@ import { useNavigate, useParams } from "react-router"
 import type { CreatedWebhook, Webhook } from "../../../client/index.ts"
 import type { PortalContext } from "../../PortalRoutes.ts"
 import { ApiProblem, patch, postOnce } from "../api.ts"
-import { useOne, useSurroundings } from "../data.ts"
+import { useOne, usePortalContext } from "../data.ts"
 import { useForm } from "../form.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"
 import { Confirm, type Confirmation } from "../parts/Confirm.tsx"
@@ -35,7 +35,7 @@ const useConfirmedForm = (act: (confirmation?: Confirmation) => Promise<void>) =
 }
 
 export const NewWebhookPage = () => {
-  const around = useSurroundings()
+  const around = usePortalContext()
   const { email, isOwner } = useUser()
   const [created, setCreated] = useState<CreatedWebhook | null>(null)
   if (created !== null) return <WebhookCreated webhook={created} />
@@ -114,7 +114,7 @@ const Create = ({
 export const EditWebhookPage = () => {
   const { id = "" } = useParams()
   const webhook = useOne(`/v1/webhooks/${id}`)
-  const around = useSurroundings()
+  const around = usePortalContext()
   const error = webhook.error ?? around.error
   if (webhook.data === undefined || around.data === undefined) {
     return (

@@ -1,7 +1,7 @@
 /** Hashes and addresses: shortened, copied in full, with a link to a block explorer if one is known. */
 import { ExternalLink } from "lucide-react"
 import { networkName, short } from "../chains.ts"
-import { useSurroundings } from "../data.ts"
+import { usePortalContext } from "../data.ts"
 import { CopyButton } from "./Copy.tsx"
 
 const kinds = { transaction: ["Hash", "{hash}"], address: ["Address", "{address}"] } as const
@@ -14,7 +14,7 @@ export interface OnChainProps {
 }
 
 export const OnChain = ({ is, network, text, whole = false }: OnChainProps) => {
-  const { data: around } = useSurroundings()
+  const { data: around } = usePortalContext()
   const [what, mark] = kinds[is]
   const page = around?.explorers[network]?.[is]?.replace(mark, encodeURIComponent(text))
   return (

@@ -22,14 +22,14 @@ export interface EventData {
 export const assetsOf = (data: ReadonlyArray<EventData | undefined>): ReadonlyArray<string> =>
   data.flatMap((one) => one?.transaction?.asset ?? [])
 
-export interface AboutProps {
+export interface EventSummaryProps {
   readonly data: EventData | undefined
   readonly symbolOf: (asset: string) => string
   /** Whether to name the vault; not on a page that is all about it. */
   readonly vault?: boolean
 }
 
-export const About = ({ data, symbolOf, vault = true }: AboutProps) => {
+export const EventSummary = ({ data, symbolOf, vault = true }: EventSummaryProps) => {
   const nameOf = useNames()
   if (data === undefined) return null
   const { balance, depositAddress, transaction, vaultId, webhook } = data
@@ -88,7 +88,7 @@ export const About = ({ data, symbolOf, vault = true }: AboutProps) => {
 }
 
 /** Links to what an event is about. */
-export const AboutLinks = ({ data }: { readonly data: EventData }) => (
+export const EventLinks = ({ data }: { readonly data: EventData }) => (
   <>
     {data.transaction === undefined || data.vaultId === undefined ? null : (
       <Link to={`/vaults/${data.vaultId}?show=transactions&hash=${encodeURIComponent(data.transaction.hash)}`}>View transaction</Link>

@@ -2,15 +2,15 @@
 import { type ReactNode, useState } from "react"
 import type { Delivery } from "../../../client/index.ts"
 import { post, postOnce } from "../api.ts"
-import { About, type EventData } from "../parts/About.tsx"
 import { Button } from "../parts/Button.tsx"
 import { Id } from "../parts/Copy.tsx"
 import { Ask } from "../parts/Dialog.tsx"
+import { type EventData, EventSummary } from "../parts/EventSummary.tsx"
 import { attempt, notify } from "../parts/Notices.tsx"
 import { Result, State } from "../parts/Status.tsx"
 import { Time, took, useNow } from "../parts/Time.tsx"
 import { useUser } from "../session.ts"
-import { RequestDialog } from "./Request.tsx"
+import { RequestDialog } from "./RequestDialog.tsx"
 
 export interface DeliveryRowProps {
   readonly delivery: Delivery
@@ -39,7 +39,7 @@ export const DeliveryRow = ({ data, delivery, links, refresh, symbolOf, title }:
       <summary>
         <span className="what">
           <span className="kind">{title}</span>
-          {data === undefined ? null : <About data={data} symbolOf={symbolOf} />}
+          {data === undefined ? null : <EventSummary data={data} symbolOf={symbolOf} />}
         </span>
         <State value={status} />
         <span className="under tries">

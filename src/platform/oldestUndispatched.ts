@@ -1,7 +1,4 @@
-/**
- * The outbox: events that a webhook matches and that are not yet dispatched. Dispatchers claim from it by organization
- * (dispatch/OutboxRepo.ts). This file measures how long the oldest one has waited.
- */
+/** How long the oldest event has waited in the outbox: events that a webhook matches and that are not yet dispatched. */
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { decodeRows } from "../database/decodeRows.ts"
@@ -19,7 +16,7 @@ const decode = decodeRows(
  * is dispatched. So the cost does not depend on how many events were dispatched, even while a backup keeps their dead
  * index entries. Each process remembers its own position.
  */
-export const oldestWaiting = (sql: SqlClient.SqlClient): Effect.Effect<number | null, SqlError.SqlError> => {
+export const oldestUndispatched = (sql: SqlClient.SqlClient): Effect.Effect<number | null, SqlError.SqlError> => {
   let from = 0n,
     wholeAt = Number.NEGATIVE_INFINITY
   return Effect.suspend(() => {
