@@ -58,7 +58,7 @@ const fakes = Layer.mergeAll(
   Layer.succeed(TemporalConnection, {
     now: Effect.succeed({ client }),
     ready: Effect.void,
-    answers: Effect.succeed(true),
+    isAvailable: Effect.succeed(true),
     namespace: "test"
   } as never),
   Layer.succeed(WorkflowStarter, {

@@ -13,7 +13,7 @@ test("neither an observer that throws nor a response that cannot be written ends
     portSetting: "PORT",
     trustedProxies: [],
     maxBody: 1_024,
-    onAnswer: () => {
+    onResponse: () => {
       observed++
       throw new Error("an observer that throws")
     }
