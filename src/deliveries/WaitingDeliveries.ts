@@ -55,8 +55,10 @@ export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("cust
         dieOnSql
       ),
 
-      /** Requests the cancellation of every waiting delivery. They are canceled a few hundred at a time after the commit; no attempt begins in
-       * the meantime. */
+      /**
+       * Requests the cancellation of every waiting delivery. They are canceled a few hundred at a time after the commit; no
+       * attempt begins in the meantime.
+       */
       cancelAll: Effect.fn("WaitingDeliveries.cancelAll")(
         function* (principal: PrincipalState, webhookId: string) {
           yield* lockWebhook(sql, principal, webhookId)

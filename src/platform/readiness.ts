@@ -20,10 +20,10 @@ const decodeOverdue = decodeRows(Schema.Struct({ age: Schema.NullOr(Schema.Numbe
   decodeWaiting = decodeRows(Schema.Struct({ unsent: Schema.NullOr(Schema.Number), down: Schema.Number, readOnly: Schema.Boolean }))
 
 /**
- * How long the most overdue delivery has been due, among those whose endpoint accepted its last attempt: no worker processes it, or workers are too
- * slow. Each probe starts where the previous one ended: at the first delivery that was due and waiting, or shortly before
- * the time of that probe. Deliveries never become due in the past, so none is missed for more than a moment, and dead index
- * entries, which remain while a backup holds a snapshot, are not read again.
+ * How long the most overdue delivery has been due, among those whose endpoint accepted its last attempt: no worker processes
+ * it, or workers are too slow. Each probe starts where the previous one ended: at the first delivery that was due and waiting,
+ * or shortly before the time of that probe. Deliveries never become due in the past, so none is missed for more than a moment,
+ * and dead index entries, which remain while a backup holds a snapshot, are not read again.
  */
 const overdueLook = (sql: SqlClient.SqlClient) => {
   let from = "-infinity",
