@@ -142,7 +142,7 @@ export const append = Effect.fnUntraced(function* (
   const column = <A>(value: (one: Occurrence<Kind>, index: number) => A) => occurrences.map(value)
   yield* sql`
     WITH recorded AS MATERIALIZED (
-      SELECT * FROM unnest(${ids}::text[], ${column((one) => one.organizationId)}::text[], ${positions}::bigint[],
+      SELECT *, clock_timestamp() AS at FROM unnest(${ids}::text[], ${column((one) => one.organizationId)}::text[], ${positions}::bigint[],
         ${column((one) => one.entityId)}::text[], ${column((one) => one.vaultId)}::text[], ${column((one) => one.kind)}::text[],
         ${column((one) => kinds[one.kind].schemaVersion)}::int[], ${payloads}::text[],
         ${column((one) => one.date)}::timestamptz[], ${column((one) => one.audience?.join(" ") ?? null)}::text[])
@@ -152,9 +152,9 @@ export const append = Effect.fnUntraced(function* (
         SELECT 1 FROM webhook_entities we JOIN webhooks w ON w.id = we.webhook_id
         WHERE we.entity_id = r.entity_id AND w.status IN ('ACTIVE', 'PAUSED') AND ${covers(sql, "r")})
     ), logged AS (
-      INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience, dispatched_at)
+      INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience, created_at, dispatched_at)
       SELECT r.id, r.organization_id, r.position, r.entity_id, r.vault_id, r.kind, r.schema_version, r.payload, r.occurred_at,
-        string_to_array(r.audience, ' '), CASE WHEN r.id NOT IN (SELECT id FROM wanted) THEN clock_timestamp() END
+        string_to_array(r.audience, ' '), r.at, CASE WHEN r.id NOT IN (SELECT id FROM wanted) THEN r.at END
       FROM recorded r
     ), waiting AS (
       INSERT INTO event_outbox (organization_id, position, event_id, entity_id, vault_id, kind)
