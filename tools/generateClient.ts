@@ -105,13 +105,13 @@ const namesIn = (text: string, among: ReadonlyArray<string>) => {
   return among.filter((name) => new RegExp(`\\b${name}\\b`).test(code))
 }
 const imports = (names: ReadonlyArray<string>, from: string) =>
-  names.length === 0 ? "" : `import type { ${names.join(", ")} } from "./${from}.ts"\n`
+  names.length === 0 ? "" : `import type { ${names.join(", ")} } from "${from}.ts"\n`
 
 const named = Object.keys(schemas).filter((name) => isNamed(name) && (!name.endsWith("Page") || name === "EventFeedPage"))
 const custodyNames = named.slice(0, named.indexOf("CreateWebhook"))
 const webhookNames = [...named.slice(named.indexOf("CreateWebhook")), "CreatedWebhook"]
 
-/** `src/client/custody.ts`: the wire types of custody data, and of the parts common to all lists and errors. */
+/** `src/client/generated/custody.ts`: the wire types of custody data, and of the parts common to all lists and errors. */
 export const custody = (): string =>
   [
     HEAD,
@@ -119,20 +119,20 @@ export const custody = (): string =>
     ...custodyNames.map((name) => declaration(name, node(schemas[name])))
   ].join("\n")
 
-/** `src/client/webhooks.ts`: the wire types of webhooks, the event log and deliveries. */
+/** `src/client/generated/webhooks.ts`: the wire types of webhooks, the event log and deliveries. */
 export const webhooks = (): string => {
   const created = node(node(node(operationOf("createWebhook").success["content"])["application/json"])["schema"])
   const text = [
     ...webhookNames.filter((name) => name !== "CreatedWebhook").map((name) => declaration(name, node(schemas[name]))),
     `/** The response of a webhook's creation: the webhook with its signing secret, which is returned only here */\nexport interface CreatedWebhook ${typeOf(created, "")}\n`
   ].join("\n")
-  return `${HEAD}\n${imports(namesIn(text, custodyNames), "custody")}${imports(namesIn(text, ["ReceivedEvent"]), "receivedEvent")}\n${text}`
+  return `${HEAD}\n${imports(namesIn(text, custodyNames), "./custody")}${imports(namesIn(text, ["ReceivedEvent"]), "../receivedEvent")}\n${text}`
 }
 
-/** `src/client/events.ts`: the events that webhooks receive. */
+/** `src/client/generated/events.ts`: the events that webhooks receive. */
 export const eventsFile = (): string => {
   const text = events()
-  return `${HEAD}\n${imports(namesIn(text, custodyNames), "custody")}${imports(namesIn(text, webhookNames), "webhooks")}\n${text}`
+  return `${HEAD}\n${imports(namesIn(text, custodyNames), "./custody")}${imports(namesIn(text, webhookNames), "./webhooks")}\n${text}`
 }
 
 /** `src/portal/web/apiRoutes.ts`: what the portal's pages may ask of the API. */
@@ -219,7 +219,7 @@ const codesOf = ({ value }: Operation): ReadonlyArray<string> => {
   return [...new Set(codes.map(String))]
 }
 
-/** `src/client/operations.ts`: the operations, their filters, and how each can fail. */
+/** `src/client/generated/operations.ts`: the operations, their filters, and how each can fail. */
 export const operationsFile = (): string => {
   const all = operations()
   const query = (one: Operation) => parametersOf(one, "query").filter((_) => _["name"] !== "cursor")
@@ -274,9 +274,9 @@ export const operationsFile = (): string => {
   })
   const text = `${interfaces}\n${signatures}`
   return `${HEAD}
-import type { OnceOptions, Pages, RequestOptions } from "./call.ts"
-import type { Route } from "./route.ts"
-${imports(namesIn(text, custodyNames), "custody")}${imports(namesIn(text, webhookNames), "webhooks")}
+import type { OnceOptions, Pages, RequestOptions } from "../call.ts"
+import type { Route } from "../route.ts"
+${imports(namesIn(text, custodyNames), "./custody")}${imports(namesIn(text, webhookNames), "./webhooks")}
 ${interfaces}
 /** Every operation of the API. */
 export interface Operations {

@@ -3,11 +3,12 @@
 export type { OnceOptions, Pages, RequestOptions } from "./call.ts"
 export { applyEvent, type Copier, catchUp, copyVault, type VaultCopy } from "./copy.ts"
 export { type CustodyClient, createClient } from "./createClient.ts"
-export type * from "./custody.ts"
 export { CustodyError, isCustodyError, isErrorOf, NoAnswerError, type Problem } from "./errors.ts"
-export type * from "./events.ts"
 export { type FollowedEvent, type FollowOptions, followEvents } from "./follow.ts"
-export type * from "./operations.ts"
+export type * from "./generated/custody.ts"
+export type * from "./generated/events.ts"
+export type * from "./generated/operations.ts"
+export type * from "./generated/webhooks.ts"
 export type { ReceivedEvent } from "./receivedEvent.ts"
 export type { ClientOptions } from "./request.ts"
 export type { Route } from "./route.ts"
@@ -20,4 +21,3 @@ export {
   verifyStatementChain,
   verifyStatements
 } from "./statements.ts"
-export type * from "./webhooks.ts"

@@ -1,5 +1,5 @@
 /** What callers of an operation pass and get: options of a call, and the pages of a list. */
-import type { Page } from "./custody.ts"
+import type { Page } from "./generated/custody.ts"
 
 /** Options of one call. */
 export interface RequestOptions {

@@ -4,9 +4,9 @@
  * too late. A change without an event (a corrected timestamp, or a new `asOf` of an unchanged amount) becomes visible when
  * its row is read again. C-1.
  */
-import type { Balance, DepositAddress, Transaction, Vault } from "./custody.ts"
-import type { Operations } from "./operations.ts"
-import type { WebhookEvent } from "./webhooks.ts"
+import type { Balance, DepositAddress, Transaction, Vault } from "./generated/custody.ts"
+import type { Operations } from "./generated/operations.ts"
+import type { WebhookEvent } from "./generated/webhooks.ts"
 
 /** The operations that a copy calls. */
 export type Copier = Pick<Operations, "getVault" | "listBalances" | "listTransactions" | "listAddresses" | "readEventFeed">

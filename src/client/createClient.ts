@@ -1,8 +1,8 @@
 /** Creates the client from the table of operations. Lists are async iterables. */
 
 import type { Pages } from "./call.ts"
-import type { Page } from "./custody.ts"
-import { type Operations, routes } from "./operations.ts"
+import type { Page } from "./generated/custody.ts"
+import { type Operations, routes } from "./generated/operations.ts"
 import { type Call, type ClientOptions, caller } from "./request.ts"
 import type { Route } from "./route.ts"
 

@@ -1,6 +1,6 @@
 /** Errors of calls: the API's problems by code, and missing or unusable responses. */
-import type { FieldIssue } from "./custody.ts"
-import type { ErrorCode, OperationErrors } from "./operations.ts"
+import type { FieldIssue } from "./generated/custody.ts"
+import type { ErrorCode, OperationErrors } from "./generated/operations.ts"
 
 /** The content of an API error (RFC 9457). */
 export interface Problem<Code extends string = string> {

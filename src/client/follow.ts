@@ -3,8 +3,8 @@
  * connection resumes from the last cursor of the previous one, so no event is missed or repeated. C-1.
  */
 import { CustodyError, NoAnswerError } from "./errors.ts"
+import type { WebhookEvent } from "./generated/webhooks.ts"
 import { type ClientOptions, errorOf, pause, queryOf } from "./request.ts"
-import type { WebhookEvent } from "./webhooks.ts"
 
 /** Where to start, and what to follow. */
 export interface FollowOptions {

@@ -1,4 +1,4 @@
-import type { EventData, VaultEventKind } from "./events.ts"
+import type { EventData, VaultEventKind } from "./generated/events.ts"
 
 /** The body of a delivery, by the kind of its event. */
 export type ReceivedEvent<K extends keyof EventData = keyof EventData> = {

@@ -3,8 +3,8 @@
  * and that a vault's statements form one unbroken chain. It uses Web Crypto and no Node.js module, so it also runs in
  * browsers (Ed25519 and a secure context: Chrome 137, Firefox 129, Safari 17 or newer). C-6.
  */
-import type { Statement } from "./custody.ts"
-import type { SigningKey, SigningKeySet } from "./webhooks.ts"
+import type { Statement } from "./generated/custody.ts"
+import type { SigningKey, SigningKeySet } from "./generated/webhooks.ts"
 
 /** The result of verifying one statement. */
 export type StatementVerification =

@@ -3,8 +3,8 @@
  * chain, and the result is compared with what the service signed. Uses the public API only. C-3.
  */
 import { createHash, createPublicKey, verify } from "node:crypto"
-import type { Operations } from "./operations.ts"
-import type { EventCheckpoint } from "./webhooks.ts"
+import type { Operations } from "./generated/operations.ts"
+import type { EventCheckpoint } from "./generated/webhooks.ts"
 
 /** The operations that the verification calls. */
 export type Verifier = Pick<Operations, "getSigningKeys" | "listEventCheckpoints" | "getLatestEventCheckpoint" | "readEventFeed">

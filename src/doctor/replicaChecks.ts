@@ -3,7 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Layer, type Redacted, Schema } from "effect"
 import * as Database from "../database/Database.ts"
 import { decodeRows } from "../database/decodeRows.ts"
-import { MAX_LAG } from "../database/ReadReplica.ts"
+import { MAX_LAG } from "../database/replica/ReadReplica.ts"
 import { Settings } from "../settings/Settings.ts"
 import { type Finding, fault, notice, well } from "./Finding.ts"
 

@@ -143,7 +143,7 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
       const page: FeedPage = yield* admit(principal, feed.page(principal, filter, start, limit))
       if (wait === 0 || page.rows.length > 0) return page
       return yield* Effect.acquireUseRelease(
-        readers.enter("answer", principal),
+        readers.enter("longPoll", principal),
         () => hold(principal, filter, page, limit, until),
         (leave) => Effect.sync(leave)
       )

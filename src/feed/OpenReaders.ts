@@ -14,7 +14,7 @@ const OPEN_OF_AN_ORGANIZATION = 1_000
 
 const limits = {
   stream: { most: STREAMS_OF_A_KEY, what: "open streams" },
-  answer: { most: LONG_POLLS_OF_A_KEY, what: "requests that wait for events" }
+  longPoll: { most: LONG_POLLS_OF_A_KEY, what: "requests that wait for events" }
 } as const
 
 export class OpenReaders extends Effect.Service<OpenReaders>()("custody/OpenReaders", {

@@ -6,7 +6,7 @@
  */
 import { Effect, Schema } from "effect"
 import { MasterKey } from "../crypto/MasterKey.ts"
-import { currentReading } from "../database/Reading.ts"
+import { currentReading } from "../database/replica/Reading.ts"
 import { type Problem, problem } from "./Problem.ts"
 
 /** Default `limit`. Spec: Limits. */

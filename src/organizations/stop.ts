@@ -1,6 +1,6 @@
 /**
- * Stops an organization before it is deleted: records of it are refused, its keys are revoked, its users are signed out, and nothing
- * is sent to its webhooks. Every statement can be repeated. Decision D-56.
+ * Stops an organization before it is deleted: records of it are refused, its keys are revoked, its users are signed out, and
+ * nothing is sent to its webhooks. Every statement can be repeated. Decision D-56.
  */
 
 import * as SqlClient from "@effect/sql/SqlClient"

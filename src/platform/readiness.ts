@@ -3,55 +3,17 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
 import { decodeRows } from "../database/decodeRows.ts"
-import { ReadReplica } from "../database/ReadReplica.ts"
-import { oldestId } from "../events/logWindow.ts"
+import { ReadReplica } from "../database/replica/ReadReplica.ts"
 import { NOTICE_DAYS } from "../notifications/Notices.ts"
 import { networkOutage } from "../processes/NetworkOutage.ts"
 import { Settings } from "../settings/Settings.ts"
 import { sealedUntil } from "../statements/sealedUntil.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
+import { oldestOverdue } from "./oldestOverdue.ts"
 import { oldestUndispatched } from "./oldestUndispatched.ts"
 import type { Readiness } from "./platformApp.ts"
 
-/** How often the probe for overdue deliveries starts at the beginning, in ms. */
-const WHOLE = 60_000
-
-const decodeOverdue = decodeRows(Schema.Struct({ age: Schema.NullOr(Schema.Number), from: Schema.String })),
-  decodeWaiting = decodeRows(Schema.Struct({ unsent: Schema.NullOr(Schema.Number), down: Schema.Number, readOnly: Schema.Boolean }))
-
-/**
- * How long the most overdue delivery has been due, among those whose endpoint accepted its last attempt: no worker processes
- * it, or workers are too slow. Each probe starts where the previous one ended: at the first delivery that was due and waiting,
- * or shortly before the time of that probe. Deliveries never become due in the past, so none is missed for more than a moment,
- * and dead index entries, which remain while a backup holds a snapshot, are not read again.
- */
-const overdueLook = (sql: SqlClient.SqlClient) => {
-  let from = "-infinity",
-    wholeAt = Number.NEGATIVE_INFINITY
-  return Effect.suspend(() => {
-    const begun = performance.now()
-    const whole = begun - wholeAt > WHOLE
-    return Effect.map(
-      decodeOverdue(sql`
-        WITH first AS MATERIALIZED (
-          SELECT d.next_attempt_at AS due FROM deliveries d
-          WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at >= ${whole ? "-infinity" : from}::timestamptz
-            AND d.next_attempt_at < now() AND d.id >= ${oldestId("del")}
-          ORDER BY d.next_attempt_at LIMIT 1)
-        SELECT least((SELECT due FROM first), now() - interval '5 seconds') AS from, (
-          SELECT extract(epoch FROM now() - d.next_attempt_at)::float8 FROM deliveries d
-          WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at >= (SELECT due FROM first) AND d.next_attempt_at < now()
-            AND d.id >= ${oldestId("del")}
-            AND NOT EXISTS (SELECT 1 FROM webhook_health h WHERE h.webhook_id = d.webhook_id AND h.consecutive_failures > 0)
-          ORDER BY d.next_attempt_at LIMIT 1) AS age`),
-      ([row]) => {
-        if (whole) wholeAt = begun
-        from = row?.from ?? "-infinity"
-        return row?.age ?? 0
-      }
-    )
-  })
-}
+const decodeWaiting = decodeRows(Schema.Struct({ unsent: Schema.NullOr(Schema.Number), down: Schema.Number, readOnly: Schema.Boolean }))
 
 /** A write without effect. A read-only server rejects it, and the connection is replaced. */
 const writing = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE notices SET recipient = recipient WHERE false`)
@@ -68,7 +30,7 @@ export const readiness = (api: boolean) =>
     const connection = yield* TemporalConnection
     const replica = yield* ReadReplica
     const { statementDelay } = yield* Settings
-    const [oldest, overdue] = [oldestUndispatched(sql), overdueLook(sql)]
+    const [oldest, overdue] = [oldestUndispatched(sql), oldestOverdue(sql)]
     const look = Effect.gen(function* () {
       const undispatched = yield* oldest
       const [row] = yield* decodeWaiting(sql`

@@ -8,8 +8,8 @@ import type {
   PublicKeyCredentialRequestOptionsJSON
 } from "@simplewebauthn/browser"
 import type { Credential } from "../access/CredentialApi.ts"
+import type { EventKind } from "../client/generated/webhooks.ts"
 import type { ReceivedEvent } from "../client/receivedEvent.ts"
-import type { EventKind } from "../client/webhooks.ts"
 import type { ApiKey } from "../credentials/ApiKeys.ts"
 import type { PreparedRequest } from "../deliveries/RequestPreview.ts"
 import type { Explorer } from "../settings/portalLook.ts"

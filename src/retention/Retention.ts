@@ -112,7 +112,8 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
 /** Creates the daily schedule if it is missing. */
 export const schedule = createSchedule({
   name: "retention",
-  workflow: { id: "retention", type: workflows.retain, args: [] },
+  workflowType: workflows.retain,
+  args: [],
   spec: { calendars: [{ hour: 0, minute: 20, comment: "drops data older than the log" }] },
   catchupWindow: "1 day"
 })

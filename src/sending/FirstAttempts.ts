@@ -46,16 +46,14 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
     const paced = yield* RateLimiter.make(STARTS)
 
     /** Starts the notices of an attempt that has left its group: the delivery's workflow does not see it if it begins later. */
-    const startNotices =
-      ({ organizationId, webhookId }: Member) =>
-      (result: Result) =>
-        Effect.forEach(
-          noticesOf(result),
-          // If Temporal is unavailable, and for the inputs of older workflows, the sweeper starts them.
-          (noticeId) =>
-            organizationId === undefined ? Effect.void : Effect.ignore(starter.startNotice(noticeId, organizationId, webhookId)),
-          { discard: true }
-        )
+    const startNotices = ({ organizationId, webhookId }: Member, result: Result) =>
+      Effect.forEach(
+        noticesOf(result),
+        // If Temporal is unavailable, and for the inputs of older workflows, the sweeper starts them.
+        (noticeId) =>
+          organizationId === undefined ? Effect.void : Effect.ignore(starter.startNotice(noticeId, organizationId, webhookId)),
+        { discard: true }
+      )
 
     const attempt = (member: Member, { waitsMs }: FirstAttemptsInput, pace: Pace) =>
       Effect.suspend((): Effect.Effect<Result> => {
@@ -75,7 +73,10 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
         return Effect.flatMap(Effect.forkDaemon(outcome), (running) => {
           const late = Effect.suspend(() => {
             pace.slow = true
-            return Effect.as(Effect.forkDaemon(Effect.flatMap(Fiber.join(running), startNotices(member))), "under way" as const)
+            return Effect.as(
+              Effect.forkDaemon(Effect.flatMap(Fiber.join(running), (result) => startNotices(member, result))),
+              "under way" as const
+            )
           })
           return Effect.raceFirst(Fiber.join(running), Effect.delay(late, PATIENCE_MS))
         })

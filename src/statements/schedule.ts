@@ -5,7 +5,8 @@ import { createSchedule } from "../temporal/createSchedule.ts"
 /** Creates the schedule if it is missing. */
 export const schedule = createSchedule({
   name: "seal-statements",
-  workflow: { id: "seal-statements", type: workflows.sealStatements, args: [{ after: "" }] },
+  workflowType: workflows.sealStatements,
+  args: [{ after: "" }],
   spec: { intervals: [{ every: "1 minute" }] },
   catchupWindow: "1 minute"
 })

@@ -4,17 +4,19 @@ import { Effect } from "effect"
 import { TemporalConnection } from "./Connection.ts"
 import { temporalCall } from "./temporalCall.ts"
 
-/** A schedule: its name, the workflow that it starts, and when. Starts never overlap. */
+/** A schedule. Starts never overlap. */
 export interface NewSchedule {
+  /** Begins the ids of the schedule and of its workflows. */
   readonly name: string
-  readonly workflow: { readonly id: string; readonly type: string; readonly args: ReadonlyArray<unknown> }
+  readonly workflowType: string
+  readonly args: ReadonlyArray<unknown>
   readonly spec: ScheduleOptions["spec"]
   /** How long after its time a start is still made up for, if Temporal was down. */
   readonly catchupWindow: "1 minute" | "1 day"
 }
 
 /** Creates a schedule if it is missing. */
-export const createSchedule = ({ catchupWindow, name, spec, workflow }: NewSchedule) =>
+export const createSchedule = ({ args, catchupWindow, name, spec, workflowType }: NewSchedule) =>
   Effect.gen(function* () {
     const { ready, taskQueue } = yield* TemporalConnection
     const { client } = yield* ready
@@ -25,10 +27,10 @@ export const createSchedule = ({ catchupWindow, name, spec, workflow }: NewSched
         policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow },
         action: {
           type: "startWorkflow",
-          workflowType: workflow.type,
+          workflowType,
           taskQueue,
-          args: [...workflow.args],
-          workflowId: `${workflow.id}-${taskQueue}`
+          args: [...args],
+          workflowId: `${name}-${taskQueue}`
         }
       })
     ).pipe(

@@ -1,7 +1,7 @@
 /** The TypeScript client against the running service: pagination, errors by code, retries. */
 import { beforeAll, describe, expect, test } from "bun:test"
+import { routes } from "../../src/client/generated/operations.ts"
 import { createClient, isCustodyError, isErrorOf, NoAnswerError } from "../../src/client/index.ts"
-import { routes } from "../../src/client/operations.ts"
 import { useApp } from "../support/app.ts"
 import { smallest, transaction } from "../support/records.ts"
 

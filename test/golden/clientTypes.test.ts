@@ -19,10 +19,10 @@ const formatted = async (file: string, text: string) => {
 
 test("the client's types and operations, and the routes of the portal's pages, match the contract", async () => {
   for (const [file, text] of [
-    ["src/client/custody.ts", custody()],
-    ["src/client/webhooks.ts", webhooks()],
-    ["src/client/events.ts", eventsFile()],
-    ["src/client/operations.ts", operationsFile()],
+    ["src/client/generated/custody.ts", custody()],
+    ["src/client/generated/webhooks.ts", webhooks()],
+    ["src/client/generated/events.ts", eventsFile()],
+    ["src/client/generated/operations.ts", operationsFile()],
     ["src/portal/web/apiRoutes.ts", apiRoutesFile()]
   ] as const) {
     golden(path.relative(path.join(root, "test/golden/files"), path.join(root, file)), await formatted(file, text))

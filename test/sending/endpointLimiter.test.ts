@@ -1,8 +1,8 @@
 /** A slow but working endpoint is never idle and gets the longest due first, however often deliveries are woken. Reliability F26. */
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { EndpointLimiter } from "../../src/sending/EndpointLimiter.ts"
-import { unshared } from "../../src/sending/EndpointPermits.ts"
+import { EndpointLimiter } from "../../src/sending/admission/EndpointLimiter.ts"
+import { unshared } from "../../src/sending/admission/EndpointPermits.ts"
 import * as Id from "../../src/values/Id.ts"
 
 const PER_WEBHOOK = 8

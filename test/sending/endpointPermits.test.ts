@@ -1,6 +1,6 @@
 /** The bound of attempts in flight at one endpoint over several workers, which join, stop and are killed. Decision D-52. */
 import { afterAll, describe, expect, test } from "bun:test"
-import { fairShare } from "../../src/sending/EndpointPermits.ts"
+import { fairShare } from "../../src/sending/admission/EndpointPermits.ts"
 import { type Process, useApp } from "../support/app.ts"
 import { feedOrganization, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"

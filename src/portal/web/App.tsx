@@ -9,7 +9,7 @@ import { SignInPage } from "./pages/SignIn.tsx"
 import { ErrorBoundary } from "./parts/ErrorBoundary.tsx"
 import { Failure, Loading } from "./parts/States.tsx"
 import { Shell } from "./Shell.tsx"
-import { UserProvider, useSignedInUser, useStanding } from "./session.ts"
+import { UserProvider, useSession, useSignedInUser } from "./session.ts"
 
 // The first view is one file; every other page is a separate one, loaded when the browser is idle.
 const files = {
@@ -91,7 +91,7 @@ const Inside = ({ user }: { readonly user: User }) => (
 
 /** What to show for a state of the session. */
 export const App = () => {
-  const { data, error, refetch } = useStanding()
+  const { data, error, refetch } = useSession()
   const { ended, user } = useSignedInUser(data)
   const { pathname } = useLocation()
   const here = data !== undefined
@@ -99,7 +99,7 @@ export const App = () => {
     if (here) setTimeout(loadAll, 300)
   }, [here])
   // A new page starts at the top, as it would without scripts.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the path is what the scrolling follows
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to the top when the path changes
   useEffect(() => {
     scrollTo(0, 0)
   }, [pathname])
@@ -109,7 +109,7 @@ export const App = () => {
   if (pathname === "/invitation")
     return (
       <Suspense>
-        <InvitationPage standing={data} />
+        <InvitationPage session={data} />
       </Suspense>
     )
   return (
@@ -119,7 +119,7 @@ export const App = () => {
           <Inside user={user} />
         </div>
       )}
-      {data.state === "signed_out" ? <SignInPage standing={data} ended={ended ? user : null} /> : null}
+      {data.state === "signed_out" ? <SignInPage session={data} ended={ended ? user : null} /> : null}
       {data.state === "enrolment" ? (
         <Suspense>
           <EnrolmentPage />

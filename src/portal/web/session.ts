@@ -13,19 +13,19 @@ export const SESSION = ["session"]
 let shown: string | undefined
 
 const fetchStanding = async (): Promise<SessionStatus> => {
-  const standing = await get("/session")
-  const { state, user } = standing
-  if (state !== "signed_in" || user === null) return standing
+  const session = await get("/session")
+  const { state, user } = session
+  if (state !== "signed_in" || user === null) return session
   if (shown !== undefined && shown !== user.id) {
     // No user may see another user's pages.
     location.reload()
     return new Promise(() => {})
   }
   shown = user.id
-  return standing
+  return session
 }
 
-export const useStanding = () =>
+export const useSession = () =>
   useQuery({ queryKey: SESSION, queryFn: fetchStanding, refetchInterval: 60_000, refetchIntervalInBackground: true })
 
 /** Reloads the session after a sign-in. */
@@ -45,13 +45,13 @@ export const useUser = (): User => {
 }
 
 /** The user whose pages to show, also after the session has expired; null before the first sign-in. */
-export const useSignedInUser = (standing: SessionStatus | undefined): { readonly user: User | null; readonly ended: boolean } => {
+export const useSignedInUser = (session: SessionStatus | undefined): { readonly user: User | null; readonly ended: boolean } => {
   const client = useQueryClient()
   const last = useRef<User | null>(null)
   const waiting = useRef<Array<{ readonly go: () => void; readonly stop: (reason: unknown) => void }>>([])
-  const signedIn = standing?.state === "signed_in"
-  if (signedIn) last.current = standing.user
-  const ended = last.current !== null && standing !== undefined && !signedIn
+  const signedIn = session?.state === "signed_in"
+  if (signedIn) last.current = session.user
+  const ended = last.current !== null && session !== undefined && !signedIn
   useEffect(() => {
     onSessionEnd(
       last.current === null

@@ -68,7 +68,7 @@ const Attempts = ({ delivery: { attempts, nextAttemptAt, status } }: { readonly 
   return (
     <ol className="timeline" aria-label="Attempts">
       {attempts.map((attempt, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an attempt is its number
+        // biome-ignore lint/suspicious/noArrayIndexKey: attempts are identified by their number
         <li key={index}>
           <span className="number">{index + 1}</span>
           <div>

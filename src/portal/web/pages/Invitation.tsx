@@ -15,7 +15,7 @@ import { Failure, Loading, Trouble } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useSignedIn } from "../session.ts"
 
-export const InvitationPage = ({ standing }: { readonly standing: SessionStatus }) => {
+export const InvitationPage = ({ session }: { readonly session: SessionStatus }) => {
   const { hash } = useLocation()
   const token = hash.slice(1)
   const { data, error, refetch } = useQuery({
@@ -31,17 +31,17 @@ export const InvitationPage = ({ standing }: { readonly standing: SessionStatus 
       </SignedOutPage>
     )
   }
-  return <Accept invitation={data} token={token} standing={standing} />
+  return <Accept invitation={data} token={token} session={session} />
 }
 
 const Accept = ({
   invitation,
-  standing,
+  session,
   token
 }: {
   readonly invitation: InvitationSummary
   readonly token: string
-  readonly standing: SessionStatus
+  readonly session: SessionStatus
 }) => {
   const signedIn = useSignedIn()
   const navigate = useNavigate()
@@ -70,19 +70,19 @@ const Accept = ({
       {reset ? (
         <p className="note">This resets your account: your previous password, authenticator and passkeys stop working once you continue.</p>
       ) : null}
-      {standing.state === "signed_in" ? (
+      {session.state === "signed_in" ? (
         <p className="note">
-          You are signed in as {standing.user?.email} in this browser. Continuing signs you in as {email}.
+          You are signed in as {session.user?.email} in this browser. Continuing signs you in as {email}.
         </p>
       ) : null}
       <form className="form" onSubmit={form.submit}>
         <input type="text" name="username" autoComplete="username" value={email} readOnly hidden />
         <TextField
           label="Choose a password"
-          hint={`At least ${standing.passwordMin} characters. A few unrelated words make a good one.`}
+          hint={`At least ${session.passwordMin} characters. A few unrelated words make a good one.`}
           type="password"
           autoComplete="new-password"
-          minLength={standing.passwordMin}
+          minLength={session.passwordMin}
           required
           value={password}
           onValue={setPassword}
@@ -101,9 +101,9 @@ const Accept = ({
         <Button kind="main" type="submit" busy={form.busy}>
           Create account
         </Button>
-        {standing.provider === null ? null : (
+        {session.provider === null ? null : (
           <Button kind="quiet" onClick={() => void accept(null)}>
-            Continue with {standing.provider} instead of a password
+            Continue with {session.provider} instead of a password
           </Button>
         )}
       </form>

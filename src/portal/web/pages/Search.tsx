@@ -133,7 +133,7 @@ const Finder = ({ close }: { readonly close: () => void }) => {
         aria-controls="found"
         aria-activedescendant={results.length > 0 ? `found-${chosen}` : undefined}
         placeholder={hint}
-        // biome-ignore lint/a11y/noAutofocus: the dialog is this field
+        // biome-ignore lint/a11y/noAutofocus: the field is the whole dialog
         autoFocus
         value={text}
         onChange={({ target }) => {
@@ -155,7 +155,7 @@ const Finder = ({ close }: { readonly close: () => void }) => {
       </div>
       <div role="listbox" id="found" aria-label="Results" ref={list} className="results">
         {results.map((found, index) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the field that has the focus handles the keys
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the focused field handles the keys
           <div
             key={`${found.is} ${found.to}`}
             id={`found-${index}`}

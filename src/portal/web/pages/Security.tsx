@@ -12,15 +12,15 @@ import { Section } from "../parts/Page.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Time } from "../parts/Time.tsx"
 import { passkeyProblem, passkeysPossible } from "../passkeys.ts"
-import { useStanding } from "../session.ts"
+import { useSession } from "../session.ts"
 import { BackupCodes } from "./Enrolment.tsx"
 
 export const PasswordSection = () => {
-  const { data: standing } = useStanding()
+  const { data: session } = useSession()
   const [current, setCurrent] = useState("")
   const [next, setNext] = useState("")
   const [confirming, setConfirming] = useState(false)
-  const minimum = standing?.passwordMin ?? 12
+  const minimum = session?.passwordMin ?? 12
   const change = async (confirmation: Confirmation) => {
     await post("/password", { current, next, confirmation })
     setCurrent("")

@@ -19,12 +19,12 @@ const viaProvider = async () => {
 }
 
 export interface SignInProps {
-  readonly standing: SessionStatus
+  readonly session: SessionStatus
   /** The user whose session has expired, if any: their page waits behind this one. */
   readonly ended: User | null
 }
 
-export const SignInPage = ({ ended, standing: { provider } }: SignInProps) => {
+export const SignInPage = ({ ended, session: { provider } }: SignInProps) => {
   const { search } = useLocation()
   const [email, setEmail] = useState(ended?.email ?? "")
   const [password, setPassword] = useState("")

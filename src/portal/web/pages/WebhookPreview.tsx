@@ -13,7 +13,7 @@ export const Preview = ({ draft: { entityIds, eventKinds, vaultIds } }: { readon
   const [error, setError] = useState<unknown>(null)
   const [found, setFound] = useState<WebhookPreview | null>(null)
   const asked = JSON.stringify({ entityIds, eventKinds, vaultIds })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was found belongs to what was asked
+  // biome-ignore lint/correctness/useExhaustiveDependencies: clears the result when the request changes
   useEffect(() => setFound(null), [asked])
   const look = async () => {
     setBusy(true)

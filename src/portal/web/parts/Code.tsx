@@ -17,7 +17,7 @@ export const Code = ({ asItIs = false, text, title }: CodeProps) => {
         <span id={id}>{title}</span>
         <CopyButton text={text} what={title} />
       </figcaption>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
       <section tabIndex={0} aria-labelledby={id}>
         <pre>
           <code>{text}</code>

@@ -10,7 +10,7 @@ export const Loading = ({ lines = 4 }: { readonly lines?: number }) => (
   <div className="loading" role="status">
     <span className="unseen">Loading…</span>
     {Array.from({ length: lines }, (_, line) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike
+      // biome-ignore lint/suspicious/noArrayIndexKey: the lines are identical
       <span key={line} className="bone" aria-hidden />
     ))}
   </div>

@@ -6,9 +6,9 @@
  */
 import { Duration, Effect, type Redacted, Schedule, Schema } from "effect"
 import type pg from "pg"
-import { batched } from "./Batch.ts"
-import { acquirePool, type PoolShape } from "./Database.ts"
-import { decodeRows } from "./decodeRows.ts"
+import { batched } from "../Batch.ts"
+import { acquirePool, type PoolShape } from "../Database.ts"
+import { decodeRows } from "../decodeRows.ts"
 
 /** The state of a replica. */
 export interface Standing {

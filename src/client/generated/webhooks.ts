@@ -1,6 +1,6 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
-import type { ReceivedEvent } from "./receivedEvent.ts"
+import type { ReceivedEvent } from "../receivedEvent.ts"
 
 export interface CreateWebhook {
   /** https, a public host name, port 443 or 8443 */

@@ -13,7 +13,7 @@
  * F26, F27. Decision D-52.
  */
 import { Effect } from "effect"
-import * as Id from "../values/Id.ts"
+import * as Id from "../../values/Id.ts"
 import type { Permits } from "./EndpointPermits.ts"
 import { insert, type Place, precedes, remove, WaitingList } from "./WaitingList.ts"
 

@@ -1,6 +1,7 @@
 // Made from the contract by `bun run golden`; not to be edited.
 
-import type { OnceOptions, Pages, RequestOptions } from "./call.ts"
+import type { OnceOptions, Pages, RequestOptions } from "../call.ts"
+import type { Route } from "../route.ts"
 import type {
   Asset,
   Balance,
@@ -13,7 +14,6 @@ import type {
   TransactionStatus,
   Vault
 } from "./custody.ts"
-import type { Route } from "./route.ts"
 import type {
   AuditEntry,
   CreatedWebhook,

@@ -5,7 +5,7 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { decodeRows } from "../database/decodeRows.ts"
+import { decodeRows } from "../../database/decodeRows.ts"
 
 const ByProcess = Schema.Record({ key: Schema.String, value: Schema.Number })
 const Shared = Schema.Struct({ webhookId: Schema.String, held: ByProcess, wanted: ByProcess })

@@ -11,9 +11,9 @@
  */
 import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Schedule } from "effect"
-import { batched } from "../database/Batch.ts"
-import { presence } from "../processes/Presence.ts"
-import { Settings } from "../settings/Settings.ts"
+import { batched } from "../../database/Batch.ts"
+import { presence } from "../../processes/Presence.ts"
+import { Settings } from "../../settings/Settings.ts"
 import { permitsRepo, type Shared } from "./PermitsRepo.ts"
 
 /** Interval at which a worker checks which others wait for permits. */

@@ -15,11 +15,11 @@ import * as SqlError from "@effect/sql/SqlError"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, Duration, Effect, Layer, Metric, type Redacted, Schema } from "effect"
 import { LRUCache } from "lru-cache"
-import * as Database from "./Database.ts"
-import { DirectRows } from "./pgWorkarounds.ts"
+import * as Database from "../Database.ts"
+import { DirectRows } from "../pgWorkarounds.ts"
+import { Snapshots } from "../Snapshots.ts"
 import { currentReading, type Reading } from "./Reading.ts"
 import { watchReplica } from "./ReplicaWatch.ts"
-import { Snapshots } from "./Snapshots.ts"
 
 /** Lag in seconds above which the replica is not used. */
 export const MAX_LAG = 5
