@@ -2,6 +2,7 @@
 import { Duration, Effect, Schedule } from "effect"
 import type { Client } from "./Client.ts"
 import { DemoFailed } from "./demoData.ts"
+import type { Receiver } from "./Receiver.ts"
 import type { Screen } from "./Screen.ts"
 
 /** Events that the webhook misses. */
@@ -12,6 +13,7 @@ const PATIENCE = Duration.seconds(60)
 /** What this part uses. */
 interface Scene {
   readonly client: Client
+  readonly receiver: Receiver
   readonly screen: Screen
   readonly webhookId: string
   /** The next event of the webhook. */
@@ -19,7 +21,7 @@ interface Scene {
 }
 
 /** Disables the webhook during some events, enables it, and recovers what it missed since a time. */
-export const missedEvents = ({ client, event, screen, webhookId }: Scene, since: string) =>
+export const missedEvents = ({ client, event, receiver, screen, webhookId }: Scene, since: string) =>
   Effect.gen(function* () {
     yield* client.setStatus(webhookId, "DISABLED")
     yield* Effect.repeatN(event, MISSED - 1)
@@ -30,7 +32,6 @@ export const missedEvents = ({ client, event, screen, webhookId }: Scene, since:
       Effect.retry(Schedule.spaced("100 millis")),
       Effect.timeoutFail({ duration: PATIENCE, onTimeout: () => new DemoFailed({ message: `The recovery ${id} did not complete.` }) })
     )
-    // The last rows may not be on the screen yet.
-    yield* Effect.sleep("300 millis")
+    yield* receiver.allShown
     screen.line(` ${screen.style.good("✓")} recovered: ${progress.delivered} of ${progress.created} missed events delivered`)
   })

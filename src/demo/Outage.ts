@@ -53,6 +53,5 @@ export const outage = ({ client, event, receiver, screen, webhookId }: Scene) =>
     receiver.down(LEDGER, false)
     yield* say(`${style.bold("Back")}  ${style.dim("the next probe gets a 200, and the rest follows, oldest first")}`)
     yield* when(({ heldDeliveries, state }) => state === "HEALTHY" && heldDeliveries === 0)
-    // The last rows may not be on the screen yet.
-    yield* Effect.sleep("300 millis")
+    yield* receiver.allShown
   })

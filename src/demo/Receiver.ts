@@ -5,7 +5,7 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { Effect, Queue } from "effect"
+import { Effect, Queue, Schedule } from "effect"
 import { DataDir } from "../embedded/DataDir.ts"
 import { portInUse } from "../embedded/Process.ts"
 import { make } from "./certificate.ts"
@@ -47,6 +47,7 @@ export const open = Effect.gen(function* () {
   fs.writeFileSync(caFile, authority)
 
   const received = yield* Queue.unbounded<Received>()
+  let unshown = 0
   const secrets = new Map<string, ReadonlyArray<string>>()
   const away = new Set<string>()
   const preferredTaken = yield* portInUse(PREFERRED_PORT)
@@ -64,6 +65,7 @@ export const open = Effect.gen(function* () {
           const signed = (secrets.get(pathname) ?? []).map((secret) => signedBy(secret, headers, body))
           const attempt = Number(headers["x-service-attempt"] ?? 0)
           const status = statusOf(pathname, attempt, signed, away.has(pathname))
+          unshown++
           received.unsafeOffer({
             path: pathname,
             eventId: headers["webhook-id"] ?? "",
@@ -88,8 +90,21 @@ export const open = Effect.gen(function* () {
     trust: (pathname: string, live: ReadonlyArray<string>) => void secrets.set(pathname, live),
     /** Takes a path down, where every request is then answered 503, or brings it back. */
     down: (pathname: string, down: boolean) => void (down ? away.add(pathname) : away.delete(pathname)),
-    /** The next request, in the order of arrival. */
-    next: Queue.take(received)
+    /** Shows every request, in the order of arrival. */
+    showEach: <E, R>(show: (one: Received) => Effect.Effect<void, E, R>) =>
+      Effect.forever(
+        Effect.flatMap(Queue.take(received), (one) =>
+          Effect.ensuring(
+            show(one),
+            Effect.sync(() => unshown--)
+          )
+        )
+      ),
+    /** Waits until every request that arrived is shown. */
+    allShown: Effect.repeat(
+      Effect.sync(() => unshown),
+      { until: (count) => count === 0, schedule: Schedule.spaced("50 millis") }
+    )
   }
 })
 

@@ -81,9 +81,8 @@ const platform = ({ client, data }: Scene) => {
 
 /** Shows requests as they arrive, forever. */
 const show = ({ client, data, receiver, screen }: Scene, onShown: (latencyMs: number, ok: boolean) => Effect.Effect<void>) =>
-  Effect.forever(
+  receiver.showEach((received) =>
     Effect.gen(function* () {
-      const received = yield* receiver.next
       // The attempt is recorded when its response has arrived, a moment after the receiver sent it.
       const delivery = yield* client.deliveriesOf(received.eventId).pipe(
         Effect.map((found) => found.find(({ id }) => id === received.deliveryId)),
@@ -153,7 +152,7 @@ export const play = (scene: Scene, once: boolean, footer: (status: string) => Re
     yield* outage({ client, receiver, screen, webhookId: webhooks.ledger.id, event: transaction })
 
     yield* say("Recovery", "the webhook is disabled, and a recovery sends the three events missed")
-    yield* missedEvents({ client, screen, webhookId: webhooks.ledger.id, event: transaction }, start)
+    yield* missedEvents({ client, receiver, screen, webhookId: webhooks.ledger.id, event: transaction }, start)
 
     yield* say("Rotation", "a new signing secret; the previous one stays valid for 24 hours")
     const { secret } = yield* client.rotateSecret(webhooks.ledger.id)
@@ -167,8 +166,7 @@ export const play = (scene: Scene, once: boolean, footer: (status: string) => Re
     const all = events.reduce((sum, count) => sum + count, 0)
     screen.line(` ${style.good("✓")} complete: ${all.toLocaleString("en")} events of ${events.length} entities, none missing or changed`)
     if (once) {
-      // The last rows may not be on the screen yet.
-      yield* pause("300 millis")
+      yield* receiver.allShown
       screen.line(`\n ${style.good("✓")} ${deliveries} deliveries, all DELIVERED, in ${attempts} attempts.`)
       return
     }
