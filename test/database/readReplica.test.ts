@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { cli, type Process, useApp } from "../support/app.ts"
+import { fillVault } from "../support/bigVault.ts"
 import { PostgresServer } from "../support/postgres.ts"
 import { until } from "../support/receiver.ts"
 import { asset, balance, smallest, transaction, user, vault } from "../support/records.ts"
@@ -325,11 +326,7 @@ describe("Decision D-58: a replica that", () => {
 
 describe("Decision D-58: an export", () => {
   test("that the replica cancels for recovery ends with a broken connection, never as a shorter file; the next one is whole", async () => {
-    await app.sql(
-      `INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-       SELECT 'vault_a', 'ethereum', 'x' || n, 0, 'inbound', 'confirmed', 'ethereum/native', 1, 'a', 'b', '2022-01-01', '{"hash":"' || repeat('x', 600) || '"}'
-       FROM generate_series(1, 60000) n`
-    )
+    await fillVault(app, "vault_a")
     const count = "SELECT count(*)::int AS n FROM transactions WHERE vault_id = 'vault_a'"
     const expected = Number((await app.sql(count))[0]?.["n"])
     await until("the rows on the replica", async () => Number((await query(replica.url, count))[0]?.["n"]) === expected)
@@ -345,7 +342,7 @@ describe("Decision D-58: an export", () => {
     const first = await reader?.read()
     let text = new TextDecoder().decode(first?.value)
     // Rows that the snapshot sees are removed.
-    await app.sql("DELETE FROM transactions WHERE hash LIKE 'x%'")
+    await app.sql("DELETE FROM transactions WHERE hash LIKE 'big%'")
     await app.sql("VACUUM (TRUNCATE false) transactions")
     let broken = false
     try {

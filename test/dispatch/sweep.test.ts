@@ -32,8 +32,9 @@ beforeAll(async () => {
   const webhook = await webhookOf(app, key, 0, "https://localhost:9/")
   // A redelivery whose event has left the log is found, too.
   const rows = await app.sql(
-    `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at)
-     SELECT left($1, 18) || lpad(n::text, 12, '0'), 'evt_gone', $2, 'transaction.confirmed', 'RETRYING', now() - interval '2 hours' + n * interval '100 milliseconds'
+    `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at, organization_id, sequence)
+     SELECT left($1, 18) || lpad(n::text, 12, '0'), 'evt_gone', $2, 'transaction.confirmed', 'RETRYING',
+       now() - interval '2 hours' + n * interval '100 milliseconds', 'org_a', n
      FROM generate_series(1, $3::int) n RETURNING id`,
     [Id.make("del"), webhook.id, WAITING]
   )

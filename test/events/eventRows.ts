@@ -120,12 +120,22 @@ export const insertDeliveries = async (app: App, rows: ReadonlyArray<DeliveryRow
   )
   const column = <A>(value: (row: DeliveryRow) => A) => rows.map(value)
   await app.sql(
-    `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, created_at, vault_id, delivered_at, failure_reason, next_attempt_at)
-     SELECT id, event_id, webhook_id, kind, status, created_at, vault_id, CASE WHEN status = 'DELIVERED' THEN created_at END,
-       CASE status WHEN 'FAILED' THEN 'EXHAUSTED' WHEN 'CANCELED' THEN 'WEBHOOK_DISABLED' END,
-       CASE WHEN status IN ('PENDING', 'RETRYING') THEN created_at + interval '1 hour' END
-     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[])
-       AS d (id, event_id, webhook_id, kind, status, created_at, vault_id)`,
+    // The trigger that numbers deliveries takes quadratic time for many rows of one webhook in one transaction.
+    `WITH d AS (
+       SELECT *, row_number() OVER (PARTITION BY webhook_id ORDER BY n) AS nth
+       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[])
+         WITH ORDINALITY AS d (id, event_id, webhook_id, kind, status, created_at, vault_id, n)
+     ), numbered AS (
+       INSERT INTO webhook_sequences AS s (webhook_id, last) SELECT webhook_id, max(nth) FROM d GROUP BY webhook_id
+       ON CONFLICT (webhook_id) DO UPDATE SET last = s.last + excluded.last RETURNING webhook_id, last
+     )
+     INSERT INTO deliveries
+       (id, event_id, webhook_id, organization_id, sequence, kind, status, created_at, vault_id, delivered_at, failure_reason, next_attempt_at)
+     SELECT d.id, event_id, webhook_id, w.organization_id, s.last - max(nth) OVER (PARTITION BY webhook_id) + nth, kind, d.status, d.created_at, vault_id,
+       CASE WHEN d.status = 'DELIVERED' THEN d.created_at END,
+       CASE d.status WHEN 'FAILED' THEN 'EXHAUSTED' WHEN 'CANCELED' THEN 'WEBHOOK_DISABLED' END,
+       CASE WHEN d.status IN ('PENDING', 'RETRYING') THEN d.created_at + interval '1 hour' END
+     FROM d JOIN numbered s USING (webhook_id) JOIN webhooks w ON w.id = webhook_id`,
     [
       column((_) => _.id),
       column((_) => _.eventId),

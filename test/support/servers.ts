@@ -74,14 +74,15 @@ export const serverFolder = (): string => {
 }
 
 /**
- * Disables fsync: commits survive a killed process, and a busy disk does not slow down tests. Servers that tests crash, and the
- * program's own, keep fsync.
+ * Gives up safety from a crash of the machine: commits survive a killed process, and tests do not write what only such a crash
+ * needs. Servers that tests crash, and the program's own, keep these settings.
  */
-const disableFsync = async (postgres: string): Promise<void> => {
+const withoutCrashSafety = async (postgres: string): Promise<void> => {
   const client = new pg.Client({ connectionString: postgres })
   await client.connect()
   try {
     await client.query("ALTER SYSTEM SET fsync = off")
+    await client.query("ALTER SYSTEM SET full_page_writes = off")
     await client.query("SELECT pg_reload_conf()")
   } finally {
     await client.end()
@@ -112,7 +113,7 @@ export const startServers = async (signal?: AbortSignal): Promise<OwnServers> =>
       fs.copyFileSync(built, `${kept}.${process.pid}`)
       fs.renameSync(`${kept}.${process.pid}`, kept)
     }
-    await disableFsync(Redacted.value(postgres))
+    await withoutCrashSafety(Redacted.value(postgres))
     const lost = () =>
       ["postgres", "temporal"]
         .filter((name) => Process.livePid(path.join(folder, "run", `${name}.pid`)) === undefined)

@@ -5,11 +5,12 @@ import { createClient } from "../../src/client/index.ts"
 import { csvCell } from "../../src/values/csv.ts"
 import { fileOf } from "../../src/vaults/exportFile.ts"
 import { useApp } from "../support/app.ts"
+import { BIG, fillVault } from "../support/bigVault.ts"
 import { until } from "../support/receiver.ts"
 import { entity, hash, organization, smallest, transaction, user, vault } from "../support/records.ts"
 
 const ROWS = 5_000
-const app = useApp(["api"], { EXPORT_MAX_ROWS: String(60_000) })
+const app = useApp(["api"], { EXPORT_MAX_ROWS: String(BIG) })
 let key = ""
 
 beforeAll(async () => {
@@ -33,11 +34,7 @@ beforeAll(async () => {
     { "x-record-events": "none" }
   )
   // Rows as the ledger writes them, in one statement: more than fits into a connection's buffers.
-  await app.sql(
-    `INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-     SELECT 'vault_big', 'ethereum', n::text, 0, 'inbound', 'confirmed', 'ethereum/native', 1, 'a', 'b', '2024-01-01', '{"hash":"' || repeat('x', 600) || '"}'
-     FROM generate_series(1, 60000) n`
-  )
+  await fillVault(app, "vault_big")
   key = (await app.key("user_a")).secret
 }, 120_000)
 

@@ -10,6 +10,7 @@ import { listen } from "../../src/http/listener.ts"
 import { RequestContext } from "../../src/http/RequestContext.ts"
 import { TransactionExport } from "../../src/vaults/TransactionExport.ts"
 import { useApp } from "../support/app.ts"
+import { fillVault } from "../support/bigVault.ts"
 import { until } from "../support/receiver.ts"
 import { smallest, user, vault } from "../support/records.ts"
 import { settingsOf } from "../support/servers.ts"
@@ -30,11 +31,7 @@ beforeAll(async () => {
   const records = [...smallest(), vault("vault_big", "entity_a"), user("user_a", "org_a", ["vault_big"], { organizationRole: "owner" })]
   await app.feed(records, { "x-record-events": "none" })
   // More than fits into the buffers of a connection.
-  await app.sql(
-    `INSERT INTO transactions (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-     SELECT 'vault_big', 'ethereum', n::text, 0, 'inbound', 'confirmed', 'ethereum/native', 1, 'a', 'b', '2024-01-01', '{"hash":"' || repeat('x', 600) || '"}'
-     FROM generate_series(1, 60000) n`
-  )
+  await fillVault(app, "vault_big")
 }, 60_000)
 
 /** Connections of the exports' pool that hold a transaction. */
