@@ -10,7 +10,7 @@ import * as Id from "../../src/values/Id.ts"
 import { useApp } from "../support/app.ts"
 import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
-import { operator } from "../support/temporal.ts"
+import { describeSchedule, operator } from "../support/temporal.ts"
 
 const DAY = 86_400_000
 const receiver = useReceiver()
@@ -89,17 +89,18 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => close())
 
-const retention = () => client.schedule.getHandle(`custody-retention-${app.env.TEMPORAL_TASK_QUEUE}`)
+const scheduleId = () => `custody-retention-${app.env.TEMPORAL_TASK_QUEUE}`
+const retention = () => client.schedule.getHandle(scheduleId())
+const described = () => describeSchedule(client, scheduleId())
 
 /** Runs the job through the schedule. */
 const retain = async () => {
-  const handle = retention()
-  const before = (await handle.describe()).info.recentActions.length
-  await handle.trigger()
+  const before = (await described()).info.recentActions.length
+  await retention().trigger()
   const action = await until(
     "the run",
     async () => {
-      const actions = (await handle.describe()).info.recentActions
+      const actions = (await described()).info.recentActions
       return actions.length > before && actions.at(-1)
     },
     30

@@ -14,7 +14,7 @@ import { StatementSealer } from "../../src/statements/StatementSealer.ts"
 import { cli, useApp } from "../support/app.ts"
 import { until } from "../support/receiver.ts"
 import { settingsOf } from "../support/servers.ts"
-import { operator } from "../support/temporal.ts"
+import { describeSchedule, operator } from "../support/temporal.ts"
 import { dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
 
 const VAULTS = 30,
@@ -63,14 +63,14 @@ describe("C-6: sealing", () => {
     const { client, close } = await operator()
     const queue = app.env["TEMPORAL_TASK_QUEUE"] ?? ""
     const worker = await app.start(["worker"])
-    const handle = client.schedule.getHandle(`custody-seal-statements-${queue}`)
-    await until("the schedule", () => handle.describe().catch(() => undefined), 30)
+    const scheduleId = `custody-seal-statements-${queue}`
+    await describeSchedule(client, scheduleId)
     // One vault cannot be sealed before the kill, however quick the worker is.
     const holder = new pg.Client({ connectionString: app.databaseUrl })
     await holder.connect()
     await holder.query("BEGIN")
     await holder.query("INSERT INTO statement_chains (vault_id, first_date, next_date) VALUES ($1, $2, $2)", [vaults.at(-1), dayOf(-DAYS)])
-    await handle.trigger()
+    await client.schedule.getHandle(scheduleId).trigger()
     await until("the first statements", async () => (await sealedCount()) > 20, 60)
     await worker.end("SIGKILL")
     const killedAt = await sealedCount()
@@ -81,7 +81,7 @@ describe("C-6: sealing", () => {
     // The schedule runs within a minute, and the killed worker's part is repeated within the heartbeat timeout.
     await until("every statement", async () => (await sealedCount()) >= (VAULTS + 1) * DAYS, 120)
     await whole()
-    const { info, policies, spec } = (await handle.describe()) as Awaited<ReturnType<typeof handle.describe>> & {
+    const { info, policies, spec } = (await describeSchedule(client, scheduleId)) as Awaited<ReturnType<typeof describeSchedule>> & {
       readonly policies: { readonly overlap: string }
     }
     expect([policies.overlap, spec.intervals?.map(({ every }) => every)]).toEqual(["SKIP", [60_000]])

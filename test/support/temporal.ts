@@ -1,7 +1,7 @@
 /** Temporal as an operator sees it, and a server that a test can stop. */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { Client, Connection, type WorkflowHandle } from "@temporalio/client"
+import { Client, Connection, type ScheduleDescription, ScheduleNotFoundError, type WorkflowHandle } from "@temporalio/client"
 import { Effect, Exit, Layer, Schedule, Scope } from "effect"
 import { DataDir } from "../../src/embedded/DataDir.ts"
 import * as EmbeddedTemporal from "../../src/embedded/Temporal.ts"
@@ -24,6 +24,23 @@ export const signalsOf = async (client: Client, workflowId: string): Promise<Rea
 export const detailsOf = async (client: Client, workflowId: string): Promise<string> =>
   (await client.workflow.getHandle(workflowId).query<{ readonly currentDetails?: string }>("__temporal_workflow_metadata"))
     .currentDetails ?? ""
+
+/**
+ * The description of a schedule, once it is there. Temporal asks its own worker for it, and a question that gets lost there is
+ * answered with the call's deadline, which is short for that reason.
+ */
+export const describeSchedule = (client: Client, id: string): Promise<ScheduleDescription> =>
+  until(
+    `schedule ${id}`,
+    () =>
+      client
+        .withDeadline(Date.now() + 5_000, () => client.schedule.getHandle(id).describe())
+        .catch((error) => {
+          if (error instanceof ScheduleNotFoundError || /Failed to describe schedule/.test(String(error))) return undefined
+          throw error
+        }),
+    60
+  )
 
 /** Waits until no task or activity of a workflow is under way: it waits for a time or for a signal, and loses none. */
 export const atRest = async (handle: WorkflowHandle | undefined): Promise<WorkflowHandle> => {
