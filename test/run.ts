@@ -43,10 +43,10 @@ fs.chmodSync(folder, 0o711)
 // Otherwise the disk may still be writing what was just installed, which holds up the first services.
 if (!folder.startsWith(MEMORY)) Bun.spawnSync(["sync"])
 process.env["TMPDIR"] = folder
-// Most programs of a run live for seconds, and the optimizing compiler would take a sixth of the run's CPU for them. The long
-// forms run the program as it ships.
-if (["CUSTODY_FAULTS", "CUSTODY_SOAK", "CUSTODY_KILLS"].every((name) => process.env[name] === undefined))
-  process.env["BUN_JSC_useDFGJIT"] ??= "0"
+/** The long forms run the program as it ships. */
+const long = ["CUSTODY_FAULTS", "CUSTODY_SOAK", "CUSTODY_KILLS"].some((name) => process.env[name] !== undefined)
+/** Most programs of a run live for seconds, and the optimizing compiler would take a sixth of the run's CPU for them. */
+const notOptimized = { BUN_JSC_useDFGJIT: "0" }
 
 /** The process groups of the tests that run. */
 const groups = new Set<number>()
@@ -94,7 +94,7 @@ const sweep = async () => {
 }
 
 /** Runs `bun test` in a separate process group; if others run beside it, its output is held back until it ends. */
-const runGroup = async (args: ReadonlyArray<string>, name: string, servers: Servers, alone: boolean): Promise<Report> => {
+const runGroup = async ({ args, optimized }: Group, name: string, servers: Servers, alone: boolean): Promise<Report> => {
   const report = path.join(folder, `${name}.xml`)
   const output = path.join(folder, `${name}.txt`)
   const out = alone ? "inherit" : fs.openSync(output, "w")
@@ -103,7 +103,13 @@ const runGroup = async (args: ReadonlyArray<string>, name: string, servers: Serv
     // A separate group, so that everything that the tests started can be ended with them.
     detached: true,
     stdio: ["ignore", out, out],
-    env: { ...process.env, [POSTGRES]: servers.postgres, [TEMPORAL]: servers.temporal, [TEMPORAL_UI]: servers.temporalUi }
+    env: {
+      ...process.env,
+      ...(optimized || long ? {} : notOptimized),
+      [POSTGRES]: servers.postgres,
+      [TEMPORAL]: servers.temporal,
+      [TEMPORAL_UI]: servers.temporalUi
+    }
   })
   groups.add(child.pid)
   try {
@@ -136,9 +142,9 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
     const reports: Array<Report> = []
     let begun = 0
     const inTurn = async (groups: IterableIterator<Group>) => {
-      for (const args of groups) {
+      for (const group of groups) {
         if (interruption.signal.aborted) return
-        reports.push(await runGroup(args, `group-${++begun}`, servers, alone))
+        reports.push(await runGroup(group, `group-${++begun}`, servers, alone))
       }
     }
     // All take the next group from one iterator; once the files that wait are done, one more runs at a time.

@@ -24,6 +24,17 @@ const waiting = [
   "test/sending/slowEndpoint.test.ts"
 ]
 
+/** Files whose programs work for so long that JavaScriptCore's optimizing compiler pays off. */
+const optimized = [
+  "test/access/admission.test.ts",
+  "test/credentials/accessMatrix.test.ts",
+  "test/demo/demo.test.ts",
+  "test/events/eventPlans.test.ts",
+  "test/events/visibilityMatrix.test.ts",
+  "test/ledger/realData.test.ts",
+  "test/statements/sealing.test.ts"
+]
+
 /** The longest files start first, so that none is left for the end. The others follow by name. */
 const longest = [
   "test/notifications/",
@@ -51,15 +62,25 @@ const rank = (file: string): number => {
 const matches = (file: string, args: ReadonlyArray<string>): boolean =>
   args.length === 0 || args.some((arg) => file.includes(path.relative(root, path.resolve(root, arg))))
 
-/** The arguments of a `bun test`. */
-export type Group = ReadonlyArray<string>
+/** Files that run in one process. */
+export interface Group {
+  /** The arguments of its `bun test`. */
+  readonly args: ReadonlyArray<string>
+  /** Whether its programs run with the optimizing compiler. */
+  readonly optimized: boolean
+}
+
+const groupOf = (files: ReadonlyArray<string>): Group => ({
+  args: files.map((file) => `./${file}`),
+  optimized: files.every((file) => optimized.includes(file))
+})
 
 /** Groups of files that become smaller towards the end of a run, so that all processes end at about the same time. */
 const inGroups = (files: ReadonlyArray<string>): ReadonlyArray<Group> => {
   const groups: Array<Group> = []
   for (let next = 0; next < files.length; ) {
     const size = Math.min(AT_MOST, Math.max(2, Math.ceil((files.length - next) / (4 * concurrency))))
-    groups.push(files.slice(next, next + size).map((file) => `./${file}`))
+    groups.push(groupOf(files.slice(next, next + size)))
     next += size
   }
   return groups
@@ -70,13 +91,15 @@ const inGroups = (files: ReadonlyArray<string>): ReadonlyArray<Group> => {
  * With options, and when golden files are written, it is one process with all of the arguments.
  */
 export const groupsOf = (args: ReadonlyArray<string>): { readonly busy: ReadonlyArray<Group>; readonly waiting: ReadonlyArray<Group> } => {
-  if (args.some((arg) => arg.startsWith("-")) || process.env["UPDATE_GOLDEN"] === "1") return { busy: [args], waiting: [] }
+  const one = { busy: [{ args, optimized: false }], waiting: [] }
+  if (args.some((arg) => arg.startsWith("-")) || process.env["UPDATE_GOLDEN"] === "1") return one
   const files = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: root })].filter((file) => matches(file, args))
-  if (files.length === 0) return { busy: [args], waiting: [] }
+  if (files.length === 0) return one
   const sorted = files.sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
   const waits = sorted.filter((file) => waiting.includes(file))
+  const others = sorted.filter((file) => !waiting.includes(file) && !optimized.includes(file))
   return {
-    busy: inGroups(sorted.filter((file) => !waiting.includes(file))),
-    waiting: waits.length === 0 ? [] : [waits.map((file) => `./${file}`)]
+    busy: [...inGroups(sorted.filter((file) => optimized.includes(file))), ...inGroups(others)],
+    waiting: waits.length === 0 ? [] : [groupOf(waits)]
   }
 }
