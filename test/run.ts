@@ -45,6 +45,8 @@ if (!folder.startsWith(MEMORY)) Bun.spawnSync(["sync"])
 process.env["TMPDIR"] = folder
 /** The long forms run the program as it ships. */
 const long = ["CUSTODY_FAULTS", "CUSTODY_SOAK", "CUSTODY_KILLS"].some((name) => process.env[name] !== undefined)
+/** Memory in use before a program collects garbage for the first time, in bytes: after most have ended, instead of as they start. */
+const laterCollection = { BUN_JSC_largeHeapSize: String(128 * 2 ** 20) }
 /** Most programs of a run live for seconds, and the optimizing compiler would take a sixth of the run's CPU for them. */
 const notOptimized = { BUN_JSC_useDFGJIT: "0" }
 
@@ -105,7 +107,8 @@ const runGroup = async ({ args, optimized }: Group, name: string, servers: Serve
     stdio: ["ignore", out, out],
     env: {
       ...process.env,
-      ...(optimized || long ? {} : notOptimized),
+      ...(long ? {} : laterCollection),
+      ...(long || optimized ? {} : notOptimized),
       [POSTGRES]: servers.postgres,
       [TEMPORAL]: servers.temporal,
       [TEMPORAL_UI]: servers.temporalUi

@@ -87,9 +87,12 @@ export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name:
 
 /** The environment without any setting of the program, so that a developer's shell has no influence. */
 export const baseEnv = (): { readonly [name: string]: string } => {
-  const kept = ["PATH", "HOME", "TMPDIR", "LANG", "USER", "GOPATH", "GOCACHE", "GOFLAGS", "GOPROXY", "BUN_JSC_useDFGJIT"]
+  const kept = ["PATH", "HOME", "TMPDIR", "LANG", "USER", "GOPATH", "GOCACHE", "GOFLAGS", "GOPROXY"]
+  const runtime = Object.keys(process.env).filter((name) => name.startsWith("BUN_JSC_"))
   return {
-    ...Object.fromEntries(kept.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? ""]]))),
+    ...Object.fromEntries(
+      [...kept, ...runtime].flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? ""]]))
+    ),
     LOG_FORMAT: "json"
   }
 }
