@@ -28,8 +28,15 @@ const accepts = (port: number): Effect.Effect<boolean> =>
     socket.once("error", () => done(false))
   })
 
-/** The embedded Temporal server, started if it is not running. Scoped: its owner stops it. */
-export const acquire = Effect.gen(function* () {
+/** Values of Temporal's dynamic configuration, by name. */
+interface DynamicConfig {
+  readonly [name: string]: boolean | number
+}
+/** What every server has: fairness between the organizations of a task queue. */
+export const dynamicConfig: DynamicConfig = { "matching.useNewMatcher": true, "matching.enableFairness": true }
+
+/** The embedded Temporal server, started with more dynamic configuration if it is not running. Scoped: its owner stops it. */
+export const acquireWith = Effect.fnUntraced(function* (more: DynamicConfig) {
   const settings = yield* Settings
   const dataDir = yield* DataDir
   const database = dataDir.at("temporal.db"),
@@ -66,10 +73,7 @@ export const acquire = Effect.gen(function* () {
         "error",
         "--namespace",
         settings.temporalNamespace,
-        "--dynamic-config-value",
-        "matching.useNewMatcher=true",
-        "--dynamic-config-value",
-        "matching.enableFairness=true"
+        ...Object.entries({ ...dynamicConfig, ...more }).flatMap(([name, value]) => ["--dynamic-config-value", `${name}=${value}`])
       ],
       ready: Effect.zipWith(accepts(port), accepts(uiPort), (a, b) => a && b)
     })
@@ -86,3 +90,6 @@ export const acquire = Effect.gen(function* () {
 
   return yield* shared({ name: "temporal", pidFile, marker: database, stopSignal, running, start })
 })
+
+/** The embedded Temporal server, started if it is not running. Scoped: its owner stops it. */
+export const acquire = acquireWith({})
