@@ -106,7 +106,7 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
        */
       unsent: (after: string) =>
         decodeUnsent(sql`
-          SELECT id, organization_id AS "organizationId", webhook_id AS "webhookId" FROM notices WHERE sent_at IS NULL AND created_at BETWEEN now() - make_interval(days => ${NOTICE_DAYS}) AND now() - interval '1 minute'
+          SELECT id, organization_id AS "organizationId", webhook_id AS "webhookId" FROM notices WHERE sent_at IS NULL AND created_at BETWEEN now() - make_interval(days => ${NOTICE_DAYS}) AND now() - interval '10 seconds'
             AND id > ${after} ORDER BY id LIMIT ${PAGE}`)
     }
   })
