@@ -16,6 +16,8 @@ const MEMORY = "/dev/shm"
 /** Minimum of free shared memory, and of free memory in all, for a run's folder in memory. A run takes at most 1.2 GB. */
 const SHARED_BYTES = 8 * 2 ** 30,
   FREE_BYTES = 14 * 2 ** 30
+/** When a test or a hook that hangs is ended, in ms. */
+const TIMEOUT_MS = 300_000
 /** How long test processes may take to end after a signal. */
 const GRACE_MS = 15_000
 
@@ -100,20 +102,23 @@ const runGroup = async ({ args, optimized }: Group, name: string, servers: Serve
   const report = path.join(folder, `${name}.xml`)
   const output = path.join(folder, `${name}.txt`)
   const out = alone ? "inherit" : fs.openSync(output, "w")
-  const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", "--reporter=junit", `--reporter-outfile=${report}`, ...args], {
-    cwd: path.resolve(import.meta.dir, ".."),
-    // A separate group, so that everything that the tests started can be ended with them.
-    detached: true,
-    stdio: ["ignore", out, out],
-    env: {
-      ...process.env,
-      ...(long ? {} : laterCollection),
-      ...(long || optimized ? {} : notOptimized),
-      [POSTGRES]: servers.postgres,
-      [TEMPORAL]: servers.temporal,
-      [TEMPORAL_UI]: servers.temporalUi
+  const child = Bun.spawn(
+    [process.execPath, "test", "--timeout", String(TIMEOUT_MS), "--reporter=junit", `--reporter-outfile=${report}`, ...args],
+    {
+      cwd: path.resolve(import.meta.dir, ".."),
+      // A separate group, so that everything that the tests started can be ended with them.
+      detached: true,
+      stdio: ["ignore", out, out],
+      env: {
+        ...process.env,
+        ...(long ? {} : laterCollection),
+        ...(long || optimized ? {} : notOptimized),
+        [POSTGRES]: servers.postgres,
+        [TEMPORAL]: servers.temporal,
+        [TEMPORAL_UI]: servers.temporalUi
+      }
     }
-  })
+  )
   groups.add(child.pid)
   try {
     const code = await child.exited

@@ -36,7 +36,7 @@ export const recordHolds = async (client: Client, record: Record) => {
       60
     )
   const over = (id: string) =>
-    until("the end of the hold", async () => (await app.sql("SELECT 1 FROM webhook_holds WHERE webhook_id = $1", [id])).length === 0, 60)
+    until("the end of the hold", async () => (await app.sql("SELECT 1 FROM webhook_holds WHERE webhook_id = $1", [id])).length === 0)
   /** A webhook whose endpoint answers with `answer`, on hold with this many deliveries. */
   const down = async (answer: (sequence: number) => Response | Promise<Response>, count = 3, url?: string) => {
     const entity = entities++
@@ -77,7 +77,7 @@ export const recordHolds = async (client: Client, record: Record) => {
   let left = 0
   const flapping = await down(() => (left-- > 0 ? status(200) : status(503)), 12)
   left = 2
-  await until("some", async () => (await deliveriesOf(app, key, flapping.id)).some(({ status }) => status === "DELIVERED"), 30)
+  await until("some", async () => (await deliveriesOf(app, key, flapping.id)).some(({ status }) => status === "DELIVERED"))
   await feed(flapping.entity, 1)
   left = 1_000
   await over(flapping.id)
@@ -120,7 +120,7 @@ export const recordHolds = async (client: Client, record: Record) => {
   receiver.on(`/${entity}`, () => status(retried ? 200 : 404))
   const { id } = await webhookOf(app, key, entity, receiver.url(`/${entity}`))
   await feed(entity, 1)
-  await until("the wait of an hour", async () => (await deliveriesOf(app, key, id))[0]?.attempts.length === 6, 60)
+  await until("the wait of an hour", async () => (await deliveriesOf(app, key, id))[0]?.attempts.length === 6)
   const [waiting] = await deliveriesOf(app, key, id)
   retried = true
   await app.sql("INSERT INTO webhook_holds (webhook_id, down, collected) VALUES ($1, false, true)", [id])
@@ -142,7 +142,7 @@ export const recordHolds = async (client: Client, record: Record) => {
     return String(answer.json.id)
   }
   const progressed = (recoveryId: string) =>
-    until("progress", async () => (await app.get(`/v1/webhook-recoveries/${recoveryId}`, key)).json.progress.created > 0, 40)
+    until("progress", async () => (await app.get(`/v1/webhook-recoveries/${recoveryId}`, key)).json.progress.created > 0)
   await patch(recovered.id, { status: "PAUSED" })
   const waits = await recover({})
   await progressed(waits)

@@ -55,7 +55,7 @@ const recordDeliveries = async () => {
     receiver.on(`/${entity}`, statusesOf(...statuses))
     const webhook = await webhookOf(app, key, entity, receiver.url(`/${entity}`))
     await feedTransactions(app, [entity])
-    const delivery = await deliveryWhen(app, key, webhook.id, wanted, 40)
+    const delivery = await deliveryWhen(app, key, webhook.id, wanted)
     return { webhook, id: String(delivery.id) }
   }
   const attempts = (count: number) => (delivery: Answer["json"]) => delivery.attempts.length === count
@@ -93,7 +93,7 @@ const recordDeliveries = async () => {
   })
   const slow = await webhookOf(app, key, 6, receiver.url("/slow"))
   for (let event = 0; event < 14; event++) await feedTransactions(app, [6])
-  await until("every slow delivery", async () => (await app.get(`/v1/webhooks/${slow.id}`, key)).json.health.pendingDeliveries === 0, 60)
+  await until("every slow delivery", async () => (await app.get(`/v1/webhooks/${slow.id}`, key)).json.health.pendingDeliveries === 0)
   const slowOnes = await app.sql("SELECT id FROM deliveries WHERE webhook_id = $1 ORDER BY delivered_at", [slow.id])
   await record("delivered-elsewhere", String(slowOnes[1]?.["id"]))
   await record("delivered-after-waiting-for-room", String(slowOnes.at(-1)?.["id"]))
@@ -108,17 +108,17 @@ const recordDeliveries = async () => {
   await until("the request", () => receiver.to("/killed")[0])
   await app.main?.end("SIGKILL")
   app.main = await app.start(["api", "worker", "dispatcher"])
-  await record("delivered-after-a-kill", String((await deliveryWhen(app, key, killed.id, attempts(2), 60)).id))
+  await record("delivered-after-a-kill", String((await deliveryWhen(app, key, killed.id, attempts(2))).id))
 
   // A webhook that is paused while a delivery waits, and resumed: the delivery waits without a timer and is woken.
   let answers = 500
   receiver.on("/held", () => new Response("", { status: answers }))
   const held = await webhookOf(app, key, 9, receiver.url("/held"))
   await feedTransactions(app, [9])
-  const heldOne = await deliveryWhen(app, key, held.id, attempts(2), 40)
+  const heldOne = await deliveryWhen(app, key, held.id, attempts(2))
   await app.request("PATCH", `/v1/webhooks/${held.id}`, { key, body: { status: "PAUSED" } })
   await client.workflow.getHandle(String(heldOne.id)).signal("wake")
-  await deliveryWhen(app, key, held.id, ({ status }) => status === "HELD", 40)
+  await deliveryWhen(app, key, held.id, ({ status }) => status === "HELD")
   answers = 200
   await app.request("PATCH", `/v1/webhooks/${held.id}`, { key, body: { status: "ACTIVE" } })
   await record("delivered-after-a-hold", String(heldOne.id))
@@ -128,12 +128,12 @@ const recordDeliveries = async () => {
   answers = 503
   await feedTransactions(app, [9])
   await feedTransactions(app, [9])
-  await until("failures", async () => (await app.get(`/v1/webhooks/${held.id}`, key)).json.health.consecutiveFailures >= 3, 30)
+  await until("failures", async () => (await app.get(`/v1/webhooks/${held.id}`, key)).json.health.consecutiveFailures >= 3)
   await app.sql("UPDATE webhook_health SET down_since = down_since - interval '61 seconds', down_failures = 20 WHERE webhook_id = $1", [
     held.id
   ])
   await feedTransactions(app, [9])
-  await until("the hold", async () => (await app.get(`/v1/webhooks/${held.id}`, key)).json.health.state === "HOLDING", 30)
+  await until("the hold", async () => (await app.get(`/v1/webhooks/${held.id}`, key)).json.health.state === "HOLDING")
   const probe = () =>
     app.sql("UPDATE webhook_holds SET probe_at = clock_timestamp(), wake = wake + 1 WHERE webhook_id = $1 AND down", [held.id])
   await probe()
@@ -175,7 +175,7 @@ const recordStatements = async () => {
     await app.open(["api", "worker"], { TEMPORAL_TASK_QUEUE: queue, STATEMENT_HISTORY: `${days}d` })
     await app.feed([...smallest(), ...Array.from({ length: vaults }, (_, index) => vault(`vault_recorded${index}`, "entity_a"))])
     const schedule = client.schedule.getHandle(`custody-seal-statements-${queue}`)
-    await until("the schedule", () => schedule.describe().catch(() => undefined), 60)
+    await until("the schedule", () => schedule.describe().catch(() => undefined))
     await schedule.pause()
     const workflowId = `record-${name}`
     await client.workflow.start("sealStatements", { workflowId, taskQueue: queue, args: [{ after: "" }] })

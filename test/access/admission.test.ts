@@ -28,7 +28,7 @@ beforeAll(async () => {
   otherKey = (await app.key("user_b")).secret
   webhookId = (await create(app, key)).id
   visitor = await signedIn(app, "user_a")
-}, 60_000)
+})
 
 /** Runs a function while statements on one table, and on no other, wait for a lock. */
 const whileLocked = async (table: string, run: () => Promise<void>) => {

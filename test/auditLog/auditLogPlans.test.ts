@@ -25,7 +25,7 @@ beforeAll(async () => {
      FROM generate_series(1, ${MANY}) n, LATERAL (SELECT n % 2 AS half) x`,
     [half]
   )
-}, 60_000)
+})
 
 const filters: Filters = {
   actor: ["key_0", "key_1", "user_0", "user_1", "none"],
@@ -37,7 +37,7 @@ const filters: Filters = {
 for (const analyzed of ["by plans that were made for empty tables", "once the table is analyzed"]) {
   describe(`the cost of a page does not depend on the length of the audit log, with any filter, any pair of filters and values that match nothing, ${analyzed}`, () => {
     if (analyzed.startsWith("once")) beforeAll(() => app.sql("ANALYZE"))
-    test("audit log", () => expectBounded("/v1/audit-log", filters, key, { rows: 4 * (LIMIT + 1), buffers: 200 }), 60_000)
+    test("audit log", () => expectBounded("/v1/audit-log", filters, key, { rows: 4 * (LIMIT + 1), buffers: 200 }))
   })
 }
 

@@ -13,7 +13,7 @@ const client = (more: Partial<Parameters<typeof createClient>[0]> = {}) =>
 beforeAll(async () => {
   await app.feed([...smallest(), ...Array.from({ length: 250 }, (_, index) => transaction("vault_a", index, { amount: String(index) }))])
   key = (await app.key("user_a")).secret
-}, 60_000)
+})
 
 /** The rejection of a promise. */
 const failure = async (call: PromiseLike<unknown>): Promise<unknown> => {

@@ -52,7 +52,7 @@ beforeAll(async () => {
     expect(examples.length).toBeGreaterThanOrEqual(2)
     fs.writeFileSync(path.join(folder, `${name}.ts`), [given, ...examples].join("\n"))
   }
-}, 60_000)
+})
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }))
 
 for (const [name, options] of [
@@ -76,7 +76,7 @@ for (const [name, options] of [
       JSON.stringify({ compilerOptions, files: ["consumer.ts", ...pages.map(([name]) => `${name}.ts`)] })
     )
     expect(await run([...tsc, "-p", "."], folder)).toEqual({ code: 0, out: "", errors: "" })
-  }, 60_000)
+  })
 }
 
 test("the package installs alone: it is smaller than 60 KB, has no dependencies and imports only Node.js modules", () => {

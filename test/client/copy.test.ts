@@ -141,4 +141,4 @@ test("C-1: a copy made during writes equals the lists at its cursor, and later e
     }),
     { numRuns: 20, endOnFailure: true }
   )
-}, 60_000)
+})

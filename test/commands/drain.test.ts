@@ -101,7 +101,7 @@ describe("graceful shutdown", () => {
       // A process that is held up sees the signals closer together, or further apart, than they were sent.
       for (let again = 0; got !== code && again < 2; again++) got = await codeAfterTwo()
       expect(got).toBe(code)
-    }, 90_000)
+    })
   }
 
   test("the last use of each key and its address are written before the process exits", async () => {

@@ -207,4 +207,4 @@ test("Authentication 10 and 11: for any users, roles and keys, every path answer
   ]) {
     expect([kind, (kinds.get(kind) ?? 0) >= 15]).toEqual([kind, true])
   }
-}, 240_000)
+})

@@ -22,11 +22,11 @@ beforeAll(async () => {
   key = (await app.key("user_a")).secret
   // What is refused with 503 is what is tested.
   app.patient = false
-}, 60_000)
+})
 afterAll(async () => {
   await app.close()
   await proxy.cut()
-}, 60_000)
+})
 
 const ready = async () => {
   const response = await fetch(`${app.main?.platformUrl}/health/ready`)

@@ -35,7 +35,7 @@ beforeAll(async () => {
   await app.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), HTTPS_PROXY: proxy, https_proxy: proxy, ALL_PROXY: proxy })
   await app.feed(base, { "x-record-events": "none" })
   key = (await app.key("user_a")).secret
-}, 60_000)
+})
 afterAll(async () => {
   await app.close()
   await receiver.close()
@@ -84,7 +84,7 @@ test("a record becomes a signed request at the receiver and a DELIVERED delivery
     "x-service-delivery-id": delivered.id,
     "x-service-event-kind": "transaction.confirmed"
   })
-}, 30_000)
+})
 
 test("a delivery carries the headers of the contract and no others: no trace, no cookie, no authorization (reliability T22)", () => {
   const sent = Object.keys(receiver.to("/hook")[0]?.headers ?? {})
@@ -109,14 +109,14 @@ test("C-2: deliveries and redeliveries of a webhook are numbered without gaps, i
   const first = await create(app, key, { url: receiver.url("/first") })
   const second = await create(app, key, { url: receiver.url("/second") })
   await app.feed([transaction("vault_a", 1), transaction("vault_a", 2), transaction("vault_a", 3)])
-  await until("the deliveries", () => receiver.to("/first").length === 3 && receiver.to("/second").length === 3, 20)
+  await until("the deliveries", () => receiver.to("/first").length === 3 && receiver.to("/second").length === 3)
   const list = async (id: string) => app.walk(`/v1/webhooks/${id}/deliveries`, key)
   const [newest] = await list(first.id)
   expect((await app.request("POST", `/v1/webhooks/${first.id}/ping`, { key })).json.success).toBe(true)
   const again = await app.request("POST", `/v1/webhook-deliveries/${newest.id}/redeliver`, { key })
   expect([again.status, again.json.sequence]).toEqual([202, 4])
   await app.feed([transaction("vault_a", 4)])
-  await until("the rest", () => receiver.to("/first").length === 6 && receiver.to("/second").length === 4, 20)
+  await until("the rest", () => receiver.to("/first").length === 6 && receiver.to("/second").length === 4)
   const numbers = async (id: string) => (await list(id)).map(({ sequence }) => sequence).sort()
   expect([await numbers(first.id), await numbers(second.id)]).toEqual([
     [1, 2, 3, 4, 5],
@@ -137,7 +137,7 @@ test("C-2: deliveries and redeliveries of a webhook are numbered without gaps, i
       sequence,
       "invalid_parameter"
     ])
-}, 60_000)
+})
 
 test("an overdue delivery of an earlier day is sent, and redelivered on this day, with the payload of its event", async () => {
   const { id: webhookId } = await create(app, key, { url: receiver.url("/earlier") })
@@ -150,8 +150,8 @@ test("an overdue delivery of an earlier day is sent, and redelivered on this day
   expect(again.status).toBe(202)
   // The next sweep finds the overdue one.
   const delivered = () => app.walk(`/v1/webhooks/${webhookId}/deliveries?status=DELIVERED`, key)
-  await until("both deliveries", async () => (await delivered()).length === 2, 45)
+  await until("both deliveries", async () => (await delivered()).length === 2)
   const sent = receiver.to("/earlier").map(({ body, headers }) => [headers["x-service-delivery-id"], headers["webhook-id"], body])
   expect(sent.sort()).toEqual([overdue.id, again.json.id].sort().map((id) => [id, old.id, payloadOf(old)]))
   for (const { attempts } of await delivered()) expect(attempts).toMatchObject([{ result: "2xx", httpStatus: 200 }])
-}, 60_000)
+})

@@ -33,7 +33,7 @@ beforeAll(async () => {
   ;({ client, close } = await operator())
   await begin(SEALED)
   key = await feedOrganization(app, 6)
-}, 60_000)
+})
 afterAll(() => close())
 
 const statuses = new Map<string, number>()
@@ -47,19 +47,15 @@ const waiting = async (entity: number, name: string) => {
   statuses.set(name, 503)
   const webhook = await webhookOf(app, key, entity, urlOf(name))
   await feedTransactions(app, [entity])
-  const { id } = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "RETRYING", 30)
+  const { id } = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "RETRYING")
   const handle = client.workflow.getHandle(id)
   const retry = async () => {
     statuses.set(name, 200)
     // A signal before the workflow waits has no effect, and a repeated one does no harm.
-    await until(
-      "its next attempt",
-      async () => {
-        if ((await handle.describe()).status.name === "RUNNING") await handle.signal("retryNow").catch(() => {})
-        return (await deliveryWhen(app, key, webhook.id, () => true)).status === "DELIVERED"
-      },
-      30
-    )
+    await until("its next attempt", async () => {
+      if ((await handle.describe()).status.name === "RUNNING") await handle.signal("retryNow").catch(() => {})
+      return (await deliveryWhen(app, key, webhook.id, () => true)).status === "DELIVERED"
+    })
   }
   return { id, handle, retry, webhook }
 }
@@ -113,7 +109,7 @@ describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
     const summary = (await handle.describe()).raw.executionConfig?.userMetadata?.summary
     const [opened] = await codec.decode(summary == null ? [] : [summary])
     expect(Buffer.from(opened?.data ?? []).toString()).toBe('"transaction.confirmed → localhost"')
-  }, 90_000)
+  })
 
   test("failures are not readable: message and stack of an activity's failure are encrypted", async () => {
     const { handle, retry } = await waiting(1, "fails")
@@ -131,7 +127,7 @@ describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
       await app.sql("ALTER TABLE elsewhere RENAME TO delivery_attempts")
     }
     await retry()
-  }, 90_000)
+  })
 
   test("deliveries from before and after a change of the setting continue", async () => {
     const sealed = await waiting(2, "begun-sealed")
@@ -146,14 +142,14 @@ describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
       const encodings = new Set((await historyOf(id)).filter((one) => !isTemporals(one)).map(({ encoding }) => encoding))
       expect([...encodings].sort()).toEqual(["binary/encrypted", "json/plain"])
     }
-  }, 120_000)
+  })
 
   test("a delivery waits for the master key with which it began, and loses nothing", async () => {
     const { handle, id, retry } = await waiting(4, "rotated")
     const [older, newer] = [app.env["MASTER_KEY"] ?? "", randomBytes(32).toString("base64")]
     await begin({ ...SEALED, MASTER_KEY: newer })
     await handle.signal("retryNow")
-    await until("what the log says", () => app.main?.output().includes("neither MASTER_KEY nor MASTER_KEY_PREVIOUS"), 30)
+    await until("what the log says", () => app.main?.output().includes("neither MASTER_KEY nor MASTER_KEY_PREVIOUS"))
     expect((await handle.describe()).status.name).toBe("RUNNING")
     expect(receiver.to("/rotated")).toHaveLength(1)
 
@@ -165,7 +161,7 @@ describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
     const first = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? []
     expect((await previous?.decode(first))?.length).toBe(1)
     await expect(codec?.decode(first)).rejects.toThrow("neither MASTER_KEY nor MASTER_KEY_PREVIOUS")
-  }, 120_000)
+  })
 })
 
 test("Decision D-35: with TEMPORAL_SHOW_HOSTS=off no endpoint host appears anywhere in Temporal", async () => {
@@ -184,4 +180,4 @@ test("Decision D-35: with TEMPORAL_SHOW_HOSTS=off no endpoint host appears anywh
   ].join("\n")
   expect(all).toContain("waitsMs")
   expect(all).not.toContain(host)
-}, 90_000)
+})

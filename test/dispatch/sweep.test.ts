@@ -43,7 +43,7 @@ beforeAll(async () => {
     "INSERT INTO webhook_health (webhook_id, consecutive_failures, failing_since, last_failure_at) VALUES ($1, 1, now(), now())",
     [webhook.id]
   )
-}, 60_000)
+})
 
 const client = {
   workflowService: {
@@ -114,7 +114,7 @@ test("a list that names missing workflows is not trusted: all of them are starte
   await sweeps(4)
   expect(running.size).toBe(WAITING)
   listed = (id) => running.has(id)
-}, 60_000)
+})
 
 test("if workflows cannot be listed, a sweep looks up a bounded number of them by name", async () => {
   listed = () => {

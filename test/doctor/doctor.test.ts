@@ -27,8 +27,8 @@ beforeAll(async () => {
   }
   expect((await app.request("POST", "/v1/webhooks", { key: secret, body })).status).toBe(201)
   // A service is ready a moment before its worker polls for the first time.
-  await until("a worker", async () => typeof (await doctor()).wellOf("Workers") === "string", 30)
-}, 60_000)
+  await until("a worker", async () => typeof (await doctor()).wellOf("Workers") === "string")
+})
 
 interface Found {
   readonly subject: string
@@ -167,7 +167,7 @@ describe("custody doctor", () => {
     ])
     const idle = await doctor({ TEMPORAL_TASK_QUEUE: `idle-${process.pid}` })
     expect([idle.code, idle.about("Workers")]).toMatchObject([0, { state: "notice" }])
-  }, 60_000)
+  })
 
   test("reports a port in use with its setting: exit code 5", async () => {
     await occupied(async (port) => {
@@ -201,7 +201,7 @@ describe("custody doctor", () => {
     const old = await look(expired.cert, expired.key, "/nowhere/ca.pem")
     expect([old.code, old.about("TLS_CERT_FILE")]).toMatchObject([3, { says: expect.stringContaining("expired on") }])
     expect(old.about("WEBHOOK_EXTRA_CA")).toMatchObject({ says: expect.stringContaining("cannot be read") })
-  }, 60_000)
+  })
 
   test("reports an unresponsive mail server, resolver, collector or identity provider: exit code 5", async () => {
     const port = await vacant()

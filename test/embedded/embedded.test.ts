@@ -35,7 +35,7 @@ beforeAll(() => {
 afterAll(async () => {
   for (const one of started) if (one.child.exitCode === null && one.child.signalCode === null) await one.end()
   fs.rmSync(folder, { recursive: true, force: true })
-}, 60_000)
+})
 
 const start = async (more: { readonly [name: string]: string } = {}) => {
   const one = await startProcess([], { ...env, ...more })
@@ -106,7 +106,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
       await child.exited
     }
     service = await start()
-  }, 60_000)
+  })
 
   test("writes where its servers run, and makes secrets readable by their owner only", async () => {
     expect(json(run("servers.json"))).toEqual({
@@ -187,7 +187,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     for (const file of ["api.pid", "worker.pid", "dispatcher.pid", "postgres.pid", "temporal.pid", "postgres.owner", "temporal.owner"]) {
       expect([file, fs.existsSync(run(file))]).toEqual([file, false])
     }
-  }, 60_000)
+  })
 
   test("names the setting of an embedded server's port that is in use, and leaves nothing behind", async () => {
     const holder = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
@@ -204,7 +204,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     } finally {
       holder.stop(true)
     }
-  }, 60_000)
+  })
 
   test("finds all its data after everything was killed at once", async () => {
     service = await start()
@@ -219,5 +219,5 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     expect((await get(service, `${list}&cursor=${cursor}`, secret)).data).toHaveLength(1)
     expect(await service.end("SIGINT")).toBe(0)
     expect(left()).toEqual([])
-  }, 60_000)
+  })
 })

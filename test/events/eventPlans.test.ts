@@ -89,7 +89,7 @@ beforeAll(async () => {
     })
   )
   for (let from = 0; from < rows.length; from += 10_000) await insertDeliveries(app, rows.slice(from, from + 10_000))
-}, 120_000)
+})
 
 const [early, half, late] = [-2 * MANY * 10, 0, 2 * MANY * 10].map((more) => new Date(HALF_TIME + more).toISOString())
 const ofEvents: Filters = {

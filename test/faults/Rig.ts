@@ -209,8 +209,8 @@ export class Rig {
 /** A rig for the test file that calls this. */
 export const useRig = (env: { readonly [name: string]: string } = {}, roles: ReadonlyArray<string> = ALL): Rig => {
   const rig = new Rig()
-  beforeAll(() => rig.open(env, roles), 60_000)
-  afterAll(() => rig.close(), 60_000)
+  beforeAll(() => rig.open(env, roles))
+  afterAll(() => rig.close())
   return rig
 }
 

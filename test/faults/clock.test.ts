@@ -49,13 +49,13 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
       })
     rig.receiver.on("/failing", () => new Response("", { status: 500 }))
     failing = (await webhookOf(rig.app, rig.key, 0, rig.receiver.url("/failing"), { eventKinds: ["deposit_address.created"] })).id
-  }, 120_000)
+  })
   afterAll(async () => {
     await rig.close()
     await server.close()
     service.remove()
     database.remove()
-  }, 60_000)
+  })
 
   /** How far the service and Postgres are ahead in seconds, by their own output. */
   const ahead = async () => {
@@ -78,15 +78,11 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
     await half
     await Bun.sleep(2_500)
     setting = false
-    await until("the clock of Postgres", async () => about((await ahead()).database, seconds.database), 20)
-    await until(
-      "a request that is signed by the shifted clock",
-      async () => {
-        await rig.feed(5)
-        return (await ahead()).sent.some((one) => about(one, seconds.service))
-      },
-      60
-    )
+    await until("the clock of Postgres", async () => about((await ahead()).database, seconds.database))
+    await until("a request that is signed by the shifted clock", async () => {
+      await rig.feed(5)
+      return (await ahead()).sent.some((one) => about(one, seconds.service))
+    })
     await rig.settle()
   }
 
@@ -119,7 +115,7 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
   const fail = async () => {
     const before = (await stateOf(failing)).health.consecutiveFailures
     await rig.app.feed([1, 2].map(() => address("vault_0", `0x${String(++addresses).padStart(40, "0")}`)))
-    await until("two more failures", async () => (await stateOf(failing)).health.consecutiveFailures >= before + 2, 60)
+    await until("two more failures", async () => (await stateOf(failing)).health.consecutiveFailures >= before + 2)
   }
   /** Moves back the start of the streak of failures. */
   const failingFor = (interval: string) =>
@@ -177,7 +173,7 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
     expect(listed).toEqual(await stored())
     service.shift(0)
     await Bun.sleep(1_500)
-  }, 120_000)
+  })
 
   test("of Postgres, an hour ahead, ten minutes back, 25 hours ahead, ten minutes back: nothing is lost, and a rotation's grace ends once", async () => {
     service.shift(HOUR)
@@ -206,7 +202,7 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
     // It is disabled when its 120 hours are over, so it is no accident that it was not disabled before.
     database.shift(31 * HOUR)
     await rig.app.feed([1, 2].map(() => address("vault_0", `0x${String(++addresses).padStart(40, "0")}`)))
-    await until("the disable", async () => (await stateOf(failing)).status === "DISABLED", 60)
+    await until("the disable", async () => (await stateOf(failing)).status === "DISABLED")
   }, 400_000)
 
   test("forty days ahead, of the service or of Postgres: retention drops no day that the log shows", async () => {
@@ -234,5 +230,5 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
     database.shift(0)
     await Bun.sleep(1_500)
     expect(await rig.history()).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
-  }, 120_000)
+  })
 })

@@ -133,11 +133,11 @@ for (const logApart of [true, false])
       if ("reason" in disk) throw new Error(disk.reason)
       rig = new DiskRig(disk.folder, logApart)
       await rig.openOnDisk()
-    }, 120_000)
+    })
     afterAll(async () => {
       await rig.close()
       unmount(rig.disk)
-    }, 60_000)
+    })
 
     test("writes get 503 with the envelope, and acknowledged ones are stored and delivered when there is room again", async () => {
       await rig.feed(20)

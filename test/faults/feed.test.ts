@@ -112,12 +112,12 @@ beforeAll(async () => {
     { "x-record-events": "none" }
   )
   for (const one of callers) secrets.set(one, (await app.key(one.user, { vaultIds: one.allowlist })).secret)
-}, 60_000)
+})
 afterAll(async () => {
   writing = recording = false
   await app.close()
   await receiver.close()
-}, 60_000)
+})
 
 /** An API process that is killed at a place between two statements and replaced by another, until there were enough kills. */
 const keepApi = async (index: number): Promise<void> => {
@@ -174,16 +174,13 @@ const keepWebhooks = async (): Promise<void> => {
   }
   const ids: Array<string> = []
   for (const entityIds of [["entity_1"], ["entity_1", "entity_2"]]) {
-    const created = await until(
-      "a webhook",
-      () =>
-        ask("POST", "/v1/webhooks", {
-          url: receiver.url("/broken"),
-          entityIds,
-          eventKinds: ["deposit_address.created"],
-          notificationEmail: "ops@example.com"
-        }),
-      60
+    const created = await until("a webhook", () =>
+      ask("POST", "/v1/webhooks", {
+        url: receiver.url("/broken"),
+        entityIds,
+        eventKinds: ["deposit_address.created"],
+        notificationEmail: "ops@example.com"
+      })
     )
     ids.push(created.id)
   }
@@ -221,7 +218,7 @@ class Reader {
 
   async begin(): Promise<void> {
     this.from = await positionOf(this.caller.organizationId)
-    const page = await until("a cursor", async () => this.#get("from=now").catch(() => undefined), 30)
+    const page = await until("a cursor", async () => this.#get("from=now").catch(() => undefined))
     this.until = await positionOf(this.caller.organizationId)
     this.#cursor = String(page["resumeCursor"])
   }
@@ -289,7 +286,7 @@ test(
   "C-1: every reader gets what its key may see of the events recorded after its cursor, each once, in one order for all readers",
   async () => {
     const keeping = Array.from({ length: APIS }, (_, index) => keepApi(index))
-    await until("the processes", () => apis.filter(Boolean).length === APIS, 60)
+    await until("the processes", () => apis.filter(Boolean).length === APIS)
     const workers = Promise.all(Array.from({ length: WORKERS }, () => app.start(["worker", "dispatcher"])))
     const readers = Array.from({ length: READERS }, () => new Reader())
     const begun = readers.map(async (reader, index) => {
@@ -303,10 +300,10 @@ test(
     const count = async (kind: string) =>
       Number((await app.sql("SELECT count(*)::int AS count FROM events WHERE kind = $1", [kind]))[0]?.["count"])
     await until("the kills", () => killed >= KILLS, long ? 900 : 60)
-    await until("events of webhooks", async () => (await count("webhook.disabled")) > 1 && (await count("webhook.secret_rotated")) > 1, 60)
+    await until("events of webhooks", async () => (await count("webhook.disabled")) > 1 && (await count("webhook.secret_rotated")) > 1)
     // The last killed process is replaced, and every reader has begun.
-    await until("the last processes", () => apis.every(({ child }) => child.signalCode === null), 60)
-    await until("events enough", async () => Number((await app.sql("SELECT count(*)::int AS count FROM events"))[0]?.["count"]) > 150, 60)
+    await until("the last processes", () => apis.every(({ child }) => child.signalCode === null))
+    await until("events enough", async () => Number((await app.sql("SELECT count(*)::int AS count FROM events"))[0]?.["count"]) > 150)
     writing = false
     const batches = (await Promise.all(writers)).reduce((sum, one) => sum + one, 0)
     await Promise.all([webhooks, ...keeping])

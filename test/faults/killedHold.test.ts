@@ -34,12 +34,12 @@ test(`C-5: ${EVENTS} deliveries are held and drained while the process is killed
   await app.main.end()
   const killed = await app.start(ALL, { FAIL_AT: long ? "held-part:3" : "held-part:1" })
   app.main = killed
-  await until("its end", () => killed.child.signalCode === "SIGKILL", 60)
+  await until("its end", () => killed.child.signalCode === "SIGKILL")
   const some = await counted(id)
   expect(some["HELD"]).toBeGreaterThan(0)
   expect(some["RETRYING"]).toBeGreaterThan(0)
   app.main = await app.start(ALL)
-  await until("everything is held", async () => (await counted(id))["HELD"] === EVENTS, 60)
+  await until("everything is held", async () => (await counted(id))["HELD"] === EVENTS)
   down = false
   const before = receiver.to("/hook").length
   const startedAt = performance.now()
@@ -63,9 +63,9 @@ test(`C-5: ${EVENTS} deliveries are held and drained while the process is killed
   // Each request has its row, and so has an attempt that began but was not sent when the process died.
   expect(Number(row?.["attempts"])).toBeGreaterThanOrEqual(requests.length)
   expect(Number(row?.["attempts"])).toBeLessThanOrEqual(requests.length + 8 * KILLS)
-  await until("the end of the hold", async () => (await app.sql("SELECT 1 FROM webhook_holds")).length === 0, 60)
+  await until("the end of the hold", async () => (await app.sql("SELECT 1 FROM webhook_holds")).length === 0)
   // Waiting workflows have ended, and the next event is sent as usual.
-  await until("signals", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0, 60)
+  await until("signals", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0)
   await feedTransactions(app, [0])
-  await until("the next event", async () => (await counted(id))["DELIVERED"] === EVENTS + 1, 30)
+  await until("the next event", async () => (await counted(id))["DELIVERED"] === EVENTS + 1)
 }, 900_000)

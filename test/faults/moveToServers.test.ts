@@ -26,12 +26,12 @@ beforeAll(async () => {
     use(primary.url, before.address)
     return primary.url
   })
-}, 120_000)
+})
 afterAll(async () => {
   await rig.close()
   await replica.stop()
   await Promise.all([primary.close(), before.close(), after.close()])
-}, 60_000)
+})
 
 test("a service moves to a promoted replica and an empty Temporal: waiting deliveries go on, and nothing is lost or repeated", async () => {
   let open = false
@@ -65,4 +65,4 @@ test("a service moves to a promoted replica and an empty Temporal: waiting deliv
   expect(history).toMatchObject({ ...sound, events: 30, deliveries: 45, repeated: 0 })
   const ready = await (await fetch(`${rig.app.main?.platformUrl}/health/ready`)).json()
   expect(ready).toMatchObject({ ready: true, oldestUndispatchedSeconds: 0 })
-}, 240_000)
+})

@@ -22,7 +22,7 @@ beforeAll(
 afterAll(async () => {
   await rig.close()
   await proxy.cut()
-}, 60_000)
+})
 
 describe("Architecture, What must hold 6: Postgres down", () => {
   test("unreachable and back, while attempts are in flight: nothing is lost (F6)", async () => {
@@ -40,7 +40,7 @@ describe("Architecture, What must hold 6: Postgres down", () => {
     const feeding = rig.feed(long ? 300 : 40, 50)
     for (let cut = 0; cut < (long ? 10 : 2); cut++) {
       if (long) await Bun.sleep(1_200)
-      else await until("attempts in flight", () => inFlight > 0, 60)
+      else await until("attempts in flight", () => inFlight > 0)
       await proxy.cut()
       await Bun.sleep(1_500)
       await proxy.open()
@@ -50,7 +50,7 @@ describe("Architecture, What must hold 6: Postgres down", () => {
     const history = await rig.history()
     report("F6 Postgres cut off", history)
     expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
-  }, 300_000)
+  })
 
   test("connections closed repeatedly, in the middle of statements: nothing is lost (F6)", async () => {
     const feeding = rig.feed(long ? 300 : 40, 50)
@@ -65,7 +65,7 @@ describe("Architecture, What must hold 6: Postgres down", () => {
     const history = await rig.history()
     report("F6 connections ended", history)
     expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
-  }, 300_000)
+  })
 
   if (long)
     test("unresponsive for half a minute: nothing is lost (F7)", async () => {
@@ -80,5 +80,5 @@ describe("Architecture, What must hold 6: Postgres down", () => {
       const history = await rig.history()
       report("F7 Postgres silent", history)
       expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
-    }, 300_000)
+    })
 })

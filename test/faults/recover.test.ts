@@ -14,13 +14,13 @@ const receiver = useReceiver()
 const ALL = ["api", "worker", "dispatcher"]
 /** In the long run, a Temporal server of its own, which is killed too. */
 const temporal = long ? new TemporalServer() : undefined
-beforeAll(() => temporal?.start(), 60_000)
+beforeAll(() => temporal?.start())
 const app = useApp(ALL, () => ({
   ...receiverEnv(receiver),
   WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,1s,5s",
   ...(temporal === undefined ? {} : { TEMPORAL_ADDRESS: temporal.address })
 }))
-afterAll(() => temporal?.close(), 60_000)
+afterAll(() => temporal?.close())
 const EVENTS = long ? 20_000 : 150
 const KILLS = long ? 10 : 1
 
@@ -50,7 +50,7 @@ test(`C-4: a recovery of ${EVENTS} missed events is killed ${KILLS} times, pause
   // In the middle of a part's transaction.
   const first = await app.start(ALL, { FAIL_AT: "recovery-part:3" })
   app.main = first
-  await until("its end", () => first.child.signalCode === "SIGKILL", 60)
+  await until("its end", () => first.child.signalCode === "SIGKILL")
   app.main = await app.start(ALL)
   const restarted = async () => {
     await app.main?.end("SIGKILL")

@@ -107,5 +107,5 @@ describe("Architecture, What must hold 1: the API dies in the middle of requests
     const history = await rig.history()
     report("F4 API killed in mid-request", { ...figures, ...history })
     expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
-  }, 300_000)
+  })
 })

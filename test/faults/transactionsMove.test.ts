@@ -60,7 +60,7 @@ beforeAll(async () => {
   await app.sql("CREATE SCHEMA public")
   await Effect.runPromise(old.pipe(Effect.provide(Database.layer(Redacted.make(app.databaseUrl), Database.pools.command)), Effect.scoped))
 }, 600_000)
-afterAll(() => app.close(), 60_000)
+afterAll(() => app.close())
 
 /** Runs `custody migrate`, killed before the n-th statement of the move; returns its exit code, null if it was killed. */
 const migrateUntil = (n: number) =>

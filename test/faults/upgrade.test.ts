@@ -77,7 +77,7 @@ describe.skipIf(!long)("an upgrade", () => {
     await app.sql("CREATE SCHEMA public")
     await Effect.runPromise(old.pipe(Effect.provide(Database.layer(Redacted.make(app.databaseUrl), Database.pools.command)), Effect.scoped))
   }, 600_000)
-  afterAll(() => app.close(), 60_000)
+  afterAll(() => app.close())
 
   test("C-1, C-3: an upgrade numbers and chains the events from before it while the service runs, and until then the feed begins at the upgrade", async () => {
     const wal = async () => Number((await app.sql("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn AS bytes"))[0]?.["bytes"])

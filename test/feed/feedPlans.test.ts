@@ -41,7 +41,7 @@ beforeAll(async () => {
   await insert(HIDDEN)
   // Statements from the start of the service are not part of a page.
   await pageOf(FEED, {}, callers.owner)
-}, 60_000)
+})
 
 /** A search with a filter reads 4,004 events on purpose, each with a visibility check. */
 const BOUNDS = { rows: 20_000, buffers: 15_000 }
@@ -62,4 +62,4 @@ test("C-1: the number of rows that a page reads is bounded, even with ten times 
       }
     }
   }
-}, 120_000)
+})

@@ -103,6 +103,6 @@ test("C-1: the content and size of a stream do not depend on others' events", as
     await reader?.cancel()
     return shown()
   }
-  const streamed = (world: World) => until("a stream that does not end", () => once(world), 60)
+  const streamed = (world: World) => until("a stream that does not end", () => once(world))
   expect(await streamed("busy")).toEqual(await streamed("quiet"))
 })

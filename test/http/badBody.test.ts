@@ -53,7 +53,7 @@ beforeAll(async () => {
   secrets.revoked = revoked.secret
   secrets.elsewhere = (await app.key("user_a", { ipAllowlist: ["203.0.113.0/24"] })).secret
   secrets.reading = (await app.key("user_a", { scopes: ["vault:read"] })).secret
-}, 60_000)
+})
 
 /** All data that a request could change. */
 const state = async () => {
@@ -96,7 +96,7 @@ describe("Errors 1: errors use one envelope shape for all operations", () => {
       }
     }
     expect(await state()).toEqual(before)
-  }, 60_000)
+  })
 
   test("an unknown parameter, a wrong method and an overlong path are refused on each of these paths", async () => {
     const before = await state()
@@ -112,7 +112,7 @@ describe("Errors 1: errors use one envelope shape for all operations", () => {
       }
     }
     expect(await state()).toEqual(before)
-  }, 60_000)
+  })
 
   test("an id of another kind, an unknown id and a malformed id get the same 404 on every path with an id", async () => {
     const ids = [
@@ -145,7 +145,7 @@ describe("Errors 1: errors use one envelope shape for all operations", () => {
       expect([method, path, answers.size]).toEqual([method, path, 1])
     }
     expect(await state()).toEqual(before)
-  }, 60_000)
+  })
 })
 
 /** A request with a body that no client library would send. */
@@ -190,7 +190,7 @@ describe("What the service does 2: bodies are JSON", () => {
       }
     }
     expect(await state()).toEqual(before)
-  }, 60_000)
+  })
 
   test("a body of another type, or of none, gets 415", async () => {
     const before = await state()
@@ -340,5 +340,5 @@ describe("random input", () => {
       }),
       { numRuns: 120 }
     )
-  }, 60_000)
+  })
 })

@@ -73,7 +73,7 @@ describe("records posted concurrently", () => {
     expect(events.map(({ position }) => position)).toEqual(events.map((_, index) => index + 1))
     const ids = events.map(({ id }) => String(id))
     expect(ids).toEqual(ids.toSorted())
-  }, 60_000)
+  })
 
   test("do not wait for another organization's", async () => {
     await holding("org_a", async (release) => {
@@ -84,7 +84,7 @@ describe("records posted concurrently", () => {
       expect((await held).json).toMatchObject({ changed: 1, events: 1 })
     })
     expect((await eventsOf("org_b")).map(({ position }) => position)).toEqual([1])
-  }, 60_000)
+  })
 
   test("make a catalog batch wait until theirs are committed", async () => {
     await holding("org_a", async (release) => {
@@ -97,7 +97,7 @@ describe("records posted concurrently", () => {
       expect([200, 400]).toContain((await other).status)
     })
     expect((await app.records([transaction("vault_c", 12)])).status).toBe(200)
-  }, 60_000)
+  })
 
   test("wait for their turn for 10 seconds while the feed is overloaded, then it is 503; metrics say how long they waited", async () => {
     const waitedSeconds = async () =>
@@ -128,7 +128,7 @@ describe("records posted concurrently", () => {
     expect(second.json.detail).toContain("waited for 10 seconds")
     expect((await waitedSeconds()) - before).toBeGreaterThan(14)
     expect((await app.records([transaction("vault_a", 21)])).json).toMatchObject({ changed: 1, events: 1 })
-  }, 60_000)
+  })
 
   test("get ascending dates for each change of an object, across batches and when the clock is set back", async () => {
     await app.feed(Array.from({ length: 300 }, (_, index) => balance("vault_b", "ethereum/native", String(index + 1))))
@@ -144,5 +144,5 @@ describe("records posted concurrently", () => {
     await app.feed([balance("vault_b", "ethereum/native", "1001")])
     const last = (await eventsOf("org_b")).map(({ id }) => String(id))
     expect(last).toEqual(last.toSorted())
-  }, 60_000)
+  })
 })

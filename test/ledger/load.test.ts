@@ -79,14 +79,14 @@ describe("custody load", () => {
       stdout: "pipe",
       stderr: "pipe"
     })
-    await until("the first batches", async () => (await loaded()) >= 2_000, 30)
+    await until("the first batches", async () => (await loaded()) >= 2_000)
     child.kill("SIGINT")
     const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited])
     const rows = await loaded()
     expect(rows).toBeLessThan(COUNT)
     expect(JSON.parse(stdout).received).toBe(rows)
     expect(stderr.trim()).toBe(`Applied up to line ${rows}. Resume with --from ${rows + 1}.`)
-  }, 60_000)
+  })
 
   test("prints which lines are in doubt if Postgres is lost during a batch", async () => {
     const lock = new pg.Client({ connectionString: app.databaseUrl })
@@ -95,13 +95,13 @@ describe("custody load", () => {
     const loading = cli(["load", write("lost.ndjson", many(60_000, 1_500)), "--from", "101"], app.env)
     const waiting =
       "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'custody-command' AND wait_event_type = 'Lock'"
-    await until("the batch to wait", async () => (await app.sql(`SELECT 1 ${waiting}`)).length > 0, 30)
+    await until("the batch to wait", async () => (await app.sql(`SELECT 1 ${waiting}`)).length > 0)
     await app.sql(`SELECT pg_terminate_backend(pid) ${waiting}`)
     const lost = await loading
     await lock.end()
     expect([lost.code, lost.stderr.split("\n")[0]]).toEqual([5, "It is unknown whether lines 101 to 1100 were applied."])
     expect([lost.stderr.includes("Resume with"), JSON.parse(lost.stdout).received, await stored(60_000, 1_500)]).toEqual([false, 0, 0])
-  }, 60_000)
+  })
 
   test("reads what the feed reads: a byte order mark, separators inside text, CRLF; and refuses other encodings", async () => {
     const label = "Z\u00fcrich \u2028 \u2029"

@@ -39,7 +39,7 @@ beforeAll(async () => {
     await app.feed([reader])
     keys.push({ secret: (await app.key(reader.id)).secret, vaults: ids })
   }
-}, 60_000)
+})
 
 describe("the real custody records", () => {
   test("load without loss, and change nothing when loaded again", async () => {
@@ -106,7 +106,7 @@ describe("the real custody records", () => {
         })
       )
     }
-  }, 60_000)
+  })
 
   test("paging returns each existing row exactly once while new rows are written", async () => {
     const [owner] = keys
@@ -150,5 +150,5 @@ describe("the real custody records", () => {
       await writer
     }
     expect(written).toBeGreaterThan(300)
-  }, 120_000)
+  })
 })

@@ -4,8 +4,9 @@ import { type Process, useApp } from "../support/app.ts"
 import { until } from "../support/receiver.ts"
 import { smallest } from "../support/records.ts"
 
+/** So few that a busy machine can ask for more. */
 const BURST = 60,
-  PER_SECOND = 20
+  PER_SECOND = 10
 /** Requests of the steady stream at a time. */
 const EACH = 8
 const ORIGIN = "http://localhost:8080"
@@ -26,7 +27,7 @@ beforeAll(async () => {
     )
     return row?.["n"] === 3
   })
-}, 60_000)
+})
 
 const ask = (number: number, headers: Record<string, string>, path = "/v1/networks", init: RequestInit = {}) =>
   fetch(`${processes[number % processes.length]?.baseUrl}${path}`, { ...init, headers })
@@ -43,7 +44,9 @@ describe("Decision D-51: three API processes", () => {
       const measure = async () => {
         const { secret } = await app.key("user_a")
         const begun = performance.now()
-        const all = await statuses(await Promise.all(Array.from({ length: 4 * BURST }, (_, index) => ask(index * spread, withKey(secret)))))
+        const all = await statuses(
+          await Promise.all(Array.from({ length: 2.5 * BURST }, (_, index) => ask(index * spread, withKey(secret))))
+        )
         return { all, seconds: (performance.now() - begun) / 1_000 }
       }
       let measured = await measure()
@@ -55,7 +58,7 @@ describe("Decision D-51: three API processes", () => {
       expect(count(all, 200)).toBeLessThanOrEqual(1.2 * (BURST + refilled))
       expect(count(all, 200)).toBeGreaterThanOrEqual(0.8 * BURST)
     }
-  }, 60_000)
+  })
 
   test("admit a steady stream of one key within 20 % of its rate, spread evenly or not, and a key below its limit always", async () => {
     for (const at of [(index: number) => index, (index: number) => (index % 10 === 0 ? 1 : 0)]) {
@@ -65,7 +68,7 @@ describe("Decision D-51: three API processes", () => {
       const all: Array<number> = [],
         below: Array<number> = []
       const due = () => BURST + ((performance.now() - begun) / 1_000) * PER_SECOND
-      const over = () => performance.now() - begun > (all.length > 1.6 * due() ? 6_000 : 20_000)
+      const over = () => performance.now() - begun > (all.length > 1.6 * due() ? 8_000 : 30_000)
       for (let index = 0; !over(); index += EACH) {
         const [asked, quiet] = await Promise.all([
           Promise.all(Array.from({ length: EACH }, (_, one) => ask(at(index + one), withKey(secret)))),
@@ -81,7 +84,7 @@ describe("Decision D-51: three API processes", () => {
       expect(count(all, 200)).toBeGreaterThanOrEqual(0.8 * allowed)
       expect(new Set(below)).toEqual(new Set([200]))
     }
-  }, 90_000)
+  })
 
   test("exchange the counts of all callers in a few statements, not one per request", async () => {
     const keys: Array<{ readonly id: string; readonly secret: string }> = []
@@ -100,7 +103,7 @@ describe("Decision D-51: three API processes", () => {
       return found?.["keys"] === keys.length && found
     })
     expect(Number(row["statements"])).toBeLessThanOrEqual(12)
-  }, 60_000)
+  })
 
   test("reject an address after 30 failed authentications, within 20 %, wherever it asks, even with a valid key", async () => {
     const { secret } = await app.key("user_a")
@@ -117,14 +120,14 @@ describe("Decision D-51: three API processes", () => {
       expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(800)
       expect((await ask(index, { "x-forwarded-for": "198.51.100.2", ...withKey(secret) })).status).toBe(200)
     }
-  }, 60_000)
+  })
 
   test("reject an address that failed elsewhere, at a process that it never asked, a second later", async () => {
     const { secret } = await app.key("user_a")
     const from = { "x-forwarded-for": "198.51.100.3" }
     for (let index = 0; index < 30; index++) await statuses([await ask(0, { ...from, ...withKey("nonsense") })])
     await until("the block at another process", async () => (await ask(1, { ...from, ...withKey(secret) })).status === 429)
-  }, 60_000)
+  })
 
   test("allow thirty sign-ins of an address and ten of an account, within 20 %", async () => {
     const post = async (index: number, path: string, body: unknown, address: string) => {
@@ -148,5 +151,5 @@ describe("Decision D-51: three API processes", () => {
     expect(new Set(address)).toEqual(new Set([410, 429]))
     expect(count(address, 410)).toBeGreaterThanOrEqual(24)
     expect(count(address, 410)).toBeLessThanOrEqual(36)
-  }, 120_000)
+  })
 })

@@ -35,7 +35,7 @@ beforeAll(async () => {
   expect([code, stderr]).toEqual([0, ""])
   answer = JSON.parse(stdout)
   lines = fs.readFileSync(file, "utf8").trimEnd().split("\n")
-}, 120_000)
+})
 
 describe("D-56: an organization is exported", () => {
   test("each line is a custody record or a row of a table, as counted, and none is of another organization", () => {
@@ -124,5 +124,5 @@ describe("D-56: an organization is exported", () => {
     } finally {
       await other.close()
     }
-  }, 60_000)
+  })
 })

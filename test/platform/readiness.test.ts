@@ -84,7 +84,7 @@ describe("readiness", () => {
       await app.sql("UPDATE deliveries SET status = 'DELIVERED', delivered_at = now(), next_attempt_at = NULL")
       // The first check still reads the removed rows; deliveries that were due in the last seconds are read for as long.
       expect(await buffersOf(ready)).toBeGreaterThan(before + 100)
-      await until("a look that passes nothing", async () => (await buffersOf(ready)) < before + 20, 20)
+      await until("a look that passes nothing", async () => (await buffersOf(ready)) < before + 20)
       expect(await ready()).toMatchObject({ oldestUndispatchedSeconds: 0, oldestOverdueSeconds: 0 })
       // Later ones are seen.
       await app.sql(

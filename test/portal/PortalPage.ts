@@ -105,17 +105,13 @@ export class PortalPage {
 
   /** Waits for a change made at the service, by default for something to appear. Makes the page refresh at once, as when its window is shown. */
   async soon(what: Locator, state: "visible" | "detached" = "visible"): Promise<void> {
-    await until(
-      "what changed",
-      async () => {
-        await this.page.evaluate("window.dispatchEvent(new Event('visibilitychange'))")
-        return await what.waitFor({ state, timeout: 1_000 }).then(
-          () => true,
-          () => false
-        )
-      },
-      30
-    )
+    await until("what changed", async () => {
+      await this.page.evaluate("window.dispatchEvent(new Event('visibilitychange'))")
+      return await what.waitFor({ state, timeout: 1_000 }).then(
+        () => true,
+        () => false
+      )
+    })
   }
 
   /** Opens the menu of a page and chooses from it. */
@@ -144,7 +140,7 @@ export const useOwner = () => {
     await portal.takeOver(await signedIn(service.app, "user_a"))
     await portal.goto("/")
     await portal.heading("Hello, Ada").waitFor()
-  }, 180_000)
+  })
   return {
     ...service,
     browser,

@@ -42,7 +42,7 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await page.getByRole("link", { name: "Vaults" }).click()
     await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
     expect(await page.getByText("Vault of others").count()).toBe(0)
-  }, 180_000)
+  })
 
   test("a key is created with a fresh confirmation, works, is edited and is revoked", async () => {
     await page.getByRole("link", { name: "API keys" }).click()
@@ -87,7 +87,7 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await page.getByText("1 revoked key").click()
     await page.locator(".status", { hasText: "Revoked" }).waitFor()
     expect((await app.get("/v1/vaults", secret)).json.code).toBe("revoked_api_key")
-  }, 180_000)
+  })
 
   test("a passkey is added, signs in alone and confirms", async () => {
     const devtools = await portal.context.newCDPSession(page)
@@ -116,7 +116,7 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await portal.heading("Sign in").waitFor()
     await page.getByRole("button", { name: "Sign in with a passkey" }).click()
     await portal.heading("Account").waitFor()
-  }, 180_000)
+  })
 
   test("signing in again requires a password and a code, and signing out everywhere ends the session", async () => {
     const other = new PortalPage(origin(), await browser.open(origin()))
@@ -139,7 +139,7 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await other.page.getByRole("link", { name: "Vaults" }).click()
     await other.heading("Sign in").waitFor()
     await other.context.close()
-  }, 180_000)
+  })
 
   test("the next person who signs in in the same window sees nothing of the previous one", async () => {
     const { authenticator } = await signedIn(app, "user_m")
@@ -165,7 +165,7 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     resolve()
     await page.getByRole("link", { name: "Exchange hot wallet" }).waitFor()
     expect(await page.locator("tbody tr").count()).toBe(1)
-  }, 180_000)
+  })
 
   test("a member sees what the role allows and manages nothing, until the platform deactivates them", async () => {
     const { id } = await create(app, (await app.key("user_a")).secret, { description: "Ledger" })
@@ -178,7 +178,7 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await app.feed([user("user_m", "org_a", [], { name: "Max Muster", email: "max@northwind.example", status: "deactivated" })])
     await page.getByRole("link", { name: "Vaults" }).click()
     await portal.heading("Sign in").waitFor()
-  }, 180_000)
+  })
 
   test("no page contacted another host, violated its policy or had a script error", () => {
     expect(browser.faults).toEqual([])

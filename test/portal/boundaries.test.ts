@@ -37,7 +37,7 @@ beforeAll(async () => {
   webhookId = (await create(app, ownerKey, { entityIds: ["entity_b"] })).id
   const { data } = (await app.get("/v1/webhook-events?vaultId=vault_b", ownerKey)).json
   eventId = data[0].id
-}, 60_000)
+})
 
 describe("the portal reads by the API's access rules", () => {
   test("every read returns to a session what it returns to a key of the same user, to the byte", async () => {
@@ -162,7 +162,7 @@ describe("changes come from the portal's own pages only", () => {
       expect([forwarded, answer.status]).toEqual([forwarded, 421])
     }
     await trusting.end()
-  }, 60_000)
+  })
 
   test("responses can be neither cached nor framed, and unknown paths and methods are reported", async () => {
     const { headers } = await owner.get("/api/session")
@@ -191,7 +191,7 @@ describe("the first view", () => {
     const loaded = await Promise.all(files.map(load))
     expect(loaded.filter(({ encoding }) => encoding === "br").length).toBeGreaterThanOrEqual(2)
     expect(loaded.reduce((sum, { size }) => sum + size, page.size)).toBeLessThan(200_000)
-  }, 60_000)
+  })
 })
 
 describe("over TLS", () => {
@@ -200,7 +200,7 @@ describe("over TLS", () => {
     const { headers } = await fetch(`${baseUrl}/portal/api/session`)
     expect(headers.get("strict-transport-security")).toBe("max-age=31536000")
     await end()
-  }, 60_000)
+  })
 })
 
 describe("a session", () => {
@@ -246,14 +246,14 @@ describe("a session", () => {
     const code = await authenticator.code()
     expect((await victim.request("POST", "/api/sign-in/second-factor", { code })).status).toBe(200)
     expect([await victim.state(), await planted.state()]).toEqual(["signed_in", "signed_out"])
-  }, 60_000)
+  })
 
   test("expires at its time, and its row is deleted", async () => {
     const visitor = await signedIn(app, "user_t")
     await app.sql("UPDATE portal_sessions SET expires_at = now() WHERE user_id = 'user_t'")
     expect(await visitor.state()).toBe("signed_out")
     expect(await app.sql("SELECT 1 FROM portal_sessions WHERE user_id = 'user_t'")).toEqual([])
-  }, 60_000)
+  })
 
   test("is listed, can be ended alone, and can be ended everywhere", async () => {
     const elsewhere = [new Visitor(app), new Visitor(app)] as const
@@ -269,7 +269,7 @@ describe("a session", () => {
     expect((await Promise.all(elsewhere.map((one) => one.state()))).sort()).toEqual(["signed_in", "signed_out"])
     expect((await stranger.request("POST", "/api/sessions/end-all", {})).status).toBe(200)
     for (const one of [stranger, ...elsewhere]) expect(await one.state()).toBe("signed_out")
-  }, 120_000)
+  })
 
   test("loses a vault at once with the role, and ends with the next request after the user is deactivated", async () => {
     expect((await member.get("/api/v1/vaults")).json.data).toHaveLength(1)

@@ -23,10 +23,10 @@ export const useBrowser = () => {
     // Without a GPU process: on a busy machine it can stop drawing, and a click waits for a frame.
     const args = ["--disable-gpu", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])]
     browser = await chromium.launch({ executablePath: executable, args })
-  }, 120_000)
+  })
   afterAll(async () => {
     await browser?.close()
-  }, 60_000)
+  })
 
   const watch = (page: Page, origin: string) => {
     page.on("pageerror", (error) => faults.push(`${page.url()}: ${error.message}`))

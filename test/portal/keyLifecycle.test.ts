@@ -43,7 +43,7 @@ describe("from an invitation to a key", () => {
       const refused = await cli(["users", "invite", id], app.env)
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(said)])
     }
-  }, 60_000)
+  })
 
   test("a password alone gives no access, and the second factor is set up before anything else", async () => {
     somebody = visitor()
@@ -62,7 +62,7 @@ describe("from an invitation to a key", () => {
     expect([refused.status, refused.json.code]).toEqual([403, "second_factor_required"])
     const again = await visitor().request("POST", "/api/invitation/accept", { token, password: PASSWORD })
     expect([again.status, again.json.code]).toEqual([410, "invitation_invalid"])
-  }, 60_000)
+  })
 
   test("the authenticator's first code completes the session", async () => {
     const begun = await somebody.request("POST", "/api/enrolment", {})
@@ -163,7 +163,7 @@ describe("from an invitation to a key", () => {
     await somebody.request("POST", `${path}/revoke`, {})
     const ended = await somebody.request("PATCH", path, { vaultIds: null })
     expect([ended.status, ended.json.errors[0].field]).toEqual([400, "id"])
-  }, 60_000)
+  })
 
   test("of concurrent requests with one code, only one creates a key", async () => {
     const body = { ...choice, confirmation: { code: await somebody.code() } }
@@ -171,7 +171,7 @@ describe("from an invitation to a key", () => {
     const answers = await Promise.all(Array.from({ length: 4 }, () => somebody.request("POST", "/api/keys", body)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 403, 403, 403])
     expect((await somebody.get("/api/keys")).json.data).toHaveLength(before + 1)
-  }, 60_000)
+  })
 
   test("another user's key is as absent as one that never existed", async () => {
     const { key } = await app.key("user_b")
@@ -215,14 +215,14 @@ describe("a reset", () => {
     expect(await second.state()).toBe("enrolment")
     const old = await new Visitor(app).request("POST", "/api/sign-in", { email: "user_b@example.com", password: PASSWORD })
     expect([old.status, old.json.code]).toEqual([401, "sign_in_failed"])
-  }, 60_000)
+  })
 
   test("of concurrent invitations, only one works", async () => {
     await app.feed([user("user_e", "org_a", [])])
     const tokens = await Promise.all(Array.from({ length: 4 }, () => invite(app, "user_e")))
     const looked = await Promise.all(tokens.map((token) => new Visitor(app).request("POST", "/api/invitation", { token })))
     expect(looked.map(({ status }) => status).sort()).toEqual([200, 410, 410, 410])
-  }, 60_000)
+  })
 
   test("an invitation becomes invalid when it expires, when a newer one is made, and when its user is deactivated", async () => {
     await app.feed([user("user_c", "org_a", []), user("user_d", "org_a", [])])

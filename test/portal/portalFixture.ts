@@ -58,12 +58,12 @@ export const usePortalService = (ready: boolean) => {
     await receiver.open()
     await app.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1h,1h" })
     await app.feed([...organizations(), ...history()], { "x-record-events": "none" })
-  }, 120_000)
+  })
   afterAll(async () => {
     if (!ready) return
     await app.close()
     await receiver.close()
-  }, 60_000)
+  })
   return {
     app,
     receiver,

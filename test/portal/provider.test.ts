@@ -43,11 +43,11 @@ beforeAll(async () => {
     PORTAL_OIDC_CLIENT_SECRET: secret
   })
   await app.feed([...smallest(), user("user_b", "org_a", ["vault_a"]), user("user_c", "org_a", ["vault_a"])])
-}, 120_000)
+})
 afterAll(async () => {
   await app.close()
   server?.close()
-}, 60_000)
+})
 
 /** Follows the browser's redirects to the provider and back, and returns the final address. */
 const throughProvider = async (visitor: Visitor): Promise<string> => {
@@ -96,7 +96,7 @@ describe("the identity provider", () => {
     const again = new Visitor(app)
     expect(await throughProvider(again)).toBe("/portal/")
     expect(await again.state()).toBe("second_factor")
-  }, 120_000)
+  })
 
   test("refuses users without an invitation, with an unverified address, or deactivated", async () => {
     const refused = async () => {
@@ -115,7 +115,7 @@ describe("the identity provider", () => {
     const visitor = new Visitor(app)
     await throughProvider(visitor)
     expect(await visitor.state()).toBe("signed_out")
-  }, 120_000)
+  })
 
   test("an address that an account no longer has signs nobody in to it, even if that account's new address is taken", async () => {
     const people = [user("user_e", "org_a", ["vault_a"]), user("user_f", "org_a", ["vault_a"])] as const
@@ -136,7 +136,7 @@ describe("the identity provider", () => {
       expect(await throughProvider(visitor)).toBe("/portal/")
       expect((await visitor.get("/api/session")).json.user.id).toBe(id)
     }
-  }, 120_000)
+  })
 
   test("an address that the feed gives to two accounts signs in to neither", async () => {
     const people = ["user_g", "user_h"].map((id) => user(id, "org_a", ["vault_a"]))
@@ -148,7 +148,7 @@ describe("the identity provider", () => {
     const visitor = new Visitor(app)
     expect(await throughProvider(visitor)).toStartWith("/portal/sign-in")
     expect(await visitor.state()).toBe("signed_out")
-  }, 120_000)
+  })
 
   test("an address that changed owners signs in to its present owner", async () => {
     await app.feed([user("user_d", "org_a", ["vault_a"])])
@@ -162,7 +162,7 @@ describe("the identity provider", () => {
     const visitor = new Visitor(app)
     expect(await throughProvider(visitor)).toBe("/portal/")
     expect((await visitor.get("/api/session")).json.user.id).toBe("user_d")
-  }, 120_000)
+  })
 
   test("a linked identity is checked at every sign-in: its address must be verified and be the account's present one", async () => {
     await app.feed([user("user_l", "org_a", ["vault_a"])])
@@ -187,7 +187,7 @@ describe("the identity provider", () => {
     expect(await ending()).toEqual(refused)
     person = { ...person, email: "L@example.com" }
     expect(await ending()).toEqual(["/portal/", "enrolment"])
-  }, 120_000)
+  })
 
   test("a redirect that nobody requested has no effect", async () => {
     const visitor = new Visitor(app)

@@ -12,7 +12,7 @@ beforeAll(async () => {
   await app.feed([...smallest(), user("user_b", "org_a", ["vault_a"])])
   one = await signedIn(app, "user_a")
   other = await signedIn(app, "user_b")
-}, 60_000)
+})
 
 test("a session's requests count against its user's rate limit, on the portal's paths and the API's, and against no other's", async () => {
   const paths = ["/api/search?q=vault", "/api/context", "/api/keys", "/api/sessions", "/api/v1/vaults", "/api/session"]

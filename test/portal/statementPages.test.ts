@@ -42,7 +42,7 @@ beforeAll(async () => {
   await seal()
   await app.feed([day(-4, "12.75")], { "x-record-events": "none" })
   await seal()
-}, 120_000)
+})
 
 const saved = async (press: () => Promise<void>): Promise<string> => {
   const [download] = await Promise.all([page.waitForEvent("download") as Promise<Download>, press()])
@@ -80,7 +80,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await portal.expectAccessible("an earlier revision")
     await portal.goto(`/vaults/vault_s/statements/${dayOf(0)}`)
     await page.getByText("It does not exist, or you cannot see it.").waitFor()
-  }, 240_000)
+  })
 
   test("C-3: checkpoints of an entity are shown and verified, and their files verify elsewhere", async () => {
     const today = new Date().toISOString().slice(0, 10)
@@ -109,7 +109,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await page.reload()
     await now.getByText("Does not verify", { exact: true }).waitFor()
     await page.unroute("**/portal/api/v1/event-checkpoints/latest*")
-  }, 120_000)
+  })
 
   test("C-6: a statement that was changed in transit is shown as not verified", async () => {
     await page.route("**/portal/api/v1/vaults/vault_s/statements/*", async (route) => {
@@ -120,7 +120,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await page.getByText("Does not verify", { exact: true }).waitFor()
     await page.getByText(/has a different hash from the one it states/).waitFor()
     await page.unroute("**/portal/api/v1/vaults/vault_s/statements/*")
-  }, 120_000)
+  })
 
   test("C-6: balances at a date are shown, and a balance over time with a table of every record", async () => {
     await portal.goto("/vaults/vault_s")
@@ -136,7 +136,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await page.locator(".chart canvas").waitFor()
     await page.getByRole("table", { name: "Records of the balance" }).waitFor()
     await portal.expectAccessible("a balance over time")
-  }, 240_000)
+  })
 
   test("C-6: transactions are saved as the API exports them, with the filters", async () => {
     await portal.goto("/vaults/vault_s?show=transactions&direction=outbound")
@@ -146,7 +146,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     expect(csv).toBe((await app.get("/v1/vaults/vault_s/transactions/export?format=csv&direction=outbound", key)).text)
     const ndjson = await saved(() => page.getByRole("button", { name: "Export NDJSON" }).click())
     expect(JSON.parse(ndjson).amount).toBe("0.25")
-  }, 120_000)
+  })
 
   test("C-7: the page of a key shows what it sees and why it does not see a vault", async () => {
     const { key } = await app.key("user_a", { scopes: ["vault:read"], vaultIds: ["vault_a"], label: "Import" })
@@ -163,5 +163,5 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await why("vault_nothing", "There is no such vault, or you do not have the Developer role on it.")
     expect(await page.locator(".numbers dd").allTextContents()).toEqual(["4", "1", "1"])
     await portal.expectAccessible("what a key sees")
-  }, 120_000)
+  })
 })

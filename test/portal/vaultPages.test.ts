@@ -31,9 +31,9 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     expect(await page.evaluate<string>("navigator.clipboard.readText()")).toMatch(/^0x[0-9a-f]{64}$/)
     expect(await page.locator("tbody tr").count()).toBe(25)
     await page.getByRole("button", { name: "Show more" }).click()
-    await until("the second page", async () => (await page.locator("tbody tr").count()) === 30, 30)
+    await until("the second page", async () => (await page.locator("tbody tr").count()) === 30)
     await page.reload()
-    await until("the same rows after a reload", async () => (await page.locator("tbody tr").count()) === 30, 30)
+    await until("the same rows after a reload", async () => (await page.locator("tbody tr").count()) === 30)
     await portal.expectAccessible("transactions")
     await page.getByRole("tab", { name: "Deposit addresses" }).click()
     await page.getByText("bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq").waitFor()
@@ -44,7 +44,7 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     await portal.expectAccessible("a vault of others")
     await portal.goto("/nowhere")
     await page.getByText("This page does not exist").waitFor()
-  }, 180_000)
+  })
 
   test("everything can be reached and left by keyboard alone", async () => {
     const focused = () => page.evaluate<string>("document.activeElement.textContent")
@@ -86,7 +86,7 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     await page.locator(".delivery summary").first().focus()
     await page.keyboard.press("Enter")
     await page.locator(".delivery[open]").waitFor()
-  }, 180_000)
+  })
 
   test("an unreachable service is reported, and data is shown again when it returns", async () => {
     await portal.goto("/vaults")
@@ -98,7 +98,7 @@ describe.skipIf(!hasBrowser)("vaults in a browser", () => {
     await portal.context.setOffline(false)
     await page.getByRole("button", { name: "Try again" }).first().click()
     await portal.heading("Exchange hot wallet").waitFor()
-  }, 180_000)
+  })
 
   test("no page contacted another host, violated its policy or had a script error", () => {
     expect(browser.faults).toEqual([])

@@ -67,7 +67,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await page.getByRole("tab", { name: "Python" }).click()
     await page.getByText("compare_digest").waitFor()
     await page.keyboard.press("Escape")
-  }, 180_000)
+  })
 
   test("a failing delivery shows its attempts, is retried, and is redelivered", async () => {
     receiver.on("/hooks", (_, count) => new Response("no, not now", { status: count > 3 ? 200 : 503 }))
@@ -83,13 +83,13 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await portal.soon(page.locator(".delivery", { hasText: "2 attempts" }).getByText("Delivered", { exact: true }))
     await page.locator(".delivery", { hasText: "2 attempts" }).getByRole("button", { name: "Redeliver" }).click()
     await page.getByRole("alertdialog").getByRole("button", { name: "Redeliver" }).click()
-    await until("the redelivery", () => receiver.to("/hooks").length >= 5, 60)
+    await until("the redelivery", () => receiver.to("/hooks").length >= 5)
     await page.getByLabel("Status").selectOption("RETRYING")
     await page.getByText("No deliveries match these filters").waitFor()
     await page.getByRole("link", { name: "Webhooks" }).first().click()
     await portal.soon(page.locator("tbody tr .status", { hasText: "Healthy" }))
     await portal.expectAccessible("webhooks")
-  }, 180_000)
+  })
 
   test("a secret is rotated with a countdown, and a webhook is disabled, enabled and edited", async () => {
     await portal.goto(`/webhooks/${webhookId}?show=nothing`)
@@ -115,7 +115,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await page.getByRole("tab", { name: "Settings" }).click()
     await portal.expectAccessible("webhook settings")
     await page.locator(".tag", { hasText: "balance.updated" }).waitFor()
-  }, 180_000)
+  })
 
   test("a form whose session expires is kept, and is saved once its user has signed in again", async () => {
     await portal.goto(`/webhooks/${webhookId}/edit`)
@@ -132,7 +132,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     expect((await app.get(`/v1/webhooks/${webhookId}`, (await app.key("user_a")).secret)).json.description).toBe(
       "Ledger, kept while signed out"
     )
-  }, 180_000)
+  })
 
   test("while the service cannot be reached, a list says since when it was not updated", async () => {
     await portal.goto("/webhooks")
@@ -144,7 +144,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await portal.expectAccessible("a list that is not updated")
     await portal.context.setOffline(false)
     await portal.soon(notice, "detached")
-  }, 180_000)
+  })
 
   test("what was missed is counted and recovered, and a recovery is shown, paused, resumed and canceled", async () => {
     await app.feed(Array.from({ length: 3 }, (_, number) => transaction("vault_c", 300 + number)))
@@ -158,7 +158,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await page.getByRole("dialog").getByText("7 days", { exact: true }).click()
     await page.getByText("3 events will be sent.").waitFor()
     await page.getByRole("dialog").getByRole("button", { name: "Recover" }).click()
-    await until("the recovery", () => receiver.to("/missed").length === 3, 60)
+    await until("the recovery", () => receiver.to("/missed").length === 3)
     await portal.choose("Recover missed events…")
     await page.getByText("Nothing was missed.").waitFor()
     expect(await page.getByRole("dialog").getByRole("button", { name: "Recover" }).isDisabled()).toBe(true)
@@ -183,7 +183,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await page.getByRole("button", { name: "Cancel recovery" }).waitFor({ state: "detached" })
     const [last] = (await app.get(`/v1/webhooks/${id}/recoveries`, secret)).json.data
     expect(last.status).toBe("CANCELED")
-  }, 180_000)
+  })
 
   test("a webhook is paused and resumed; what waits is shown as held, and is retried or canceled at once", async () => {
     const { secret } = await app.key("user_a")
@@ -205,14 +205,14 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await portal.expectAccessible("held deliveries")
     await page.getByRole("button", { name: "Resume" }).click()
     await page.getByRole("alertdialog").getByRole("button", { name: "Resume webhook" }).click()
-    await until("what was held", () => receiver.to("/held").length === 2, 60)
+    await until("what was held", () => receiver.to("/held").length === 2)
     receiver.on("/held", () => new Response("no", { status: 500 }))
     await app.feed(Array.from({ length: 3 }, (_, number) => transaction("vault_c", 410 + number)))
     await portal.soon(page.getByText("3 deliveries wait", { exact: true }))
     await page.getByRole("button", { name: "Retry all" }).click()
     await portal.expectAccessible("retry all")
     await page.getByRole("alertdialog").getByRole("button", { name: "Retry all" }).click()
-    await until("the second attempts", () => receiver.to("/held").length === 8, 60)
+    await until("the second attempts", () => receiver.to("/held").length === 8)
     // As many failures as make an endpoint count as down.
     await app.sql(
       "UPDATE webhook_health SET down_failures = 20, down_several = true, down_since = now() - interval '1 hour' WHERE webhook_id = $1",
@@ -226,7 +226,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await page.getByRole("alertdialog").getByRole("button", { name: "Cancel all" }).click()
     await portal.soon(page.getByText("4 deliveries wait", { exact: true }), "detached")
     expect((await app.get(`/v1/webhooks/${id}`, secret)).json.health.pendingDeliveries).toBe(0)
-  }, 180_000)
+  })
 
   test("the event list follows new events, with counts, filters and the payload", async () => {
     await page.getByRole("link", { name: "Events", exact: true }).click()
@@ -237,7 +237,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await page.locator("tbody tr", { hasText: "balance.updated" }).getByText("Settlement").waitFor()
     await portal.expectAccessible("events")
     await page.getByLabel("Kind").selectOption("balance.updated")
-    await until("the filter", async () => (await page.locator("tbody tr").count()) === 1, 30)
+    await until("the filter", async () => (await page.locator("tbody tr").count()) === 1)
     await page.getByRole("link", { name: "balance.updated" }).click()
     await page.getByText('"amount": "8"').waitFor()
     await page.locator(".delivery summary").click()
@@ -245,7 +245,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await portal.goto("/events?kind=vault.created")
     await page.getByText("No events match these filters").waitFor()
     await portal.expectAccessible("no events")
-  }, 180_000)
+  })
 
   test("a webhook is deleted after a confirmation, and disappears", async () => {
     const { secret } = await app.key("user_a")
@@ -255,9 +255,9 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await page.getByRole("alertdialog").getByRole("button", { name: "Delete webhook" }).click()
     await portal.heading("Webhooks").waitFor()
     await page.getByRole("link", { name: "Ledger, kept" }).waitFor()
-    await until("it is gone", async () => (await page.getByText("To be deleted").count()) === 0, 30)
+    await until("it is gone", async () => (await page.getByText("To be deleted").count()) === 0)
     expect((await app.get(`/v1/webhooks/${id}`, secret)).status).toBe(404)
-  }, 180_000)
+  })
 
   test("no page contacted another host, violated its policy or had a script error", () => {
     expect(browser.faults).toEqual([])

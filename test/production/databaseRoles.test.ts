@@ -22,7 +22,7 @@ const urlAs = async (role: "custody" | "temporal", database: string) => {
   return url.toString()
 }
 const app = new App()
-afterAll(() => app.close(), 60_000)
+afterAll(() => app.close())
 
 test("the service migrates, starts and records as its own role, which shares no database with Temporal's", async () => {
   const { postgres } = await servers()
@@ -47,4 +47,4 @@ test("the service migrates, starts and records as its own role, which shares no 
   await app.feed(smallest())
   await app.feed([transaction("vault_a", 1)])
   expect((await query(custody, "SELECT count(*)::int AS n FROM transactions"))[0]).toEqual({ n: 1 })
-}, 120_000)
+})

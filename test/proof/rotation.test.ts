@@ -45,4 +45,4 @@ test("Decision D-25: cursors and stored checkpoints stay valid while the previou
   for (const one of [kept, now]) expect(verifyCheckpoint(one, "entity_a", keys)).toBeUndefined()
   // The hash that was kept is still the hash of the events.
   expect(await verifyEvents(client(), "entity_a")).toMatchObject({ complete: true, events: 3 })
-}, 120_000)
+})

@@ -26,7 +26,7 @@ beforeAll(async () => {
     WEBHOOK_RETRY_SCHEDULE: "0s,1h"
   })
   key = await feedOrganization(app, 5)
-}, 60_000)
+})
 afterAll(async () => {
   await app.close()
   endpoint.close()
@@ -88,9 +88,9 @@ test("a name is resolved once per TTL and checked at each use, and a failure is 
     await ping(away.id)
     if (Date.now() - failedAt < 4_500) expect(dns.asked("away.kept.test")).toBe(asked)
   }
-  await until("the cached DNS failure to expire", async () => (await ping(away.id)).result === "2xx", 10)
+  await until("the cached DNS failure to expire", async () => (await ping(away.id)).result === "2xx")
   expect(Date.now() - failedAt).toBeLessThan(9_000)
-}, 30_000)
+})
 
 test("a connection to an address that the guard now refuses is closed, and no request is sent over it", async () => {
   dns.on("turns.kept.test", { a: ["127.0.0.1"] })

@@ -84,7 +84,7 @@ describe("Decision D-21: a connection is kept after a complete response, and sha
     endpoint.on("/last", ({ socket }) => socket.write(ok("Connection: close\r\n")))
     await send("/last")
     await closes(last()?.connection)
-  }, 20_000)
+  })
 
   test("a connection whose response was cut off is destroyed", async () => {
     const { send } = client()

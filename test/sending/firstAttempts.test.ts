@@ -23,18 +23,14 @@ let key = "",
 beforeAll(async () => {
   ;({ client, close } = await operator())
   key = await feedOrganization(app, 9)
-}, 60_000)
+})
 afterAll(() => close())
 
 const ended = async (webhookId: string, count: number, status: string) =>
-  until(
-    `${count} deliveries as ${status}`,
-    async () => {
-      const all = await deliveriesOf(app, key, webhookId)
-      return all.length === count && all.every((one) => one.status === status) && all
-    },
-    60
-  )
+  until(`${count} deliveries as ${status}`, async () => {
+    const all = await deliveriesOf(app, key, webhookId)
+    return all.length === count && all.every((one) => one.status === status) && all
+  })
 let hashes = 10_000
 const feed = (entity: number, count: number) => app.feed(Array.from({ length: count }, () => transaction(`vault_${entity}`, ++hashes)))
 const groups = async () => {
@@ -75,7 +71,7 @@ describe("a group of first attempts", () => {
     const ofTenant = new Set<string>()
     for await (const { workflowId } of client.workflow.list({ query: `WebhookIds = "org_a"` })) ofTenant.add(workflowId)
     expect(all.filter(({ id }) => !ofTenant.has(id))).toEqual([])
-  }, 90_000)
+  })
 
   test("hands over a delivery that fails: it is retried on its schedule by its own workflow, which ends as the delivery does", async () => {
     receiver.on("/once", ({ headers }) => new Response("", { status: headers["x-service-attempt"] === "1" ? 500 : 200 }))
@@ -84,10 +80,10 @@ describe("a group of first attempts", () => {
     const deliveries = await ended(webhook.id, 20, "DELIVERED")
     for (const { attempts, id } of deliveries) {
       expect(attempts.map(({ result }: { result: string }) => result)).toEqual(["5xx", "2xx"])
-      await until("a completed workflow", async () => (await client.workflow.getHandle(id).describe()).status.name === "COMPLETED", 30)
+      await until("a completed workflow", async () => (await client.workflow.getHandle(id).describe()).status.name === "COMPLETED")
     }
     expect(receiver.to("/once")).toHaveLength(40)
-  }, 90_000)
+  })
 
   test("sends the notice of an attempt that ended after it had left the group and before its own workflow began", async () => {
     receiver.on("/late", async () => {
@@ -108,16 +104,12 @@ describe("a group of first attempts", () => {
       [late.id]
     )
     await app.feed([transaction("vault_7", ++hashes), ...Array.from({ length: 49 }, () => transaction("vault_8", ++hashes))])
-    await until(
-      "the notice",
-      async () => {
-        const [notice] = await app.sql("SELECT sent_at, subject FROM notices WHERE webhook_id = $1 AND sent_at IS NOT NULL", [late.id])
-        return String(notice?.["subject"]).includes("was disabled")
-      },
-      30
-    )
+    await until("the notice", async () => {
+      const [notice] = await app.sql("SELECT sent_at, subject FROM notices WHERE webhook_id = $1 AND sent_at IS NOT NULL", [late.id])
+      return String(notice?.["subject"]).includes("was disabled")
+    })
     await ended(crowd.id, 49, "DELIVERED")
-  }, 90_000)
+  })
 
   test("is not held up by a slow endpoint, whose attempts continue separately, each sent once, while the others finish first", async () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
@@ -131,12 +123,12 @@ describe("a group of first attempts", () => {
     await app.feed(Array.from({ length: 20 }, (_, index) => transaction(`vault_${index % 2 === 0 ? 2 : 3}`, ++hashes)))
     await ended(beside.id, 10, "DELIVERED")
     expect((await deliveriesOf(app, key, slow.id)).some(({ status }) => status === "DELIVERED")).toBe(false)
-    await until("its groups to end", async () => (await groups()).every(({ status }) => status !== "RUNNING"), 30)
+    await until("its groups to end", async () => (await groups()).every(({ status }) => status !== "RUNNING"))
     answer()
     const deliveries = await ended(slow.id, 10, "DELIVERED")
     expect(deliveries.map(({ attempts }) => attempts.length)).toEqual(Array.from({ length: 10 }, () => 1))
     expect(receiver.to("/slow")).toHaveLength(10)
-  }, 90_000)
+  })
 
   test("starts the workflows of deliveries that leave it at a limited rate, so that they do not flood Temporal's queue", async () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
@@ -147,32 +139,28 @@ describe("a group of first attempts", () => {
     const webhook = await webhookOf(app, key, 6, receiver.url("/stuck"))
     const fedAt = Date.now()
     await feed(6, 150)
-    const starts = await until(
-      "most of their workflows",
-      async () => {
-        const found: Array<number> = []
-        for await (const { startTime } of client.workflow.list({ query: `WorkflowType = "deliver" AND WebhookId = "${webhook.id}"` }))
-          found.push(startTime.getTime())
-        return found.length >= 100 && found.sort((a, b) => a - b)
-      },
-      60
-    )
+    const starts = await until("most of their workflows", async () => {
+      const found: Array<number> = []
+      for await (const { startTime } of client.workflow.list({ query: `WorkflowType = "deliver" AND WebhookId = "${webhook.id}"` }))
+        found.push(startTime.getTime())
+      return found.length >= 100 && found.sort((a, b) => a - b)
+    })
     // They leave it after a second, ten at once and then 50 a second. Temporal may take some later, and so closer together.
     expect((starts[99] ?? 0) - fedAt).toBeGreaterThan(2_500)
     answer()
-  }, 90_000)
+  })
 
   test("leaves canceled deliveries canceled and failed ones failed, each with a workflow that shows it", async () => {
     receiver.on("/gone", () => new Response("", { status: 500 }))
     const webhook = await webhookOf(app, key, 4, receiver.url("/gone"))
     await feed(4, 5)
     const retried = async () => (await deliveriesOf(app, key, webhook.id)).filter(({ attempts }) => attempts.length === 2).length
-    await until("their retries", async () => (await retried()) === 5, 30)
+    await until("their retries", async () => (await retried()) === 5)
     await app.request("PATCH", `/v1/webhooks/${webhook.id}`, { key, body: { status: "DISABLED" } })
     const canceled = await ended(webhook.id, 5, "CANCELED")
     for (const { id } of canceled)
-      await until("a canceled workflow", async () => (await client.workflow.getHandle(id).describe()).status.name === "CANCELLED", 30)
-  }, 90_000)
+      await until("a canceled workflow", async () => (await client.workflow.getHandle(id).describe()).status.name === "CANCELLED")
+  })
 })
 
 describe("a group whose worker is unavailable", () => {
@@ -205,18 +193,14 @@ describe("a group whose worker is unavailable", () => {
       headers: { authorization: `Bearer ${app.env.PLATFORM_TOKEN}`, "content-type": "application/x-ndjson" },
       body: Array.from({ length: 20 }, () => JSON.stringify(transaction("vault_5", ++hashes))).join("\n")
     })
-    await until("its groups", async () => (await groups()).filter(({ status }) => status === "RUNNING").length > 0, 30)
-    await until(
-      "its deliveries",
-      async () => (await app.sql("SELECT 1 FROM deliveries WHERE webhook_id = $1", [webhook.id])).length === 20,
-      30
-    )
+    await until("its groups", async () => (await groups()).filter(({ status }) => status === "RUNNING").length > 0)
+    await until("its deliveries", async () => (await app.sql("SELECT 1 FROM deliveries WHERE webhook_id = $1", [webhook.id])).length === 20)
     await first.end()
     await app.sql("UPDATE deliveries SET next_attempt_at = now() - interval '2 minutes' WHERE webhook_id = $1", [webhook.id])
     await lose()
     const second = await app.start(["dispatcher"])
     // Its first sweep checks deliveries overdue for more than two seconds, and again after four. Each says what it started.
-    const sweeps = (count: number) => until(`sweep ${count}`, () => second.output().split("started the workflows of").length > count, 60)
+    const sweeps = (count: number) => until(`sweep ${count}`, () => second.output().split("started the workflows of").length > count)
     await sweeps(1)
     await lose()
     await sweeps(2)
@@ -226,10 +210,9 @@ describe("a group whose worker is unavailable", () => {
     const worker = await app.start(["worker"])
     await until(
       "its deliveries as DELIVERED",
-      async () => (await app.sql("SELECT 1 FROM deliveries WHERE webhook_id = $1 AND status = 'DELIVERED'", [webhook.id])).length === 20,
-      60
+      async () => (await app.sql("SELECT 1 FROM deliveries WHERE webhook_id = $1 AND status = 'DELIVERED'", [webhook.id])).length === 20
     )
     expect(receiver.to("/away")).toHaveLength(20)
     await Promise.all([api.end(), second.end(), worker.end()])
-  }, 180_000)
+  })
 })

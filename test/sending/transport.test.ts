@@ -18,11 +18,11 @@ const ROLES = ["api", "worker", "dispatcher"]
 /** What each group opens before the tests, and closes after them. The groups run beside each other. */
 const opened: Array<() => Promise<void>> = [],
   closed: Array<() => Promise<void>> = []
-beforeAll(() => Promise.all(opened.map((open) => open())), 120_000)
+beforeAll(() => Promise.all(opened.map((open) => open())))
 afterAll(async () => {
   await Promise.all(closed.map((close) => close()))
   files.remove()
-}, 60_000)
+})
 /** The time limit of a group, in ms: its tests wait for each other. */
 const WHOLE = 300_000
 /** How long pings of a service took that no worker began, in ms. */
@@ -95,7 +95,7 @@ describe.concurrent("C-8: a client certificate that endpoints may require", () =
       const unsent = () => unsentMs.get(app) ?? 0
       const [rotatedAt, before] = [Date.now(), unsent()]
       await present("second.client")
-      await until("the second certificate", async () => (await pingOf(app, key, id)).bodySnippet === "second.client", 60)
+      await until("the second certificate", async () => (await pingOf(app, key, id)).bodySnippet === "second.client")
       // 5 s, and what a busy machine adds.
       expect(Date.now() - rotatedAt - (unsent() - before)).toBeLessThan(15_000)
       await feedTransactions(app, [0])
@@ -110,13 +110,13 @@ describe.concurrent("C-8: a client certificate that endpoints may require", () =
     next(async () => {
       const logged = () => app.main?.output().split("the last valid pair remains in use").length ?? 0
       fs.writeFileSync(keyFile, (await clients.sign({ names: ["other"] })).key)
-      await until("the log line", () => logged() === 2, 20)
+      await until("the log line", () => logged() === 2)
       expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "second.client" })
       fs.writeFileSync(certFile, "no certificate")
-      await until("the log line of the other fault", () => logged() === 3, 20)
+      await until("the log line of the other fault", () => logged() === 3)
       expect(await pingOf(app, key, id)).toMatchObject({ result: "2xx", bodySnippet: "second.client" })
       await present("third.client")
-      await until("the third certificate", async () => (await pingOf(app, key, id)).bodySnippet === "third.client", 60)
+      await until("the third certificate", async () => (await pingOf(app, key, id)).bodySnippet === "third.client")
     }),
     WHOLE
   )
@@ -125,14 +125,10 @@ describe.concurrent("C-8: a client certificate that endpoints may require", () =
     "one of another authority is refused by the endpoint, and the attempt fails",
     next(async () => {
       await present("stranger", await authority())
-      const answer = await until(
-        "the refusal",
-        async () => {
-          const json = await pingOf(app, key, id)
-          return json.success === false && json
-        },
-        20
-      )
+      const answer = await until("the refusal", async () => {
+        const json = await pingOf(app, key, id)
+        return json.success === false && json
+      })
       expect(["tls_error", "connection_reset"]).toContain(answer.result)
       await present("fourth.client")
     }),
@@ -327,7 +323,7 @@ describe.concurrent("C-8: the effect of a proxy on an attempt", () => {
       expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health).toMatchObject({ consecutiveFailures: 0, lastFailureAt: null })
       proxy.trick = passOn()
       await proxy.open(await receiver.authority?.sign({ names: ["localhost"] }))
-      const delivered = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED", 60)
+      const delivered = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
       expect(delivered.attempts.at(-1)).toMatchObject({ result: "2xx" })
       expect(receiver.to("/away")).toHaveLength(1)
     }),

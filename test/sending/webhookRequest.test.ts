@@ -32,7 +32,7 @@ test("a Postgres that is slow to confirm the request counts against no endpoint:
   expect(Exit.isFailure(exit) && exit.cause).toMatchObject({ _tag: "Fail", error: { _tag: "Withdrawn" } })
   expect(receiver.to("/slow-database")).toHaveLength(0)
   await ended
-}, 20_000)
+})
 
 test("an endpoint that does not answer within the remaining time is a timeout", async () => {
   receiver.on("/silent", async () => {
@@ -42,4 +42,4 @@ test("an endpoint that does not answer within the remaining time is a timeout", 
   const exit = await attempt("/silent", Effect.succeed(true))
   expect(exit).toMatchObject({ _tag: "Success", value: { result: "timeout", httpStatus: 0 } })
   expect(receiver.to("/silent")).toHaveLength(1)
-}, 20_000)
+})

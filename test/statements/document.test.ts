@@ -50,7 +50,7 @@ beforeAll(async () => {
       return new Response(change(text), { status })
     }
   })
-}, 60_000)
+})
 afterAll(async () => {
   await proxy.stop(true)
   fs.rmSync(folder, { recursive: true, force: true })
@@ -84,7 +84,7 @@ test("the example in TypeScript verifies a statement and a whole chain, and refu
   expect(await run([process.execPath, "chain.ts"], { cwd: folder, env: env() })).toMatch(
     /^verified: [0-9a-f]{64}\nverified: 3 statements up to [0-9a-f]{64}\n$/
   )
-}, 120_000)
+})
 
 test.skipIf(withoutPython !== "")(
   `the example in Python verifies a statement, and refuses changed ones${withoutPython}`,

@@ -174,4 +174,4 @@ test("C-6: for any history, statements and their revisions match a model, and a 
     }),
     { numRuns: 4, endOnFailure: true }
   )
-}, 180_000)
+})

@@ -39,7 +39,7 @@ beforeAll(async () => {
   await seal()
   all = await revisions(id)
   keys = await custody().getSigningKeys()
-}, 60_000)
+})
 
 const statement = (day: number): Statement => all.toSorted((a, b) => (a.date < b.date ? 1 : -1))[-day - 1] ?? never()
 const never = () => {

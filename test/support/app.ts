@@ -2,7 +2,7 @@
  * The real program as a separate process, on free ports and with its own database, driven through HTTP. Stops with the
  * test file.
  */
-import { afterAll, beforeAll, setDefaultTimeout } from "bun:test"
+import { afterAll, beforeAll } from "bun:test"
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
@@ -312,9 +312,7 @@ type Environment = { readonly [name: string]: string }
 /** An app for the test file that calls this: opened before its tests, closed after them. `env` may depend on what was opened before it. */
 export const useApp = (roles: ReadonlyArray<string> = ["api"], env: Environment | (() => Environment) = {}): App => {
   const app = new App()
-  // Processes start and stop within tests; a timed-out test stops the servers too.
-  setDefaultTimeout(60_000)
-  beforeAll(() => app.open(roles, typeof env === "function" ? env() : env), 60_000)
-  afterAll(() => app.close(), 60_000)
+  beforeAll(() => app.open(roles, typeof env === "function" ? env() : env))
+  afterAll(() => app.close())
   return app
 }

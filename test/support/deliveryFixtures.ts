@@ -64,7 +64,7 @@ export const deliveryWhen = (
   key: string,
   webhookId: string,
   wanted: (delivery: Answer["json"]) => boolean,
-  seconds = 20
+  seconds?: number
 ): Promise<Answer["json"]> =>
   until(
     `the delivery of ${webhookId}`,

@@ -27,7 +27,7 @@ export const startPlainTemporal = async () => {
     fs.rmSync(folder, { recursive: true, force: true })
   }
   try {
-    await until("a Temporal server", accepts, 60)
+    await until("a Temporal server", accepts)
   } catch (error) {
     await stop()
     throw error

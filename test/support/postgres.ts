@@ -73,7 +73,7 @@ export class PostgresServer {
   async crash(): Promise<void> {
     const pid = this.pid
     process.kill(pid, "SIGQUIT")
-    await until("the end of Postgres", () => !alive(pid), 30)
+    await until("the end of Postgres", () => !alive(pid))
     await this.stop()
   }
 
@@ -87,7 +87,7 @@ export class PostgresServer {
         // It exited on its own.
       }
     }
-    await until("the end of Postgres", () => !alive(pid), 30)
+    await until("the end of Postgres", () => !alive(pid))
     await this.stop()
   }
 

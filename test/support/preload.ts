@@ -2,4 +2,4 @@
 import { afterAll } from "bun:test"
 import { closeAll } from "./servers.ts"
 
-afterAll(closeAll, 60_000)
+afterAll(closeAll)

@@ -151,13 +151,14 @@ export const useReceiver = (): Receiver => {
 }
 
 /**
- * Waits until a condition holds, and returns its value; fails with `what` after `seconds`. The pause between two checks grows
- * with the time waited, from 20 to 200 ms: most checks are requests, and would use CPU that the awaited work needs.
+ * Waits until a condition holds, and returns its value; fails with `what` after `seconds`, which are many, so that a busy
+ * machine fails nothing, but fewer than the sweeper needs to mend what went wrong before. The pause between two checks grows with
+ * the time waited, from 20 to 200 ms: most checks are requests, and would use CPU that the awaited work needs.
  */
 export const until = async <A>(
   what: string,
   condition: () => Promise<A | undefined | false> | A | undefined | false,
-  seconds = 15
+  seconds = 60
 ): Promise<A> => {
   let waited = 0
   for (;;) {

@@ -105,7 +105,7 @@ export class Replica {
     const log = fs.openSync(`${this.folder}.log`, "a")
     this.#child = spawn(command, [...args], { ...options, stdio: ["ignore", log, log] })
     fs.closeSync(log)
-    await until("the replica", () => query(this.url, "SELECT 1").catch(() => undefined), 30)
+    await until("the replica", () => query(this.url, "SELECT 1").catch(() => undefined))
   }
 
   /** Sends its postmaster and all of its processes a signal. */

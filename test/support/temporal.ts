@@ -30,16 +30,13 @@ export const detailsOf = async (client: Client, workflowId: string): Promise<str
  * answered with the call's deadline, which is short for that reason.
  */
 export const describeSchedule = (client: Client, id: string): Promise<ScheduleDescription> =>
-  until(
-    `schedule ${id}`,
-    () =>
-      client
-        .withDeadline(Date.now() + 5_000, () => client.schedule.getHandle(id).describe())
-        .catch((error) => {
-          if (error instanceof ScheduleNotFoundError || /Failed to describe schedule/.test(String(error))) return undefined
-          throw error
-        }),
-    60
+  until(`schedule ${id}`, () =>
+    client
+      .withDeadline(Date.now() + 5_000, () => client.schedule.getHandle(id).describe())
+      .catch((error) => {
+        if (error instanceof ScheduleNotFoundError || /Failed to describe schedule/.test(String(error))) return undefined
+        throw error
+      })
   )
 
 /** Waits until no task or activity of a workflow is under way: it waits for a time or for a signal, and loses none. */

@@ -104,14 +104,10 @@ export const tenant = async (app: App, receiver: Receiver, name: string, token: 
   await app.request("PATCH", `/v1/webhooks/${paused}`, { key, body: { status: "PAUSED" } })
   await feedTransactions(app, name, 3)
   const are = (webhookId: string, status: string) =>
-    until(
-      `three deliveries as ${status}`,
-      async () => {
-        const all = await deliveriesOf(app, key, webhookId)
-        return all.length === 3 && all.every((one) => one.status === status) && all
-      },
-      60
-    )
+    until(`three deliveries as ${status}`, async () => {
+      const all = await deliveriesOf(app, key, webhookId)
+      return all.length === 3 && all.every((one) => one.status === status) && all
+    })
   const [delivered] = await are(fine, "DELIVERED")
   const waiting = await are(fails, "RETRYING")
   await are(paused, "HELD")

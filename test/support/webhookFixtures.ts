@@ -77,6 +77,6 @@ export const useKeys = (app: App) => {
     keys.limited = (await app.key("user_a", { vaultIds: ["vault_a"] })).secret
     keys.member = (await app.key("user_m")).secret
     keys.stranger = (await app.key("user_z")).secret
-  }, 60_000)
+  })
   return keys
 }

@@ -190,5 +190,5 @@ describe("C-6: the history of balances", () => {
       ),
       { numRuns: 25, endOnFailure: true }
     )
-  }, 120_000)
+  })
 })

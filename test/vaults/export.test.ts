@@ -36,7 +36,7 @@ beforeAll(async () => {
   // Rows as the ledger writes them, in one statement: more than fits into a connection's buffers.
   await fillVault(app, "vault_big")
   key = (await app.key("user_a")).secret
-}, 120_000)
+})
 
 const fetchFile = async (query: string, secret = key, id = "vault_a", headers: { readonly [name: string]: string } = {}) =>
   fetch(`${app.main?.baseUrl}/v1/vaults/${id}/transactions/export?${query}`, { headers: { authorization: `Bearer ${secret}`, ...headers } })
@@ -129,7 +129,7 @@ describe("C-6: an export", () => {
     expect(await held()).toBe(1)
     socket.destroy()
     await released(5)
-  }, 60_000)
+  })
 
   test("of more rows than EXPORT_MAX_ROWS gets 422 too_many_rows before the first byte", async () => {
     await app.sql(

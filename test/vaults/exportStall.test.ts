@@ -32,7 +32,7 @@ beforeAll(async () => {
   await app.feed(records, { "x-record-events": "none" })
   // More than fits into the buffers of a connection.
   await fillVault(app, "vault_big")
-}, 60_000)
+})
 
 /** Connections of the exports' pool that hold a transaction. */
 const held = async () => {
@@ -113,5 +113,5 @@ describe("C-6: an export", () => {
     await closed
     expect(last).not.toEndWith("0\r\n\r\n")
     await impatient.close()
-  }, 60_000)
+  })
 })

@@ -83,7 +83,7 @@ beforeAll(async () => {
   await create(app, key, { status: "DISABLED", entityIds: ["entity_a"] })
   await seed()
   await seedWebhooks()
-}, 120_000)
+})
 
 const lists: ReadonlyArray<readonly [name: string, list: string, filters: Filters]> = [
   [
@@ -114,7 +114,7 @@ for (const analyzed of ["by plans that were made for empty tables", "once the ta
   describe(`the cost of a page does not depend on the number of rows, with any filter, any pair of filters and values that match nothing, ${analyzed}`, () => {
     if (analyzed.startsWith("once")) beforeAll(() => app.sql("ANALYZE"))
     for (const [name, list, filters] of lists) {
-      test(name, () => expectBounded(list, filters, key, BOUNDS), 120_000)
+      test(name, () => expectBounded(list, filters, key, BOUNDS))
     }
     test("vaults that a key is limited to", () => expectBounded("/v1/vaults", {}, limitedKey, BOUNDS))
   })

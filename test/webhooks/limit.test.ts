@@ -14,7 +14,7 @@ const tally = (answers: ReadonlyArray<string>) =>
 /** Each test begins without webhooks. */
 afterEach(async () => {
   for (const { id } of await app.walk("/v1/webhooks", keys.owner)) await app.request("DELETE", `/v1/webhooks/${id}`, { key: keys.owner })
-}, 60_000)
+})
 
 describe("Delivery contract 6: an entity can be covered by at most 20 active webhooks", () => {
   test("in sequence: the 21st is refused, and a disabled one is not counted", async () => {
@@ -35,7 +35,7 @@ describe("Delivery contract 6: an entity can be covered by at most 20 active web
     const answers = await Promise.all(Array.from({ length: 30 }, () => tryCreate(app, keys.owner)))
     expect(tally(answers.map(short))).toEqual({ "201": 20, "409 webhook_limit_reached": 10 })
     expect(await active("entity_a")).toBe(20)
-  }, 30_000)
+  })
 
   test("disabling or deleting one makes room for another", async () => {
     const made = []
@@ -62,7 +62,7 @@ describe("Delivery contract 6: an entity can be covered by at most 20 active web
     expect((await app.get(`/v1/webhooks/${refused.id}`, keys.owner)).json).toMatchObject({ status: "DISABLED", disabledReason: "MANUAL" })
     const enabled = disabled[answers.findIndex(({ status }) => status === 200)]
     expect(short(await patch(app, keys.owner, enabled.id, { status: "ACTIVE", description: "x" }))).toBe("200")
-  }, 30_000)
+  })
 
   test("a webhook over several entities counts for each of them", async () => {
     for (let count = 0; count < 19; count++) await create(app, keys.owner, { entityIds: ["entity_b"] })
@@ -101,5 +101,5 @@ describe("Delivery contract 6: an entity can be covered by at most 20 active web
     await app.main?.end()
     app.main = await app.start(["api"])
     expect(await deadlocks()).toBe(before)
-  }, 60_000)
+  })
 })

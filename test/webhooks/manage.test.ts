@@ -188,7 +188,7 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
     expect(await app.sql("SELECT count(*)::int AS count FROM delivery_signals WHERE delivery_id = ANY($1)", [ids])).toEqual([
       { count: 400 }
     ])
-  }, 60_000)
+  })
 
   test("a deleted webhook's signing secrets are deleted from the database", async () => {
     const { id } = await create(app, keys.owner)
