@@ -176,37 +176,44 @@ export const acquire = Effect.gen(function* () {
 
   const start = Effect.gen(function* () {
     const bin = yield* binaries
-    const port = yield* Process.choosePort("EMBEDDED_POSTGRES_PORT", embeddedPostgresPort)
-    const url = (database: string) => `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`
     const who = yield* runAs([dataDir.root, path.dirname(bin.postgres)])
     if (!fs.existsSync(path.join(cluster, "PG_VERSION"))) yield* initialise(bin, cluster, password, who)
-    yield* Process.start({
-      name: "Postgres",
-      pidFile,
-      stopSignal,
-      marker: cluster,
-      logFile: dataDir.at("log", "postgres.log"),
-      ready: Effect.map(answers(url("postgres")), (value) => value !== undefined),
-      ...spawnAs(who, bin.postgres, [
-        "-D",
-        cluster,
-        "-p",
-        String(port),
-        ...Object.entries({
-          listen_addresses: "127.0.0.1",
-          unix_socket_directories: "",
-          max_connections: "400",
-          shared_buffers: "256MB",
-          wal_compression: "on",
-          max_wal_size: "2GB",
-          log_min_messages: "warning",
-          // Compiling (JIT) never pays off for statements this small.
-          jit: "off"
-        }).flatMap(([name, value]) => ["-c", `${name}=${value}`])
-      ])
+    const url = yield* Effect.gen(function* () {
+      const port = yield* Process.choosePort("EMBEDDED_POSTGRES_PORT", embeddedPostgresPort)
+      const url = (database: string) => `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`
+      yield* Process.start({
+        name: "Postgres",
+        pidFile,
+        stopSignal,
+        marker: cluster,
+        logFile: dataDir.at("log", "postgres.log"),
+        ready: Effect.map(answers(url("postgres")), (value) => value !== undefined),
+        ...spawnAs(who, bin.postgres, [
+          "-D",
+          cluster,
+          "-p",
+          String(port),
+          ...Object.entries({
+            listen_addresses: "127.0.0.1",
+            unix_socket_directories: "",
+            max_connections: "400",
+            shared_buffers: "256MB",
+            wal_compression: "on",
+            max_wal_size: "2GB",
+            log_min_messages: "warning",
+            // Compiling (JIT) never pays off for statements this small.
+            jit: "off"
+          }).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+        ])
+      })
+      return url
     }).pipe(
       // A recently killed postmaster may still hold its shared memory.
-      Effect.retry({ times: 4, schedule: Schedule.spaced("500 millis"), while: (error) => /shared memory|lock file/.test(error.message) })
+      Effect.retry({
+        times: 4,
+        schedule: Schedule.spaced("500 millis"),
+        while: (error) => Process.isPortTaken(error) || /shared memory|lock file/.test(error.message)
+      })
     )
     yield* ensureDatabase(url)
     dataDir.writeServers({ databaseUrl: url(DATABASE) })

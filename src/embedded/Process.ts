@@ -147,6 +147,9 @@ export const choosePort = Effect.fn("Process.choosePort")(function* (setting: st
   return port
 })
 
+/** Whether a server did not start because another program took its port after that was found free. A new start may choose another. */
+export const isPortTaken = ({ message }: EmbeddedServerError): boolean => /address already in use/i.test(message)
+
 /** A free loopback port. */
 export const freePort: Effect.Effect<number> = Effect.async((resume) => {
   const probe = net.createServer()

@@ -44,40 +44,42 @@ export const acquireWith = Effect.fnUntraced(function* (more: DynamicConfig) {
   const stopSignal = "SIGTERM" as const
 
   const start = Effect.gen(function* () {
-    const port = yield* Process.choosePort("EMBEDDED_TEMPORAL_PORT", settings.embeddedTemporalPort)
-    const uiPort = yield* Process.choosePort("EMBEDDED_TEMPORAL_UI_PORT", settings.embeddedTemporalUiPort)
     const command = yield* TemporalBinary.find
-    yield* Process.start({
-      name: "Temporal server",
-      command,
-      pidFile,
-      marker: database,
-      stopSignal,
-      logFile: dataDir.at("log", "temporal.log"),
-      args: [
-        "server",
-        "start-dev",
-        "--ip",
-        "127.0.0.1",
-        "--port",
-        String(port),
-        "--ui-port",
-        String(uiPort),
-        "--db-filename",
-        database,
-        "--sqlite-pragma",
-        "journal_mode=WAL",
-        "--sqlite-pragma",
-        "synchronous=NORMAL",
-        "--log-level",
-        "error",
-        "--namespace",
-        settings.temporalNamespace,
-        ...Object.entries({ ...dynamicConfig, ...more }).flatMap(([name, value]) => ["--dynamic-config-value", `${name}=${value}`])
-      ],
-      ready: Effect.zipWith(accepts(port), accepts(uiPort), (a, b) => a && b)
-    })
-    const found: Addresses = { address: `127.0.0.1:${port}`, ui: `http://127.0.0.1:${uiPort}` }
+    const found = yield* Effect.gen(function* () {
+      const port = yield* Process.choosePort("EMBEDDED_TEMPORAL_PORT", settings.embeddedTemporalPort)
+      const uiPort = yield* Process.choosePort("EMBEDDED_TEMPORAL_UI_PORT", settings.embeddedTemporalUiPort)
+      yield* Process.start({
+        name: "Temporal server",
+        command,
+        pidFile,
+        marker: database,
+        stopSignal,
+        logFile: dataDir.at("log", "temporal.log"),
+        args: [
+          "server",
+          "start-dev",
+          "--ip",
+          "127.0.0.1",
+          "--port",
+          String(port),
+          "--ui-port",
+          String(uiPort),
+          "--db-filename",
+          database,
+          "--sqlite-pragma",
+          "journal_mode=WAL",
+          "--sqlite-pragma",
+          "synchronous=NORMAL",
+          "--log-level",
+          "error",
+          "--namespace",
+          settings.temporalNamespace,
+          ...Object.entries({ ...dynamicConfig, ...more }).flatMap(([name, value]) => ["--dynamic-config-value", `${name}=${value}`])
+        ],
+        ready: Effect.zipWith(accepts(port), accepts(uiPort), (a, b) => a && b)
+      })
+      return { address: `127.0.0.1:${port}`, ui: `http://127.0.0.1:${uiPort}` } satisfies Addresses
+    }).pipe(Effect.retry({ times: 4, while: Process.isPortTaken }))
     dataDir.writeServers({ temporalAddress: found.address, temporalUi: found.ui })
     return found
   })
