@@ -9,7 +9,7 @@ import * as Reactivity from "@effect/experimental/Reactivity"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import pg from "pg"
-import { breakSilent, connectionLossAsError, DirectRows, direct, PreparingClient } from "./pgWorkarounds.ts"
+import { breakSilent, cancelInterruptedOnly, connectionLossAsError, DirectRows, direct, PreparingClient } from "./pgWorkarounds.ts"
 
 /** A pool and its limits. */
 export interface PoolShape {
@@ -98,6 +98,7 @@ const makePool = (url: Redacted.Redacted, shape: PoolShape) => {
   // The pool replaces a connection that breaks while idle; the next statement reports errors.
   pool.on("error", () => {})
   breakSilent(pool, shape.statement)
+  cancelInterruptedOnly(pool)
   return pool
 }
 

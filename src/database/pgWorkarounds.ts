@@ -36,7 +36,13 @@ const READ_ONLY = "25006"
  * https://github.com/brianc/node-postgres/issues/1990.
  */
 export class PreparingClient extends pg.Client {
+  /** The server's process; its clients are known by it. */
+  declare readonly processID: number | null
   #waiting = 0
+  #answered = 0
+  /** Cancellations under way, and the answers that wait for them. */
+  #canceling = 0
+  readonly #held: Array<() => void> = []
   /** Consecutive checks without a response. */
   #silent = 0
 
@@ -50,14 +56,33 @@ export class PreparingClient extends pg.Client {
       if (this.#waiting++ === 0) this.#silent = 0
       args[args.length - 1] = (...answer: ReadonlyArray<unknown>) => {
         this.#waiting--
+        this.#answered++
         this.#silent = 0
-        last(...answer)
-        // The server became a standby. Reads still work, so the pool would keep the connection, and every write would
-        // fail.
-        if (answer[0] instanceof pg.DatabaseError && answer[0].code === READ_ONLY) this.connection.stream.destroy()
+        const pass = () => {
+          last(...answer)
+          // The server became a standby. Reads still work, so the pool would keep the connection, and every write would
+          // fail.
+          if (answer[0] instanceof pg.DatabaseError && answer[0].code === READ_ONLY) this.connection.stream.destroy()
+        }
+        if (this.#canceling > 0) this.#held.push(pass)
+        else pass()
       }
     }
     return Reflect.apply(super.query, this, args) as never
+  }
+
+  /** Whether the statement that runs now still runs later. */
+  stillRuns(): () => boolean {
+    const answered = this.#answered
+    return () => this.#waiting > 0 && this.#answered === answered
+  }
+
+  /** Holds answers back, so that nothing else runs on the connection, until the returned function is called. */
+  holdAnswers(): () => void {
+    this.#canceling++
+    return () => {
+      if (--this.#canceling === 0) for (const pass of this.#held.splice(0)) pass()
+    }
   }
 
   /**
@@ -94,6 +119,48 @@ export const breakSilent = (pool: pg.Pool, statement: Duration.Duration): void =
     if (!(client instanceof PreparingClient) || !watched.delete(client) || watched.size > 0) return
     clearInterval(timer)
     timer = undefined
+  })
+}
+
+/** How `@effect/sql-pg` cancels the statement of an interrupted fiber. */
+const CANCEL = /^SELECT pg_cancel_backend\((\d+)\)$/
+
+/**
+ * Cancels the statement of an interrupted fiber and no other. `@effect/sql-pg` names the connection only, and waits for another
+ * one to send the cancellation: meanwhile the statement may end, and the connection run that of another request. So a
+ * cancellation is not sent for a statement that has ended, and one that ends meanwhile keeps its connection until the server
+ * has canceled. https://github.com/Effect-TS/effect/issues/8068.
+ */
+export const cancelInterruptedOnly = (pool: pg.Pool): void => {
+  const clients = new Map<number | null, PreparingClient>()
+  pool.on("connect", (client) => {
+    if (client instanceof PreparingClient) clients.set(client.processID, client)
+  })
+  pool.on("remove", (client) => {
+    if (client instanceof PreparingClient && clients.get(client.processID) === client) clients.delete(client.processID)
+  })
+  const { query } = pool
+  Object.assign(pool, {
+    query: (...input: ReadonlyArray<unknown>) => {
+      const [text, callback] = input
+      const process = typeof text === "string" ? CANCEL.exec(text)?.[1] : undefined
+      const target = process === undefined ? undefined : clients.get(Number(process))
+      if (typeof text !== "string" || typeof callback !== "function" || target === undefined) return Reflect.apply(query, pool, input)
+      const stillRuns = target.stillRuns()
+      pool.connect((error, client, release) => {
+        if (client === undefined) return callback(error)
+        if (!stillRuns()) {
+          release()
+          return callback()
+        }
+        const pass = target.holdAnswers()
+        client.query(text, (cause: Error | undefined) => {
+          release(cause)
+          pass()
+          callback(cause)
+        })
+      })
+    }
   })
 }
 
