@@ -8,8 +8,8 @@ import { CredentialApi } from "./access/CredentialApi.ts"
 import { AuditLogApi } from "./auditLog/AuditLogApi.ts"
 import { CatalogApi } from "./catalog/CatalogApi.ts"
 import { DeliveriesApi } from "./deliveries/DeliveriesApi.ts"
+import { FeedApi } from "./eventFeed/FeedApi.ts"
 import { EventsApi } from "./events/EventsApi.ts"
-import { FeedApi } from "./feed/FeedApi.ts"
 import { problems } from "./http/Problem.ts"
 import { ProofApi } from "./proof/ProofApi.ts"
 import { RecoveriesApi } from "./recoveries/RecoveriesApi.ts"
@@ -18,9 +18,9 @@ import { VaultsApi } from "./vaults/VaultsApi.ts"
 import { WebhooksApi } from "./webhooks/WebhooksApi.ts"
 
 /** Errors of every route. */
-export const UriTooLong = problems("UriTooLong", "uri_too_long")
-export const InternalError = problems("InternalError", "internal_error")
-export const ServiceUnavailable = problems("ServiceUnavailable", "service_unavailable")
+const UriTooLong = problems("UriTooLong", "uri_too_long")
+const InternalError = problems("InternalError", "internal_error")
+const ServiceUnavailable = problems("ServiceUnavailable", "service_unavailable")
 
 export class Api extends HttpApi.make("custody")
   .add(VaultsApi)

@@ -18,7 +18,7 @@ const floors = [
   ["vaults"],
   ["catalog", "statements", "auditLog"],
   ["events"],
-  ["feed"],
+  ["eventFeed"],
   ["webhooks"],
   ["deliveries"],
   ["recoveries"],

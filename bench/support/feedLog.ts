@@ -5,7 +5,7 @@ import * as path from "node:path"
 import type pg from "pg"
 import { sealing } from "../../src/crypto/MasterKey.ts"
 import * as Partitions from "../../src/database/Partitions.ts"
-import { BEGINNING, seal } from "../../src/feed/cursor.ts"
+import { BEGINNING, seal } from "../../src/eventFeed/cursor.ts"
 import * as Id from "../../src/values/Id.ts"
 import { announced, custody, database, embedded, environment, folder, start, stop } from "./servers.ts"
 

@@ -5,7 +5,7 @@ import type { InvalidKey, UnknownKey } from "../credentials/ApiKeys.ts"
 import type { DemoFailed } from "../demo/demoData.ts"
 import type { EmbeddedServerError } from "../embedded/Process.ts"
 import type { ListenError } from "../http/listener.ts"
-import type { InvalidRecords } from "../ledger/applyTogether.ts"
+import type { InvalidRecords } from "../ledger/groupCommit.ts"
 import type { NotWritten } from "../organizations/exportOrganization.ts"
 import type { UnknownOrganization } from "../organizations/organizationTables.ts"
 import type { InvalidInvitation } from "../portal/signIn/Invitations.ts"
@@ -16,7 +16,7 @@ import type { TemporalUnavailable } from "../temporal/Connection.ts"
 export const exitCodes = {
   0: "success, or graceful shutdown by Ctrl-C or SIGTERM",
   1: "failed; `verify`: the events differ from what was signed",
-  2: "wrong usage; `verify`: the check could not be made",
+  2: "wrong usage; `verify`: the check could not be completed",
   3: "a setting is missing or invalid",
   4: "input data is invalid",
   5: "a dependency is unavailable, or a port is in use",

@@ -22,7 +22,7 @@ import { decodeRows } from "../database/decodeRows.ts"
 import { isUnavailable } from "../database/unavailable.ts"
 import * as Idempotency from "../http/Idempotency.ts"
 import { type ProblemOf, problem } from "../http/Problem.ts"
-import { applyTogether, type Batch, type BatchResponse, type InvalidRecords, isCatalogRecord, type Line } from "./applyTogether.ts"
+import { type Batch, type BatchResponse, groupCommit, type InvalidRecords, isCatalogRecord, type Line } from "./groupCommit.ts"
 import { LedgerCatalog } from "./LedgerCatalog.ts"
 
 /** Most records per request, and most requests per transaction. */
@@ -70,7 +70,7 @@ export class Ledger extends Effect.Service<Ledger>()("custody/Ledger", {
     })
 
     const together = (batches: ReadonlyArray<Batch>, organizationIds: ReadonlySet<string>) =>
-      applyTogether(sql, catalog, batches, organizationIds)
+      groupCommit(sql, catalog, batches, organizationIds)
 
     /** Applies the waiting batches of one organization; rejects those that waited too long. */
     const turn = (organizationId: string) =>

@@ -12,7 +12,7 @@ const waiting = [
   "test/deliveries/pings.test.ts",
   "test/faults/interruptions.test.ts",
   "test/faults/slowEndpointBacklog.test.ts",
-  "test/feed/slowReader.test.ts",
+  "test/eventFeed/slowReader.test.ts",
   "test/ledger/groupCommit.test.ts",
   "test/proof/checkpoints.test.ts",
   "test/sending/endpointLimiter.test.ts",

@@ -6,7 +6,7 @@
 import * as fs from "node:fs"
 import { Cause, Console, Effect, Layer, Stream } from "effect"
 import { commandDatabase } from "../../Base.ts"
-import { type Applied, InvalidRecords, type Line } from "../../ledger/applyTogether.ts"
+import { type Applied, InvalidRecords, type Line } from "../../ledger/groupCommit.ts"
 import { Ledger, MAX_RECORDS } from "../../ledger/Ledger.ts"
 import { readLine } from "../../ledger/Record.ts"
 import { MAX_BYTES } from "../../platform/platformApp.ts"

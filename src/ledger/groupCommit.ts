@@ -91,7 +91,7 @@ const organizationsIn = ({ entities, organizations, users, vaults }: State): Rea
  * catalog comes alone and needs none, because nobody else writes meanwhile. Returns the outcome of each; fails if the
  * transaction does.
  */
-export const applyTogether = (
+export const groupCommit = (
   sql: SqlClient.SqlClient,
   catalog: LedgerCatalog,
   batches: ReadonlyArray<Batch>,
