@@ -137,7 +137,7 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
  */
 export const surviving = <A, E, R>(what: string, effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
-    Effect.tapErrorCause((cause) => Effect.logError(`${what} ended and is restarted`, cause)),
+    Effect.tapErrorCause((cause) => Effect.logError(`${what} ended unexpectedly and will be restarted`, cause)),
     Effect.sandbox,
     Effect.retry(Schedule.spaced("3 seconds"))
   )

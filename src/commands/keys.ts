@@ -53,6 +53,6 @@ const revoke = Command.make("revoke", { id }, ({ id }) => Effect.flatMap(running
 )
 
 export const keys = Command.make("keys").pipe(
-  Command.withDescription("API keys: create, list, edit and revoke them."),
+  Command.withDescription("Create, list, edit and revoke API keys."),
   Command.withSubcommands([create, listed, update, revoke])
 )

@@ -11,21 +11,21 @@ const options = {
   api,
   key: key("webhook:read"),
   forwardTo: Options.text("forward-to").pipe(
-    Options.withDescription("Post each event to this URL, such as http://localhost:3000/hook"),
+    Options.withDescription("post each event to this URL, such as http://localhost:3000/hook"),
     Options.optional
   ),
-  kinds: Options.text("kind").pipe(Options.withDescription("Only events of this kind; may be given several times"), Options.repeated),
-  vaults: Options.text("vault").pipe(Options.withDescription("Only events of this vault; may be given several times"), Options.repeated),
+  kinds: Options.text("kind").pipe(Options.withDescription("only events of this kind; may be given several times"), Options.repeated),
+  vaults: Options.text("vault").pipe(Options.withDescription("only events of this vault; may be given several times"), Options.repeated),
   from: Options.text("from").pipe(
-    Options.withDescription("Where to begin: now (default), oldest, or the resumeCursor of an event"),
+    Options.withDescription("where to begin: now (default), oldest, or the resumeCursor of an event"),
     Options.withDefault("now")
   ),
   secret: Options.text("secret").pipe(
-    Options.withDescription("Signing secret (whsec_…) for posted events; generated if omitted"),
+    Options.withDescription("signing secret (whsec_…) for posted events; generated if omitted"),
     Options.optional
   ),
-  json: Options.boolean("json").pipe(Options.withDescription("Print one JSON object per event, and everything else on standard error")),
-  allowPublic: Options.boolean("allow-public").pipe(Options.withDescription("Also post to public addresses"))
+  json: Options.boolean("json").pipe(Options.withDescription("print one JSON object per event, and everything else on standard error")),
+  allowPublic: Options.boolean("allow-public").pipe(Options.withDescription("also post to public addresses"))
 }
 
 export const listen = Command.make("listen", options, (given) =>

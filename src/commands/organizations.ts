@@ -20,6 +20,6 @@ const deleted = Command.make("delete", { id }, ({ id }) => Effect.flatMap(runnin
 )
 
 export const organizations = Command.make("organizations").pipe(
-  Command.withDescription("Organizations: export or delete everything of one."),
+  Command.withDescription("Export or delete an organization with all its data."),
   Command.withSubcommands([exported, deleted])
 )

@@ -14,6 +14,6 @@ const reencrypt = Command.make("reencrypt", {}, () =>
 )
 
 export const secrets = Command.make("secrets").pipe(
-  Command.withDescription("Secrets at rest: re-encrypt"),
+  Command.withDescription("Re-encrypt stored secrets"),
   Command.withSubcommands([reencrypt])
 )

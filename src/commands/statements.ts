@@ -11,6 +11,6 @@ const seal = Command.make("seal", {}, () =>
 
 /** The command. */
 export const statements = Command.make("statements").pipe(
-  Command.withDescription("Daily statements of vaults: seal those that are due."),
+  Command.withDescription("Seal the daily statements that are due."),
   Command.withSubcommands([seal])
 )

@@ -24,6 +24,6 @@ const invite = Command.make(
 ).pipe(Command.withDescription("Invite a user to the web portal. Prints a link that works once and is shown only once."))
 
 export const users = Command.make("users").pipe(
-  Command.withDescription("Users of the web portal: invite."),
+  Command.withDescription("Invite users to the web portal."),
   Command.withSubcommands([invite])
 )

@@ -47,4 +47,4 @@ export class EventsApi extends HttpApiGroup.make("events")
       .annotate(OpenApi.Description, "One event, with the number of webhooks that matched and its deliveries by status.")
   )
   .annotate(OpenApi.Title, "Event log")
-  .annotate(OpenApi.Description, "Every event is recorded for 31 days. Scope `webhook:read`.") {}
+  .annotate(OpenApi.Description, "Every event is recorded and kept for 31 days. Scope `webhook:read`.") {}

@@ -1,5 +1,5 @@
 /**
- * Counts of limits that hold over all API processes. Each process counts in memory and decides most requests by its own
+ * Rate limit counts that all API processes share. Each process counts in memory and decides most requests by its own
  * counts; every quarter of a second it syncs: it adds its counts to shared rows and reads those of the others, in one
  * statement for all callers. Between two syncs, a process is ahead of the shared count by at most a tenth of a limit, divided
  * by the number of processes; a request beyond that waits for the next sync, together with all others that do. So all
@@ -108,7 +108,8 @@ const make = Effect.gen(function* () {
   const sync = Effect.suspend(() =>
     Effect.forEach(
       all.filter(({ isDue }) => isDue()),
-      (counts) => Effect.catchAll(counts.sync, (error) => Effect.logDebug("counts of limits could not be shared", error)),
+      (counts) =>
+        Effect.catchAll(counts.sync, (error) => Effect.logDebug("rate limit counts could not be shared with other processes", error)),
       { concurrency: "unbounded", discard: true }
     )
   )
@@ -130,7 +131,7 @@ const make = Effect.gen(function* () {
   })
 
   yield* keep({ seen })
-  const tidied = Effect.catchAllCause(tidy, (cause) => Effect.logDebug("counts of limits could not be removed", cause))
+  const tidied = Effect.catchAllCause(tidy, (cause) => Effect.logDebug("old rate limit counts could not be removed", cause))
   yield* Effect.forkScoped(Effect.schedule(tidied, Schedule.spaced("1 minute")))
   yield* Effect.forkScoped(Effect.forever(Effect.zipRight(Queue.take(requested), Effect.zipRight(sync, Effect.sleep(GAP)))))
   const syncSoon = () => void Queue.unsafeOffer(requested, undefined)

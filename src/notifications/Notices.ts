@@ -37,7 +37,7 @@ export const PAGE = 500
  * The mail server did not accept the message; it is retried. The server's own text, which may contain addresses of people,
  * is only in the log.
  */
-export class MailRefused extends Data.TaggedError("MailRefused")<{ readonly message: string }> {}
+class MailRefused extends Data.TaggedError("MailRefused")<{ readonly message: string }> {}
 
 /** The mail library's error, whose text only the log may contain. */
 class MailFailed extends Data.TaggedError("MailFailed")<{ readonly cause: unknown }> {}

@@ -45,7 +45,7 @@ To list the deliveries that did not arrive:
   GET /v1/webhooks/${webhookId}/deliveries?status=FAILED&status=CANCELED`
 
 /** A duration in words, in its largest unit: `3 days`, `1 hour`. */
-export const inWords = (duration: Duration.Duration): string => {
+const inWords = (duration: Duration.Duration): string => {
   const seconds = Math.round(Duration.toSeconds(duration))
   for (const [unit, size] of [
     ["day", 86_400],
@@ -91,7 +91,7 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
         `is used up. The endpoint is probed ${probesInWords(webhookProbeSchedule)}; after the first 2xx everything is sent, ` +
         `oldest first.\n\n${table(facts, [["Held", deliveriesInWords(facts.held ?? 0)]])}\n\n` +
         `What to do: restore the endpoint. If it does not return 2xx for ${inWords(disableAfter)}, the webhook is disabled and its ` +
-        `pending deliveries are canceled.\n`
+        `waiting deliveries are canceled.\n`
     }),
 
     /** When all deliveries that were held for a down endpoint have been sent. */
@@ -120,7 +120,7 @@ export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSch
       subject: `Webhook ${facts.webhookId} was disabled (${facts.host})`,
       body:
         `${facts.gone ? "The endpoint repeatedly returned 410 Gone" : `The endpoint has not returned 2xx for ${inWords(disableAfter)}`}, ` +
-        `so the webhook was disabled. Events are still recorded for 31 days; pending deliveries were canceled.\n\n` +
+        `so the webhook was disabled. New events are still recorded, and events are kept for 31 days. Waiting deliveries were canceled.\n\n` +
         `${table(facts, [["Canceled", deliveriesInWords(facts.canceled)]])}\n\n` +
         `To enable it again:\n  PATCH /v1/webhooks/${facts.webhookId} with {"status": "ACTIVE"}\n${redeliver(facts.webhookId)}\n`
     })

@@ -93,5 +93,5 @@ export class RecoveriesApi extends HttpApiGroup.make("recoveries")
   .annotate(OpenApi.Title, "Recoveries")
   .annotate(
     OpenApi.Description,
-    "Send again what a webhook missed: events whose deliveries failed or were canceled, and events without a delivery because the webhook was disabled, did not exist yet, or did not subscribe to their kind."
+    "Send the events that a webhook missed: events whose deliveries failed or were canceled, and events without a delivery because the webhook was disabled, did not exist yet, or did not subscribe to their kind."
   ) {}

@@ -6,10 +6,10 @@ import { Timestamp, TimestampField, timestamp } from "../values/Timestamp.ts"
 /** Longest period of the log that a recovery covers, in days. */
 export const RECOVERY_DAYS = 31
 /** Largest accepted `ratePerSecond`. */
-export const MAX_RATE = 1_000
+const MAX_RATE = 1_000
 
 /** Which events can be included: the last delivery failed or was canceled, or there was none. */
-export const inclusions = ["FAILED", "CANCELED", "MISSED"] as const
+const inclusions = ["FAILED", "CANCELED", "MISSED"] as const
 const Inclusion = Schema.Literal(...inclusions).annotations({
   identifier: "RecoveryInclusion",
   description: "FAILED or CANCELED: the event's last delivery ended with that status; MISSED: the event had no delivery"

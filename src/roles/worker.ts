@@ -1,4 +1,4 @@
-/** The worker: attempts, pings, notices and retention, executed by Temporal workers. Nothing else sends to endpoints. */
+/** The worker: Temporal workers that run deliveries, holds, recoveries, pings, notices, statements and retention. No other role sends requests to endpoints. */
 import { Effect, Layer, Schedule } from "effect"
 import { SigningKeys } from "../crypto/SigningKeys.ts"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"

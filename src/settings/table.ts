@@ -26,7 +26,7 @@ import {
 
 /** The table, in display order. */
 export const table = {
-  host: setting("HOST", "127.0.0.1", "address of the public API", text),
+  host: setting("HOST", "127.0.0.1", "address that the public API listens on", text),
   port: setting("PORT", "8080", "port of the public API", port),
   tlsCertFile: optional(
     "TLS_CERT_FILE",
@@ -35,7 +35,7 @@ export const table = {
     text
   ),
   tlsKeyFile: optional("TLS_KEY_FILE", "none", "PEM private key that belongs to `TLS_CERT_FILE`", text),
-  platformHost: setting("PLATFORM_HOST", "127.0.0.1", "address of the platform listener", text),
+  platformHost: setting("PLATFORM_HOST", "127.0.0.1", "address that the platform listener listens on", text),
   platformPort: setting(
     "PLATFORM_PORT",
     "8081",
@@ -49,7 +49,12 @@ export const table = {
     (value) => (value.trim().length >= 16 ? Either.right(value.trim()) : Either.left("at least 16 characters"))
   ),
   dataDir: setting("DATA_DIR", ".data", "data directory of the embedded servers", text),
-  databaseUrl: secret("DATABASE_URL", "embedded Postgres in `DATA_DIR`", "an existing Postgres 15 or newer", url("postgres", "postgresql")),
+  databaseUrl: secret(
+    "DATABASE_URL",
+    "embedded Postgres in `DATA_DIR`",
+    "connection URL of an existing Postgres 15 or newer",
+    url("postgres", "postgresql")
+  ),
   databaseReadUrl: secret(
     "DATABASE_READ_URL",
     "none: everything is read from `DATABASE_URL`",
@@ -103,7 +108,7 @@ export const table = {
     "name that the Temporal server's certificate must match",
     text
   ),
-  temporalUiUrl: setting("TEMPORAL_UI_URL", "http://127.0.0.1:8233", "address of the Temporal UI, for links", url("http", "https")),
+  temporalUiUrl: setting("TEMPORAL_UI_URL", "http://127.0.0.1:8233", "URL of the Temporal UI, for links", url("http", "https")),
   temporalShowHosts: setting(
     "TEMPORAL_SHOW_HOSTS",
     "on",
@@ -173,7 +178,7 @@ export const table = {
   webhookFirstAttempts: setting(
     "WEBHOOK_FIRST_ATTEMPTS",
     "burst",
-    "`each`: every delivery has its own workflow from the first attempt; `burst`: first attempts share workflows if more than 16 wait, or above 60 a second; `grouped`: they always do",
+    "`each`: every delivery has its own workflow from the first attempt; `burst`: first attempts share workflows while more than 16 deliveries wait or the rate is above 60 a second; `grouped`: first attempts always share workflows",
     oneOf("each", "burst", "grouped")
   ),
   webhookMaxInFlight: setting(
@@ -185,7 +190,7 @@ export const table = {
   webhookHold: setting(
     "WEBHOOK_HOLD",
     "auto",
-    "`auto`: deliveries to an endpoint that is down are held while it is probed, without using up their schedules; those to one that cannot keep up are held until their turn; `off`: neither is held",
+    "`auto`: deliveries to an endpoint that is down are held while it is probed, without using up their schedules; those to one that cannot keep up are held until their turn; `off`: deliveries are not held in either case",
     oneOf("auto", "off")
   ),
   webhookHoldAfter: setting(
@@ -252,7 +257,7 @@ export const table = {
     "SMTP server for operational e-mail, smtp:// or smtps://",
     url("smtp", "smtps")
   ),
-  noticeFrom: setting("NOTICE_FROM", "webhooks@localhost", "sender of operational e-mail", text),
+  noticeFrom: setting("NOTICE_FROM", "webhooks@localhost", "sender address of operational e-mail", text),
   statementDelay: setting("STATEMENT_DELAY", "6h", "time from the end of a UTC day until its statements are sealed", Format.duration),
   statementHistory: setting("STATEMENT_HISTORY", "7d", "how far before a vault's first record its statements begin", Format.duration),
   exportMaxRows: setting(

@@ -26,7 +26,7 @@ const fields = {
   url: described("Where events are sent", "https://hooks.example.com/custody"),
   description: described("Free text for people", "Ledger import"),
   status: WebhookStatus,
-  disabledReason: nullable(DisabledReason, "Why it is disabled; null while it is active"),
+  disabledReason: nullable(DisabledReason, "Why it is disabled; null if it is not disabled"),
   disabledAt: nullable(Timestamp, "When it was disabled"),
   entityIds: Schema.Array(described("Entity id", "entity_k3vwj9pbkx2z8z81zfse2sm8ra")).annotations({
     description: "Operating units whose events it receives"
@@ -91,7 +91,7 @@ export const PingResult = Schema.Struct({
   success: Schema.Boolean.annotations({ description: "Whether the endpoint returned 2xx in time" }),
   result: described("Result, as of an attempt", "2xx"),
   httpStatus: Schema.Int.annotations({ description: "HTTP status of the response; 0 without a response" }),
-  latencyMs: Schema.Int.annotations({ description: "Milliseconds until the response headers arrived" }),
+  latencyMs: Schema.Int.annotations({ description: "Milliseconds until the response headers arrived or the ping failed" }),
   bodySnippet: nullable(Schema.String, "Beginning of the response body")
 }).annotations({ identifier: "PingResult" })
 export type PingResult = typeof PingResult.Type

@@ -122,7 +122,7 @@ export class WebhooksApi extends HttpApiGroup.make("webhooks")
       .addError(OwnerRequired)
       .middleware(WebhookReadable)
       .annotate(OpenApi.Summary, "Delete a webhook")
-      .annotate(OpenApi.Description, "Its deliveries stay readable through their events; pending deliveries are canceled.")
+      .annotate(OpenApi.Description, "Its deliveries stay readable through their events; waiting deliveries are canceled.")
   )
   .add(
     HttpApiEndpoint.post("rotateSecret", "/webhooks/:webhookId/rotate-secret")

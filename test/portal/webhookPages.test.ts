@@ -50,7 +50,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     expect(await page.content()).not.toContain(secret)
     webhookId = page.url().split("/").at(-1) ?? ""
     await page.getByRole("button", { name: "Send a test event" }).click()
-    await page.getByText("Endpoint accepted the event").waitFor()
+    await page.getByText("The endpoint accepted the event").waitFor()
     await page.getByText("thank you").waitFor()
     await portal.expectAccessible("test event")
     await page.getByRole("button", { name: "Close" }).last().click()
@@ -101,7 +101,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     expect(await secret.textContent()).toStartWith("whsec_")
     await portal.expectAccessible("rotated")
     await page.getByRole("button", { name: "I have stored it" }).click()
-    await page.getByText("Previous secret stays valid for 23 h").waitFor()
+    await page.getByText("The previous secret stays valid for 23 h").waitFor()
     await portal.choose("Disable")
     await page.getByRole("alertdialog").getByRole("button", { name: "Disable webhook" }).click()
     await page.getByText("An owner disabled this webhook.").waitFor()

@@ -345,7 +345,7 @@ export interface Operations {
   getWebhook(webhookId: string, options?: RequestOptions): Promise<WebhookWithHealth>
   /** Update a webhook. A merge patch (RFC 7396) of the URL, event kinds, vault filter, status or description; other fields are rejected. Changing the URL, kinds or filter, enabling and resuming require the Developer role on every vault that the webhook then covers. Disabling cancels waiting deliveries; enabling resets the failure streak. Pausing holds deliveries; they are sent oldest first when the webhook is ACTIVE again. `PATCH /v1/webhooks/{webhookId}` */
   updateWebhook(webhookId: string, body: UpdateWebhook, options?: RequestOptions): Promise<Webhook>
-  /** Delete a webhook. Its deliveries stay readable through their events; pending deliveries are canceled. `DELETE /v1/webhooks/{webhookId}` */
+  /** Delete a webhook. Its deliveries stay readable through their events; waiting deliveries are canceled. `DELETE /v1/webhooks/{webhookId}` */
   deleteWebhook(webhookId: string, options?: RequestOptions): Promise<void>
   /** Rotate the signing secret. Returns the new secret once. The previous secret stays valid for 24 hours; at most three secrets are active. Accepts `Idempotency-Key`. `POST /v1/webhooks/{webhookId}/rotate-secret` */
   rotateSecret(webhookId: string, options?: OnceOptions): Promise<RotatedSecret>

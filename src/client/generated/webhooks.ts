@@ -90,7 +90,7 @@ export interface Webhook {
   readonly description: string
   /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
   readonly status: WebhookStatus
-  /** Why it is disabled; null while it is active */
+  /** Why it is disabled; null if it is not disabled */
   readonly disabledReason: DisabledReason | null
   /** When it was disabled */
   readonly disabledAt: string | null
@@ -117,7 +117,7 @@ export interface WebhookWithHealth {
   readonly description: string
   /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
   readonly status: WebhookStatus
-  /** Why it is disabled; null while it is active */
+  /** Why it is disabled; null if it is not disabled */
   readonly disabledReason: DisabledReason | null
   /** When it was disabled */
   readonly disabledAt: string | null
@@ -301,7 +301,7 @@ export interface PingResult {
   readonly result: string
   /** HTTP status of the response; 0 without a response */
   readonly httpStatus: number
-  /** Milliseconds until the response headers arrived */
+  /** Milliseconds until the response headers arrived or the ping failed */
   readonly latencyMs: number
   /** Beginning of the response body */
   readonly bodySnippet: string | null
@@ -498,7 +498,7 @@ export interface CreatedWebhook {
   readonly description: string
   /** ACTIVE: events are sent; PAUSED: deliveries are HELD until it is ACTIVE again, for at most 31 days; DISABLED: no deliveries are created */
   readonly status: WebhookStatus
-  /** Why it is disabled; null while it is active */
+  /** Why it is disabled; null if it is not disabled */
   readonly disabledReason: DisabledReason | null
   /** When it was disabled */
   readonly disabledAt: string | null

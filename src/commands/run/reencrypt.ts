@@ -1,7 +1,7 @@
 /**
- * `custody secrets reencrypt`: the last step of rotating the master key. First every process gets the new key as
- * MASTER_KEY and the old one as MASTER_KEY_PREVIOUS; then this command re-encrypts everything stored; then
- * MASTER_KEY_PREVIOUS can be removed. Decision D-25.
+ * `custody secrets reencrypt`: re-encrypts stored secrets during a rotation of the master key. First restart every process with the new key as
+ * MASTER_KEY_PREVIOUS, then restart every process with the two keys swapped, then run this command.
+ * MASTER_KEY_PREVIOUS can be removed 31 days later (docs/operations.md, Rotating keys). Decision D-25.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Console, Effect, Layer, Schema } from "effect"

@@ -1,7 +1,7 @@
 /**
- * Indexes by which the filtered lists of events and deliveries find their rows. Each is over one text that joins what is
- * asked for, so that no other index can serve: of a plan that is kept Postgres knows only how common a kind or status is
- * on the average, and to find a rare one it would go along the list of everything.
+ * Indexes for the filtered lists of events and deliveries. Each is on one concatenated expression, so that no other index
+ * can be used: for a cached plan, Postgres knows only the average frequency of a kind or status, and would scan the
+ * unfiltered list to find a rare one.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"

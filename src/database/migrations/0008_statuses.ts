@@ -1,6 +1,6 @@
 /**
- * A webhook's deliveries of one status whatever their kind, by one run of an index: by the index of statuses and kinds
- * it takes one for each kind there is, and misses kinds that a newer version of the program has stored.
+ * An index for a webhook's deliveries of one status, whatever their kind. The index on status and kind would need a range
+ * scan per kind, and would miss kinds that a newer version has stored.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"

@@ -1,6 +1,6 @@
 /**
- * What is due is found by an index of its own, whatever else waits, and a workflow is told the same thing once, however
- * often it is asked for.
+ * An index on the due times of waiting deliveries, and a unique index, so that each signal is queued at most once per
+ * delivery.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"

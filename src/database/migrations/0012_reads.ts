@@ -1,8 +1,7 @@
 /**
- * Indexes by which every list finds its page whatever it is filtered by. An index serves one list only: the order of its
- * last columns (where nulls would come) is its own, so that the planner, which is told not to sort, has no other way; or
- * it is over an expression that only its list asks for. Otherwise a filter that matches many rows alone and none beside
- * another one would go along the list of everything.
+ * Indexes for every filter of every list. Each index can serve one list only: its last columns have a NULLS order of their
+ * own, which leaves the planner, which is told not to sort, no other choice, or it is on an expression that only its list
+ * uses. Otherwise two filters that each match many rows, but together none, would scan the whole unfiltered list.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"

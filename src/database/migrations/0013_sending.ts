@@ -1,7 +1,7 @@
 /**
- * What sending records beside an outcome: whether an attempt used up one of the schedule's (an attempt on a kept connection
- * that turned out to be closed does not), and that a proxy of ours failed. What waits for a disabled webhook is canceled
- * afterwards and in parts, and its workflows slowly. Pings in flight are counted for each organization.
+ * What is recorded with an outcome: whether the attempt used up an attempt of the schedule (one on a reused connection that
+ * had been closed does not), and failures of the service's own proxy. Waiting deliveries of a disabled webhook are canceled
+ * afterwards in batches, and their workflows at a limited rate. Pings in flight are counted for each organization.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"

@@ -1,7 +1,7 @@
 /**
- * The transaction that wrote an event into the outbox. Whoever looks whether anything waits begins where it ended the
- * last time (outbox.ts), and does not pass the entries of what was dispatched since, which stay in the index for as long
- * as a backup holds a snapshot.
+ * The id of the transaction that wrote an event into the outbox. A poll for waiting events starts where the previous one
+ * ended (dispatch/WaitingOrganizations.ts), so it skips the dead index entries of dispatched events, which remain for as
+ * long as a backup holds a snapshot.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"

@@ -1,7 +1,7 @@
 /**
- * Webhooks that are paused, endpoints that are down, and recoveries of what was missed. A row of `webhook_holds` says that
- * what goes to the webhook waits: its deliveries are `HELD`. What a version that does not know of holds goes on with, this
- * one holds at its next step.
+ * Webhooks that are paused, endpoints that are down, and recoveries of missed events. A row of `webhook_holds` means that
+ * deliveries to the webhook are `HELD`. A delivery that an older version, without holds, keeps processing is held by this
+ * version at its next step.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"

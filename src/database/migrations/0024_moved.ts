@@ -1,4 +1,7 @@
-/** When somebody who does not see everything last changed a webhook's URL: what waited then is only sent if the webhook covers it. */
+/**
+ * When a caller who cannot see every vault last changed a webhook's URL. Deliveries that were waiting then are sent only if
+ * the webhook still covers them.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

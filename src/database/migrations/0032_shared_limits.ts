@@ -1,6 +1,6 @@
 /**
- * What processes tell each other for limits that hold over all of them: which processes run, and the counts of rate limits.
- * The counts are unlogged: they are worth nothing after an hour, and a crash of Postgres only starts them anew.
+ * State that processes share for limits across all of them: which processes run, and rate limit counts. The count tables
+ * are unlogged: counts are useless after an hour, and a crash of Postgres only resets them.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect } from "effect"

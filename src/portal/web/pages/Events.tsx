@@ -92,7 +92,7 @@ export const Outcome = ({ counts, dispatched }: { readonly dispatched: boolean; 
   const all = delivered + failed + waiting + canceled
   if (matchedCount === 0 && all === 0) return <Status tone="idle">No webhook matched</Status>
   if (failed > 0) return <Status tone="bad">{`${failed} of ${all} failed`}</Status>
-  if (waiting > 0) return <Status tone="wait">{`${waiting} of ${all} pending`}</Status>
+  if (waiting > 0) return <Status tone="wait">{`${waiting} of ${all} waiting`}</Status>
   if (delivered > 0) return <Status tone="good">{`${delivered} of ${all} delivered`}</Status>
   return <Status tone="idle">{canceled > 0 ? `${canceled} canceled` : `${matchedCount} matched`}</Status>
 }

@@ -121,7 +121,7 @@ const Attention = ({ health, keys, webhooks }: AttentionProps) => {
             [
               webhook.id,
               `${to}?show=deliveries&status=FAILED`,
-              `${webhookName(webhook)}: ${failed24h} failed deliveries in 24 hours`
+              `${webhookName(webhook)}: ${failed24h} failed ${failed24h === 1 ? "delivery" : "deliveries"} in 24 hours`
             ] as const
           ]
         : []

@@ -27,9 +27,9 @@ export const KeyAccess = ({ keyId }: { readonly keyId: string }) => {
         <dl className="numbers">
           {(
             [
-              ["Vaults with your role", data.vaults.role],
-              ["Of these, in its allowlist", data.vaults.allowlist],
-              ["Visible to it", data.vaults.visible]
+              ["Vaults where you have the Developer role", data.vaults.role],
+              ["Of these, in the key's allowlist", data.vaults.allowlist],
+              ["Visible to the key", data.vaults.visible]
             ] as const
           ).map(([name, count]) => (
             <div key={name}>

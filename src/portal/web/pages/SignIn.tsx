@@ -31,7 +31,7 @@ export const SignInPage = ({ ended, session: { provider } }: SignInProps) => {
   const [other, setOther] = useState<unknown>(
     new URLSearchParams(search).has("error")
       ? new Error(
-          `${provider ?? "The identity provider"} signed you in, but you have no account here. Ask an owner of your organization for an invitation.`
+          `${provider ?? "The identity provider"} signed you in, but you have no account here. Ask an owner of your organization to request an invitation from the operator of this service.`
         )
       : null
   )
@@ -79,7 +79,10 @@ export const SignInPage = ({ ended, session: { provider } }: SignInProps) => {
           </Button>
         )}
       </div>
-      <p className="hint">No account, or lost your second factor? An owner of your organization can have you invited.</p>
+      <p className="hint">
+        No account, or lost your second factor? Ask an owner of your organization to request an invitation from the operator of this
+        service.
+      </p>
     </SignedOutPage>
   )
 }

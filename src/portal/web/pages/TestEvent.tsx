@@ -41,7 +41,7 @@ export const TestEvent = ({ main = false, webhookId }: { readonly webhookId: str
             <>
               <p className="outcome">
                 <Result result={result.result} httpStatus={result.httpStatus} />
-                <span>{result.success ? "Endpoint accepted the event" : "The endpoint did not accept the event"}</span>
+                <span>{result.success ? "The endpoint accepted the event" : "The endpoint did not accept the event"}</span>
                 <span className="digits">{took(result.latencyMs)}</span>
               </p>
               {result.bodySnippet === null || result.bodySnippet === "" ? null : <Code title="Response body" text={result.bodySnippet} />}

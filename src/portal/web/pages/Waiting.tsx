@@ -35,7 +35,7 @@ export const Waiting = ({
           text={
             health.state === "HOLDING"
               ? "The endpoint is down. It is probed now, and if it returns 2xx, all waiting deliveries are sent, oldest first."
-              : "All waiting deliveries are sent now, oldest first and a few at a time. Each attempt counts as one of the delivery's schedule."
+              : "All waiting deliveries are sent now, oldest first and a few at a time. Each attempt uses up one attempt of the delivery's retry schedule."
           }
           yes="Retry all"
           act={act("retry-waiting", health.state === "HOLDING" ? "Probing now" : "Retrying all")}

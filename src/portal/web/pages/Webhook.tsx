@@ -106,7 +106,7 @@ const Note = ({
       )}
       {previousSecretExpiresAt === null || Date.parse(previousSecretExpiresAt) < now ? null : (
         <p className="note">
-          Previous secret stays valid for {left(previousSecretExpiresAt, now)}. Deploy the new one to your endpoint before it expires.
+          The previous secret stays valid for {left(previousSecretExpiresAt, now)}. Deploy the new one to your endpoint before it expires.
         </p>
       )}
     </>
@@ -156,7 +156,7 @@ const HealthNumbers = ({ health }: { readonly health: WebhookHealth }) => {
   const facts: ReadonlyArray<readonly [name: string, value: ReactNode, to?: string]> = [
     ["Delivered, 24 h", health.delivered24h, "DELIVERED"],
     ["Failed deliveries, 24 h", health.failed24h, "FAILED"],
-    ["Pending deliveries", health.pendingDeliveries, health.heldDeliveries > 0 ? "HELD" : "PENDING"],
+    ["Waiting deliveries", health.pendingDeliveries, health.heldDeliveries > 0 ? "HELD" : "PENDING"],
     ["Failed attempts in a row", health.consecutiveFailures],
     ["Last success", health.lastSuccessAt === null ? "None yet" : <Time key="last" at={health.lastSuccessAt} as="ago" />]
   ]

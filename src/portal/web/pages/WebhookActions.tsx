@@ -49,7 +49,7 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
   const questions = {
     disable: {
       title: `Disable ${name}?`,
-      text: "Nothing is sent to it any more. Pending deliveries will be canceled. Events are still recorded, but are not sent later automatically.",
+      text: "Nothing is sent to it any more. All waiting deliveries will be canceled. Events are still recorded, but are not sent later automatically.",
       yes: "Disable webhook",
       danger: true,
       act: () => setStatus("DISABLED")
@@ -77,7 +77,7 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
     },
     delete: {
       title: `Delete ${name}?`,
-      text: "Pending deliveries will be canceled. Past deliveries stay readable with their events. This cannot be undone.",
+      text: "All waiting deliveries will be canceled. Past deliveries stay readable with their events. This cannot be undone.",
       yes: "Delete webhook",
       danger: true,
       act: async () => {
@@ -129,7 +129,7 @@ export const WebhookActions = ({ refresh, webhook }: { readonly webhook: Webhook
       <Dialog title="New signing secret" open={rotated !== null} onClose={() => setRotated(null)} wide>
         {rotated === null ? null : (
           <Secret title="Secret" what="Signing secret" secret={rotated.secret}>
-            <p className="hint">Previous secret stays valid for {left(rotated.previousSecretExpiresAt, now)}.</p>
+            <p className="hint">The previous secret stays valid for {left(rotated.previousSecretExpiresAt, now)}.</p>
           </Secret>
         )}
         <div className="actions end">

@@ -77,7 +77,7 @@ export const WebhookFields = ({ around, draft, fresh, onDraft, wrong }: WebhookF
       {fresh ? (
         <TextField
           label="Notification e-mail"
-          hint="Receives a notice when deliveries keep failing and when the webhook is disabled automatically."
+          hint="Receives a notice when deliveries keep failing, when the endpoint is down and when it has recovered, when a delivery fails permanently, and when the webhook is disabled automatically."
           type="email"
           required
           value={draft.notificationEmail}

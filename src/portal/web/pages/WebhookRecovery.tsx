@@ -57,7 +57,7 @@ export const StartRecovery = ({
   return (
     <Dialog
       title="Recover missed events"
-      lead="Sends again every event that this webhook never received: failed, canceled, or recorded while it was disabled or did not exist. New events are sent first."
+      lead="Sends every event that this webhook never received: its delivery failed or was canceled, or the webhook was disabled, did not exist or did not subscribe to its kind. New events are sent first."
       open={open}
       onClose={onClose}
     >

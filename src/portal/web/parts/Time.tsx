@@ -91,18 +91,6 @@ export const Time = ({ as = "exact", at }: TimeProps) => {
   )
 }
 
-const two = (value: number) => String(value).padStart(2, "0")
-
-/** Time left, to the second. */
-export const Countdown = ({ until }: { readonly until: string }) => {
-  const left = Math.max(0, Math.ceil((Date.parse(until) - useNow(1_000)) / 1_000))
-  return (
-    <time className="digits" dateTime={until}>
-      {`${two(Math.floor(left / 3_600))}:${two(Math.floor(left / 60) % 60)}:${two(left % 60)}`}
-    </time>
-  )
-}
-
 /** Time left in its largest units: “23 h”, “12 days”. */
 export const left = (until: string, from: number): string => {
   const ms = Math.max(0, Date.parse(until) - from)
