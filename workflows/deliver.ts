@@ -45,7 +45,7 @@ const inProcess = (taskQueue: string) =>
   })
 
 export const retryNow = defineSignal(signals.retryNow)
-export const cancelDelivery = defineSignal(signals.cancel)
+const cancelDelivery = defineSignal(signals.cancel)
 export const wake = defineSignal(signals.wake)
 
 /** The current details in the Temporal UI. */
@@ -181,8 +181,8 @@ export async function deliver(input: DeliverInput): Promise<{ attempts: number; 
         become(outcome.status)
         if (outcome.status === "DELIVERED") return { attempts: last, result: "2xx" }
         if (outcome.status === "FAILED") throw ApplicationFailure.nonRetryable("the schedule is used up", EXHAUSTED)
-        // Only a workflow that was asked to cancel can end as Canceled; in that case an exception has left before this
-        // line.
+        // Only a workflow that was asked to cancel can end as Canceled; if it was asked, the cancellation
+        // has already been thrown before this line.
         await local.cancelSelf()
         await condition(() => false)
         break

@@ -16,7 +16,7 @@ import {
 import { announce } from "./announce.ts"
 import { type Activities, type HoldInput, holdQueueOf, signals, stepOptions } from "./contract.ts"
 
-export const wakeHold = defineSignal(signals.wake)
+const wakeHold = defineSignal(signals.wake)
 
 export async function hold(input: HoldInput): Promise<string> {
   const activities = proxyActivities<Activities>({ taskQueue: holdQueueOf(workflowInfo().taskQueue), ...stepOptions })

@@ -15,7 +15,7 @@ import {
 } from "@temporalio/workflow"
 import { type Activities, type RecoverInput, recoveryQueueOf, signals, stepOptions } from "./contract.ts"
 
-export const wakeRecovery = defineSignal(signals.wake)
+const wakeRecovery = defineSignal(signals.wake)
 
 export async function recover(input: RecoverInput): Promise<string> {
   const { recoveryId } = input

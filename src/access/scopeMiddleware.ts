@@ -16,13 +16,13 @@ import { acceptable } from "../http/errorBoundary.ts"
 import { notFound, type ProblemOf, problem, problems } from "../http/Problem.ts"
 
 /** 401 of every route. */
-export const Unauthorized = problems("Unauthorized", "missing_credentials", "invalid_api_key", "expired_api_key", "revoked_api_key")
+const Unauthorized = problems("Unauthorized", "missing_credentials", "invalid_api_key", "expired_api_key", "revoked_api_key")
 /** 403 of every route: the address is not allowed. */
-export const AddressNotAllowed = problems("AddressNotAllowed", "ip_not_allowed")
+const AddressNotAllowed = problems("AddressNotAllowed", "ip_not_allowed")
 /** 429 of every route. */
-export const TooManyRequests = problems("TooManyRequests", "rate_limited", "too_many_failed_auth")
+const TooManyRequests = problems("TooManyRequests", "rate_limited", "too_many_failed_auth")
 /** 406 of every route. */
-export const NotAcceptable = problems("NotAcceptable", "not_acceptable")
+const NotAcceptable = problems("NotAcceptable", "not_acceptable")
 /** 403 of collections and mutations: the scope is missing. */
 export const InsufficientScope = problems("InsufficientScope", "insufficient_scope")
 /** 403 of mutations: the user is not an owner. */

@@ -7,7 +7,7 @@ const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
 
 /**
  * Revokes the keys that `which` selects from `api_keys k` and `users u`, and returns the ids of those that were not revoked
- * before. The caller records it in the audit trail.
+ * before. The caller records it in the audit log.
  */
 export const revokeKeys = (sql: SqlClient.SqlClient, which: Statement.Fragment, reason: "revoked" | "user_deactivated" = "revoked") =>
   decodeIds(sql`

@@ -2,7 +2,7 @@
  * Reads of deliveries. Filters by status and kind use one index range per status, so a rare one is found as fast among a
  * million as among ten. A webhook's list contains the deliveries whose events the caller can see. If the newest are not all
  * visible, a bounded number of them is searched, and then the index of each vault that the caller can see, so the cost does
- * not depend on how few are visible. Spec: Delivery. Decisions D-8, D-9, D-27.
+ * not depend on how few are visible. Spec: Delivery. Decisions D-8, D-9.
  */
 
 import type { Statement } from "@effect/sql"

@@ -48,7 +48,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
       ])
 
     return {
-      /** Runs the next attempt immediately; it counts as one of the schedule. For a held delivery, the endpoint is probed. */
+      /** Runs the next attempt immediately; it uses up one attempt of the schedule. For a held delivery, the endpoint is probed. */
       retryNow: (principal: PrincipalState, deliveryId: string) =>
         sql
           .withTransaction(

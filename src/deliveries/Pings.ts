@@ -16,6 +16,8 @@ import { NotStarted, organizationIn, WorkflowStarter } from "./WorkflowStarter.t
 
 /** The outcome of a ping whose webhook was deleted in the meantime, or for which the API no longer waits. */
 export const GONE = "gone"
+/** Pings per webhook and minute. Decision D-26. */
+export const PINGS_A_MINUTE = 6
 /** Most pings of one organization in flight. */
 const IN_FLIGHT = 20
 /**

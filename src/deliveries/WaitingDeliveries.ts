@@ -29,7 +29,7 @@ export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("cust
 
     return {
       /**
-       * Sends everything that waits, oldest first and a few at a time; each attempt counts as one of the schedule. If the
+       * Sends everything that waits, oldest first and a few at a time; each attempt uses up one attempt of the schedule. If the
        * endpoint is down, it is probed now instead, and a 2xx sends the rest.
        */
       retryAll: Effect.fn("WaitingDeliveries.retryAll")(

@@ -20,11 +20,8 @@ import { Settings } from "../settings/Settings.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
 import { DeliveryReads } from "./DeliveryReads.ts"
-import { Pings } from "./Pings.ts"
+import { PINGS_A_MINUTE, Pings } from "./Pings.ts"
 import { redeliver, requireRedeliverable } from "./redeliver.ts"
-
-/** Pings per webhook and minute. Decision D-26. */
-const PINGS_A_MINUTE = 6
 
 export const layer = HttpApiBuilder.group(
   Api,

@@ -1,4 +1,4 @@
-/** Redelivers a delivery: a new one of the same event to the same webhook. Spec: Redeliver. Decisions D-8, D-22. */
+/** Redelivers a delivery: a new one of the same event to the same webhook. Spec: Redeliver. Decisions D-8, D-22, D-27. */
 import type { SqlClient } from "@effect/sql"
 import { type Duration, Effect, Schema } from "effect"
 import { requireManage } from "../access/scopeMiddleware.ts"

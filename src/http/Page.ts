@@ -10,7 +10,7 @@ import { currentReading } from "../database/replica/Reading.ts"
 import { type Problem, problem } from "./Problem.ts"
 
 /** Default `limit`. Spec: Limits. */
-export const DEFAULT_LIMIT = 100
+const DEFAULT_LIMIT = 100
 /** Largest `limit`. */
 export const MAX_LIMIT = 500
 

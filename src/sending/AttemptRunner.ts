@@ -31,7 +31,7 @@ const attemptSeconds = Metric.histogram(
   "Time until the endpoint's response"
 )
 const quarantined = Metric.counter("custody_deliveries_quarantined_total", {
-  description: "Attempts after which a delivery is in quarantine, because its worker crashed 20 times in a row or more",
+  description: "Attempts that left a delivery in quarantine because its worker crashed in 20 or more attempts in a row",
   incremental: true
 })
 
@@ -49,7 +49,7 @@ interface Done {
 }
 
 /** No secret of the webhook can be decrypted: MASTER_KEY is not the key that encrypted them. Nothing is sent unsigned. */
-export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
+class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly message: string }> {}
 type StepError = SqlError.SqlError | SecretUnreadable
 
 /** Wait before a step checks again, in ms; and the same for a workflow from a version without holds. */

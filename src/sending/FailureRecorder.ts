@@ -13,6 +13,7 @@ import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { announceCancellation, requestCancellation } from "../webhooks/cancelWaiting.ts"
 import { endRecoveries } from "../webhooks/endRecoveries.ts"
+import { endStreak } from "../webhooks/failureStreak.ts"
 import { removeHold } from "../webhooks/holds.ts"
 import { hostOf } from "../webhooks/url.ts"
 import { lastAttempt, type Recorded, SHARD } from "./AttemptsRepo.ts"
@@ -230,7 +231,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
             if (!first) return { status, ...nothing } satisfies Consequence
             const exhausted = moved && status === "FAILED"
             if (exhausted) yield* countExhausted(recorded.webhookId)
-            if (stale) yield* streaks.end(sql, recorded.webhookId)
+            if (stale) yield* endStreak(sql, recorded.webhookId)
             const streak = yield* streaks.count(sql, recorded, { webhookDisableAfter, webhookHoldAfter })
             if (recorded.held?.probe === true) yield* downtime.postponeProbe(sql, recorded, probes)
             else yield* downtime.collectLate(sql, recorded.webhookId)

@@ -6,8 +6,8 @@ import type { SqlClient } from "@effect/sql"
 import { Duration, Effect, Schema } from "effect"
 import { decodeRows } from "../database/decodeRows.ts"
 import type { Values } from "../settings/table.ts"
+import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/failureStreak.ts"
 import { DOWN_ATTEMPTS } from "../webhooks/holds.ts"
-import { STREAK_ATTEMPTS, STREAK_HOURS } from "../webhooks/WebhooksRepo.ts"
 import type { Recorded } from "./AttemptsRepo.ts"
 import { meansDown } from "./downtime.ts"
 
@@ -46,11 +46,6 @@ export const lockHealth = (sql: SqlClient.SqlClient, webhookId: string) =>
       FROM webhook_health WHERE webhook_id = ${webhookId} FOR UPDATE`),
     ([row]) => row?.stale ?? false
   )
-
-/** Ends a stale streak: the next failure starts a new one. */
-export const end = (sql: SqlClient.SqlClient, webhookId: string) => sql`
-  UPDATE webhook_health SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
-    several_deliveries = false, gone_at = NULL, down_failures = 0 WHERE webhook_id = ${webhookId}`
 
 /** The settings that decide about a streak. */
 type Limits = Pick<Values, "webhookDisableAfter" | "webhookHoldAfter">

@@ -15,7 +15,7 @@ const root = path.resolve(import.meta.dir, "../..")
 const sources = path.join(root, "workflows")
 
 /** The hash of these sources. */
-export const bundleHash = (): string => {
+const bundleHash = (): string => {
   const hash = createHash("sha256").update(sdk.version)
   for (const file of fs.readdirSync(sources).sort())
     if (file.endsWith(".ts")) hash.update(file).update(fs.readFileSync(path.join(sources, file)))

@@ -20,7 +20,7 @@ const filter = <A, I extends string>(schema: Schema.Schema<A, I>, description: s
   Schema.optional(schema.annotations({ description }))
 
 /** Filters of a vault's transactions. */
-export const TransactionFilters = {
+const TransactionFilters = {
   status: filter(TransactionStatus, "Only this status"),
   direction: filter(Direction, "Only this direction"),
   asset: filter(AssetIdInput, "Only this asset; an EVM contract in either letter case"),

@@ -21,6 +21,7 @@ import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { announceCancellation, cancelWaiting, pendingCancellations, requestCancellation, runCancellation } from "./cancelWaiting.ts"
 import { endRecoveries } from "./endRecoveries.ts"
+import { endStreak } from "./failureStreak.ts"
 import * as holds from "./holds.ts"
 import { requireBelowLimit } from "./limit.ts"
 import { lockWebhook } from "./lockWebhook.ts"
@@ -39,9 +40,6 @@ const auditedFields = ["url", "status", "entityIds", "eventKinds", "vaultIds", "
 const decode = decodeRows(Webhook)
 const decodeExpiries = decodeRows(Schema.Struct({ expires: Schema.String }))
 const decodeTimes = decodeRows(Schema.Struct({ at: Schema.String }))
-
-/** Most secrets of a webhook that are valid at the same time. Decision D-25. */
-export const LIVE_SECRETS = 3
 
 export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
   effect: Effect.gen(function* () {
@@ -148,11 +146,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         const hiding = moving && !(yield* seesEveryVault(sql, principal, known.entityIds))
         // A new URL may work where the old one did not.
         if (moving) yield* holds.probeNow(sql, webhookId)
-        if (enabling) {
-          yield* sql`
-            UPDATE webhook_health SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
-              several_deliveries = false, gone_at = NULL, down_failures = 0 WHERE webhook_id = ${webhookId}`
-        }
+        if (enabling) yield* endStreak(sql, webhookId)
         if (disabling) {
           yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
           yield* holds.removeHold(sql, webhookId)
@@ -202,8 +196,11 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         const known = yield* lock(principal, webhookId)
         yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId} AND expires_at <= clock_timestamp()`
         const live = yield* sql`SELECT id FROM webhook_secrets WHERE webhook_id = ${webhookId}`
-        if (live.length >= LIVE_SECRETS) {
-          return yield* problem("rotation_limit_reached", `At most ${LIVE_SECRETS} secrets can be active. Wait until an older one expires.`)
+        if (live.length >= Secret.LIVE_SECRETS) {
+          return yield* problem(
+            "rotation_limit_reached",
+            `At most ${Secret.LIVE_SECRETS} secrets can be active. Wait until an older one expires.`
+          )
         }
         const secret = Secret.make()
         // By the clock that the grace period uses.

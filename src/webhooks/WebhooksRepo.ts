@@ -7,6 +7,7 @@ import { decodeRows } from "../database/decodeRows.ts"
 import { DirectRows } from "../database/pgWorkarounds.ts"
 import { and, limit } from "../database/sql.ts"
 import type { Key } from "../http/Page.ts"
+import { STREAK_ATTEMPTS, STREAK_HOURS } from "./failureStreak.ts"
 import { type Health, Webhook, WebhookStatus } from "./Webhook.ts"
 
 /** The columns of `webhooks w` as the API's record. */
@@ -48,10 +49,6 @@ const decodeWebhooks = decodeRows(Webhook),
   decodeHealth = decodeRows(HealthRow),
   decodeWithHealth = decodeRows(Schema.Struct({ ...Webhook.fields, ...HealthRow.fields })),
   decodeCounts = decodeRows(Counts)
-
-/** Failed attempts and duration after which a streak counts as FAILING and its first notice is sent. Decision D-23. */
-export const STREAK_ATTEMPTS = 10
-export const STREAK_HOURS = 1
 
 /** Most rows per slot of the counters: one per shard (sending/AttemptsRepo.ts). */
 const SHARDS = 8

@@ -10,6 +10,9 @@ import { Redacted } from "effect"
 import type { Sealing } from "../crypto/MasterKey.ts"
 import type { SealedColumn } from "../crypto/reencryptSecrets.ts"
 
+/** Most secrets of a webhook that are valid at the same time. Decision D-25. */
+export const LIVE_SECRETS = 3
+
 /** A new secret. */
 export const make = (): Redacted.Redacted => Redacted.make(`whsec_${randomBytes(32).toString("base64")}`)
 

@@ -31,7 +31,7 @@ const malformed = (detail: string) => Either.left<RefusedUrl>({ code: "invalid_b
 const undeliverable = (detail: string) => Either.left<RefusedUrl>({ code: "url_not_deliverable", detail })
 
 /** The host of a URL as an IP address, if it is one; without the brackets of IPv6. */
-export const literalOf = (hostname: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined => Format.address(hostname.replace(/^\[(.*)\]$/, "$1"))
+const literalOf = (hostname: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined => Format.address(hostname.replace(/^\[(.*)\]$/, "$1"))
 
 const LOOPBACK = [ipaddr.parse("127.0.0.1"), ipaddr.parse("::1")] as const
 

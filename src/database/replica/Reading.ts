@@ -1,4 +1,4 @@
-/** What the reads of a request need of a server's data, as positions of the write-ahead log. Decision D-58. */
+/** The write-ahead log positions that a server must have reached to serve the reads of a request. Decision D-58. */
 import { Context, Effect, Option } from "effect"
 
 /** Needs of a request, and what its reads saw. Mutable on purpose: it lives as long as its request. */

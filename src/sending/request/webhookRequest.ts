@@ -2,7 +2,7 @@
  * One HTTPS request of a delivery to one checked address. It uses `node:https` instead of `fetch`: Bun's fetch ignores a
  * pinned lookup, follows redirects, obeys proxy variables, and has a limit of 256 concurrent requests.
  *
- * The status line and headers decide, within 10 s of dialing. A 2xx is a success whatever its body does; a part of the
+ * The status line and headers decide, within 10 s of the start of the attempt, including DNS. A 2xx is a success whatever its body does; a part of the
  * body is read within one more second, without decompression. Nothing is written before the connection is open, its
  * certificate and peer are verified, and the request is confirmed.
  *
