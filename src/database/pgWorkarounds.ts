@@ -58,14 +58,11 @@ export class PreparingClient extends pg.Client {
         this.#waiting--
         this.#answered++
         this.#silent = 0
-        const pass = () => {
-          last(...answer)
-          // The server became a standby. Reads still work, so the pool would keep the connection, and every write would
-          // fail.
-          if (answer[0] instanceof pg.DatabaseError && answer[0].code === READ_ONLY) this.connection.stream.destroy()
-        }
-        if (this.#canceling > 0) this.#held.push(pass)
-        else pass()
+        if (this.#canceling > 0) this.#held.push(() => last(...answer))
+        else last(...answer)
+        // The server became a standby. Reads still work, so the pool would keep the connection, and every write would
+        // fail.
+        if (answer[0] instanceof pg.DatabaseError && answer[0].code === READ_ONLY) this.connection.stream.destroy()
       }
     }
     return Reflect.apply(super.query, this, args) as never
