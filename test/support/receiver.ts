@@ -153,7 +153,7 @@ export const useReceiver = (): Receiver => {
 /**
  * Waits until a condition holds, and returns its value; fails with `what` after `seconds`, which are many, so that a busy
  * machine fails nothing, but fewer than the sweeper needs to mend what went wrong before. The pause between two checks grows with
- * the time waited, from 20 to 200 ms: most checks are requests, and would use CPU that the awaited work needs.
+ * the time waited, from 20 ms to 1 s: most checks are requests, and would use CPU that the awaited work needs.
  */
 export const until = async <A>(
   what: string,
@@ -166,7 +166,7 @@ export const until = async <A>(
     const value = await condition()
     if (value !== undefined && value !== false) return value
     if (waited > seconds * 1_000) throw new Error(`${what}: not within ${seconds} s`)
-    const [took, pause, sleptAt] = [Date.now() - lookedAt, Math.min(200, Math.max(20, waited / 20)), Date.now()]
+    const [took, pause, sleptAt] = [Date.now() - lookedAt, Math.min(1_000, Math.max(20, waited / 10)), Date.now()]
     await Bun.sleep(pause)
     // Time in which the machine was suspended does not count.
     waited += took + Math.min(Date.now() - sleptAt, 2 * pause)
