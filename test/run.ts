@@ -7,6 +7,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { Effect } from "effect"
 import * as Process from "../src/embedded/Process.ts"
+import { helm } from "../tools/helm.ts"
 import { buildProgram, PROGRAM } from "./support/program.ts"
 import { POSTGRES, prepareTemplate, type Servers, startServers, TEMPORAL, TEMPORAL_UI } from "./support/servers.ts"
 import { concurrency, type Group, groupsOf } from "./support/testFiles.ts"
@@ -18,6 +19,9 @@ const SHARED_BYTES = 8 * 2 ** 30,
   FREE_BYTES = 14 * 2 ** 30
 /** When a test or a hook that hangs is ended, in ms. */
 const TIMEOUT_MS = 300_000
+/** One more group begins when more than this share of the CPU was idle for this many ms: on a slow machine fewer run at once. */
+const IDLE = 0.1,
+  MEASURED_MS = 20_000
 /** How long test processes may take to end after a signal. */
 const GRACE_MS = 15_000
 
@@ -136,6 +140,14 @@ const runGroup = async ({ args, optimized }: Group, name: string, servers: Serve
   }
 }
 
+/** The share of CPU time that is idle during the next seconds. */
+const idleShare = async (): Promise<number> => {
+  const idle = () => os.cpus().reduce((sum, { times }) => sum + times.idle, 0)
+  const [before, startedAt] = [idle(), performance.now()]
+  await Bun.sleep(MEASURED_MS)
+  return (idle() - before) / (performance.now() - startedAt) / os.cpus().length
+}
+
 /** Runs every group, a few at a time; undefined when the run was interrupted before it began. */
 const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
   const { busy, waiting } = groupsOf(process.argv.slice(2))
@@ -147,18 +159,24 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
   if (servers === undefined) return undefined
   try {
     if (!alone) await prepareTemplate(servers.postgres)
+    // Compiling takes all cores for minutes, once: not beside tests that measure times. A failure is the tests' to report.
+    if (busy.some(({ args }) => args.some((file) => file.endsWith("helm.test.ts")))) await helm().catch(() => undefined)
     const reports: Array<Report> = []
+    const queue = [...busy]
     let begun = 0
-    const inTurn = async (groups: IterableIterator<Group>) => {
-      for (const group of groups) {
-        if (interruption.signal.aborted) return
-        reports.push(await runGroup(group, `group-${++begun}`, servers, alone))
-      }
+    const runOne = async (group: Group) => {
+      reports.push(await runGroup(group, `group-${++begun}`, servers, alone))
     }
-    // All take the next group from one iterator; once the files that wait are done, one more runs at a time.
-    const next = busy.values()
-    const waited = inTurn(waiting.values())
-    await Promise.all([...Array.from({ length: concurrency }, () => inTurn(next)), waited.then(() => inTurn(next))])
+    const runAll = async () => {
+      for (let next = queue.shift(); next !== undefined && !interruption.signal.aborted; next = queue.shift()) await runOne(next)
+    }
+    const all = Promise.all([...waiting.map(runOne), ...Array.from({ length: concurrency }, runAll)])
+    const more: Array<Promise<void>> = []
+    while (queue.length > 0 && !interruption.signal.aborted) {
+      const next = (await Promise.race([idleShare(), all.then(() => 0)])) > IDLE ? queue.shift() : undefined
+      if (next !== undefined) more.push(runOne(next))
+    }
+    await Promise.all([all, ...more])
     reasons.unshift(...servers.lost())
     return interruption.signal.aborted && reports.length === 0 ? undefined : reports
   } finally {

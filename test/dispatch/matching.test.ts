@@ -88,7 +88,7 @@ beforeAll(async () => {
   events = await until("the dispatch of every event and the end of every delivery", async () => {
     const all = await app.walk("/v1/webhook-events", key)
     // Read after the events: before, the deliveries of one that is dispatched meanwhile would be missing.
-    const [row] = await app.sql("SELECT count(*) AS waiting FROM deliveries WHERE status IN ('PENDING', 'RETRYING')")
+    const [row] = await app.sql("SELECT count(*) AS waiting FROM deliveries WHERE status IN ('PENDING', 'RETRYING', 'HELD')")
     return all.length === 14 && all.every(({ dispatchedAt }) => dispatchedAt !== null) && Number(row?.["waiting"]) === 0 && all
   })
 })

@@ -141,7 +141,7 @@ export class Rig {
         const [row] = await this.app
           .sql(`
           SELECT (SELECT count(*) FROM event_outbox)
-            + (SELECT count(*) FROM deliveries WHERE status IN ('PENDING', 'RETRYING')) AS waiting`)
+            + (SELECT count(*) FROM deliveries WHERE status IN ('PENDING', 'RETRYING', 'HELD')) AS waiting`)
           .catch(() => [])
         return Number(row?.["waiting"]) === 0
       },

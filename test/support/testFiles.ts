@@ -50,8 +50,8 @@ const longest = [
   "test/ledger/"
 ]
 
-/** Two processes more than cores: with the programs that they start, tests use the CPU most of the time, but they also wait. */
-export const concurrency = Math.min(6, os.availableParallelism() + 2)
+/** Groups that run at once: with the programs that they start, each uses a core most of the time. The runner adds more where they do not. */
+export const concurrency = Math.min(4, os.availableParallelism())
 
 const rank = (file: string): number => {
   const index = longest.findIndex((prefix) => file.startsWith(prefix))
@@ -79,7 +79,7 @@ const groupOf = (files: ReadonlyArray<string>): Group => ({
 const inGroups = (files: ReadonlyArray<string>): ReadonlyArray<Group> => {
   const groups: Array<Group> = []
   for (let next = 0; next < files.length; ) {
-    const size = Math.min(AT_MOST, Math.max(2, Math.ceil((files.length - next) / (4 * concurrency))))
+    const size = Math.min(AT_MOST, Math.max(2, Math.ceil((files.length - next) / (8 * concurrency))))
     groups.push(groupOf(files.slice(next, next + size)))
     next += size
   }
