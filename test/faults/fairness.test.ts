@@ -102,7 +102,10 @@ const backlog = async (app: App, key: string, path: string) => {
   // The goals, 250 ms and 1.5 s, are those of `bun run bench fairness`, which has the machine to itself.
   if (long) expect([beside.p50 < 1_000, beside.p99 < 5_000]).toEqual([true, true])
   await app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { status: "DISABLED" } })
-  await until("the rest of the backlog", async () => (await app.sql("SELECT 1 FROM event_outbox LIMIT 1")).length === 0, 120)
+  // Dispatching the rest and canceling it would take the worker's time from the next test.
+  const left = () =>
+    app.sql("SELECT 1 FROM event_outbox UNION SELECT 1 FROM deliveries WHERE status IN ('PENDING', 'RETRYING', 'HELD') LIMIT 1")
+  await until("the rest of the backlog", async () => (await left()).length === 0, 240)
   await second.end()
 }
 
