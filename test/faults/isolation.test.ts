@@ -62,7 +62,11 @@ const round = async (numbers: ReadonlyArray<number>) => {
   return (Date.now() - begun) / 1_000
 }
 
-/** A delivery's steps outside of workflow tasks: the queue and the attempt of each; 0 if it made none or is in progress. */
+/**
+ * The steps of a delivery's workflow outside of workflow tasks: the queue and the attempt of each; 0 if it made none or is in
+ * progress. A workflow that begins late, or whose first step was repeated because a worker stalled, makes a later attempt as
+ * its own first one, which is not a retry to it: it counts as none.
+ */
 const stepsOf = async (client: Client, id: string) => {
   const events = (await client.workflow.getHandle(id).fetchHistory()).events ?? []
   const made = new Map<string, number>()
@@ -72,7 +76,7 @@ const stepsOf = async (client: Client, id: string) => {
     if (payload?.data == null || payload.data.length === 0) continue
     const { number = 0 } = JSON.parse(Buffer.from(payload.data).toString())
     // A step that made no attempt returns the number of the one before.
-    if (done != null && number > last) made.set(String(done.scheduledEventId), number)
+    if (done != null && number > last && (last > 0 || number === 1)) made.set(String(done.scheduledEventId), number)
     last = Math.max(last, number)
   }
   return events.flatMap(({ activityTaskScheduledEventAttributes: asked, eventId }) =>
