@@ -7,7 +7,7 @@
  * sends again under the next number. Reliability, attempt and dispatch order. Decisions D-20 to D-23.
  */
 import type { SqlError } from "@effect/sql"
-import { Cause, Data, Effect, type Exit, Fiber, FiberMap, Layer, Metric, MetricBoundaries, Option } from "effect"
+import { Cause, Data, Effect, Layer, Metric, MetricBoundaries } from "effect"
 import type { AttemptInput, AttemptOutcome } from "../../workflows/contract.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { isUnavailable } from "../database/unavailable.ts"
@@ -20,6 +20,7 @@ import { AttemptsRepo, INTERRUPTIONS, QUARANTINE } from "./AttemptsRepo.ts"
 import { EndpointLimiter } from "./admission/EndpointLimiter.ts"
 import { EndpointPermits } from "./admission/EndpointPermits.ts"
 import { FailureRecorder } from "./FailureRecorder.ts"
+import { makeJoined } from "./joined.ts"
 import { isLocalOutage, mayAttempt, outageMs } from "./networkFailures.ts"
 import { recordOutcome, whenBack } from "./recordOutcome.ts"
 import { WebhookClient } from "./request/WebhookClient.ts"
@@ -70,8 +71,8 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     const { webhookHold } = yield* Settings
     const limiter = new EndpointLimiter(yield* EndpointPermits)
     /** Steps in flight in this process: a repeated step joins the first. */
-    const steps = yield* FiberMap.make<string, Exit.Exit<AttemptOutcome, StepError>, never>()
-    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(FiberMap.awaitEmpty(steps), LAST)))
+    const steps = yield* makeJoined<AttemptOutcome, StepError>()
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(steps.ended, LAST)))
 
     const ended = (status: string, notices: ReadonlyArray<string> = []): AttemptOutcome => ({
       next: "ended",
@@ -272,9 +273,9 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
     return {
       /** Runs the step. Fails if Postgres is unavailable before anything was sent, or if nothing can be signed. */
       step: (input: AttemptInput): Effect.Effect<AttemptOutcome, StepError> =>
-        // Looks up and starts the step synchronously: `FiberMap.run` could yield first, and another fiber could start the same step.
-        Effect.flatMap(FiberMap.runtime(steps)<never>(), (begin) => {
-          const loud = Effect.tapErrorCause(take(input), (cause) =>
+        steps.join(
+          input.deliveryId,
+          Effect.tapErrorCause(take(input), (cause) =>
             // Readiness reports an unavailable Postgres; any other failure would go unnoticed, as the step is repeated.
             isUnavailable(Cause.squash(cause))
               ? Effect.logDebug("a delivery step is waiting for Postgres", cause)
@@ -282,9 +283,7 @@ export class AttemptRunner extends Effect.Service<AttemptRunner>()("custody/Atte
                   Effect.annotateLogs({ deliveryId: input.deliveryId, workflow: linkTo(input.deliveryId) })
                 )
           )
-          const step = Option.getOrElse(FiberMap.unsafeGet(steps, input.deliveryId), () => begin(input.deliveryId, Effect.exit(loud)))
-          return Effect.flatten(Effect.flatten(Fiber.await(step)))
-        })
+        )
     }
   })
 }) {

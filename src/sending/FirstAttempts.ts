@@ -2,26 +2,43 @@
  * Runs the first attempts of a group of deliveries concurrently: the same steps as for a single delivery, with the same
  * admission, rows, SSRF guard and signatures. An attempt that takes over a second leaves the group, together with the
  * others of its webhook, and continues in its own workflow, so a slow endpoint never delays the others: it is finished in
- * this process, where the workflow's first step joins it. Running the group again is harmless: completed attempts are in
- * their rows, and attempts of a dead process are closed as interrupted and repeated. Architecture, What must hold 1.
+ * this process, where the workflow's first step joins it. A repeated activity joins the group that is running. Running the
+ * group again after that is harmless: completed attempts are in their rows, and attempts of a dead process are closed as
+ * interrupted and repeated. Architecture, What must hold 1.
  */
+import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Deferred, Effect, Fiber, Option, RateLimiter } from "effect"
+import { Deferred, Effect, Fiber, Option } from "effect"
 import type { AttemptOutcome, FirstAttemptsInput, FirstAttemptsOutcome } from "../../workflows/contract.ts"
 import { deliveriesToStart } from "../deliveries/deliveriesToStart.ts"
-import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
+import { type NotStarted, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { Settings } from "../settings/Settings.ts"
-import { TemporalConnection } from "../temporal/Connection.ts"
+import { TemporalConnection, type TemporalUnavailable } from "../temporal/Connection.ts"
 import { AttemptRunner } from "./AttemptRunner.ts"
+import { makeJoined } from "./joined.ts"
 
 /** How long one attempt may take within a group, and how long a group begins new attempts, in ms. */
 const PATIENCE_MS = 1_000,
   GROUP_MS = 5_000
 /**
- * How many workflows the groups of a process start. On a Temporal server without fairness keys, the workflows of other
- * organizations wait behind these.
+ * Shortest time between two workflows that the groups of a process start, in ms, and how many may start at once after a
+ * pause. On a Temporal server without fairness keys, the workflows of other organizations wait behind these.
  */
-const STARTS = { limit: 10, interval: "200 millis" } as const
+const START_EVERY = 20,
+  STARTS_AT_ONCE = 10
+
+/**
+ * Waits for the next turn to start a workflow. Not Effect's RateLimiter: it wakes everyone that waits whenever one may go,
+ * so that 2,000 starts that wait after a stall use a whole core.
+ */
+const makePace = () => {
+  let turn = 0
+  return Effect.suspend(() => {
+    const now = performance.now()
+    turn = Math.max(turn, now - STARTS_AT_ONCE * START_EVERY) + START_EVERY
+    return turn <= now ? Effect.void : Effect.sleep(turn - now)
+  })
+}
 
 /** How a webhook's members continue: until when, and whether one of them took too long, so that the others leave. */
 interface Pace {
@@ -43,7 +60,8 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
     const starter = yield* WorkflowStarter
     const { hostQueue } = yield* TemporalConnection
     const { webhookMaxInFlight } = yield* Settings
-    const paced = yield* RateLimiter.make(STARTS)
+    const startTurn = makePace()
+    const inFlight = yield* makeJoined<FirstAttemptsOutcome, SqlError.SqlError | NotStarted | TemporalUnavailable>()
 
     /** Starts the notices of an attempt that has left its group: the delivery's workflow does not see it if it begins later. */
     const startNotices = ({ organizationId, webhookId }: Member, result: Result) =>
@@ -104,45 +122,51 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
         )
       })
 
+    const ofGroup = (input: FirstAttemptsInput) =>
+      Effect.gen(function* () {
+        const groups = Map.groupBy(input.deliveries, ({ webhookId }) => webhookId)
+        const makeAttempts = Effect.suspend(() => {
+          const until = performance.now() + GROUP_MS
+          return Effect.forEach(groups.values(), (members) => ofWebhook(members, input, until), { concurrency: "unbounded" })
+        })
+        const results = (yield* makeAttempts).flat()
+        const isDone = (result: Result) =>
+          typeof result === "object" && (result.next === "delivered" || (result.next === "ended" && result.status === "DELIVERED"))
+        const isHeld = (result: Result) => typeof result === "object" && result.next === "held"
+        const held = results.flatMap(([{ deliveryId }, result]) => (isHeld(result) ? [deliveryId] : []))
+        // They have no workflow until their turn comes.
+        if (held.length > 0) yield* sql`UPDATE deliveries SET started = false WHERE id = ANY(${held}::text[]) AND status = 'HELD'`
+        const others = new Map(
+          results.flatMap(([{ deliveryId }, result]) => (isDone(result) || isHeld(result) ? [] : [[deliveryId, result] as const]))
+        )
+        if (others.size > 0) {
+          const deliveries = yield* deliveriesToStart(sql, [...others.keys()])
+          yield* Effect.forEach(
+            deliveries,
+            (delivery) =>
+              Effect.zipRight(
+                startTurn,
+                starter.start(delivery, others.get(delivery.id) === "under way" ? Option.some(hostQueue) : Option.none())
+              ),
+            { concurrency: "unbounded", discard: true }
+          )
+        }
+        return {
+          deliveries: Object.fromEntries(
+            results.map(([{ deliveryId }, result]) => [deliveryId, isDone(result) ? "2xx" : isHeld(result) ? "held" : "goes on"])
+          ),
+          notices: results.flatMap(([, result]) => noticesOf(result)),
+          organizations: Object.fromEntries(
+            results.flatMap(([{ organizationId }, result]) =>
+              organizationId === undefined ? [] : noticesOf(result).map((noticeId) => [noticeId, organizationId])
+            )
+          )
+        } satisfies FirstAttemptsOutcome
+      })
+
     return {
       /** Makes the attempts. Fails if a workflow cannot be started or Postgres is unavailable; it is repeated then. */
-      run: (input: FirstAttemptsInput) =>
-        Effect.gen(function* () {
-          const until = performance.now() + GROUP_MS
-          const groups = Map.groupBy(input.deliveries, ({ webhookId }) => webhookId)
-          const results = (yield* Effect.forEach(groups.values(), (members) => ofWebhook(members, input, until), {
-            concurrency: "unbounded"
-          })).flat()
-          const isDone = (result: Result) =>
-            typeof result === "object" && (result.next === "delivered" || (result.next === "ended" && result.status === "DELIVERED"))
-          const isHeld = (result: Result) => typeof result === "object" && result.next === "held"
-          const held = results.flatMap(([{ deliveryId }, result]) => (isHeld(result) ? [deliveryId] : []))
-          // They have no workflow until their turn comes.
-          if (held.length > 0) yield* sql`UPDATE deliveries SET started = false WHERE id = ANY(${held}::text[]) AND status = 'HELD'`
-          const others = new Map(
-            results.flatMap(([{ deliveryId }, result]) => (isDone(result) || isHeld(result) ? [] : [[deliveryId, result] as const]))
-          )
-          if (others.size > 0) {
-            const deliveries = yield* deliveriesToStart(sql, [...others.keys()])
-            yield* Effect.forEach(
-              deliveries,
-              (delivery) =>
-                paced(starter.start(delivery, others.get(delivery.id) === "under way" ? Option.some(hostQueue) : Option.none())),
-              { concurrency: "unbounded", discard: true }
-            )
-          }
-          return {
-            deliveries: Object.fromEntries(
-              results.map(([{ deliveryId }, result]) => [deliveryId, isDone(result) ? "2xx" : isHeld(result) ? "held" : "goes on"])
-            ),
-            notices: results.flatMap(([, result]) => noticesOf(result)),
-            organizations: Object.fromEntries(
-              results.flatMap(([{ organizationId }, result]) =>
-                organizationId === undefined ? [] : noticesOf(result).map((noticeId) => [noticeId, organizationId])
-              )
-            )
-          } satisfies FirstAttemptsOutcome
-        })
+      run: (input: FirstAttemptsInput) => inFlight.join(input.deliveries.map(({ deliveryId }) => deliveryId).join(), ofGroup(input))
     }
   })
 }) {
