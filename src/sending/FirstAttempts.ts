@@ -21,6 +21,11 @@ import { makeJoined } from "./joined.ts"
 const PATIENCE_MS = 1_000,
   GROUP_MS = 5_000
 /**
+ * Groups whose attempts a process makes at the same time. After a stall a hundred may come at once; all of them together
+ * would take the process longer than a workflow task lasts, and every group would be repeated.
+ */
+const GROUPS = 16
+/**
  * Shortest time between two workflows that the groups of a process start, in ms, and how many may start at once after a
  * pause. On a Temporal server without fairness keys, the workflows of other organizations wait behind these.
  */
@@ -61,6 +66,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
     const { hostQueue } = yield* TemporalConnection
     const { webhookMaxInFlight } = yield* Settings
     const startTurn = makePace()
+    const making = yield* Effect.makeSemaphore(GROUPS)
     const inFlight = yield* makeJoined<FirstAttemptsOutcome, SqlError.SqlError | NotStarted | TemporalUnavailable>()
 
     /** Starts the notices of an attempt that has left its group: the delivery's workflow does not see it if it begins later. */
@@ -129,7 +135,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
           const until = performance.now() + GROUP_MS
           return Effect.forEach(groups.values(), (members) => ofWebhook(members, input, until), { concurrency: "unbounded" })
         })
-        const results = (yield* makeAttempts).flat()
+        const results = (yield* making.withPermits(1)(makeAttempts)).flat()
         const isDone = (result: Result) =>
           typeof result === "object" && (result.next === "delivered" || (result.next === "ended" && result.status === "DELIVERED"))
         const isHeld = (result: Result) => typeof result === "object" && result.next === "held"
