@@ -16,6 +16,7 @@ import { Settings } from "../settings/Settings.ts"
 import { TemporalConnection, type TemporalUnavailable } from "../temporal/Connection.ts"
 import { AttemptRunner } from "./AttemptRunner.ts"
 import { makeJoined } from "./joined.ts"
+import { makePace } from "./pace.ts"
 
 /** How long one attempt may take within a group, and how long a group begins new attempts, in ms. */
 const PATIENCE_MS = 1_000,
@@ -29,21 +30,8 @@ const GROUPS = 16
  * Shortest time between two workflows that the groups of a process start, in ms, and how many may start at once after a
  * pause. On a Temporal server without fairness keys, the workflows of other organizations wait behind these.
  */
-const START_EVERY = 20,
+const START_EVERY_MS = 20,
   STARTS_AT_ONCE = 10
-
-/**
- * Waits for the next turn to start a workflow. Not Effect's RateLimiter: it wakes everyone that waits whenever one may go,
- * so that 2,000 starts that wait after a stall use a whole core.
- */
-const makePace = () => {
-  let turn = 0
-  return Effect.suspend(() => {
-    const now = performance.now()
-    turn = Math.max(turn, now - STARTS_AT_ONCE * START_EVERY) + START_EVERY
-    return turn <= now ? Effect.void : Effect.sleep(turn - now)
-  })
-}
 
 /** How a webhook's members continue: until when, and whether one of them took too long, so that the others leave. */
 interface Pace {
@@ -65,7 +53,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
     const starter = yield* WorkflowStarter
     const { hostQueue } = yield* TemporalConnection
     const { webhookMaxInFlight } = yield* Settings
-    const startTurn = makePace()
+    const startTurn = makePace(START_EVERY_MS, STARTS_AT_ONCE)
     const making = yield* Effect.makeSemaphore(GROUPS)
     const inFlight = yield* makeJoined<FirstAttemptsOutcome, SqlError.SqlError | NotStarted | TemporalUnavailable>()
 
