@@ -21,7 +21,7 @@ const SHARED_BYTES = 8 * 2 ** 30,
 const TIMEOUT_MS = 300_000
 /** One more group begins when more than this share of the CPU was idle for this many ms: on a slow machine fewer run at once. */
 const IDLE = 0.1,
-  MEASURED_MS = 20_000
+  MEASURED_MS = 5_000
 /** How long test processes may take to end after a signal. */
 const GRACE_MS = 15_000
 
@@ -173,7 +173,9 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
     const all = Promise.all([...waiting.map(runOne), ...Array.from({ length: concurrency }, runAll)])
     const more: Array<Promise<void>> = []
     while (queue.length > 0 && !interruption.signal.aborted) {
-      const next = (await Promise.race([idleShare(), all.then(() => 0)])) > IDLE ? queue.shift() : undefined
+      const idle = await Promise.race([idleShare(), all.then(() => 0)])
+      // What idles now may be busy later: at most as many again.
+      const next = idle > IDLE && groups.size < waiting.length + 2 * concurrency ? queue.shift() : undefined
       if (next !== undefined) more.push(runOne(next))
     }
     await Promise.all([all, ...more])
