@@ -179,6 +179,9 @@ export const acquire = Effect.gen(function* () {
     const who = yield* runAs([dataDir.root, path.dirname(bin.postgres)])
     if (!fs.existsSync(path.join(cluster, "PG_VERSION"))) yield* initialise(bin, cluster, password, who)
     const url = yield* Effect.gen(function* () {
+      // One whose start was killed before it wrote the pid file: only the cluster's own lock file names it.
+      const unrecorded = Process.livePid(path.join(cluster, "postmaster.pid"), cluster)
+      if (unrecorded !== undefined) yield* Process.stop({ pidFile, stopSignal }, unrecorded)
       const port = yield* Process.choosePort("EMBEDDED_POSTGRES_PORT", embeddedPostgresPort)
       const url = (database: string) => `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`
       yield* Process.start({

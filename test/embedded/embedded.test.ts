@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import { alive } from "../../src/embedded/Process.ts"
 import { baseEnv, cli, type Process, startProcess } from "../support/app.ts"
 import { processesOf } from "../support/processes.ts"
 import { until } from "../support/receiver.ts"
@@ -204,6 +205,18 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     } finally {
       holder.stop(true)
     }
+  })
+
+  test("replaces a Postgres whose start was killed before its process id was recorded", async () => {
+    service = await start()
+    const unrecorded = pid("postgres")
+    for (const file of ["postgres.pid", "servers.json"]) fs.rmSync(run(file))
+    await service.end("SIGKILL")
+    expect(alive(unrecorded)).toBe(true)
+    service = await start()
+    expect(alive(unrecorded)).toBe(false)
+    expect(await service.end("SIGTERM")).toBe(0)
+    expect(left()).toEqual([])
   })
 
   test("finds all its data after everything was killed at once", async () => {
