@@ -83,16 +83,16 @@ const seed = async (client: Client, webhookId: string, from: number, to: number)
            CASE WHEN rare THEN 'vault_rare' ELSE 'vault_' || n % ${VAULTS} END AS vault_id,
            CASE WHEN rare THEN 'vault.updated' WHEN n % 3 = 0 THEN 'balance.updated' ELSE 'transaction.confirmed' END AS kind FROM rows
        ), logged AS (
-         INSERT INTO events (id, organization_id, entity_id, vault_id, kind, schema_version, payload, occurred_at, created_at, dispatched_at, matched_count)
-         SELECT event_id, 'org_bench', 'entity_bench', vault_id, kind, 1, format('{"id":"%s","kind":"%s","data":{"vaultId":"%s","filler":"%s"}}',
-           event_id, kind, vault_id, repeat(md5(event_id), 12)), at, at, at, 1 FROM made
+         INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, created_at, dispatched_at)
+         SELECT event_id, 'org_bench', n + 1, 'entity_bench', vault_id, kind, 1, format('{"id":"%s","kind":"%s","data":{"vaultId":"%s","filler":"%s"}}',
+           event_id, kind, vault_id, repeat(md5(event_id), 12)), at, at, at FROM made
        ), sent AS (
          INSERT INTO deliveries (id, event_id, webhook_id, organization_id, vault_id, sequence, kind, status, failure_reason, created_at, delivered_at)
          SELECT id, event_id, '${webhookId}', 'org_bench', vault_id, n + 1, kind, CASE WHEN rare THEN 'FAILED' ELSE 'DELIVERED' END,
            CASE WHEN rare THEN 'EXHAUSTED' END, at, CASE WHEN rare THEN NULL ELSE at END FROM made
        )
-       INSERT INTO delivery_attempts (delivery_id, number, at, result, http_status, latency_ms, body_snippet)
-       SELECT id, 1, at, CASE WHEN rare THEN '5xx' ELSE '2xx' END, CASE WHEN rare THEN 500 ELSE 200 END, 12, 'ok' FROM made`,
+       INSERT INTO delivery_attempts (delivery_id, number, at, result, http_status, latency_ms, body_snippet, organization_id)
+       SELECT id, 1, at, CASE WHEN rare THEN '5xx' ELSE '2xx' END, CASE WHEN rare THEN 500 ELSE 200 END, 12, 'ok', 'org_bench' FROM made`,
       range
     )
   }
@@ -103,8 +103,8 @@ const seed = async (client: Client, webhookId: string, from: number, to: number)
 const seedHealth = (client: Client, webhookId: string) =>
   client.query(
     `WITH waiting AS (
-       INSERT INTO deliveries (id, event_id, webhook_id, vault_id, kind, status, next_attempt_at)
-       SELECT bench_id('del', now(), n), bench_id('evt', now(), n), $1, 'vault_0', 'transaction.confirmed', 'RETRYING', now() + interval '1 day' FROM generate_series(1, 100) AS n)
+       INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, vault_id, kind, status, next_attempt_at)
+       SELECT bench_id('del', now(), n), bench_id('evt', now(), n), $1, 'org_bench', n, 'vault_0', 'transaction.confirmed', 'RETRYING', now() + interval '1 day' FROM generate_series(1, 100) AS n)
      INSERT INTO webhook_counters (webhook_id, slot, shard, delivered, failed, last_success_at)
      SELECT $1, date_bin('10 minutes', now(), 'epoch') - slot * interval '10 minutes', shard, 10, 1, now()
      FROM generate_series(0, 143) AS slot, generate_series(0, 3) AS shard`,

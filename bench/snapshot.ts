@@ -51,8 +51,8 @@ try {
   )
   await client.query("DELETE FROM event_outbox")
   await client.query(
-    `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at)
-     SELECT left($2, 18) || lpad(n::text, 12, '0'), 'evt_' || n, $1, 'transaction.confirmed', 'PENDING', now() - interval '1 hour'
+    `INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status, next_attempt_at)
+     SELECT left($2, 18) || lpad(n::text, 12, '0'), 'evt_' || n, $1, 'org_bench', n, 'transaction.confirmed', 'PENDING', now() - interval '1 hour'
      FROM generate_series(1, ${DONE}) n`,
     [rows[0]?.id, Id.make("del")]
   )

@@ -17,7 +17,6 @@ import * as Migrations from "./database/Migrations.ts"
 import * as Notifications from "./database/Notifications.ts"
 import * as Partitions from "./database/Partitions.ts"
 import { ReadReplica } from "./database/replica/ReadReplica.ts"
-import * as TransactionsMove from "./database/TransactionsMove.ts"
 import { isUnavailable, whileUnavailable } from "./database/unavailable.ts"
 import { DataDir } from "./embedded/DataDir.ts"
 import { EmbeddedServerError, portInUse } from "./embedded/Process.ts"
@@ -105,7 +104,6 @@ export const start = (wanted: ReadonlyArray<Role>, options: StartOptions) =>
     const workerPool = yield* Layer.build(Database.layer(url, Database.pools.worker))
     const common = Layer.merge(Layer.succeedContext(connection), Layer.succeedContext(workerPool))
     yield* Effect.provide(Partitions.keep, workerPool)
-    if (has("worker")) yield* Effect.provide(TransactionsMove.keep, workerPool)
     yield* Effect.provide(
       Effect.flatMap(EventChains, ({ keep }) => keep),
       Layer.provide(EventChains.layer, Layer.succeedContext(workerPool))
@@ -178,14 +176,15 @@ const addresses = (settings: typeof Settings.Service, { platformPort, port, temp
 const announce = (roles: ReadonlyArray<Role>, where: Addresses, { onReady }: StartOptions) =>
   Effect.logInfo("ready").pipe(Effect.annotateLogs({ roles: roles.join(","), ...where }), Effect.zipRight(onReady?.(where) ?? Effect.void))
 
-/** Applies migrations if enabled, and refuses to run on another schema version. */
+/** Applies migrations if enabled, and refuses to run on the schema of an earlier version. */
 const prepare = (url: Redacted.Redacted, migrate: boolean) =>
   Effect.gen(function* () {
     if (migrate) {
       const applied = yield* Migrations.migrate
       if (applied.length > 0) yield* Effect.logInfo(`migrated the database: ${applied.map(([id, name]) => `${id} ${name}`).join(", ")}`)
     }
-    const missing = yield* Migrations.pending
+    const { missing, newer } = yield* Migrations.compare
+    if (newer.length > 0) yield* Effect.logWarning(`a newer version has migrated the database: ${newer.join(", ")}`)
     if (missing.length > 0) {
       return yield* new EmbeddedServerError({
         message: `The database lacks the migrations ${missing.join(", ")}. Run \`custody migrate\`, or start without --no-migrate.`

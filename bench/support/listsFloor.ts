@@ -16,7 +16,7 @@ const pool = new pg.Pool({
 })
 const webhookId = process.argv[2]
 const event = `SELECT e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
-  e.occurred_at AS "occurredAt", e.dispatched_at AS "dispatchedAt", e.created_at AS "createdAt", e.matched_count AS "matchedCount" FROM events e`
+  e.occurred_at AS "occurredAt", e.dispatched_at AS "dispatchedAt", e.created_at AS "createdAt", 0 AS "matchedCount" FROM events e`
 const statements = {
   "/events": `${event} WHERE e.organization_id = 'org_bench' ORDER BY e.occurred_at DESC, e.id DESC LIMIT 20`,
   "/event": `${event} WHERE e.id = $1`,

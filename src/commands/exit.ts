@@ -2,6 +2,7 @@
 import * as ValidationError from "@effect/cli/ValidationError"
 import { Cause, Data, Exit } from "effect"
 import type { InvalidKey, UnknownKey } from "../credentials/ApiKeys.ts"
+import type { OutdatedDatabase } from "../database/Migrations.ts"
 import type { DemoFailed } from "../demo/demoData.ts"
 import type { EmbeddedServerError } from "../embedded/Process.ts"
 import type { ListenError } from "../http/listener.ts"
@@ -61,6 +62,7 @@ const codes = {
   InvalidInput: 4,
   NotWritten: 1,
   EmbeddedServerError: 5,
+  OutdatedDatabase: 5,
   TemporalUnavailable: 5,
   ListenError: 5
 } as const satisfies Record<
@@ -79,6 +81,7 @@ const codes = {
     | InvalidInput
     | NotWritten
     | EmbeddedServerError
+    | OutdatedDatabase
     | TemporalUnavailable
     | ListenError
   )["_tag"],

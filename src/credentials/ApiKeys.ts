@@ -29,8 +29,8 @@ export const ApiKey = Schema.Struct({
   id: Schema.String,
   userId: Schema.String,
   label: Schema.String,
-  /** First and last characters of its secret; null for keys that are older than this property. */
-  hint: Schema.NullOr(Schema.String),
+  /** First and last characters of its secret. */
+  hint: Schema.String,
   scopes: Schema.Array(Schema.String),
   /** null allows every vault on which the user has the Developer role. */
   vaultIds: Schema.NullOr(Schema.Array(Schema.String)),

@@ -12,8 +12,6 @@ import { decodeRows } from "./decodeRows.ts"
 export const ALL = "transactions"
 /** Vaults whose partition is remembered. */
 const REMEMBERED = 50_000
-/** How long it is remembered that there are no partitions yet, in ms (TransactionsMove.ts). */
-const UNDIVIDED = 5_000
 
 /** Statements that name partitions; a connection prepares each in one variant per partition. The others name the whole table. */
 const FREQUENT = 4
@@ -27,18 +25,18 @@ export class TransactionTables {
   readonly #runs = new LRUCache<string, number>({ max: 1_000 })
   readonly #frequent = new Set<string>()
 
-  /** The table with the transactions of a vault, which need not exist: its partition, or the whole table before there are partitions. */
+  /** The partition of a vault, which need not exist. */
   of(sql: SqlClient.SqlClient, vaultId: string): Effect.Effect<string, SqlError.SqlError> {
     const known = this.#known.get(vaultId)
     if (known !== undefined) return Effect.succeed(known)
     return Effect.map(
       decodeNames(sql`
-        SELECT c.relname || '_' || lpad(n::text, 2, '0') AS name FROM pg_class c CROSS JOIN generate_series(0, 31) n
-        WHERE c.oid = ${ALL}::regclass AND CASE WHEN c.relkind = 'p' THEN satisfies_hash_partition(c.oid, 32, n, ${vaultId}::text) END`),
+        SELECT ${ALL}::text || '_' || lpad(n::text, 2, '0') AS name FROM generate_series(0, 31) n
+        WHERE satisfies_hash_partition(${ALL}::regclass, 32, n, ${vaultId}::text)`),
       ([partition]) => {
-        if (partition === undefined) this.#known.set(vaultId, ALL, { ttl: UNDIVIDED })
-        else this.#known.set(vaultId, partition.name)
-        return partition?.name ?? ALL
+        if (partition === undefined) throw new Error(`no partition has the transactions of ${vaultId}`)
+        this.#known.set(vaultId, partition.name)
+        return partition.name
       }
     )
   }

@@ -54,9 +54,9 @@ const version = Effect.gen(function* () {
   return findings
 })
 
-const schema = Effect.map(Migrations.pending, (missing) =>
+const schema = Effect.map(Migrations.compare, ({ missing, newer }) =>
   missing.length === 0
-    ? { finding: well("Migrations", `all ${Object.keys(Migrations.steps).length} are applied`), complete: true }
+    ? { finding: well("Migrations", `applied up to ${newer.at(-1) ?? Object.keys(Migrations.steps).at(-1)}`), complete: true }
     : {
         finding: notice(
           "Migrations",
@@ -65,6 +65,10 @@ const schema = Effect.map(Migrations.pending, (missing) =>
         ),
         complete: false
       }
+).pipe(
+  Effect.catchTag("OutdatedDatabase", ({ problem, remedy }) =>
+    Effect.succeed({ finding: fault("Migrations", problem, remedy, 5), complete: false })
+  )
 )
 
 /** The master key as startup would find it; nothing is generated here. */

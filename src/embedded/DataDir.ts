@@ -27,7 +27,7 @@ export class DataDir extends Effect.Service<DataDir>()("custody/DataDir", {
     let tightened = false
     /** Only the owner may change a file's mode: a mounted volume may belong to somebody else. */
     const isOurs = ({ uid }: fs.Stats): boolean => [undefined, 0, uid].includes(process.getuid?.())
-    /** Removes other users' permissions from files of earlier versions. Postgres protects its own directory. */
+    /** Removes other users' permissions from what is already there, such as a copy. Postgres protects its own directory. */
     const tighten = () => {
       tightened = true
       for (const folder of [root, run, at("log"), at("bin")]) {

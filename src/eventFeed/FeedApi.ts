@@ -77,8 +77,7 @@ export class FeedApi extends HttpApiGroup.make("feed")
       .annotate(
         OpenApi.Description,
         "The event log in the order of recording. Every event that this key can see and that is recorded after a cursor was issued " +
-          "appears exactly once after it, and nothing is ever recorded before it. After an upgrade from a version without the feed, it " +
-          "begins at the upgrade until older events are numbered. A key can have 20 requests that wait for events."
+          "appears exactly once after it, and nothing is ever recorded before it. A key can have 20 requests that wait for events."
       )
   )
   .add(

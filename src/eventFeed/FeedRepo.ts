@@ -35,10 +35,8 @@ export interface FeedPage {
   readonly more: boolean
 }
 
-/** The end of an organization's stream, and the first readable position. */
+/** The end of an organization's stream. */
 export interface End extends Place {
-  /** The position of the first event in the feed. */
-  readonly first: number
   /** A time in ms: no event up to this position was recorded later. */
   readonly latest: number
 }
@@ -69,7 +67,7 @@ interface ReadPlan {
   readonly whole: boolean
 }
 
-const StreamRow = Schema.Struct({ position: Schema.Number, filled: Schema.Boolean, clock: Schema.Number, now: Schema.Number })
+const StreamRow = Schema.Struct({ position: Schema.Number, clock: Schema.Number, now: Schema.Number })
 type StreamRow = typeof StreamRow.Type
 const decodeStreams = decodeRows(StreamRow),
   decodeCounted = decodeRows(Schema.Struct({ ...StreamRow.fields, vaults: Schema.Number })),
@@ -79,10 +77,9 @@ const castKeys = castRows(KeyRow),
   castEvents = castRows(FeedRow)
 
 /** The end of a stream; an organization without one has no events. */
-const endOf = ({ clock, filled, now, position }: StreamRow = { position: 0, filled: true, clock: 0, now: Date.now() }): End => ({
+const endOf = ({ clock, now, position }: StreamRow = { position: 0, clock: 0, now: Date.now() }): End => ({
   position,
   at: Math.max(clock, now - LONGEST_WRITE),
-  first: filled ? BEGINNING : 1,
   latest: Math.max(clock, now)
 })
 
@@ -98,7 +95,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
     const upTo = (take: number, times = 1) => (take === FILTERED + 1 ? sql.literal(`LIMIT ${take * times}`) : limitOf(sql, take, times))
 
     const streamColumns =
-      sql.literal(`position, filled, CASE WHEN isfinite(clock) THEN floor(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
+      sql.literal(`position, CASE WHEN isfinite(clock) THEN floor(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
       floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`)
 
     /** The current end of the stream. */
@@ -241,7 +238,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
         const [first] = yield* decodeKeys(
           direct.query(sql`
             SELECT e.id, e.position FROM events e WHERE e.organization_id = ${organizationId}
-              AND ${between({ position: until.first - 1, at }, until)} ORDER BY e.position LIMIT 1`)
+              AND ${between({ position: BEGINNING, at }, until)} ORDER BY e.position LIMIT 1`)
         )
         return first === undefined ? { position: until.position, at: until.at } : { ...placeOf(first), position: first.position - 1 }
       }, Effect.orDie),
@@ -250,7 +247,7 @@ export class FeedRepo extends Effect.Service<FeedRepo>()("custody/FeedRepo", {
       page: Effect.fn("FeedRepo.page")(function* (principal: PrincipalState, filter: FeedFilter, given: Place | undefined, limit: number) {
         const { many, until } = yield* endFor(principal)
         const after = {
-          position: Math.max(given?.position ?? BEGINNING, until.first - 1),
+          position: given?.position ?? BEGINNING,
           at: Math.max(given?.at ?? 0, oldestTime())
         }
         const filtered = filter.kind !== undefined || filter.entityId !== undefined

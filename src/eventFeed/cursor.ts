@@ -7,14 +7,14 @@ import type { Sealing } from "../crypto/MasterKey.ts"
 
 /** A position in an organization's stream. */
 export interface Place {
-  /** The position of the last event before it; events recorded before positions were assigned have positions up to 0. */
+  /** The position of the last event before it. */
   readonly position: number
   /** A time in ms since the epoch: every event after the position was recorded at it or later. */
   readonly at: number
 }
 
-/** Before every event. */
-export const BEGINNING = -Number.MAX_SAFE_INTEGER
+/** Before every event: the first one has position 1. */
+export const BEGINNING = 0
 
 const BYTES = 16
 

@@ -6,11 +6,11 @@
  * hints. Spec: Emission and log. Decisions D-17, D-18.
  */
 
-import type { SqlClient, SqlError } from "@effect/sql"
+import type { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { Bytes, decodeRows } from "../database/decodeRows.ts"
 import * as Id from "../values/Id.ts"
-import { type Chain, extend } from "./chain.ts"
+import { extend } from "./chain.ts"
 import { type Occurrence, write } from "./Envelope.ts"
 import type { Kind } from "./Kind.ts"
 import { kinds } from "./Kind.ts"
@@ -27,8 +27,6 @@ export interface Stream {
   position: number
   /** The time in ms of the newest event's id; new events get later times. */
   clock: number
-  /** Whether each event extends its entity's chain; false while an upgrade chains older events. C-3. */
-  readonly chained: boolean
 }
 
 /** Streams by organization, with the time of the lock. */
@@ -48,7 +46,6 @@ const decodeStreams = decodeRows(
     id: Schema.NullOr(Schema.String),
     position: Schema.NullOr(Schema.Number),
     clock: Schema.NullOr(Schema.Number),
-    filled: Schema.NullOr(Schema.Boolean),
     now: Schema.Number,
     version: Schema.Number,
     dates: Schema.NullOr(Schema.Record({ key: Schema.String, value: Schema.Number }))
@@ -63,16 +60,14 @@ const decodeChains = decodeRows(Schema.Struct({ entityId: Schema.String, count: 
 export const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, organizationIds: Iterable<string>) {
   const wanted = [...new Set(organizationIds)].sort()
   const rows = yield* decodeStreams(sql`
-    SELECT s.id, s.position, s.clock, s.filled, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now, v.version,
+    SELECT s.id, s.position, s.clock, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now, v.version,
       (SELECT json_object_agg(a.object, extract(epoch FROM a.date)::float8 * 1000) FROM event_dates a) AS dates
     FROM catalog_version v LEFT JOIN (
-      SELECT organization_id AS id, position, filled, CASE WHEN isfinite(clock) THEN extract(epoch FROM clock)::float8 * 1000 END AS clock
+      SELECT organization_id AS id, position, CASE WHEN isfinite(clock) THEN extract(epoch FROM clock)::float8 * 1000 END AS clock
       FROM event_streams WHERE organization_id = ANY(${wanted}::text[]) ORDER BY organization_id FOR UPDATE) s ON true`)
   const streams = rows.flatMap(
-    ({ clock, filled, id, position }): ReadonlyArray<Stream> =>
-      id === null || position === null || filled === null
-        ? []
-        : [{ organizationId: id, position, clock: Math.round(clock ?? 0), chained: filled }]
+    ({ clock, id, position }): ReadonlyArray<Stream> =>
+      id === null || position === null ? [] : [{ organizationId: id, position, clock: Math.round(clock ?? 0) }]
   )
   const now = Math.max(...rows.map((row) => Math.floor(row.now)), ...streams.map(({ clock }) => clock + 1))
   const of = new Map(streams.map((stream) => [stream.organizationId, stream]))
@@ -80,46 +75,24 @@ export const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, organ
   return { of, now, dates, catalogVersion: rows[0]?.version ?? 0 } satisfies Streams
 })
 
-/** Extends the chains of entities with the recorded events, if their organizations' chains are kept. C-3. */
-const chained = Effect.fnUntraced(function* (
+/** The chains of entities, extended with the recorded events. C-3. */
+const extended = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  streams: Streams,
   occurrences: ReadonlyArray<Occurrence<Kind>>,
   made: { readonly ids: ReadonlyArray<string>; readonly positions: ReadonlyArray<number>; readonly payloads: ReadonlyArray<string> }
 ) {
-  const links = occurrences.flatMap(({ entityId, organizationId }, index) =>
-    streams.of.get(organizationId)?.chained === true
-      ? [
-          {
-            entityId,
-            payload: made.payloads[index] ?? "",
-            at: Id.time(made.ids[index] ?? "") ?? 0,
-            before: (made.positions[index] ?? 1) - 1
-          }
-        ]
-      : []
-  )
-  if (links.length === 0) return { chains: [], sealed: [] }
-  return extend(yield* chainsOf(sql, [...new Set(links.map(({ entityId }) => entityId))]), links)
+  const links = occurrences.map(({ entityId }, index) => ({
+    entityId,
+    payload: made.payloads[index] ?? "",
+    at: Id.time(made.ids[index] ?? "") ?? 0,
+    before: (made.positions[index] ?? 1) - 1
+  }))
+  const entityIds = [...new Set(links.map(({ entityId }) => entityId))]
+  const chains = yield* decodeChains(sql`
+    SELECT entity_id AS "entityId", count, hash, (extract(epoch FROM sealed_until) * 1000)::float8 AS "sealedUntil"
+    FROM entity_chains WHERE entity_id = ANY(${entityIds}::text[])`)
+  return extend(chains, links)
 })
-
-/** The chains of entities that have one. */
-export const chainsOf = (
-  sql: SqlClient.SqlClient,
-  entityIds: ReadonlyArray<string>
-): Effect.Effect<ReadonlyArray<Chain>, SqlError.SqlError> =>
-  decodeChains(sql`
-  SELECT entity_id AS "entityId", count, hash, (extract(epoch FROM sealed_until) * 1000)::float8 AS "sealedUntil"
-  FROM entity_chains WHERE entity_id = ANY(${entityIds}::text[])`)
-
-/** The statement that writes the new ends of entities' chains. */
-export const writeChains = (sql: SqlClient.SqlClient, chains: ReadonlyArray<Chain>, organizationOf: (entityId: string) => string) => sql`
-  INSERT INTO entity_chains (entity_id, organization_id, count, hash, sealed_until)
-  SELECT n.entity_id, n.organization_id, n.count, n.hash, to_timestamp(n.sealed_until / 1000)
-  FROM unnest(${chains.map((_) => _.entityId)}::text[], ${chains.map((_) => organizationOf(_.entityId))}::text[],
-    ${chains.map((_) => _.count)}::bigint[], ${chains.map((_) => _.hash)}::bytea[], ${chains.map((_) => _.sealedUntil)}::float8[])
-    AS n (entity_id, organization_id, count, hash, sealed_until)
-  ON CONFLICT (entity_id) DO UPDATE SET count = excluded.count, hash = excluded.hash, sealed_until = excluded.sealed_until`
 
 /** Records events in the given order, in the transaction that locked their streams. Returns their ids. */
 export const append = Effect.fnUntraced(function* (
@@ -137,8 +110,9 @@ export const append = Effect.fnUntraced(function* (
     return ++stream.position
   })
   const payloads = occurrences.map((one, index) => write(ids[index] ?? "", one))
-  const { chains, sealed } = yield* chained(sql, streams, occurrences, { ids, positions, payloads })
+  const { chains, sealed } = yield* extended(sql, occurrences, { ids, positions, payloads })
   const touched = [...streams.of.values()].filter(({ clock }) => clock === end)
+  const organizationOf = (entityId: string) => occurrences.find((one) => one.entityId === entityId)?.organizationId ?? ""
   const column = <A>(value: (one: Occurrence<Kind>, index: number) => A) => occurrences.map(value)
   yield* sql`
     WITH recorded AS MATERIALIZED (
@@ -160,7 +134,12 @@ export const append = Effect.fnUntraced(function* (
       INSERT INTO event_outbox (organization_id, position, event_id, entity_id, vault_id, kind)
       SELECT r.organization_id, r.position, r.id, r.entity_id, r.vault_id, r.kind FROM recorded r JOIN wanted USING (id)
     ), linked AS (
-      ${writeChains(sql, chains, (entityId) => occurrences.find((one) => one.entityId === entityId)?.organizationId ?? "")}
+      INSERT INTO entity_chains (entity_id, organization_id, count, hash, sealed_until)
+      SELECT n.entity_id, n.organization_id, n.count, n.hash, to_timestamp(n.sealed_until / 1000)
+      FROM unnest(${chains.map((_) => _.entityId)}::text[], ${chains.map((_) => organizationOf(_.entityId))}::text[],
+        ${chains.map((_) => _.count)}::bigint[], ${chains.map((_) => _.hash)}::bytea[], ${chains.map((_) => _.sealedUntil)}::float8[])
+        AS n (entity_id, organization_id, count, hash, sealed_until)
+      ON CONFLICT (entity_id) DO UPDATE SET count = excluded.count, hash = excluded.hash, sealed_until = excluded.sealed_until
     ), sealed AS (
       INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
       SELECT n.entity_id, to_timestamp(n.at / 1000), n.count, n.hash, n.position FROM unnest(${sealed.map((_) => _.entityId)}::text[],

@@ -66,7 +66,7 @@ const recent = { searchMs: 86_400_000, slackMs: 3_600_000 }
 /** The columns of an {@link EventRow}, of `events e`. */
 export const eventColumns = `e.id, e.entity_id AS "entityId", e.vault_id AS "vaultId", e.kind, e.schema_version AS "schemaVersion", e.payload,
   e.occurred_at AS "occurredAt", coalesce(e.dispatched_at, x.dispatched_at) AS "dispatchedAt", e.created_at AS "createdAt",
-  coalesce(x.matched_count, e.matched_count) AS "matchedCount"`
+  coalesce(x.matched_count, 0) AS "matchedCount"`
 
 /**
  * The join that {@link eventColumns} needs besides `events e`: when and how an event was dispatched. A statement about one

@@ -103,13 +103,12 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
       return rows.length
     })
 
-    /** Terminates the workflows of holds, recoveries and notices, and older ones, which only name their webhook. */
+    /** Terminates the workflows of holds, recoveries and notices. */
     const terminateOthers = Effect.gen(function* () {
       const webhooks = yield* decodeIds(sql`SELECT id FROM webhooks WHERE organization_id = ${organizationId} ORDER BY id`)
       const recoveries = yield* decodeIds(sql`SELECT id FROM recoveries WHERE webhook_id = ANY(${ids(webhooks)}::text[])`)
       const notices = yield* decodeIds(sql`SELECT id FROM notices WHERE webhook_id = ANY(${ids(webhooks)}::text[]) AND sent_at IS NULL`)
       workflows += yield* terminate([...ids(webhooks).map((id) => `hold/${id}`), ...ids(recoveries), ...ids(notices)])
-      for (const { id } of webhooks) workflows += yield* terminateListed(`WebhookId = "${id}"`)
     })
 
     /** Deletes the rows of every table. */

@@ -102,7 +102,7 @@ export class Overview extends Effect.Service<Overview>()("custody/portal/Overvie
         Effect.gen(function* () {
           const asked = sql`e.id = ANY(${ids}) AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`
           const seen = yield* decodeMatches(sql`
-            SELECT e.id, coalesce(x.matched_count, e.matched_count) AS "matchedCount" FROM events e LEFT JOIN event_dispatches x ON x.event_id = e.id WHERE ${asked}`)
+            SELECT e.id, coalesce(x.matched_count, 0) AS "matchedCount" FROM events e LEFT JOIN event_dispatches x ON x.event_id = e.id WHERE ${asked}`)
           const counts = yield* decodeCounts(sql`
             SELECT d.event_id AS id, d.status, count(*) AS count FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
             WHERE d.event_id = ANY(${seen.map(({ id }) => id)}) AND d.id >= ${oldestId("del")} AND ${seesWebhook(sql, principal)}

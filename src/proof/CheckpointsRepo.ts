@@ -1,6 +1,6 @@
 /** Reads of checkpoints. An entity's chain counts all of its events, so only callers who can see all of them can read it. C-3. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { reachesEntity } from "../access/visibility.ts"
 import type { PrincipalState } from "../credentials/Principal.ts"
 import { Bytes, decodeRows } from "../database/decodeRows.ts"
@@ -50,15 +50,17 @@ export class CheckpointsRepo extends Effect.Service<CheckpointsRepo>()("custody/
           WHERE entity_id = ${entityId} ${and(sql, after !== null && sql`at < ${after[0]}::timestamptz`)} ORDER BY at DESC ${limit(sql, take)}`)
         ),
 
-      /** The current chain; none while an upgrade is chaining earlier events. */
-      latest: (principal: PrincipalState, entityId: string): Effect.Effect<Option.Option<CheckpointRow>> =>
-        Effect.map(
+      /** The current chain of an entity of the principal's organization. */
+      latest: (principal: PrincipalState, entityId: string): Effect.Effect<CheckpointRow> =>
+        Effect.flatMap(
           decodeLatest(sql`
             SELECT c.count, c.hash, date_trunc('milliseconds', clock_timestamp()) AS at, s.position
             FROM event_streams s LEFT JOIN entity_chains c ON c.entity_id = ${entityId}
-            WHERE s.organization_id = ${principal.organizationId} AND s.filled`),
+            WHERE s.organization_id = ${principal.organizationId}`),
           ([row]) =>
-            Option.fromNullable(row && { entityId, at: row.at, position: row.position, count: row.count ?? 0, hash: row.hash ?? ZERO })
+            row === undefined
+              ? Effect.dieMessage("an organization has no event stream")
+              : Effect.succeed({ entityId, at: row.at, position: row.position, count: row.count ?? 0, hash: row.hash ?? ZERO })
         ).pipe(Effect.orDie)
     }
   })

@@ -77,7 +77,7 @@ export class ProofApi extends HttpApiGroup.make("proof")
       .addError(NotFound)
       .middleware(WebhooksReadable)
       .annotate(OpenApi.Summary, "Get an entity's current checkpoint")
-      .annotate(OpenApi.Description, "The state of the chain now. Returns 503 while an upgrade is still adding earlier events to it.")
+      .annotate(OpenApi.Description, "The state of the chain now.")
   )
   .annotate(OpenApi.Title, "Proof")
   .annotate(OpenApi.Description, "Signing keys and checkpoints, with which auditors verify the service's data.") {}

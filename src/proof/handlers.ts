@@ -2,7 +2,7 @@
 
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { Api } from "../Api.ts"
 import { reads } from "../access/Admission.ts"
 import { Principal, type PrincipalState } from "../credentials/Principal.ts"
@@ -13,7 +13,7 @@ import { LONGEST_WRITE } from "../eventFeed/FeedRepo.ts"
 import { oldestTime } from "../events/logWindow.ts"
 import { handler } from "../http/handler.ts"
 import { Pages } from "../http/Page.ts"
-import { notFound, problem } from "../http/Problem.ts"
+import { notFound } from "../http/Problem.ts"
 import { type CheckpointRow, CheckpointsRepo } from "./CheckpointsRepo.ts"
 
 /** How long a copy of the public keys may be cached, in seconds. A key is published before it signs. */
@@ -79,11 +79,7 @@ export const layer = HttpApiBuilder.group(
         read("getLatestEventCheckpoint", ({ urlParams: { entityId } }) =>
           Effect.gen(function* () {
             const principal = yield* visible(entityId)
-            const latest = yield* checkpoints.latest(principal, entityId)
-            if (Option.isSome(latest)) return yield* signed(principal, latest.value)
-            return yield* problem("service_unavailable", "The hash chain is still being built after an upgrade. Try again.", {
-              headers: { "retry-after": "30" }
-            })
+            return yield* signed(principal, yield* checkpoints.latest(principal, entityId))
           })
         )
       )

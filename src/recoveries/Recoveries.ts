@@ -55,7 +55,7 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
     /** The position before the organization's first event whose id is not older than a time, by binary search. */
     const positionBefore = Effect.fnUntraced(function* (organizationId: string, at: number) {
       const [bounds] = yield* decodeBounds(sql`
-        SELECT (SELECT min(e.position) FROM events e WHERE e.organization_id = ${organizationId} AND e.position IS NOT NULL) AS low, s.position AS high
+        SELECT (SELECT min(e.position) FROM events e WHERE e.organization_id = ${organizationId}) AS low, s.position AS high
         FROM event_streams s WHERE s.organization_id = ${organizationId}`)
       const from = Id.floor("evt", Math.max(0, at))
       let low = (bounds?.low ?? 1) - 1,

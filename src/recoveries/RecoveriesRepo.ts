@@ -91,7 +91,7 @@ export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/Re
             decodeCount(sql`
               WITH newest AS MATERIALIZED (
                 SELECT e.id, e.organization_id, e.entity_id, e.vault_id, e.kind, e.audience, e.created_at FROM events e
-                WHERE e.organization_id = ${principal.organizationId} AND e.position IS NOT NULL AND e.id >= ${oldestId("evt")}
+                WHERE e.organization_id = ${principal.organizationId} AND e.id >= ${oldestId("evt")}
                 ORDER BY e.position DESC LIMIT ${LOOK})
               SELECT count(*) FROM (SELECT 1 FROM newest e JOIN webhooks w ON w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
                 WHERE e.created_at >= ${since}::timestamptz AND ${matches(sql, "e")}

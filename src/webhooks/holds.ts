@@ -11,7 +11,7 @@ import type { SqlClient, Statement } from "@effect/sql"
 import { Schema } from "effect"
 import { decodeRows } from "../database/decodeRows.ts"
 
-/** The channel that announces holds and recoveries that need work; the database notifies it of each change (migration 0023). */
+/** The channel that announces holds and recoveries that need work; the database notifies it of each change. */
 export const HOLDS_CHANNEL = "custody_holds"
 
 /** How long deliveries are held, in days; then they are canceled as `EXPIRED`. */

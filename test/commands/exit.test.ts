@@ -147,7 +147,7 @@ describe("exit code 5: a dependency is unavailable, or a port is in use", () => 
     url.pathname = "/postgres"
     const { code, stderr } = await run(["start", "--roles", "api", "--no-migrate"], { DATABASE_URL: url.toString() })
     expect(code).toBe(5)
-    expect(stderr).toContain("The database lacks the migrations 0001_custody")
+    expect(stderr).toContain("The database lacks the migrations 0001_baseline")
     expect(stderr).toContain("custody migrate")
   })
 })

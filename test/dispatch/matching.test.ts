@@ -237,8 +237,8 @@ describe("GET /v1/webhook-events/{eventId}/deliveries", () => {
     })
     const [event] = await app.walk("/v1/webhook-events?vaultId=vault_many", own)
     await app.sql(
-      `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, delivered_at)
-       SELECT substr($1::text, 1, length($1::text) - 4) || lpad(n::text, 4, '0'), $2, $3, 'vault.created', 'DELIVERED', now() FROM generate_series(1, 700) n`,
+      `INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status, delivered_at)
+       SELECT substr($1::text, 1, length($1::text) - 4) || lpad(n::text, 4, '0'), $2, $3, 'org_many', n, 'vault.created', 'DELIVERED', now() FROM generate_series(1, 700) n`,
       [event.id.replace("evt_", "del_"), event.id, json.id]
     )
     const answer = await app.get(`/v1/webhook-events/${event.id}/deliveries`, own)

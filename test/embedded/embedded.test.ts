@@ -26,7 +26,7 @@ beforeAll(() => {
   // Without `temporal` on PATH, the one built for the other tests is used.
   const built = path.join(cache, "bin", "temporal")
   fs.mkdirSync(path.join(folder, "bin"))
-  // As an earlier version left them.
+  // As in a copy that other users can read.
   fs.mkdirSync(path.join(folder, "log"), { mode: 0o755 })
   fs.writeFileSync(path.join(folder, "log", "temporal.log"), "", { mode: 0o644 })
   fs.chmodSync(folder, 0o755)
@@ -128,7 +128,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     }
   })
 
-  test("keeps DATA_DIR unreadable for other users, including what an earlier version left readable", () => {
+  test("keeps DATA_DIR unreadable for other users, including files that were readable before the start", () => {
     const open: Array<string> = []
     const look = (at: string) => {
       for (const entry of fs.readdirSync(at, { withFileTypes: true })) {

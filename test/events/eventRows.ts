@@ -70,10 +70,18 @@ export const insertEvents = async (app: App, rows: ReadonlyArray<EventRow>): Pro
     [column((_) => _.vaultId), column((_) => _.entityId)]
   )
   await app.sql(
-    `INSERT INTO events (id, organization_id, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience, dispatched_at)
-     SELECT id, organization_id, entity_id, vault_id, kind, 1, payload, occurred_at, string_to_array(audience, ' '), now()
-     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[], $8::text[])
-       AS e (id, organization_id, entity_id, vault_id, kind, payload, occurred_at, audience)`,
+    `WITH e AS (
+       SELECT *, row_number() OVER (PARTITION BY organization_id ORDER BY n) AS nth
+       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[], $8::text[])
+         WITH ORDINALITY AS e (id, organization_id, entity_id, vault_id, kind, payload, occurred_at, audience, n)
+     ), numbered AS (
+       UPDATE event_streams s SET position = s.position + c.count
+       FROM (SELECT organization_id, count(*) AS count FROM e GROUP BY 1) c WHERE s.organization_id = c.organization_id
+       RETURNING s.organization_id, s.position - c.count AS before
+     )
+     INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience, dispatched_at)
+     SELECT id, organization_id, before + nth, entity_id, vault_id, kind, 1, payload, occurred_at, string_to_array(audience, ' '), now()
+     FROM e JOIN numbered USING (organization_id)`,
     [
       column((_) => _.id),
       column((_) => _.organizationId),
@@ -94,7 +102,7 @@ export interface DeliveryRow {
   readonly kind: string
   readonly status: string
   readonly createdAt: string
-  /** The vault of the event; null is what deliveries have that are older than the column, and those of events without a vault. */
+  /** The vault of the event; null for events without a vault. */
   readonly vaultId: string | null
 }
 
@@ -120,7 +128,6 @@ export const insertDeliveries = async (app: App, rows: ReadonlyArray<DeliveryRow
   )
   const column = <A>(value: (row: DeliveryRow) => A) => rows.map(value)
   await app.sql(
-    // The trigger that numbers deliveries takes quadratic time for many rows of one webhook in one transaction.
     `WITH d AS (
        SELECT *, row_number() OVER (PARTITION BY webhook_id ORDER BY n) AS nth
        FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[])

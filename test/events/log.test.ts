@@ -75,7 +75,7 @@ describe("Emission and log", () => {
       delivery({ eventId: one.id, webhookId: hidden.id }),
       delivery({ eventId: other.id, webhookId: webhook.id })
     ])
-    await app.sql("UPDATE events SET matched_count = 2 WHERE id = $1", [one.id])
+    await app.sql("INSERT INTO event_dispatches (event_id, matched_count) VALUES ($1, 2)", [one.id])
     const { json } = await app.get(`/v1/webhook-events/${one.id}`, keys.owner)
     expect(json.matchedCount).toBe(2)
     expect(json.deliveryCounts).toEqual({ PENDING: 1, RETRYING: 2, HELD: 0, DELIVERED: 4, FAILED: 1, CANCELED: 1 })

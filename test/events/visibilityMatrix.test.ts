@@ -158,7 +158,7 @@ beforeAll(async () => {
   await app.sql("UPDATE event_streams s SET position = (SELECT count(*) FROM events e WHERE e.organization_id = s.organization_id)")
   const rows = events.flatMap((row) =>
     webhooks.map((webhook, index) => {
-      // A delivery from the dispatcher has its event's vault; one from before that column, or of a pair that it would skip, has none.
+      // A delivery from the dispatcher has its event's vault; some have none, as do those of pairs that it would skip.
       const vaultId = webhook.entityIds.includes(row.entityId) && index % 2 === 0 ? row.vaultId : null
       return { row: delivery({ eventId: row.id, webhookId: webhook.id, vaultId }), webhook, event: row }
     })

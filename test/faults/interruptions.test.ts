@@ -54,7 +54,8 @@ test("a delivery whose senders died 20 times in a row is tried alone, every 15 m
   const { id } = await deliveryWhen(app, key, webhook.id, ({ attempts, status }) => attempts.length === 1 && status === "RETRYING")
   const plant = (from: number, to: number, result: string | null) =>
     app.sql(
-      "INSERT INTO delivery_attempts (delivery_id, number, at, result) SELECT $1, n, clock_timestamp(), $4 FROM generate_series($2::int, $3::int) n",
+      `INSERT INTO delivery_attempts (delivery_id, number, at, result, organization_id)
+       SELECT $1, n, clock_timestamp(), $4, 'org_a' FROM generate_series($2::int, $3::int) n`,
       [id, from, to, result]
     )
   await plant(2, 20, "interrupted")

@@ -145,11 +145,11 @@ describe("the fast paths of the event log and of webhooks", () => {
     await app.feed(Array.from({ length: 8 }, (_, index) => transaction("vault_a", 100 + index)))
     await app.sql(
       `WITH sent AS (
-         INSERT INTO deliveries (id, event_id, webhook_id, vault_id, kind, status, delivered_at)
-         SELECT 'del_' || substr(id, 5), id, $1, vault_id, kind, 'DELIVERED', now() FROM events WHERE kind = 'transaction.confirmed'
-         RETURNING id)
-       INSERT INTO delivery_attempts (delivery_id, number, at, result, http_status, latency_ms, body_snippet)
-       SELECT id, 1, now(), '2xx', 200, 12, 'ok' FROM sent`,
+         INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, vault_id, kind, status, delivered_at)
+         SELECT 'del_' || substr(id, 5), id, $1, organization_id, row_number() OVER (ORDER BY id), vault_id, kind, 'DELIVERED', now() FROM events WHERE kind = 'transaction.confirmed'
+         RETURNING id, organization_id)
+       INSERT INTO delivery_attempts (delivery_id, number, at, result, http_status, latency_ms, body_snippet, organization_id)
+       SELECT id, 1, now(), '2xx', 200, 12, 'ok', organization_id FROM sent`,
       [webhookId]
     )
     const { data, pagination } = (await app.get("/v1/webhook-events?limit=3", keys["owner"])).json

@@ -46,9 +46,9 @@ describe("readiness", () => {
   test("reports the age of the oldest unsent notice, as does a metric", async () => {
     expect((await ready())["oldestUnsentNoticeSeconds"]).toBe(0)
     await app.sql(
-      `INSERT INTO notices (id, webhook_id, cause, recipient, subject, body, created_at)
-       VALUES ('notice_old', $1, 'old', 'a@example.com', 's', 'b', now() - interval '10 days'),
-         ('notice_given_up', $1, 'older', 'a@example.com', 's', 'b', now() - interval '32 days')`,
+      `INSERT INTO notices (id, webhook_id, organization_id, cause, recipient, subject, body, created_at)
+       VALUES ('notice_old', $1, 'org_a', 'old', 'a@example.com', 's', 'b', now() - interval '10 days'),
+         ('notice_given_up', $1, 'org_a', 'older', 'a@example.com', 's', 'b', now() - interval '32 days')`,
       [webhookId]
     )
     expect(Math.round(((await ready())["oldestUnsentNoticeSeconds"] ?? 0) / 86_400)).toBe(10)

@@ -126,37 +126,3 @@ describe("C-3: checkpoints", () => {
     expect(codeOf(await app.get(`${PATH}/latest?entityId=entity_a&limit=1`, keys.owner))).toBe("unknown_parameter")
   })
 })
-
-// Beside the test above: both wait for work that is done every 30 seconds.
-test.concurrent("C-1, C-3: events from before an upgrade are numbered and chained while the service runs, and until then the feed begins at the upgrade", async () => {
-  await app.feed(
-    [
-      organization("org_old", ["ethereum"]),
-      entity("entity_old", "org_old"),
-      vault("vault_old", "entity_old"),
-      user("user_old", "org_old", ["vault_old"])
-    ],
-    { "x-record-events": "none" }
-  )
-  const key = (await app.key("user_old")).secret
-  await app.feed(Array.from({ length: 30 }, (_, index) => transaction("vault_old", 200 + index)))
-  // A database after the migration, with events from before positions existed.
-  await app.sql(`DO $$ BEGIN
-    UPDATE events SET position = NULL WHERE organization_id = 'org_old';
-    DELETE FROM entity_chains WHERE organization_id = 'org_old';
-    UPDATE event_fill SET last_id = '';
-    UPDATE event_streams SET filled = false, position = 0, chained_to = 0 WHERE organization_id = 'org_old';
-  END $$`)
-  const cursor = (await app.get("/v1/event-feed?from=now", key)).json.resumeCursor
-  await app.feed([transaction("vault_old", 300)])
-  const page = (await app.get(`/v1/event-feed?after=${cursor}`, key)).json
-  expect(page.data.length).toBe(1)
-  await until("the numbers", async () => (await app.get("/v1/event-feed?limit=500", key)).json.data.length === 31)
-  const events = (await app.get("/v1/event-feed?limit=500", key)).json.data
-  const ids = events.map(({ id }: { id: string }) => id)
-  expect([...ids].sort()).toEqual(ids)
-  await app.feed([transaction("vault_old", 301)])
-  const all = (await app.get("/v1/event-feed?limit=500", key)).json.data
-  const { json } = await app.get(`${PATH}/latest?entityId=entity_old`, key)
-  expect([json.count, json.hash]).toEqual([32, chainHash(payloadsOf(all, "entity_old"))])
-})

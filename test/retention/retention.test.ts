@@ -53,16 +53,19 @@ const remember = async (daysAgo: number) => {
     )
   }
   await app.sql(
-    `INSERT INTO events (id, organization_id, entity_id, vault_id, kind, schema_version, payload, occurred_at, created_at, dispatched_at, matched_count)
-     VALUES ($1, 'org_a', 'entity_0', 'vault_0', 'transaction.confirmed', 1, '{}', $2, $2, $2, 1)`,
+    `INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, created_at)
+     VALUES ($1, 'org_a', 1, 'entity_0', 'vault_0', 'transaction.confirmed', 1, '{}', $2, $2)`,
     [event, at]
   )
   await app.sql(
-    `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, delivered_at, created_at)
-     VALUES ($1, $2, $3, 'transaction.confirmed', 'DELIVERED', $4, $4)`,
+    `INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status, delivered_at, created_at)
+     VALUES ($1, $2, $3, 'org_a', 1, 'transaction.confirmed', 'DELIVERED', $4, $4)`,
     [delivery, event, webhookId, at]
   )
-  await app.sql("INSERT INTO delivery_attempts (delivery_id, number, at, result) VALUES ($1, 1, $2, '2xx')", [delivery, at])
+  await app.sql("INSERT INTO delivery_attempts (delivery_id, number, at, result, organization_id) VALUES ($1, 1, $2, '2xx', 'org_a')", [
+    delivery,
+    at
+  ])
 }
 
 const count = async (text: string, values: ReadonlyArray<unknown> = []) =>
@@ -212,12 +215,12 @@ describe("Limits: other expired data", () => {
     await app.sql("UPDATE webhook_secrets SET expires_at = now() - interval '1 second' WHERE expires_at IS NOT NULL")
     await app.sql("UPDATE idempotency_keys SET created_at = now() - interval '25 hours'")
     await app.sql("UPDATE pings SET at = now() - interval '25 hours'")
-    await app.sql(`INSERT INTO notices (id, webhook_id, cause, recipient, subject, body, sent_at, channel)
-      SELECT 'ntc_' || days, '${webhookId}', 'cause' || days, 'a@example.com', 's', 'b', now() - make_interval(days => days), 'log' FROM unnest('{1,40}'::int[]) days`)
+    await app.sql(`INSERT INTO notices (id, webhook_id, organization_id, cause, recipient, subject, body, sent_at, channel)
+      SELECT 'ntc_' || days, '${webhookId}', 'org_a', 'cause' || days, 'a@example.com', 's', 'b', now() - make_interval(days => days), 'log' FROM unnest('{1,40}'::int[]) days`)
     await app.sql(`INSERT INTO webhook_counters (webhook_id, slot, shard, delivered, last_success_at)
       SELECT '${webhookId}', now() - make_interval(days => days), 7, 5, now() - make_interval(days => days) FROM unnest('{2,40}'::int[]) days`)
-    await app.sql(`INSERT INTO notices (id, webhook_id, cause, recipient, subject, body, created_at)
-      SELECT 'ntc_unsent' || days, '${webhookId}', 'unsent' || days, 'a@example.com', 's', 'b', now() - make_interval(days => days) FROM unnest('{5,40}'::int[]) days`)
+    await app.sql(`INSERT INTO notices (id, webhook_id, organization_id, cause, recipient, subject, body, created_at)
+      SELECT 'ntc_unsent' || days, '${webhookId}', 'org_a', 'unsent' || days, 'a@example.com', 's', 'b', now() - make_interval(days => days) FROM unnest('{5,40}'::int[]) days`)
     const { rowsRemoved } = await retain()
     expect(rowsRemoved).toBe(6)
     expect([await secrets(), await count("idempotency_keys"), await count("pings"), await count("notices")]).toEqual([1, 0, 0, 2])

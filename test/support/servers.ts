@@ -187,6 +187,7 @@ export const prepareTemplate = async (postgres: string): Promise<void> => {
   await Effect.runPromise(
     Effect.zipRight(Migrations.migrate, Partitions.ensure).pipe(
       Effect.provide(Database.layer(Redacted.make(urlOf(postgres, TEMPLATE)), Database.pools.command)),
+      Effect.provide(settingsOf(os.tmpdir())),
       Effect.provide(Logger.minimumLogLevel(LogLevel.Warning)),
       Effect.scoped
     )

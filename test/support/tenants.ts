@@ -6,16 +6,7 @@ import { type Receiver, until } from "./receiver.ts"
 import { ALICE, address, asset, balance, entity, network, organization, transaction, user, vault } from "./records.ts"
 
 /** Tables that organizations share, or that are of the whole service: nothing of them is deleted. */
-export const sharedTables = [
-  "assets",
-  "networks",
-  "catalog_version",
-  "signing_keys",
-  "event_fill",
-  "effect_sql_migrations",
-  "processes",
-  "audit_log"
-]
+export const sharedTables = ["assets", "networks", "catalog_version", "signing_keys", "effect_sql_migrations", "processes", "audit_log"]
 
 /** Every table of the schema, without its partitions. */
 export const tablesOf = async (app: App): Promise<ReadonlyArray<string>> =>

@@ -23,7 +23,8 @@ const delivered = async (number: number) => {
   const [event] = await app.walk("/v1/webhook-events?limit=1", keys.owner)
   const id = event.id.replace("evt_", "del_")
   await app.sql(
-    "INSERT INTO deliveries (id, event_id, webhook_id, kind, status, delivered_at) VALUES ($1, $2, $3, 'transaction.confirmed', 'DELIVERED', now())",
+    `INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status, delivered_at)
+     VALUES ($1, $2, $3, 'org_a', 1, 'transaction.confirmed', 'DELIVERED', now())`,
     [id, event.id, webhook.id]
   )
   return { webhook, id }

@@ -103,7 +103,8 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
     const [event] = await recorded(701)
     // Written as a dispatcher would; nothing is sent in this test.
     await app.sql(
-      `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, delivered_at) VALUES ($1, $2, $3, 'transaction.confirmed', 'DELIVERED', now())`,
+      `INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status, delivered_at)
+       VALUES ($1, $2, $3, 'org_a', 1, 'transaction.confirmed', 'DELIVERED', now())`,
       [event.id.replace("evt_", "del_"), event.id, id]
     )
     const gone = await app.request("DELETE", `/v1/webhooks/${id}`, { key: keys.owner })
@@ -143,7 +144,8 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
         [second, "RETRYING"]
       ] as const) {
         await app.sql(
-          `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at) VALUES ($1, $2, $3, 'transaction.confirmed', $4, now())`,
+          `INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status, next_attempt_at)
+           VALUES ($1, $2, $3, 'org_a', 1, 'transaction.confirmed', $4, now())`,
           [event.id.replace("evt_", "del_"), event.id, id, status]
         )
       }
@@ -166,8 +168,9 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
     const [event] = await recorded(821)
     const ids = Array.from({ length: 4_400 }, () => Id.make("del"))
     await app.sql(
-      `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at)
-       SELECT d.id, $2, $3, 'transaction.confirmed', 'RETRYING', now() + interval '1 hour' FROM unnest($1::text[]) AS d (id)`,
+      `INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status, next_attempt_at)
+       SELECT d.id, $2, $3, 'org_a', d.n, 'transaction.confirmed', 'RETRYING', now() + interval '1 hour'
+       FROM unnest($1::text[]) WITH ORDINALITY AS d (id, n)`,
       [ids, event.id, id]
     )
     // Each second row costs a millisecond or more: in sum more than the API's statement timeout.

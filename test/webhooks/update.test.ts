@@ -113,8 +113,8 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
     await app.feed([transaction("vault_a", 901), transaction("vault_a2", 902)])
     // Written as a dispatcher would; nothing is sent in this test.
     await app.sql(
-      `INSERT INTO deliveries (id, event_id, webhook_id, kind, status, next_attempt_at)
-       SELECT replace(e.id, 'evt_', 'del_'), e.id, $1, e.kind, 'RETRYING', now() + interval '1 hour' FROM events e
+      `INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, kind, status, next_attempt_at)
+       SELECT replace(e.id, 'evt_', 'del_'), e.id, $1, e.organization_id, row_number() OVER (ORDER BY e.id), e.kind, 'RETRYING', now() + interval '1 hour' FROM events e
        WHERE e.kind = 'transaction.confirmed' AND e.vault_id IN ('vault_a', 'vault_a2') ORDER BY e.occurred_at DESC LIMIT 2`,
       [id]
     )

@@ -353,7 +353,7 @@ export interface Operations {
   listEvents(query?: ListEventsQuery, options?: RequestOptions): Pages<WebhookEvent>
   /** Get a webhook event. One event, with the number of webhooks that matched and its deliveries by status. `GET /v1/webhook-events/{eventId}` */
   getEvent(eventId: string, options?: RequestOptions): Promise<WebhookEventDetail>
-  /** Read the event feed. The event log in the order of recording. Every event that this key can see and that is recorded after a cursor was issued appears exactly once after it, and nothing is ever recorded before it. After an upgrade from a version without the feed, it begins at the upgrade until older events are numbered. A key can have 20 requests that wait for events. `GET /v1/event-feed` */
+  /** Read the event feed. The event log in the order of recording. Every event that this key can see and that is recorded after a cursor was issued appears exactly once after it, and nothing is ever recorded before it. A key can have 20 requests that wait for events. `GET /v1/event-feed` */
   readEventFeed(query?: ReadEventFeedQuery, options?: RequestOptions): Promise<EventFeedPage>
   /** List a webhook's deliveries. Delivery history with every attempt, newest first. `GET /v1/webhooks/{webhookId}/deliveries` */
   listWebhookDeliveries(webhookId: string, query?: ListWebhookDeliveriesQuery, options?: RequestOptions): Pages<Delivery>
@@ -381,7 +381,7 @@ export interface Operations {
   getSigningKeys(options?: RequestOptions): Promise<SigningKeySet>
   /** List an entity's checkpoints. One checkpoint per midnight (UTC), newest first, kept permanently. Requires a key without a vault allowlist whose user can see every vault of the entity. `GET /v1/event-checkpoints` */
   listEventCheckpoints(query: ListEventCheckpointsQuery, options?: RequestOptions): Pages<EventCheckpoint>
-  /** Get an entity's current checkpoint. The state of the chain now. Returns 503 while an upgrade is still adding earlier events to it. `GET /v1/event-checkpoints/latest` */
+  /** Get an entity's current checkpoint. The state of the chain now. `GET /v1/event-checkpoints/latest` */
   getLatestEventCheckpoint(query: GetLatestEventCheckpointQuery, options?: RequestOptions): Promise<EventCheckpoint>
   /** List the audit log. Who did what to webhooks, deliveries, API keys and portal accounts of the organization in the last 400 days, most recent first. Requires an owner-level key without a vault allowlist. `GET /v1/audit-log` */
   listAuditLog(query?: ListAuditLogQuery, options?: RequestOptions): Pages<AuditEntry>

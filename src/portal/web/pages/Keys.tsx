@@ -97,12 +97,8 @@ const Row = ({ apiKey: key, done }: { readonly apiKey: ApiKey; readonly done: ()
       <div className="what">
         <h2>{ended ? name : <Link to={`/keys/${key.id}`}>{name}</Link>}</h2>
         <p className="under">
-          {key.hint === null ? null : (
-            <>
-              <code>{key.hint}</code> ·{" "}
-            </>
-          )}
-          {key.scopes.join(", ")} · {key.vaultIds === null ? "all your vaults" : key.vaultIds.map(nameOf).slice(0, 3).join(", ")}
+          <code>{key.hint}</code> · {key.scopes.join(", ")} ·{" "}
+          {key.vaultIds === null ? "all your vaults" : key.vaultIds.map(nameOf).slice(0, 3).join(", ")}
           {(key.vaultIds?.length ?? 0) > 3 ? ` and ${(key.vaultIds?.length ?? 0) - 3} more` : ""}
           {key.ipAllowlist.length === 0 ? "" : ` · from ${key.ipAllowlist.join(", ")}`}
         </p>

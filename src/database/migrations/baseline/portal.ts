@@ -1,17 +1,13 @@
 /**
- * Accounts of the web portal and what signs them in. An account is bound to a user of the feed by its id and comes
- * from a one-time invitation. portal_users, portal_sessions, portal_accounts and portal_verifications have the columns
- * that better-auth works with, under names of ours; columns that it does not know have defaults.
+ * Accounts of the web portal, and what signs them in. An account belongs to a user of the record feed, has the user's id, and is
+ * created by a one-time invitation. portal_users, portal_sessions, portal_accounts and portal_verifications have the columns that
+ * better-auth needs; other columns in them have defaults.
  */
-import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
-
-export default Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql.unsafe(`
+export const portal = `
 CREATE TABLE portal_users (
   id text COLLATE "C" PRIMARY KEY REFERENCES users (id),
   name text NOT NULL,
-  -- what the user signs in with: the feed's address in lower case, unless another account has it
+  -- What the user signs in with: the address from the record feed in lower case, unless another account has it.
   email text NOT NULL UNIQUE CHECK (email = lower(email)),
   email_verified boolean NOT NULL,
   image text,
@@ -19,7 +15,7 @@ CREATE TABLE portal_users (
   updated_at timestamptz(3) NOT NULL DEFAULT now()
 );
 
--- token is worth nothing by itself: the cookie carries it signed.
+-- A token alone is useless: the cookie contains it with a signature.
 CREATE TABLE portal_sessions (
   id text COLLATE "C" PRIMARY KEY,
   user_id text COLLATE "C" NOT NULL REFERENCES portal_users (id) ON DELETE CASCADE,
@@ -29,13 +25,13 @@ CREATE TABLE portal_sessions (
   expires_at timestamptz(3) NOT NULL,
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
-  -- when the second factor was shown in this session; null: nothing but that is open to it
+  -- When the second factor was entered in this session; until then, the session can do nothing else.
   second_factor_at timestamptz(3),
   last_seen_at timestamptz(3) NOT NULL DEFAULT now()
 );
 CREATE INDEX portal_sessions_by_user ON portal_sessions (user_id, created_at DESC);
 
--- How an account is signed in to: a password (its hash), or an identity at the platform's identity provider.
+-- How a user signs in: with a password (its hash), or with an identity at the platform's identity provider.
 CREATE TABLE portal_accounts (
   id text COLLATE "C" PRIMARY KEY,
   user_id text COLLATE "C" NOT NULL REFERENCES portal_users (id) ON DELETE CASCADE,
@@ -65,16 +61,16 @@ CREATE TABLE portal_verifications (
 CREATE INDEX portal_verifications_by_identifier ON portal_verifications (identifier);
 CREATE INDEX portal_verifications_by_age ON portal_verifications (expires_at);
 
--- The authenticator app of an account. secret is ciphertext; of backup codes only hashes are here.
+-- The authenticator app of an account. secret is encrypted, and backup codes are hashed.
 CREATE TABLE portal_second_factors (
   user_id text COLLATE "C" PRIMARY KEY REFERENCES portal_users (id) ON DELETE CASCADE,
   secret bytea NOT NULL,
   backup_codes bytea[] NOT NULL,
-  -- null until its first code was shown
+  -- Null until its first code was entered.
   verified_at timestamptz(3),
   failures integer NOT NULL DEFAULT 0 CHECK (failures >= 0),
   locked_until timestamptz(3),
-  -- the latest 30-second step whose code was taken: no code is taken twice
+  -- The latest 30-second step whose code was accepted: no code is accepted twice.
   last_step bigint NOT NULL DEFAULT 0
 );
 
@@ -91,7 +87,7 @@ CREATE TABLE portal_passkeys (
 );
 CREATE INDEX portal_passkeys_by_user ON portal_passkeys (user_id, created_at);
 
--- One-time ways in; only the hash of a token is here. reset: takes away what the account had.
+-- One-time links; only the hash of a token is stored. reset: the account loses its password and second factors first.
 CREATE TABLE portal_invitations (
   id text COLLATE "C" PRIMARY KEY,
   user_id text COLLATE "C" NOT NULL REFERENCES users (id),
@@ -102,5 +98,4 @@ CREATE TABLE portal_invitations (
   used_at timestamptz(3)
 );
 CREATE INDEX portal_invitations_by_user ON portal_invitations (user_id);
-`)
-)
+`

@@ -1,12 +1,8 @@
 /**
- * Custody data: catalog, organizations, vaults and what happens in them. The ledger is the only writer.
- * Ids compare as bytes ("C"), so that their order is the same on every installation.
+ * Tables of the catalog, organizations, vaults and users. The ledger is their only writer. Ids compare as bytes ("C"), so their
+ * order is the same on every installation.
  */
-import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
-
-export default Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql.unsafe(`
+export const custody = `
 CREATE TABLE networks (
   name text COLLATE "C" PRIMARY KEY CHECK (name ~ '^[a-z0-9]+(-[a-z0-9]+)*$'),
   kind text NOT NULL CHECK (kind IN ('mainnet', 'testnet')),
@@ -20,17 +16,22 @@ CREATE TABLE assets (
   name text NOT NULL,
   decimals smallint NOT NULL CHECK (decimals BETWEEN 0 AND 78),
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
-  CHECK (starts_with(id, network || '/'))
+  CHECK (starts_with(id, network || '/')),
+  -- Balances refer to all three.
+  UNIQUE (id, network, symbol)
 );
 CREATE INDEX assets_by_network ON assets (network, id);
-CREATE INDEX assets_by_symbol ON assets (symbol, id);
+CREATE INDEX assets_by_symbol ON assets (network, symbol, id);
 
 CREATE TABLE organizations (
   id text COLLATE "C" PRIMARY KEY,
   name text NOT NULL,
   networks text[] NOT NULL,
-  updated_at timestamptz(3) NOT NULL DEFAULT now()
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  -- Since when it is being deleted: its keys, records and deliveries are rejected from then on. Decision D-56.
+  deleting_at timestamptz(3)
 );
+CREATE INDEX organizations_deleting ON organizations (id) WHERE deleting_at IS NOT NULL;
 
 CREATE TABLE entities (
   id text COLLATE "C" PRIMARY KEY,
@@ -49,11 +50,28 @@ CREATE TABLE vaults (
   networks text[] NOT NULL,
   created_at timestamptz(3) NOT NULL,
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  -- When it was first recorded here: its statements begin STATEMENT_HISTORY before.
+  recorded_at timestamptz(3) NOT NULL DEFAULT now(),
   UNIQUE (id, organization_id),
+  UNIQUE (id, organization_id, created_at),
   FOREIGN KEY (entity_id, organization_id) REFERENCES entities (id, organization_id)
 );
 CREATE INDEX vaults_newest ON vaults (organization_id, created_at DESC, id DESC);
 CREATE INDEX vaults_by_entity ON vaults (entity_id, id);
+
+-- Every entity that a vault belongs or belonged to. An event keeps the entity that its vault had when it was recorded, so a
+-- vault's events are found by each of these.
+CREATE TABLE vault_entities (
+  vault_id text COLLATE "C" NOT NULL,
+  entity_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (vault_id, entity_id)
+);
+CREATE FUNCTION keep_vault_entity() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO vault_entities VALUES (NEW.id, NEW.entity_id) ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER vault_entity_kept AFTER INSERT OR UPDATE OF entity_id ON vaults FOR EACH ROW EXECUTE FUNCTION keep_vault_entity();
 
 CREATE TABLE users (
   id text COLLATE "C" PRIMARY KEY,
@@ -67,17 +85,20 @@ CREATE TABLE users (
 );
 CREATE INDEX users_by_organization ON users (organization_id, id);
 
--- Both foreign keys name the organization: a role never crosses it.
+-- Both foreign keys name the organization, so a role is always within one.
 CREATE TABLE vault_roles (
   user_id text COLLATE "C" NOT NULL,
   vault_id text COLLATE "C" NOT NULL,
   organization_id text COLLATE "C" NOT NULL,
   role text NOT NULL CHECK (role = 'developer'),
+  vault_created_at timestamptz(3) NOT NULL,
   PRIMARY KEY (user_id, vault_id, role),
   FOREIGN KEY (user_id, organization_id) REFERENCES users (id, organization_id),
-  FOREIGN KEY (vault_id, organization_id) REFERENCES vaults (id, organization_id)
+  FOREIGN KEY (vault_id, organization_id, vault_created_at) REFERENCES vaults (id, organization_id, created_at) ON UPDATE CASCADE
 );
 CREATE INDEX vault_roles_by_vault ON vault_roles (vault_id);
+-- The vaults of a user, newest first. An expression instead of user_id, so that looking up a single role never uses this index.
+CREATE INDEX vault_roles_newest ON vault_roles ((user_id || ''), vault_created_at DESC, vault_id DESC);
 
 CREATE TABLE deposit_addresses (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -90,36 +111,10 @@ CREATE TABLE deposit_addresses (
   UNIQUE (vault_id, network, address, asset_type)
 );
 CREATE INDEX deposit_addresses_newest ON deposit_addresses (vault_id, created_at DESC, id DESC);
+CREATE INDEX deposit_addresses_by_network ON deposit_addresses ((vault_id || '/' || network), created_at DESC, id DESC);
 
--- json is the transaction as the API answers it, encoded once by the ledger when the row changes.
-CREATE TABLE transactions (
-  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  vault_id text COLLATE "C" NOT NULL REFERENCES vaults (id),
-  network text COLLATE "C" NOT NULL REFERENCES networks (name),
-  hash text COLLATE "C" NOT NULL,
-  index integer NOT NULL CHECK (index >= 0),
-  direction text COLLATE "C" NOT NULL CHECK (direction IN ('inbound', 'outbound')),
-  status text COLLATE "C" NOT NULL CHECK (status IN ('pending', 'confirmed', 'failed', 'replaced', 'dropped')),
-  asset_id text COLLATE "C" NOT NULL REFERENCES assets (id),
-  amount numeric NOT NULL CHECK (amount >= 0),
-  from_address text COLLATE "C" NOT NULL,
-  to_address text COLLATE "C" NOT NULL,
-  timestamp timestamptz(3) NOT NULL,
-  json text NOT NULL,
-  updated_at timestamptz(3) NOT NULL DEFAULT now(),
-  CONSTRAINT transactions_natural_key UNIQUE (hash, vault_id, network, index, direction)
-);
-CREATE INDEX transactions_newest ON transactions (vault_id, timestamp DESC, id DESC);
-CREATE INDEX transactions_by_asset ON transactions (vault_id, asset_id, timestamp DESC, id DESC);
-CREATE INDEX transactions_by_network ON transactions (vault_id, network, timestamp DESC, id DESC);
-CREATE INDEX transactions_unsettled ON transactions (vault_id, status, timestamp DESC, id DESC) WHERE status <> 'confirmed';
-
-CREATE TABLE balances (
-  vault_id text COLLATE "C" NOT NULL REFERENCES vaults (id),
-  asset_id text COLLATE "C" NOT NULL REFERENCES assets (id),
-  amount numeric NOT NULL CHECK (amount >= 0),
-  updated_at timestamptz(3) NOT NULL DEFAULT now(),
-  PRIMARY KEY (vault_id, asset_id)
-);
-`)
-)
+-- Counts changes of networks, assets, organizations, entities, vaults and users. What a ledger remembers of them is valid while
+-- the version stays the same.
+CREATE TABLE catalog_version (version bigint NOT NULL);
+INSERT INTO catalog_version VALUES (0);
+`

@@ -1,17 +1,16 @@
 /**
- * State that processes share for limits across all of them: which processes run, and rate limit counts. The count tables
- * are unlogged: counts are useless after an hour, and a crash of Postgres only resets them.
+ * State that processes share: which processes run, and counts for rate limits across all of them. The counts are in unlogged
+ * tables: they are useless after an hour, and a crash of Postgres only resets them.
  */
-import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect } from "effect"
-
-export default Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql.unsafe(`
--- A running process; seen_at is renewed every second and says whether it still runs.
+export const processes = `
+-- A running process. seen_at is renewed every second and says whether it still runs.
 CREATE TABLE processes (
   id text PRIMARY KEY,
   role text NOT NULL CHECK (role IN ('api', 'worker')),
-  seen_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- Since when it has been seen without a gap, and whether it holds every permit because no other worker runs.
+  since timestamptz NOT NULL DEFAULT clock_timestamp(),
+  alone boolean NOT NULL DEFAULT false
 );
 
 -- What is left of a caller's rate limit, of which each process takes a part.
@@ -32,5 +31,4 @@ CREATE UNLOGGED TABLE recent_attempts (
   at timestamptz NOT NULL
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX recent_attempts_at ON recent_attempts (at);
-`)
-)
+`

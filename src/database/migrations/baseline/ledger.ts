@@ -1,0 +1,106 @@
+/**
+ * Tables of transactions, balances and statements.
+ *
+ * Each index of a filtered list can serve that list only: its last columns have a NULLS order of their own, which leaves the
+ * planner, which is told not to sort, no other choice. Otherwise two filters that each match many rows, but together none, would
+ * scan the whole unfiltered list.
+ */
+export const ledger = `
+-- In 32 partitions by vault. The natural key is the primary key: ids are unique by their sequence, and nothing looks up a row by
+-- its id alone, which would search every partition. json is the transaction as the API returns it, written by the ledger when the
+-- row changes. Decisions D-60, D-61.
+CREATE SEQUENCE transactions_id_seq;
+CREATE TABLE transactions (
+  -- Identity columns of partitioned tables need Postgres 17.
+  id bigint NOT NULL DEFAULT nextval('transactions_id_seq'),
+  vault_id text COLLATE "C" NOT NULL REFERENCES vaults (id),
+  network text COLLATE "C" NOT NULL REFERENCES networks (name),
+  hash text COLLATE "C" NOT NULL,
+  index integer NOT NULL CHECK (index >= 0),
+  direction text COLLATE "C" NOT NULL CHECK (direction IN ('inbound', 'outbound')),
+  status text COLLATE "C" NOT NULL CHECK (status IN ('pending', 'confirmed', 'failed', 'replaced', 'dropped')),
+  asset_id text COLLATE "C" NOT NULL REFERENCES assets (id),
+  amount numeric NOT NULL CHECK (amount >= 0),
+  from_address text COLLATE "C" NOT NULL,
+  to_address text COLLATE "C" NOT NULL,
+  timestamp timestamptz(3) NOT NULL,
+  json text NOT NULL,
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT transactions_natural_key PRIMARY KEY (hash, vault_id, network, index, direction)
+) PARTITION BY HASH (vault_id);
+ALTER SEQUENCE transactions_id_seq OWNED BY transactions.id;
+DO $$ BEGIN
+  FOR n IN 0..31 LOOP
+    EXECUTE format('CREATE TABLE transactions_%s PARTITION OF transactions FOR VALUES WITH (MODULUS 32, REMAINDER %s)', lpad(n::text, 2, '0'), n);
+  END LOOP;
+END $$;
+-- The first letters of status and direction: both together are one range of an index; if one is not given, its ranges are merged.
+CREATE INDEX transactions_newest ON transactions (vault_id, timestamp DESC, id DESC);
+CREATE INDEX transactions_by_asset ON transactions
+  (vault_id, asset_id, (left(status, 1) || left(direction, 1)), timestamp DESC NULLS LAST, id DESC);
+CREATE INDEX transactions_by_network ON transactions
+  (vault_id, network, (left(status, 1) || left(direction, 1)), timestamp DESC, id DESC NULLS LAST);
+CREATE INDEX transactions_by_status ON transactions
+  (vault_id, (left(status, 1) || left(direction, 1)), timestamp DESC NULLS LAST, id DESC NULLS LAST);
+
+-- The newest balance of each asset. It has what balances are listed by; a changed symbol of an asset changes its balances.
+CREATE TABLE balances (
+  vault_id text COLLATE "C" NOT NULL REFERENCES vaults (id),
+  asset_id text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL CHECK (amount >= 0),
+  updated_at timestamptz(3) NOT NULL DEFAULT now(),
+  network text COLLATE "C" NOT NULL,
+  symbol text COLLATE "C" NOT NULL,
+  is_token boolean NOT NULL GENERATED ALWAYS AS (asset_id <> network || '/native') STORED,
+  as_of timestamptz(3) NOT NULL,
+  recorded_at timestamptz(3) NOT NULL,
+  PRIMARY KEY (vault_id, asset_id),
+  FOREIGN KEY (asset_id, network, symbol) REFERENCES assets (id, network, symbol) ON UPDATE CASCADE
+);
+CREATE INDEX balances_listed ON balances (vault_id, network, is_token, symbol, asset_id);
+CREATE INDEX balances_by_asset ON balances (network, asset_id);
+
+-- Every balance record; append-only. Of records of one instant, the one with the greatest id counts. C-6.
+CREATE TABLE balance_history (
+  id bigint GENERATED ALWAYS AS IDENTITY,
+  vault_id text COLLATE "C" NOT NULL,
+  asset_id text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL CHECK (amount >= 0),
+  as_of timestamptz(3) NOT NULL,
+  recorded_at timestamptz(3) NOT NULL,
+  PRIMARY KEY (vault_id, asset_id, as_of, id),
+  FOREIGN KEY (vault_id, asset_id) REFERENCES balances (vault_id, asset_id)
+);
+
+-- How far a vault's statements are sealed: every day from first_date to the day before next_date.
+CREATE TABLE statement_chains (
+  vault_id text COLLATE "C" PRIMARY KEY REFERENCES vaults (id),
+  first_date date NOT NULL,
+  next_date date NOT NULL,
+  -- Sealed days from here on must be compared with the ledger again; null if there are none.
+  revise_from date,
+  last_hash text COLLATE "C",
+  CHECK (first_date <= next_date)
+);
+CREATE INDEX statement_chains_next ON statement_chains (next_date, vault_id);
+CREATE INDEX statement_chains_revise ON statement_chains (vault_id) WHERE revise_from IS NOT NULL;
+
+-- One statement per vault and day, and its revisions. assets is the JSON text of its lines, as it is hashed.
+CREATE TABLE statements (
+  vault_id text COLLATE "C" NOT NULL REFERENCES statement_chains (vault_id),
+  date date NOT NULL,
+  revision integer NOT NULL CHECK (revision > 0),
+  sealed_at timestamptz(3) NOT NULL,
+  previous_hash text COLLATE "C" CHECK (previous_hash ~ '^[0-9a-f]{64}$'),
+  hash text COLLATE "C" NOT NULL CHECK (hash ~ '^[0-9a-f]{64}$'),
+  assets text NOT NULL,
+  jws text NOT NULL,
+  PRIMARY KEY (vault_id, date, revision)
+);
+
+-- The earliest past day of a vault that was changed since it was last sealed.
+CREATE TABLE statement_changes (
+  vault_id text COLLATE "C" PRIMARY KEY REFERENCES vaults (id),
+  from_date date NOT NULL
+);
+`
