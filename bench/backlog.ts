@@ -3,7 +3,7 @@
  * steady rate of the same processes; and the effect on API clients.
  */
 import { delivering, now, percentile, receiver, service, transactions } from "./support/deliveries.ts"
-import { optionEnv, options } from "./support/options.ts"
+import { options } from "./support/options.ts"
 import { reader } from "./support/reader.ts"
 import { announced, end, start } from "./support/servers.ts"
 
@@ -12,7 +12,7 @@ const BACKLOG = options.quick ? 2_000 : 20_000,
   ROUNDS = options.quick ? 1 : 3
 try {
   const target = await receiver()
-  const env = { ...delivering(target), ...optionEnv }
+  const env = delivering(target)
   const api = await service(env, "api", target.url)
   const reading = () => reader(api.port, api.key, "/v1/vaults/vault_bench/transactions?limit=20")
   const feedAll = async (count: number) => {

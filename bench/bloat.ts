@@ -6,12 +6,14 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Layer, Redacted } from "effect"
 import type pg from "pg"
 import * as Database from "../src/database/Database.ts"
 import * as Partitions from "../src/database/Partitions.ts"
 import { OutboxRepo } from "../src/dispatch/OutboxRepo.ts"
 import { AttemptsRepo } from "../src/sending/AttemptsRepo.ts"
+import { WorkerProcess } from "../src/sending/WorkerProcess.ts"
 import * as Id from "../src/values/Id.ts"
 import { settingsOf } from "../test/support/servers.ts"
 import { now, percentile, service, transactions } from "./support/deliveries.ts"
@@ -78,20 +80,23 @@ const drain = (webhookId: string) =>
   Effect.gen(function* () {
     const outbox = yield* OutboxRepo
     const attempts = yield* AttemptsRepo
+    const sql = yield* SqlClient.SqlClient
     const attempt = (id: string) =>
-      Effect.flatMap(attempts.begin({ id, limit: 10, after: 0, inQuarantine: false, held: false }), (begun) =>
+      Effect.flatMap(attempts.begin({ id, limit: 10, after: 0, via: "first", claimKey: null }), (begun) =>
         begun === null || begun.number === null
           ? Effect.die(new Error(`no attempt of ${id} began`))
-          : attempts.succeed({ deliveryId: id, webhookId, number: begun.number, answer })
+          : attempts.succeed({ deliveryId: id, webhookId, number: begun.number, via: "first", tell: false, answer })
       )
     const claims: Array<number> = [],
       sent: Array<number> = []
     while (yield* outbox.waits) {
       const begunAt = now()
-      const { busy, claimed, single } = yield* outbox.claim("all")
-      if (!claimed) break
+      const { any, claims: parts } = yield* outbox.claim
+      if (!any) break
       const claimedAt = now()
-      yield* Effect.forEach([...single, ...busy], ({ id }) => attempt(id), { concurrency: "unbounded" })
+      const deliveries = parts.flatMap((part) => part.deliveries)
+      yield* Effect.forEach(deliveries, ({ id }) => attempt(id), { concurrency: "unbounded" })
+      yield* sql`DELETE FROM commands WHERE key = ANY(${parts.map(({ key }) => key)}::text[])`
       claims.push(claimedAt - begunAt)
       sent.push(now() - claimedAt)
     }
@@ -106,8 +111,8 @@ const variant = async (prepare: (client: pg.Client) => Promise<void>) => {
   await prepare(client)
   await ours.feed(transactions(1).map(({ line }) => line))
   const webhookId = String((await client.query("SELECT id FROM webhooks")).rows[0]?.id)
-  const services = Layer.provide(
-    Layer.mergeAll(OutboxRepo.Default, AttemptsRepo.Default),
+  const services = Layer.provideMerge(
+    Layer.mergeAll(OutboxRepo.layer, Layer.provide(AttemptsRepo.layer, WorkerProcess.layer)),
     Layer.merge(Database.layer(Redacted.make(embedded().databaseUrl), Database.pools.worker), settingsOf(path.join(folder, "settings")))
   )
   const costs: Array<Record<string, number | string>> = []

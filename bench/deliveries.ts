@@ -5,7 +5,7 @@
 import * as path from "node:path"
 import { cpuMs, cpuOfService, descendant } from "./support/cpu.ts"
 import { delivering, now, percentile, receiver, service, settled, transactions } from "./support/deliveries.ts"
-import { optionEnv, options } from "./support/options.ts"
+import { options } from "./support/options.ts"
 import { database, embedded, end, folder, median, start } from "./support/servers.ts"
 
 const ROUNDS = options.quick ? 2 : 5,
@@ -15,7 +15,7 @@ const PACE_MS = 50,
 
 try {
   const target = await receiver()
-  const env = { ...delivering(target), ...optionEnv }
+  const env = delivering(target)
   const ours = await service(env, "api,worker,dispatcher", target.url)
   const client = await database()
   client.on("error", () => {})

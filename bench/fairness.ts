@@ -1,7 +1,7 @@
 /**
- * `bun run bench fairness [--quick] [--part backlog|webhooks|posts] [--without-fairness] [--first-attempts …]`: the effect of
- * one organization's load on another. B's events come at one a second while a backlog of A's 20,000 events drains, with one
- * dispatcher and with two; A has a webhook that takes two seconds to answer beside a fast one; and B posts single records at
+ * `bun run bench fairness [--quick] [--part backlog|webhooks|posts] [--without-fairness]`: the effect of one organization's
+ * load on another. B's events come at one a second while a backlog of A's 20,000 events drains, with one dispatcher and with
+ * two; A has a webhook that takes two seconds to answer beside a fast one; and B posts single records at
  * five a second while A loads batches of 1,000. `--without-fairness` runs it on a Temporal server that has no fairness keys.
  */
 import { startPlainTemporal } from "../test/support/plainTemporal.ts"
@@ -18,7 +18,7 @@ import {
   transactions,
   webhook
 } from "./support/deliveries.ts"
-import { optionEnv, options } from "./support/options.ts"
+import { options } from "./support/options.ts"
 import { answersOf, type Posted, post, receiptsOf } from "./support/posting.ts"
 import { announced, atEnd, database, end, start } from "./support/servers.ts"
 
@@ -42,7 +42,7 @@ try {
   const target = await receiver()
   const plain = options["without-fairness"] ? await startPlainTemporal() : undefined
   if (plain !== undefined) atEnd(plain.stop)
-  const env = { ...delivering(target), ...optionEnv, ...(plain === undefined ? {} : { TEMPORAL_ADDRESS: plain.address }) }
+  const env = { ...delivering(target), ...(plain === undefined ? {} : { TEMPORAL_ADDRESS: plain.address }) }
   const ours = await service(env, "api,worker,dispatcher")
   const client = await database()
   client.on("error", () => {})

@@ -64,7 +64,9 @@ try {
   let first = 1_000
   for (const held of HELD) {
     await client.query(
-      `INSERT INTO webhook_holds (webhook_id, down, down_at, probe_at, collected) VALUES ($1, true, now(), now() + interval '20 seconds', true)`,
+      `WITH queue AS (
+         INSERT INTO webhook_queues (webhook_id, live, down, down_at, due) VALUES ($1, true, true, now(), now() + interval '20 seconds'))
+       INSERT INTO commands (key) VALUES ('drain/' || $1)`,
       [mine.id]
     )
     await copies(client, String(mine.id), first, held, {
@@ -110,7 +112,7 @@ try {
       othersP99Ratio: Math.round((receipts.p99Ms / alone.p99Ms) * 100) / 100
     })
     await client.query("UPDATE deliveries SET status = 'CANCELED', failure_reason = 'MANUAL' WHERE status IN ('HELD', 'RETRYING')")
-    while ((await count("webhook_holds")) > 0) await Bun.sleep(200)
+    while ((await count("webhook_queues")) > 0) await Bun.sleep(200)
     await ask(ours.port, ours.key, "PATCH", `/v1/webhooks/${mine.id}`, { url: "https://localhost:1/numbered" })
     await target.seen()
   }

@@ -91,8 +91,8 @@ const seed = async (client: Client, webhookId: string, from: number, to: number)
          SELECT id, event_id, '${webhookId}', 'org_bench', vault_id, n + 1, kind, CASE WHEN rare THEN 'FAILED' ELSE 'DELIVERED' END,
            CASE WHEN rare THEN 'EXHAUSTED' END, at, CASE WHEN rare THEN NULL ELSE at END FROM made
        )
-       INSERT INTO delivery_attempts (delivery_id, number, at, result, http_status, latency_ms, body_snippet, organization_id)
-       SELECT id, 1, at, CASE WHEN rare THEN '5xx' ELSE '2xx' END, CASE WHEN rare THEN 500 ELSE 200 END, 12, 'ok', 'org_bench' FROM made`,
+       INSERT INTO delivery_attempts (delivery_id, number, at, result, http_status, latency_ms, body_snippet, organization_id, webhook_id, process_id)
+       SELECT id, 1, at, CASE WHEN rare THEN '5xx' ELSE '2xx' END, CASE WHEN rare THEN 500 ELSE 200 END, 12, 'ok', 'org_bench', '', '' FROM made`,
       range
     )
   }

@@ -1,5 +1,5 @@
 /**
- * `bun run histories [deliveries|holds|statements]…`: records histories of every kind into test/workflows/histories, where
+ * `bun run histories [deliveries|queues|statements]…`: records histories of every kind into test/workflows/histories, where
  * replay.test.ts replays them; all of them if none is named. Run it if a change of the workflows is meant to be
  * incompatible with running workflows; keep the old histories as long as workflows of that time may run.
  */
@@ -12,7 +12,7 @@ import { Receiver, receiverEnv, until } from "../test/support/receiver.ts"
 import { smallest, vault } from "../test/support/records.ts"
 import { closeAll } from "../test/support/servers.ts"
 import { operator } from "../test/support/temporal.ts"
-import { recordHolds } from "./holdHistories.ts"
+import { recordQueues } from "./queueHistories.ts"
 
 const folder = path.join(import.meta.dir, "../test/workflows/histories")
 const QUEUE = "webhook-deliveries-recorded"
@@ -25,6 +25,7 @@ const anonymous = (text: string): string =>
 
 const record = async (name: string, workflowId: string) => {
   const handle = client.workflow.getHandle(workflowId)
+  await until(workflowId, () => handle.describe().catch(() => undefined))
   await handle.result().catch(() => {})
   fs.writeFileSync(
     path.join(folder, `${name}.json`),
@@ -33,7 +34,7 @@ const record = async (name: string, workflowId: string) => {
   console.log(name)
 }
 
-/** Deliveries, a hold, a recovery, notices, pings and retention. */
+/** Deliveries alone and in groups, a recovery, notices, pings and retention. */
 const recordDeliveries = async () => {
   const receiver = new Receiver()
   const app = new App()
@@ -43,7 +44,7 @@ const recordDeliveries = async () => {
     WEBHOOK_RETRY_SCHEDULE: "0s,1s,20s",
     TEMPORAL_TASK_QUEUE: QUEUE
   })
-  const key = await feedOrganization(app, 10)
+  const key = await feedOrganization(app, 12)
 
   const statusesOf =
     (...statuses: ReadonlyArray<number>) =>
@@ -86,17 +87,56 @@ const recordDeliveries = async () => {
   await client.workflow.getHandle(woken.id).signal("wake")
   await record("failed-after-a-wake", woken.id)
 
-  // An endpoint that hangs: first attempts on the slow queue, and waits for admission.
-  receiver.on("/slow", async () => {
+  /** A webhook of an entity, this many events for it at once, and its deliveries by number once none waits. */
+  const together = async (entity: number, count: number) => {
+    const webhook = await webhookOf(app, key, entity, receiver.url(`/${entity}`))
+    await feedTransactions(app, Array(count).fill(entity))
+    await until("every delivery", async () => {
+      const [row] = await app.sql("SELECT count(*)::int AS count FROM deliveries WHERE webhook_id = $1 AND status = 'DELIVERED'", [
+        webhook.id
+      ])
+      return row?.["count"] === count
+    })
+    const rows = await app.sql("SELECT id FROM deliveries WHERE webhook_id = $1 ORDER BY sequence", [webhook.id])
+    return { webhook, ids: rows.map(({ id }) => String(id)) }
+  }
+  /** The group that made the first attempts of these deliveries. */
+  const groupOf = async (ids: ReadonlyArray<string>) => {
+    for (const id of ids)
+      if (
+        await client.workflow
+          .getHandle(`group/${id}`)
+          .describe()
+          .catch(() => undefined)
+      )
+        return `group/${id}`
+    throw new Error("no group made the first attempts")
+  }
+
+  // A first attempt that outlives its task.
+  receiver.on("/6", async () => {
     await Bun.sleep(2_500)
     return new Response("")
   })
-  const slow = await webhookOf(app, key, 6, receiver.url("/slow"))
-  for (let event = 0; event < 14; event++) await feedTransactions(app, [6])
-  await until("every slow delivery", async () => (await app.get(`/v1/webhooks/${slow.id}`, key)).json.health.pendingDeliveries === 0)
-  const slowOnes = await app.sql("SELECT id FROM deliveries WHERE webhook_id = $1 ORDER BY delivered_at", [slow.id])
-  await record("delivered-elsewhere", String(slowOnes[1]?.["id"]))
-  await record("delivered-after-waiting-for-room", String(slowOnes.at(-1)?.["id"]))
+  await record("delivered-in-flight", String((await together(6, 1)).ids[0]))
+
+  // A group, of which one delivery is rejected and has a workflow of its own from then on.
+  receiver.on("/9", statusesOf(500, 200))
+  const group = await together(9, 5)
+  await record("group", await groupOf(group.ids))
+  const [retried] = await app.sql("SELECT delivery_id AS id FROM delivery_attempts WHERE webhook_id = $1 AND number = 2", [
+    group.webhook.id
+  ])
+  await record("delivered-after-a-group", String(retried?.["id"]))
+
+  // A group of more than an endpoint takes in a second: some are in flight when it ends, others wait in the queue.
+  receiver.on("/10", async () => {
+    await Bun.sleep(2_500)
+    return new Response("")
+  })
+  const burst = await together(10, 14)
+  await record("group-in-part-queued", await groupOf(burst.ids))
+  await record("drain-of-a-burst", `drain/${burst.webhook.id}`)
 
   // A process that is killed during an attempt.
   receiver.on("/killed", async (_, count) => {
@@ -110,65 +150,32 @@ const recordDeliveries = async () => {
   app.main = await app.start(["api", "worker", "dispatcher"])
   await record("delivered-after-a-kill", String((await deliveryWhen(app, key, killed.id, attempts(2))).id))
 
-  // A webhook that is paused while a delivery waits, and resumed: the delivery waits without a timer and is woken.
-  let answers = 500
-  receiver.on("/held", () => new Response("", { status: answers }))
-  const held = await webhookOf(app, key, 9, receiver.url("/held"))
-  await feedTransactions(app, [9])
-  const heldOne = await deliveryWhen(app, key, held.id, attempts(2))
-  await app.request("PATCH", `/v1/webhooks/${held.id}`, { key, body: { status: "PAUSED" } })
-  await client.workflow.getHandle(String(heldOne.id)).signal("wake")
-  await deliveryWhen(app, key, held.id, ({ status }) => status === "HELD")
-  answers = 200
-  await app.request("PATCH", `/v1/webhooks/${held.id}`, { key, body: { status: "ACTIVE" } })
-  await record("delivered-after-a-hold", String(heldOne.id))
-  await record("hold-resumed", `hold/${held.id}`)
-
-  // An endpoint that is down: a failed probe, a successful one, and then the held deliveries.
-  answers = 503
-  await feedTransactions(app, [9])
-  await feedTransactions(app, [9])
-  await until("failures", async () => (await app.get(`/v1/webhooks/${held.id}`, key)).json.health.consecutiveFailures >= 3)
-  await app.sql("UPDATE webhook_health SET down_since = down_since - interval '61 seconds', down_failures = 20 WHERE webhook_id = $1", [
-    held.id
-  ])
-  await feedTransactions(app, [9])
-  await until("the hold", async () => (await app.get(`/v1/webhooks/${held.id}`, key)).json.health.state === "HOLDING")
-  const probe = () =>
-    app.sql("UPDATE webhook_holds SET probe_at = clock_timestamp(), wake = wake + 1 WHERE webhook_id = $1 AND down", [held.id])
-  await probe()
-  await until(
-    "a probe",
-    async () => (await app.sql("SELECT 1 FROM webhook_holds WHERE webhook_id = $1 AND probes = 1", [held.id])).length === 1,
-    30
-  )
-  answers = 200
-  await probe()
-  await record("hold-probed", `hold/${held.id}`)
+  // A webhook that is paused while a delivery waits: the delivery joins the queue, which the resume sends.
+  const paused = await deliver(11, [500, 500, 200], attempts(2))
+  await app.request("PATCH", `/v1/webhooks/${paused.webhook.id}`, { key, body: { status: "PAUSED" } })
+  await record("held", paused.id)
+  await app.request("PATCH", `/v1/webhooks/${paused.webhook.id}`, { key, body: { status: "ACTIVE" } })
+  await record("drain-of-a-resume", `drain/${paused.webhook.id}`)
 
   // A recovery that is completed.
   const recovered = await webhookOf(app, key, 9, receiver.url("/recovered"))
-  const recover = async (body: object) => {
-    await app.sql("DELETE FROM deliveries WHERE webhook_id = $1", [recovered.id])
-    const since = new Date(Date.now() - 3_600_000).toISOString()
-    const answer = await app.request("POST", `/v1/webhooks/${recovered.id}/recoveries`, { key, body: { since, ...body } })
-    if (answer.status !== 202) throw new Error(answer.text)
-    return answer.json
-  }
-  await record("recovery-completed", (await recover({})).id)
+  const since = new Date(Date.now() - 3_600_000).toISOString()
+  const recovery = await app.request("POST", `/v1/webhooks/${recovered.id}/recoveries`, { key, body: { since } })
+  if (recovery.status !== 202) throw new Error(recovery.text)
+  await record("recovery-completed", recovery.json.id)
   const { eventId } = (await app.request("POST", `/v1/webhooks/${killed.id}/ping`, { key })).json
-  await record("ping-on-its-queue", `ping/${eventId}`)
+  await record("ping", `ping/${eventId}`)
   await (await client.workflow.start("retain", { workflowId: `retain-${eventId}`, taskQueue: QUEUE, args: [] })).result()
   await record("retention", `retain-${eventId}`)
   await app.close()
   await receiver.close()
 }
 
-/** Sealing: the due statements of a few vaults, and so many that it takes more than one part. */
+/** Sealing: the due statements of a few vaults, and so slowly that it takes more than one part. */
 const recordStatements = async () => {
-  for (const [name, vaults, days] of [
-    ["statements", 3, 7],
-    ["statements-in-parts", 8, 2_000]
+  for (const [name, vaults, days, slowedSeconds] of [
+    ["statements", 3, 7, 0],
+    ["statements-in-parts", 8, 60, 0.3]
   ] as const) {
     const app = new App()
     const queue = `recorded-${name}`
@@ -178,13 +185,17 @@ const recordStatements = async () => {
     await until("the schedule", () => schedule.describe().catch(() => undefined))
     await schedule.pause()
     const workflowId = `record-${name}`
+    await app.sql(
+      `CREATE FUNCTION slowed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(${slowedSeconds}); RETURN NULL; END $$;
+       CREATE TRIGGER slowed AFTER INSERT ON statements FOR EACH STATEMENT EXECUTE FUNCTION slowed()`
+    )
     await client.workflow.start("sealStatements", { workflowId, taskQueue: queue, args: [{ after: "" }] })
     await record(name, workflowId)
     await app.close()
   }
 }
 
-const recorders = { deliveries: recordDeliveries, holds: () => recordHolds(client, record), statements: recordStatements }
+const recorders = { deliveries: recordDeliveries, queues: () => recordQueues(client, record), statements: recordStatements }
 
 fs.mkdirSync(folder, { recursive: true })
 const named = process.argv.slice(2)

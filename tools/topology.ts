@@ -192,9 +192,9 @@ const check = async (address: string, databases: URL, image: Awaited<ReturnType<
       "120 deliveries",
       async () => {
         const found = new Set<unknown>()
-        // A delivery has its own workflow, or shares one with others of a burst.
+        // A delivery has its own workflow, or shares that of its claim; one that was queued was sent by the webhook's drain.
         for await (const { searchAttributes, workflowId } of workflow.list({ query }))
-          for (const id of searchAttributes["DeliveryIds"] ?? [workflowId]) found.add(id)
+          for (const id of searchAttributes["DeliveryIds"] ?? [workflowId]) if (String(id).startsWith("del_")) found.add(id)
         return found.size === 120
       },
       60

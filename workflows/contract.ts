@@ -10,180 +10,134 @@ export const searchKeys = {
   webhookId: defineSearchAttributeKey("WebhookId", "KEYWORD"),
   eventId: defineSearchAttributeKey("EventId", "KEYWORD"),
   eventKind: defineSearchAttributeKey("EventKind", "KEYWORD"),
-  /** The organization that a workflow works for. A group of first attempts names several in `webhookIds`. */
+  /** The organization that a workflow works for; absent for a group, whose deliveries may be of several. Decision D-55. */
   organizationId: defineSearchAttributeKey("OrganizationId", "KEYWORD"),
   entityId: defineSearchAttributeKey("EntityId", "KEYWORD"),
   deliveryStatus: defineSearchAttributeKey("DeliveryStatus", "KEYWORD"),
-  /**
-   * For a group of first attempts: all of its members. Postgres and SQLite have room for three lists of a namespace, so a
-   * group has its organization ids among `WebhookIds`. Decision D-55.
-   */
+  /** For a group: its deliveries and their webhooks. Temporal accepts lists of up to 2,048 bytes, which 50 ids never exceed. */
   deliveryIds: defineSearchAttributeKey("DeliveryIds", "KEYWORD_LIST"),
-  webhookIds: defineSearchAttributeKey("WebhookIds", "KEYWORD_LIST"),
-  eventIds: defineSearchAttributeKey("EventIds", "KEYWORD_LIST")
+  webhookIds: defineSearchAttributeKey("WebhookIds", "KEYWORD_LIST")
 } as const
 
 /** Names of the workflow functions. */
 export const workflows = {
   deliver: "deliver",
-  firstAttempts: "firstAttempts",
+  drain: "drain",
+  recover: "recover",
   ping: "ping",
   notify: "notify",
   retain: "retain",
-  sealStatements: "sealStatements",
-  hold: "hold",
-  recover: "recover"
+  sealStatements: "sealStatements"
 } as const
 
-/** Names of a delivery's signals, from operators and from the service. */
-export const signals = { retryNow: "retryNow", cancel: "cancel", wake: "wake" } as const
-
-/** Task queue of notices, separate so that a mail server that hangs only delays mail. */
-export const noticeQueueOf = (taskQueue: string): string => `${taskQueue}-notices`
-
-/** Task queue of pings. */
-export const pingQueueOf = (taskQueue: string): string => `${taskQueue}-pings`
+/**
+ * Names of signals. `wake` comes from the service, with the time in ms until the next step is due; `retryNow` and `cancel`
+ * come from operators.
+ */
+export const signals = { wake: "wake", retryNow: "retryNow", cancel: "cancel" } as const
 
 /**
- * Task queue of deliveries in quarantine: a worker runs one at a time, so that a crash interrupts as few other attempts
- * as possible.
+ * The task queues. `deliveries`, with the configured name, has workflow tasks and the first attempts inside them; `attempts`
+ * has retries, probes and drains; `pings` has pings; `background` has recoveries, mail, retention and statements.
  */
-export const quarantineQueueOf = (taskQueue: string): string => `${taskQueue}-quarantine`
+export const taskQueuesOf = (taskQueue: string) => ({
+  deliveries: taskQueue,
+  attempts: `${taskQueue}-attempts`,
+  pings: `${taskQueue}-pings`,
+  background: `${taskQueue}-background`
+})
 
-/** Task queue of holds, which probe endpoints and send held deliveries. */
-export const holdQueueOf = (taskQueue: string): string => `${taskQueue}-holds`
-
-/** Task queue of recoveries. */
-export const recoveryQueueOf = (taskQueue: string): string => `${taskQueue}-recoveries`
-
-/** A step of a hold or of a recovery: it runs as long as there is work, and another worker takes it over when it dies. */
+/** A step that runs as long as there is work; another worker takes it over when its worker dies. */
 export const stepOptions = {
   startToCloseTimeout: "6 hours",
   heartbeatTimeout: "4 seconds",
   retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" }
 } as const
 
-/** Workflow id of a webhook's hold. */
-export const holdIdOf = (webhookId: string): string => `hold/${webhookId}`
+/** Most deliveries of one workflow. */
+export const GROUP = 50
 
-/**
- * The organization of a workflow, with which its notices and continued runs carry the search attribute. Absent in older
- * histories, and while the namespace lacks the attributes. Decision D-55.
- */
-export interface OfOrganization {
-  readonly organizationId?: string
-}
+/** Workflow id of a webhook's drain. */
+export const drainIdOf = (webhookId: string): string => `drain/${webhookId}`
 
-/** Input of a delivery. */
-export interface DeliverInput extends OfOrganization {
+/** A delivery, as workflows know it. */
+export interface Member {
   readonly deliveryId: string
   readonly webhookId: string
+  readonly organizationId: string
+}
+
+/** Input of `deliver`: what a claim found, 1 to {@link GROUP} deliveries, or a delivery that waits for its next attempt. */
+export interface DeliverInput {
+  readonly deliveries: ReadonlyArray<Member>
   /** Wait before each attempt in ms; a running delivery keeps its initial schedule. */
   readonly waitsMs: ReadonlyArray<number>
-  /** Task queue of first attempts at slow or unknown endpoints. */
-  readonly slowQueue: string
-  /** Task queue of retries, separate so that no first attempt waits behind one. */
-  readonly retryQueue: string
   /** Whether the namespace has the search attributes; without them a delivery works but is harder to find. */
   readonly indexed: boolean
-  /**
-   * Task queue of the process in which the first attempt, begun by a group, is in flight: the first step joins it there.
-   * Absent if there is none.
-   */
-  readonly hostQueue?: string
-  /** If set, the final `DeliveryStatus` is not written, because the workflow's own status shows it. */
-  readonly statusAtEnd?: "execution"
+  /** Whether the first attempts are to be made. */
+  readonly first: boolean
+  /** Of a continued workflow: the number of its last attempt, and the time in ms until the next step. */
+  readonly resumed?: { readonly last: number; readonly waitMs: number }
 }
 
-/** Input of a group of first attempts. */
+/** Input of the first attempts of a claim. */
 export interface FirstAttemptsInput {
-  readonly deliveries: ReadonlyArray<{ readonly deliveryId: string; readonly webhookId: string } & OfOrganization>
-  /** Wait before each attempt in ms, as for a delivery. */
+  readonly deliveries: ReadonlyArray<Member>
   readonly waitsMs: ReadonlyArray<number>
 }
 
-/** The result of a group: the result of each delivery; all others continue in their own workflows. */
-export interface FirstAttemptsOutcome {
-  /** By delivery: `2xx`, `goes on` if it continues in the workflow with the delivery's id, or `held`. */
-  readonly deliveries: Readonly<Record<string, "2xx" | "goes on" | "held">>
-  readonly notices: ReadonlyArray<string>
-  /** By notice, the organization, if the input names it. */
-  readonly organizations?: Readonly<Record<string, string>>
-}
-
-/** One step of a delivery: at most one attempt. */
-export interface AttemptInput {
-  readonly deliveryId: string
-  readonly webhookId: string
+/** Input of a later attempt of a delivery. */
+export interface AttemptInput extends Member {
   readonly waitsMs: ReadonlyArray<number>
   /**
    * The last attempt whose wait is over, 0 at the beginning. If a later one is recorded, the step is a repetition or
    * belongs to a restarted workflow, and waits until the attempt is due.
    */
   readonly after: number
-  /** From 0 to 1, from the workflow's random generator: jitter of ±20 %. */
-  readonly jitter: number
-  /** Whether the step runs inside a workflow task, where it must be short. */
-  readonly local: boolean
   /** Whether the workflow was asked to cancel: a waiting delivery is then canceled instead of attempted. */
   readonly cancel: boolean
-  /** Whether the step runs on the quarantine queue; default false. */
-  readonly alone?: boolean
-  /** Whether the workflow supports held deliveries; default false. */
-  readonly holds?: boolean
-  /** For a held delivery whose turn it is: whether it probes an endpoint that is down. Absent otherwise. */
-  readonly held?: "probe" | "drain"
 }
 
-/** The result of a step. */
+/** The result of an attempt, or of a step that made none. `result` is the last attempt's; `down`: it means that the endpoint is down. */
 export type AttemptOutcome =
   /** A 2xx. */
   | { readonly next: "delivered"; readonly number: number; readonly result: string }
   /** The schedule is used up. */
-  | { readonly next: "failed"; readonly number: number; readonly result: string; readonly notices: ReadonlyArray<string> }
-  /** The delivery was canceled, or ended otherwise, before this step. */
-  | { readonly next: "ended"; readonly status: "DELIVERED" | "FAILED" | "CANCELED"; readonly notices: ReadonlyArray<string> }
-  /** Another attempt after the wait; `number` and `result` are the last attempt's. */
+  | { readonly next: "failed"; readonly number: number; readonly result: string; readonly down?: true }
+  /** Another attempt after the wait. */
+  | { readonly next: "retry"; readonly number: number; readonly result: string; readonly waitMs: number; readonly down?: true }
+  /** It waits in its webhook's queue. */
   | {
-      readonly next: "wait"
+      readonly next: "held"
       readonly number: number
-      readonly result: string
-      readonly waitMs: number
-      readonly notices: ReadonlyArray<string>
-      /** Whether the next attempt runs in quarantine; default false. */
-      readonly alone?: boolean
+      readonly result: string | null
+      readonly because: "PAUSED" | "DOWN" | "TURN"
+      readonly down?: true
     }
-  /** The endpoint has its maximum of attempts in flight: none was made, and none is used up. */
-  | { readonly next: "busy"; readonly waitMs: number }
-  /** The webhook is paused, or its endpoint is down or cannot keep up: the delivery waits without a timer until it is woken. */
-  | { readonly next: "held"; readonly number: number; readonly notices: ReadonlyArray<string> }
-  /** The endpoint may be slow: run the step on the slow queue. */
-  | { readonly next: "elsewhere" }
+  /** Its attempt is still in flight: whoever makes it sends a signal when it is recorded. */
+  | { readonly next: "in flight"; readonly waitMs: number }
+  /** No attempt can be made now, and none is used up: by this process, or at all. */
+  | { readonly next: "later"; readonly waitMs: number; readonly because: string }
+  /** The delivery had ended before this step, or was canceled. */
+  | { readonly next: "ended"; readonly status: "DELIVERED" | "FAILED" | "CANCELED" }
 
-/** Input of a hold: the webhook, and the pace of draining. */
-export interface HoldInput extends OfOrganization {
+/** Input of a drain: its webhook, and how many of its steps in a row found no working endpoint or no free slot. */
+export interface DrainInput {
   readonly webhookId: string
-  /** Deliveries in flight, and failed rounds in a row. */
-  readonly width: number
+  readonly organizationId: string
+  readonly waitsMs: ReadonlyArray<number>
   readonly failures: number
 }
 
-/** The result of a step of a hold. */
-export type HoldOutcome =
-  /** Nothing is held, or nothing may be sent now: the workflow ends, and is started again when needed. */
-  | { readonly next: "ended"; readonly details: string; readonly notices: ReadonlyArray<string> }
+/** The result of a step of a drain. */
+export type DrainOutcome =
+  /** Nothing can be sent: the workflow ends, and is started again when needed. */
+  | { readonly next: "ended"; readonly details: string }
   /** Another step after the wait. */
-  | {
-      readonly next: "wait"
-      readonly waitMs: number
-      readonly width: number
-      readonly failures: number
-      readonly details: string
-      readonly notices: ReadonlyArray<string>
-    }
+  | { readonly next: "wait"; readonly waitMs: number; readonly failures: number; readonly details: string }
 
 /** Input of a recovery: its workflow's id is the recovery's. */
-export interface RecoverInput extends OfOrganization {
+export interface RecoverInput {
   readonly recoveryId: string
 }
 
@@ -200,7 +154,7 @@ export type RecoverOutcome =
   | { readonly next: "wait"; readonly waitMs: number | null; readonly idle: boolean; readonly details: string }
 
 /** Input of a ping. */
-export interface PingInput extends OfOrganization {
+export interface PingInput {
   readonly webhookId: string
   readonly eventId: string
 }
@@ -211,7 +165,7 @@ export interface PingOutcome {
 }
 
 /** Input of a notice. */
-export interface NotifyInput extends OfOrganization {
+export interface NotifyInput {
   readonly noticeId: string
 }
 
@@ -237,13 +191,14 @@ export interface SealOutcome {
 
 /** The activities of the worker, by name. */
 export interface Activities {
+  /** Makes the first attempts of a claim, and returns after a second at the latest what became of each delivery. */
+  firstAttempts(input: FirstAttemptsInput): Promise<Readonly<Record<string, AttemptOutcome>>>
+  /** Makes a later attempt of a delivery. */
   attempt(input: AttemptInput): Promise<AttemptOutcome>
-  /** Makes first attempts concurrently, and starts the workflow of each delivery that is not done. */
-  firstAttempts(input: FirstAttemptsInput): Promise<FirstAttemptsOutcome>
+  /** Probes the endpoint of a webhook with a queue if that is due, or sends a part of the queue. */
+  drain(input: DrainInput): Promise<DrainOutcome>
   ping(input: PingInput): Promise<PingOutcome>
-  /** Probes a held webhook if that is due, or sends a part of its held deliveries. */
-  hold(input: HoldInput): Promise<HoldOutcome>
-  /** Creates a part of a recovery's deliveries and makes their first attempts, or checks whether all have ended. */
+  /** Creates a part of a recovery's deliveries, or checks whether all have ended. */
   recover(input: RecoverStep): Promise<RecoverOutcome>
   sendNotice(input: NotifyInput): Promise<{ readonly channel: string }>
   retain(): Promise<Retained>

@@ -1,9 +1,8 @@
 /** Every workflow of the worker. */
 export { deliver } from "./deliver.ts"
-export { firstAttempts } from "./firstAttempts.ts"
-export { hold } from "./hold.ts"
+export { drain } from "./drain.ts"
 export { notify } from "./notify.ts"
 export { ping } from "./ping.ts"
 export { recover } from "./recover.ts"
-export { retain } from "./retention.ts"
+export { retain } from "./retain.ts"
 export { sealStatements } from "./sealStatements.ts"

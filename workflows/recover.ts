@@ -13,13 +13,13 @@ import {
   setHandler,
   workflowInfo
 } from "@temporalio/workflow"
-import { type Activities, type RecoverInput, recoveryQueueOf, signals, stepOptions } from "./contract.ts"
+import { type Activities, type RecoverInput, signals, stepOptions, taskQueuesOf } from "./contract.ts"
 
 const wakeRecovery = defineSignal(signals.wake)
 
 export async function recover(input: RecoverInput): Promise<string> {
   const { recoveryId } = input
-  const activities = proxyActivities<Activities>({ taskQueue: recoveryQueueOf(workflowInfo().taskQueue), ...stepOptions })
+  const activities = proxyActivities<Activities>({ taskQueue: taskQueuesOf(workflowInfo().taskQueue).background, ...stepOptions })
   let woken = false
   const wakeHandler = () => {
     woken = true

@@ -151,10 +151,10 @@ export const dispatched = async ({ platformPort }: Pick<Service, "platformPort">
   }
 }
 
-/** Waits until no delivery waits for an attempt, and a little longer, so that the workflows have ended too. */
+/** Waits until no delivery waits for an attempt or in a queue, and a little longer, so that the workflows have ended too. */
 export const settled = async (client: pg.Client) => {
   for (;;) {
-    const { rows } = await client.query("SELECT 1 FROM deliveries WHERE status IN ('PENDING', 'RETRYING') LIMIT 1")
+    const { rows } = await client.query("SELECT 1 FROM deliveries WHERE status IN ('PENDING', 'RETRYING', 'HELD') LIMIT 1")
     if (rows.length === 0) break
     await Bun.sleep(50)
   }

@@ -12,8 +12,6 @@ const parse = () => {
         large: { type: "boolean", default: false },
         /** `events`, `feed-read`, `reads`: a burst, or pages, under Bun's CPU profiler, and nothing else. */
         profile: { type: "boolean", default: false },
-        /** `events`: `WEBHOOK_FIRST_ATTEMPTS` of the service under test; its default when absent. */
-        "first-attempts": { type: "string" },
         /** `fairness`: a Temporal server without fairness keys. */
         "without-fairness": { type: "boolean", default: false },
         /** `fairness`, `feed-read`: only this part of it. */
@@ -32,13 +30,3 @@ export const asked: ReadonlyArray<string> = positionals
 
 /** The given options, with defaults. */
 export const options = values
-
-const modes = ["each", "burst", "grouped"]
-const mode = values["first-attempts"]
-if (mode !== undefined && !modes.includes(mode)) {
-  console.error(`--first-attempts is one of ${modes.join(", ")}, not ${mode}`)
-  process.exit(1)
-}
-
-/** Settings of the service under test that the options choose. */
-export const optionEnv: Record<string, string> = mode === undefined ? {} : { WEBHOOK_FIRST_ATTEMPTS: mode }

@@ -4,7 +4,8 @@
  * The same for a group: one workflow with one local activity that posts all envelopes at once over kept connections.
  *
  * `bun bench/support/workflowFloor.ts` prints `{ port }`. `POST /?count=N` starts N workflows, `POST /?count=N&group=50`
- * N / 50 of groups; the receiver records when each envelope arrives. `FLOOR_CA` names the receiver's authority for
+ * N / 50 of groups. `POST /deliver` starts one for the posted record, and `POST /share` one for up to 50 records that arrived
+ * while the last one posted. The receiver records when each envelope arrives. `FLOOR_CA` names the receiver's authority for
  * separate connections, and `NODE_EXTRA_CA_CERTS` for kept ones.
  */
 import * as fs from "node:fs"
@@ -15,6 +16,8 @@ import { bundleWorkflowCode, NativeConnection, Runtime, Worker } from "@temporal
 const { FLOOR_TEMPORAL = "", FLOOR_URL = "", FLOOR_CA = "" } = process.env
 /** Concurrent starts, as many as the dispatcher has. */
 const STARTS = 24
+/** Most envelopes of a group of posted records. */
+const GROUP = 50
 const taskQueue = `floor-${process.pid}`
 
 const ca = fs.readFileSync(FLOOR_CA, "utf8")
@@ -54,6 +57,9 @@ const send = async (hash: string, options: BunFetchRequestInit) => {
   return response.status
 }
 
+/** Called with the first envelope of a group when all of it is posted. */
+let onPosted = (_: string | undefined) => {}
+
 Runtime.install({ shutdownSignals: [] })
 process.on("SIGTERM", () => process.exit(0))
 const connection = await NativeConnection.connect({ address: FLOOR_TEMPORAL })
@@ -65,6 +71,7 @@ const worker = await Worker.create({
     post: (hash: string) => send(hash, { keepalive: false, tls: { ca } }),
     postAll: async (hashes: ReadonlyArray<string>) => {
       const statuses = await Promise.all(hashes.map((hash) => send(hash, {})))
+      onPosted(hashes[0])
       return statuses.filter((status) => status === 200).length
     }
   },
@@ -73,13 +80,43 @@ const worker = await Worker.create({
 })
 void worker.run()
 const client = new Client({ connection })
+const start = (workflowId: string, hashes: ReadonlyArray<string>, grouped: boolean) => {
+  const [name, args] = grouped ? ["floorGroup", [hashes]] : ["floor", [...hashes]]
+  return client.workflow.start(name, { workflowId, taskQueue, args, requestEagerStart: true })
+}
+
+/** Records that share the next workflow, which is started when the last one has posted. */
+const waiting: Array<string> = []
+let sharing = false
+const share = async (hash: string) => {
+  waiting.push(hash)
+  if (sharing) return
+  sharing = true
+  while (waiting.length > 0) {
+    const hashes = waiting.splice(0, GROUP)
+    const posted = new Promise<void>((resolve) => {
+      onPosted = (first) => {
+        if (first === hashes[0]) resolve()
+      }
+    })
+    await start(`floor-${process.pid}-group-${hashes[0]}`, hashes, true)
+    await posted
+  }
+  sharing = false
+}
 
 const server = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,
   idleTimeout: 255,
   async fetch(request) {
-    const { searchParams } = new URL(request.url)
+    const { pathname, searchParams } = new URL(request.url)
+    if (pathname !== "/") {
+      const { hash }: { readonly hash: string } = JSON.parse(await request.text())
+      const started = pathname === "/share" ? share(hash) : start(`floor-${process.pid}-${hash}`, [hash], false)
+      started.catch((error) => console.error(String(error)))
+      return Response.json({ received: 1 })
+    }
     const count = Number(searchParams.get("count"))
     const group = Number(searchParams.get("group") ?? 1)
     const prefix = `floor-${process.pid}-${performance.now()}`
@@ -89,8 +126,7 @@ const server = Bun.serve({
         const first = next
         next += group
         const ids = Array.from({ length: Math.min(group, count - first) }, (_, index) => `${prefix}-${first + index}`)
-        const [name, args] = group === 1 ? ["floor", ids] : ["floorGroup", [ids]]
-        await client.workflow.start(name, { workflowId: `${prefix}-${first}`, taskQueue, args, requestEagerStart: true })
+        await start(`${prefix}-${first}`, ids, group !== 1)
       }
     }
     await Promise.all(Array.from({ length: STARTS }, starter))

@@ -22,8 +22,8 @@ export interface ChannelListener {
 export class Notifications extends Context.Tag("custody/Notifications")<
   Notifications,
   {
-    /** Listens to a channel from now on. */
-    readonly on: (channel: string) => Effect.Effect<ChannelListener>
+    /** Listens to a channel from now on; `heard` is called with the payload of each notification. */
+    readonly on: (channel: string, heard?: (payload: string) => void) => Effect.Effect<ChannelListener>
   }
 >() {}
 
@@ -33,6 +33,7 @@ export const layer = (url: Redacted.Redacted) =>
     Notifications,
     Effect.gen(function* () {
       const waiting = new Map<string, Array<Queue.Queue<void>>>()
+      const hearing = new Map<string, Array<(payload: string) => void>>()
       let connected: pg.Client | undefined
 
       const listen = Effect.async<void>((resume) => {
@@ -42,7 +43,8 @@ export const layer = (url: Redacted.Redacted) =>
           keepAlive: true,
           connectionTimeoutMillis: Duration.toMillis(CONNECT)
         })
-        client.on("notification", ({ channel }) => {
+        client.on("notification", ({ channel, payload = "" }) => {
+          for (const heard of hearing.get(channel) ?? []) heard(payload)
           for (const queue of waiting.get(channel) ?? []) Queue.unsafeOffer(queue, undefined)
         })
         const ended = () => resume(Effect.void)
@@ -68,10 +70,11 @@ export const layer = (url: Redacted.Redacted) =>
       yield* Effect.forkScoped(asked.whenOpen(session.pipe(Effect.repeat(Schedule.spaced(AGAIN)))))
 
       return {
-        on: (channel) =>
+        on: (channel, heard) =>
           Effect.tap(
             Effect.map(Queue.sliding<void>(1), (queue) => {
               waiting.set(channel, [...(waiting.get(channel) ?? []), queue])
+              if (heard !== undefined) hearing.set(channel, [...(hearing.get(channel) ?? []), heard])
               connected?.query(`LISTEN ${connected.escapeIdentifier(channel)}`).catch(() => {})
               return { next: Queue.take(queue), now: () => void Queue.unsafeOffer(queue, undefined) }
             }),

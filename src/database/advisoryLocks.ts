@@ -6,6 +6,4 @@
 /** Held by the process that applies migrations. Processes of other versions use the same numbers: none may change. */
 export const MIGRATIONS = 7_249_011,
   /** Held by the process that creates the partitions of the next days. */
-  PARTITIONS = 7_249_012,
-  /** Serializes processes that register with one that becomes the only one. */
-  PRESENCE = 7_249_032
+  PARTITIONS = 7_249_012

@@ -7,7 +7,7 @@ export const statuses = ["PENDING", "RETRYING", "HELD", "DELIVERED", "FAILED", "
 export const DeliveryStatus = Schema.Literal(...statuses).annotations({
   identifier: "DeliveryStatus",
   description:
-    "PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits because its webhook is paused, or its endpoint is down or cannot keep up; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting"
+    "PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits in the queue of its webhook, see heldBecause; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting"
 })
 export type DeliveryStatus = typeof DeliveryStatus.Type
 
@@ -57,6 +57,10 @@ export const Delivery = Schema.Struct({
   status: DeliveryStatus,
   attempts: Schema.Array(Attempt).annotations({ description: "Attempts so far, oldest first" }),
   nextAttemptAt: Schema.NullOr(Timestamp).annotations({ description: "When the next attempt is due; null if there is none" }),
+  heldBecause: Schema.NullOr(Schema.Literal("PAUSED", "DOWN", "TURN")).annotations({
+    description:
+      "Why a HELD delivery waits; null otherwise. PAUSED: its webhook is paused; DOWN: its endpoint is down and is probed; TURN: it is sent in its turn"
+  }),
   failureReason: Schema.NullOr(Schema.Literal("EXHAUSTED", "WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL", "EXPIRED")).annotations({
     description: "Why it ended without a 2xx response; null otherwise. EXPIRED: it was held for 31 days"
   }),

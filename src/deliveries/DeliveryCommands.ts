@@ -1,6 +1,6 @@
 /**
  * Commands on a waiting delivery: retry now, and cancel. They require the same permission as a redelivery. The row is
- * changed and the workflow's signal is written in one transaction; a dispatcher sends the signal. Decision D-22.
+ * changed and the command for its workflow, or its webhook's drain, is written in one transaction. Decision D-22.
  */
 
 import type { Statement } from "@effect/sql"
@@ -11,11 +11,11 @@ import type { PrincipalState } from "../credentials/Principal.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { dieOnSql } from "../database/sql.ts"
 import { problem } from "../http/Problem.ts"
-import { SIGNALS_CHANNEL } from "../webhooks/cancelWaiting.ts"
-import { probeNow } from "../webhooks/holds.ts"
+import { command } from "../temporal/commands.ts"
+import { RANK, sendNow } from "../webhooks/queue.ts"
 import { requireRedeliverable } from "./redeliver.ts"
 
-const decodeWaiting = decodeRows(Schema.Struct({ webhookId: Schema.String, status: Schema.String }))
+const decodeWaiting = decodeRows(Schema.Struct({ webhookId: Schema.String, status: Schema.String, paused: Schema.Boolean }))
 
 const ended = () => problem("delivery_ended", "The delivery has already ended.")
 
@@ -31,36 +31,33 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
       Effect.gen(function* () {
         yield* sql`SELECT 1 FROM webhooks WHERE id = (SELECT webhook_id FROM deliveries WHERE id = ${deliveryId}) FOR SHARE`
         const [waiting] = yield* decodeWaiting(sql`
-          UPDATE deliveries SET ${set} WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD')
-          RETURNING webhook_id AS "webhookId", status`)
+          UPDATE deliveries d SET ${set} FROM webhooks w WHERE d.id = ${deliveryId} AND w.id = d.webhook_id AND d.status IN ('PENDING', 'RETRYING', 'HELD')
+          RETURNING d.webhook_id AS "webhookId", d.status, w.status = 'PAUSED' AS paused`)
         return waiting === undefined ? yield* ended() : waiting
       })
-    // If a dispatcher has read the row but not removed it yet, it is written again, so that the signal is sent once more.
-    const signal = (deliveryId: string, name: "wake" | "cancel") => sql`
-      WITH written AS (
-        INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, ${name}) ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT
-      )
-      SELECT pg_notify(${SIGNALS_CHANNEL}, ${name})`
-
     const audit = (principal: PrincipalState, action: "delivery.retried" | "delivery.canceled", deliveryId: string) =>
       record(sql, [
         { organizationId: principal.organizationId, actor: actorOf(principal), action, target: { type: "delivery", id: deliveryId } }
       ])
 
     return {
-      /** Runs the next attempt immediately; it uses up one attempt of the schedule. For a held delivery, the endpoint is probed. */
+      /**
+       * Runs the next attempt immediately; it uses up one attempt of the schedule. A held delivery goes to the head of its
+       * webhook's queue; if the endpoint is down, it probes it now. Fails with `webhook_paused` while the webhook is paused.
+       */
       retryNow: (principal: PrincipalState, deliveryId: string) =>
         sql
           .withTransaction(
             Effect.gen(function* () {
               yield* requireRedeliverable(sql, principal, deliveryId)
-              const { status, webhookId } = yield* change(
+              const { paused, status, webhookId } = yield* change(
                 deliveryId,
-                sql`next_attempt_at = CASE WHEN status <> 'HELD' THEN least(next_attempt_at, clock_timestamp()) END`
+                sql`next_attempt_at = CASE WHEN d.status <> 'HELD' THEN least(d.next_attempt_at, clock_timestamp()) END,
+                  rank = CASE WHEN d.status = 'HELD' THEN ${RANK.first} ELSE d.rank END, probed_at = NULL`
               )
-              // A held delivery waits for its turn; the endpoint is probed now.
-              if (status === "HELD") yield* probeNow(sql, webhookId)
-              else yield* signal(deliveryId, "wake")
+              if (status === "HELD" && paused)
+                return yield* problem("webhook_paused", "The webhook is paused. Resume it to send the waiting deliveries.")
+              yield* status === "HELD" ? sendNow(sql, webhookId) : command(sql, deliveryId)
               yield* audit(principal, "delivery.retried", deliveryId)
             })
           )
@@ -73,7 +70,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
             Effect.gen(function* () {
               yield* requireRedeliverable(sql, principal, deliveryId)
               yield* change(deliveryId, sql`status = 'CANCELED', failure_reason = 'MANUAL', next_attempt_at = NULL`)
-              yield* signal(deliveryId, "cancel")
+              yield* command(sql, deliveryId)
               yield* audit(principal, "delivery.canceled", deliveryId)
             })
           )

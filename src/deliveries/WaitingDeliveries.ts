@@ -9,14 +9,11 @@ import type { PrincipalState } from "../credentials/Principal.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { dieOnSql, transaction } from "../database/sql.ts"
 import { problem } from "../http/Problem.ts"
-import { announceCancellation, requestCancellation } from "../webhooks/cancelWaiting.ts"
-import { drain, holdPart, probeNow } from "../webhooks/holds.ts"
+import { requestCancellation } from "../webhooks/cancelWaiting.ts"
 import { lockWebhook } from "../webhooks/lockWebhook.ts"
+import { sendAll } from "../webhooks/queue.ts"
 
-const decodeStates = decodeRows(Schema.Struct({ status: Schema.String, down: Schema.Boolean }))
-
-/** Statements that hold deliveries in one transaction, 200 each; deliveries beyond that keep their due time. */
-const PARTS = 100
+const decodeStates = decodeRows(Schema.Struct({ status: Schema.String }))
 
 export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("custody/WaitingDeliveries", {
   effect: Effect.gen(function* () {
@@ -29,26 +26,17 @@ export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("cust
 
     return {
       /**
-       * Sends everything that waits, oldest first and a few at a time; each attempt uses up one attempt of the schedule. If the
-       * endpoint is down, it is probed now instead, and a 2xx sends the rest.
+       * Sends everything that waits, oldest first; each attempt uses up one attempt of the schedule. The webhook's drain moves
+       * waiting retries into the queue and sends them. If the endpoint is down, it is probed now instead.
        */
       retryAll: Effect.fn("WaitingDeliveries.retryAll")(
         function* (principal: PrincipalState, webhookId: string) {
           yield* lockWebhook(sql, principal, webhookId)
-          const [{ down, status } = { down: false, status: "DISABLED" }] = yield* decodeStates(sql`
-            SELECT w.status, EXISTS (SELECT 1 FROM webhook_holds h WHERE h.webhook_id = w.id AND h.down) AS down
-            FROM webhooks w WHERE w.id = ${webhookId}`)
+          const [{ status } = { status: "DISABLED" }] = yield* decodeStates(sql`SELECT w.status FROM webhooks w WHERE w.id = ${webhookId}`)
           if (status === "DISABLED") return yield* problem("webhook_disabled", "The webhook is disabled, so nothing waits for it.")
           if (status === "PAUSED")
             return yield* problem("webhook_paused", "The webhook is paused. Resume it to send the waiting deliveries.")
-          if (down) yield* probeNow(sql, webhookId)
-          else {
-            yield* drain(sql, webhookId)
-            for (let part = 0; part < PARTS; part++) {
-              const [{ held } = { held: 0 }] = yield* holdPart(sql, webhookId, sql.literal("true"))
-              if (held === 0) break
-            }
-          }
+          yield* sendAll(sql, webhookId)
           yield* audit(principal, "webhook.deliveries_retried", webhookId)
         },
         transaction(sql),
@@ -56,14 +44,13 @@ export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("cust
       ),
 
       /**
-       * Requests the cancellation of every waiting delivery. They are canceled a few hundred at a time after the commit; no
-       * attempt begins in the meantime.
+       * Requests the cancellation of every waiting delivery. The webhook's drain cancels them a few hundred at a time; no attempt
+       * begins in the meantime.
        */
       cancelAll: Effect.fn("WaitingDeliveries.cancelAll")(
         function* (principal: PrincipalState, webhookId: string) {
           yield* lockWebhook(sql, principal, webhookId)
           yield* requestCancellation(sql, webhookId, "MANUAL")
-          yield* announceCancellation(sql)
           yield* audit(principal, "webhook.deliveries_canceled", webhookId)
         },
         transaction(sql),

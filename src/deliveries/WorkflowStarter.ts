@@ -1,19 +1,16 @@
 /**
- * Starts the workflows of deliveries, holds, recoveries and notices. It is in deliveries/ and not in dispatch/ because
- * deliveries/, recoveries/ and sending/, which start workflows too, are below dispatch/. A workflow has its delivery's id, so
- * starting twice is harmless: a running workflow stays, and one that has ended finds in its first step that the row has ended
- * too. If client and worker share a process, the first task comes back with the start (eager start).
+ * Starts and signals workflows. A delivery's workflow has the delivery's id, so starting twice is harmless: a running
+ * workflow stays, and one that has ended finds in its first step that the row has ended too. If client and worker share a
+ * process, the first task comes back with the start (eager start). Each task's fairness key is its organization.
  */
 import { WorkflowExecutionAlreadyStartedError, type WorkflowOptions } from "@temporalio/client"
 import { NamespaceNotFoundError, WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError } from "@temporalio/common"
-import { Data, Duration, Effect, Option, Ref, Schema } from "effect"
+import { Data, Duration, Effect, Ref, Schema } from "effect"
 import {
   type DeliverInput,
-  type FirstAttemptsInput,
-  type HoldInput,
-  holdIdOf,
+  type DrainInput,
+  drainIdOf,
   type NotifyInput,
-  type OfOrganization,
   type RecoverInput,
   searchKeys,
   signals,
@@ -25,11 +22,10 @@ import { register } from "../temporal/searchAttributes.ts"
 import { grpcErrorOf, INVALID_ARGUMENT, isUnknownAttribute } from "../temporal/temporalCall.ts"
 import { hostOf } from "../webhooks/url.ts"
 
-/** Timeout of starting a workflow. */
-const START_MS = 5_000
-
-/** An organization in a workflow's input, and in its search attributes if the namespace has them. */
-export const organizationIn = (asIndexed: boolean, organizationId: string): OfOrganization => (asIndexed ? { organizationId } : {})
+/** Timeout of starting or signaling a workflow. */
+const CALL_MS = 5_000
+/** The fairness key of a group of several organizations, which took turns in its claim. */
+const MIXED = "mixed"
 
 /** A delivery to start, with its search attributes. */
 export const ToStart = Schema.Struct({
@@ -43,14 +39,21 @@ export const ToStart = Schema.Struct({
 })
 export type ToStart = typeof ToStart.Type
 
-/** A workflow could not be started: Temporal is unavailable, or rejects this one. */
+/** A webhook whose drain, recovery or notice is to be started. */
+export interface OfWebhook {
+  readonly organizationId: string
+  readonly webhookId: string
+  readonly url: string
+}
+
+/** A workflow could not be started or signaled: Temporal is unavailable, or rejects this call. */
 export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly cause: unknown }> {
   override get message() {
     const error = grpcErrorOf(this.cause)
     return error === undefined ? (this.cause instanceof Error ? this.cause.message : String(this.cause)) : error.details || error.message
   }
 
-  /** Whether only this start is invalid; otherwise the next would fail too, for example if the namespace is missing. */
+  /** Whether only this call is invalid; otherwise the next would fail too, for example if the namespace is missing. */
   get refused(): boolean {
     if (this.cause instanceof NamespaceNotFoundError || this.cause instanceof WorkflowNotFoundError) return false
     const error = grpcErrorOf(this.cause)
@@ -58,82 +61,63 @@ export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly cause:
   }
 }
 
+type Options = Omit<WorkflowOptions, "taskQueue" | "args"> & { readonly args: Array<unknown> }
+
 export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/WorkflowStarter", {
   effect: Effect.gen(function* () {
     const temporal = yield* TemporalConnection
     const { temporalShowHosts, webhookRetrySchedule } = yield* Settings
     /** What a summary names: the endpoint's host, or the webhook if hosts are hidden. */
-    const target = (webhookId: string, url: string): string => (temporalShowHosts === "on" ? hostOf(url) : webhookId)
+    const target = ({ url, webhookId }: Pick<OfWebhook, "url" | "webhookId">): string =>
+      temporalShowHosts === "on" ? hostOf(url) : webhookId
     const waitsMs = webhookRetrySchedule.map(Duration.toMillis)
     /** Whether the namespace has the search attributes; a server that lost its state needs them registered again. */
     const indexed = yield* Ref.make(true)
 
-    /** Starts a workflow, or finds it `running`. */
-    const begin = (workflow: string, options: Omit<WorkflowOptions, "taskQueue"> & { readonly args: Array<unknown> }) =>
+    const call = <A>(make: () => Promise<A>) =>
       Effect.flatMap(temporal.now, ({ client }) =>
-        Effect.tryPromise({
-          try: async () => {
-            const start = () =>
-              client.workflow.start(workflow, {
-                ...options,
-                taskQueue: temporal.taskQueue,
-                workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-                workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
-                requestEagerStart: true,
-                // A worker that is killed during a task is detected after this time.
-                workflowTaskTimeout: "5 seconds"
-              })
-            await client.withDeadline(Date.now() + START_MS, start)
-            return "started" as const
-          },
-          catch: (cause) => new NotStarted({ cause })
-        })
+        Effect.tryPromise({ try: () => client.withDeadline(Date.now() + CALL_MS, make), catch: (cause) => new NotStarted({ cause }) })
+      )
+
+    const common = {
+      taskQueue: temporal.taskQueue,
+      workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+      // A worker that is killed during a task is detected after this time.
+      workflowTaskTimeout: "5 seconds"
+    } as const
+
+    /** Starts a workflow unless it is running. */
+    const begin = (workflow: string, options: Options) =>
+      Effect.flatMap(temporal.now, ({ client }) =>
+        call(() =>
+          client.workflow.start(workflow, {
+            ...common,
+            ...options,
+            workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
+            requestEagerStart: true
+          })
+        )
       ).pipe(
         Effect.catchIf(
           (error) => error instanceof NotStarted && error.cause instanceof WorkflowExecutionAlreadyStartedError,
-          () => Effect.succeed("running" as const)
-        )
+          () => Effect.void
+        ),
+        Effect.asVoid
       )
 
     /** Wakes a workflow, or starts it if it is not running. */
-    const signalWithStart = (workflow: string, options: Omit<WorkflowOptions, "taskQueue"> & { readonly args: Array<unknown> }) =>
+    const wakeOrBegin = (workflow: string, signalArgs: Array<unknown>, options: Options) =>
       Effect.flatMap(temporal.now, ({ client }) =>
-        Effect.tryPromise({
-          try: () =>
-            client.withDeadline(Date.now() + START_MS, () =>
-              client.workflow.signalWithStart(workflow, {
-                ...options,
-                taskQueue: temporal.taskQueue,
-                signal: signals.wake,
-                workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE
-              })
-            ),
-          catch: (cause) => new NotStarted({ cause })
-        })
-      )
+        call(() => client.workflow.signalWithStart(workflow, { ...common, ...options, signal: signals.wake, signalArgs }))
+      ).pipe(Effect.asVoid)
 
-    const startAs = (
-      asIndexed: boolean,
-      { entityId, eventId, id, kind, organizationId, url, webhookId }: ToStart,
-      hostQueue: Option.Option<string>
-    ) =>
-      begin(workflows.deliver, {
+    const ofDelivery = (asIndexed: boolean, delivery: ToStart, first: boolean): Options & { readonly workflowId: string } => {
+      const { entityId, eventId, id, kind, organizationId, webhookId } = delivery
+      return {
         workflowId: id,
-        args: [
-          {
-            deliveryId: id,
-            webhookId,
-            ...organizationIn(asIndexed, organizationId),
-            waitsMs,
-            slowQueue: temporal.slowQueue,
-            retryQueue: temporal.retryQueue,
-            indexed: asIndexed,
-            statusAtEnd: "execution",
-            ...(Option.isSome(hostQueue) ? { hostQueue: hostQueue.value } : {})
-          } satisfies DeliverInput
-        ],
-        staticSummary: `${kind} → ${target(webhookId, url)}`,
-        priority: { fairnessKey: webhookId },
+        args: [{ deliveries: [{ deliveryId: id, webhookId, organizationId }], waitsMs, indexed: asIndexed, first } satisfies DeliverInput],
+        staticSummary: `${kind} → ${target(delivery)}`,
+        priority: { fairnessKey: organizationId },
         ...(asIndexed
           ? {
               typedSearchAttributes: [
@@ -142,49 +126,50 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
                 { key: searchKeys.eventId, value: eventId },
                 { key: searchKeys.eventKind, value: kind },
                 { key: searchKeys.entityId, value: entityId },
-                { key: searchKeys.deliveryStatus, value: "PENDING" }
+                { key: searchKeys.deliveryStatus, value: first ? "PENDING" : "RETRYING" }
               ]
             }
           : {})
-      })
+      }
+    }
 
-    const startGroupAs = (asIndexed: boolean, workflowId: string, deliveries: ReadonlyArray<ToStart>) => {
+    const ofGroup = (asIndexed: boolean, deliveries: ReadonlyArray<ToStart>): Options & { readonly workflowId: string } => {
       const webhookIds = [...new Set(deliveries.map((_) => _.webhookId))]
-      const organizationIds = [...new Set(deliveries.map((_) => _.organizationId))]
-      return begin(workflows.firstAttempts, {
-        workflowId,
+      const [organizationId = MIXED, ...others] = new Set(deliveries.map((_) => _.organizationId))
+      return {
+        workflowId: `group/${deliveries[0]?.id}`,
         args: [
           {
-            deliveries: deliveries.map(({ id, organizationId, webhookId }) => ({
-              deliveryId: id,
-              webhookId,
-              ...organizationIn(asIndexed, organizationId)
-            })),
-            waitsMs
-          } satisfies FirstAttemptsInput
+            deliveries: deliveries.map(({ id, organizationId, webhookId }) => ({ deliveryId: id, webhookId, organizationId })),
+            waitsMs,
+            indexed: asIndexed,
+            first: true
+          } satisfies DeliverInput
         ],
         staticSummary: `first attempts of ${deliveries.length} deliveries to ${webhookIds.length} webhooks`,
+        priority: { fairnessKey: others.length === 0 ? organizationId : MIXED },
         ...(asIndexed
           ? {
               typedSearchAttributes: [
                 { key: searchKeys.deliveryIds, value: deliveries.map(({ id }) => id) },
-                { key: searchKeys.webhookIds, value: [...webhookIds, ...organizationIds] },
-                { key: searchKeys.eventIds, value: [...new Set(deliveries.map(({ eventId }) => eventId))] }
+                { key: searchKeys.webhookIds, value: webhookIds }
               ]
             }
           : {})
-      })
+      }
     }
 
-    const ofWebhook = (asIndexed: boolean, organizationId: string, webhookId: string) =>
-      asIndexed
+    const ofWebhook = (asIndexed: boolean, { organizationId, webhookId }: Omit<OfWebhook, "url">) => ({
+      priority: { fairnessKey: organizationId },
+      ...(asIndexed
         ? {
             typedSearchAttributes: [
               { key: searchKeys.organizationId, value: organizationId },
               { key: searchKeys.webhookId, value: webhookId }
             ]
           }
-        : {}
+        : {})
+    })
 
     /** Registers missing attributes; if that is not allowed, continues without them. */
     const registerThenStart = <A, E, R>(start: (asIndexed: boolean) => Effect.Effect<A, E, R>) =>
@@ -206,70 +191,71 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
         )
       )
 
+    /** A call to a workflow that need not be running. */
+    const ifRunning = (make: () => Promise<unknown>) =>
+      Effect.catchIf(
+        Effect.asVoid(call(make)),
+        (error) => error instanceof NotStarted && error.cause instanceof WorkflowNotFoundError,
+        () => Effect.void
+      )
+
     return {
-      /**
-       * Starts the delivery's workflow, or finds it `running`. `hostQueue` is the queue of the process in which its first
-       * attempt is in flight already. Fails if Temporal is unavailable; the caller retries.
-       */
-      start: (delivery: ToStart, hostQueue: Option.Option<string> = Option.none()) =>
-        withSearchAttributes((asIndexed) => startAs(asIndexed, delivery, hostQueue)),
+      /** Starts one workflow for the first attempts of what a claim found. Fails if Temporal is unavailable or rejects it. */
+      startClaim: (deliveries: ReadonlyArray<ToStart>) =>
+        withSearchAttributes((asIndexed) => {
+          const [only] = deliveries
+          return begin(
+            workflows.deliver,
+            deliveries.length === 1 && only !== undefined ? ofDelivery(asIndexed, only, true) : ofGroup(asIndexed, deliveries)
+          )
+        }),
 
-      /** Starts one workflow for the first attempts of deliveries. Returns its id. Fails like `start`. */
-      startGroup: (deliveries: ReadonlyArray<ToStart>) => {
-        const workflowId = `first-attempts/${deliveries[0]?.id}`
-        return Effect.as(
-          withSearchAttributes((asIndexed) => startGroupAs(asIndexed, workflowId, deliveries)),
-          workflowId
-        )
-      },
+      /** Tells the delivery's workflow in how many ms its next step is due; starts it if it is not running. Fails like `startClaim`. */
+      wakeDelivery: (delivery: ToStart, waitMs: number) =>
+        withSearchAttributes((asIndexed) => wakeOrBegin(workflows.deliver, [waitMs], ofDelivery(asIndexed, delivery, false))),
 
-      /** Starts the workflow of a webhook's hold, or wakes it. Fails like `start`. */
-      startHold: (organizationId: string, webhookId: string, url: string) =>
+      /** Makes a delivery's workflow read its row, if it is running. */
+      wakeIfRunning: (deliveryId: string) =>
+        Effect.flatMap(temporal.now, ({ client }) => ifRunning(() => client.workflow.getHandle(deliveryId).signal(signals.wake, 0))),
+
+      /** Requests the cancellation of a delivery's workflow, if it is running. */
+      cancelIfRunning: (deliveryId: string) =>
+        Effect.flatMap(temporal.now, ({ client }) => ifRunning(() => client.workflow.getHandle(deliveryId).cancel())),
+
+      /** Starts a webhook's drain, or wakes it. Fails like `startClaim`. */
+      wakeDrain: (webhook: OfWebhook) =>
         withSearchAttributes((asIndexed) =>
-          signalWithStart(workflows.hold, {
-            workflowId: holdIdOf(webhookId),
-            args: [{ webhookId, ...organizationIn(asIndexed, organizationId), width: 1, failures: 0 } satisfies HoldInput],
-            staticSummary: `deliveries held → ${target(webhookId, url)}`,
-            ...ofWebhook(asIndexed, organizationId, webhookId)
+          wakeOrBegin(workflows.drain, [], {
+            workflowId: drainIdOf(webhook.webhookId),
+            args: [{ webhookId: webhook.webhookId, organizationId: webhook.organizationId, waitsMs, failures: 0 } satisfies DrainInput],
+            staticSummary: `queue → ${target(webhook)}`,
+            ...ofWebhook(asIndexed, webhook)
           })
         ),
 
-      /** Starts the workflow of a recovery, or wakes it. Fails like `start`. */
-      startRecovery: (recoveryId: string, organizationId: string, webhookId: string, url: string) =>
+      /** Starts the workflow of a recovery, or wakes it. Fails like `startClaim`. */
+      wakeRecovery: (recoveryId: string, webhook: OfWebhook) =>
         withSearchAttributes((asIndexed) =>
-          signalWithStart(workflows.recover, {
+          wakeOrBegin(workflows.recover, [], {
             workflowId: recoveryId,
-            args: [{ recoveryId, ...organizationIn(asIndexed, organizationId) } satisfies RecoverInput],
-            staticSummary: `missed events → ${target(webhookId, url)}`,
-            ...ofWebhook(asIndexed, organizationId, webhookId)
+            args: [{ recoveryId } satisfies RecoverInput],
+            staticSummary: `missed events → ${target(webhook)}`,
+            ...ofWebhook(asIndexed, webhook)
           })
         ),
 
-      /** Starts the workflow of a notice, or finds it `running`. Fails like `start`. */
-      startNotice: (noticeId: string, organizationId: string, webhookId: string) =>
+      /** Starts the workflow of a notice, unless it is running. Fails like `startClaim`. */
+      startNotice: (noticeId: string, webhook: Omit<OfWebhook, "url">) =>
         withSearchAttributes((asIndexed) =>
           begin(workflows.notify, {
             workflowId: noticeId,
-            args: [{ noticeId, ...organizationIn(asIndexed, organizationId) } satisfies NotifyInput],
-            ...ofWebhook(asIndexed, organizationId, webhookId)
+            args: [{ noticeId } satisfies NotifyInput],
+            ...ofWebhook(asIndexed, webhook)
           })
         ),
 
       /** Runs a start with search attributes, or without them while the namespace has none. */
       withSearchAttributes,
-
-      /** Waits for a workflow to end in any way, with a timeout. */
-      ended: (workflowId: string, atMost: Duration.DurationInput) =>
-        Effect.flatMap(temporal.now, ({ client }) => Effect.tryPromise(() => client.workflow.getHandle(workflowId).result())).pipe(
-          Effect.timeout(atMost),
-          Effect.ignore
-        ),
-
-      /** Makes a waiting delivery check whether its next attempt is due. Does nothing if its workflow is not running. */
-      wake: (deliveryId: string) =>
-        Effect.flatMap(temporal.now, ({ client }) =>
-          Effect.ignore(Effect.tryPromise(() => client.workflow.getHandle(deliveryId).signal(signals.wake)))
-        ),
 
       /** Uses the search attributes again from the next start: they may exist by then. */
       retrySearchAttributes: Ref.set(indexed, true)

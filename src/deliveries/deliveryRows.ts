@@ -1,6 +1,7 @@
 /** Rows of deliveries, and the delivery of a row. Spec: Delivery. */
 import { Schema } from "effect"
 import { castRows, decodeRows } from "../database/decodeRows.ts"
+import { heldBecause } from "../webhooks/queue.ts"
 import { Delivery } from "./Delivery.ts"
 
 /** A delivery, and whether the caller can see its event. */
@@ -17,6 +18,7 @@ export const deliveryOf = ({
   createdAt,
   deliveredAt,
   failureReason,
+  heldBecause,
   nextAttemptAt,
   recoveryId,
   replayedFromDeliveryId,
@@ -26,6 +28,7 @@ export const deliveryOf = ({
   ...row,
   attempts,
   nextAttemptAt,
+  heldBecause,
   failureReason,
   replayedFromDeliveryId,
   recoveryId,
@@ -34,4 +37,5 @@ export const deliveryOf = ({
 })
 
 export const columns = `d.id, d.event_id AS "eventId", d.webhook_id AS "webhookId", d.sequence, d.kind, d.status, d.next_attempt_at AS "nextAttemptAt",
+  ${heldBecause} AS "heldBecause",
   d.failure_reason AS "failureReason", d.replayed_from AS "replayedFromDeliveryId", d.recovery_id AS "recoveryId", d.delivered_at AS "deliveredAt", d.created_at AS "createdAt"`

@@ -6,11 +6,9 @@ import { Effect, Option } from "effect"
 import { Api } from "../Api.ts"
 import { reads, turns } from "../access/Admission.ts"
 import { requireManage } from "../access/scopeMiddleware.ts"
-import { actorOf, record } from "../audit/AuditTrail.ts"
 import { callerOf, Principal } from "../credentials/Principal.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { dieOnSql } from "../database/sql.ts"
-import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { EventsRepo } from "../events/EventsRepo.ts"
 import { handler } from "../http/handler.ts"
 import * as Idempotency from "../http/Idempotency.ts"
@@ -34,7 +32,6 @@ export const layer = HttpApiBuilder.group(
     const events = yield* EventsRepo
     const deliveries = yield* DeliveriesRepo
     const pings = yield* Pings
-    const starter = yield* WorkflowStarter
     const sql = yield* SqlClient.SqlClient
     const master = yield* MasterKey
     const pinged = yield* slidingWindows({ name: "ping", limit: PINGS_A_MINUTE, windowMs: 60_000 })
@@ -75,16 +72,12 @@ export const layer = HttpApiBuilder.group(
             const principal = yield* Principal
             // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
             yield* inTurn(requireRedeliverable(sql, principal, deliveryId))
-            let started: ToStart | undefined
-            const made = Effect.map(redeliver(sql, webhookRetrySchedule, principal, deliveryId), ({ delivery, toStart }) => {
-              started = toStart
-              return { status: 202, body: delivery }
-            })
+            const made = Effect.map(redeliver(sql, webhookRetrySchedule, principal, deliveryId), (delivery) => ({
+              status: 202,
+              body: delivery
+            }))
             const sent = yield* Idempotency.sentText
-            const response = yield* inTurn(Idempotency.once(sql, callerOf(principal), sent, made))
-            // Started immediately if Temporal is available; otherwise the sweeper finds the row.
-            if (started !== undefined) yield* Effect.forkDaemon(Effect.ignore(starter.start(started)))
-            return response
+            return yield* inTurn(Idempotency.once(sql, callerOf(principal), sent, made))
           }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
         ),
         { uninterruptible: true }
@@ -94,23 +87,18 @@ export const layer = HttpApiBuilder.group(
         handler("pingWebhook", ({ path: { webhookId } }) =>
           Effect.gen(function* () {
             const principal = yield* Principal
-            if (Option.isNone(yield* inTurn(webhooks.find(principal, webhookId)))) return yield* notFound()
-            yield* requireManage(principal)
-            // A body is not used, but it is read so that the time limit for sending one ends.
-            yield* Idempotency.sentText
-            yield* spendPing(webhookId)
-            // Before the ping, which cannot be undone.
-            yield* inTurn(
-              record(sql, [
-                {
-                  organizationId: principal.organizationId,
-                  actor: actorOf(principal),
-                  action: "webhook.pinged",
-                  target: { type: "webhook", id: webhookId }
-                }
-              ])
+            // Before anything takes a turn at the database: pings beyond the limit are answered at once.
+            return yield* pings.inFlight(
+              principal.organizationId,
+              Effect.gen(function* () {
+                if (Option.isNone(yield* inTurn(webhooks.find(principal, webhookId)))) return yield* notFound()
+                yield* requireManage(principal)
+                // A body is not used, but it is read so that the time limit for sending one ends.
+                yield* Idempotency.sentText
+                yield* spendPing(webhookId)
+                return yield* pings.ping(inTurn(pings.enter(principal, webhookId)))
+              })
             )
-            return yield* pings.ping(principal.organizationId, webhookId)
           }).pipe(dieOnSql)
         )
       )

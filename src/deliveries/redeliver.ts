@@ -8,20 +8,27 @@ import type { PrincipalState } from "../credentials/Principal.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { oldestId } from "../events/logWindow.ts"
 import { notFound, problem } from "../http/Problem.ts"
+import { claimKeyOf } from "../temporal/commands.ts"
 import * as Id from "../values/Id.ts"
-import { toStartColumns, toStartJoins } from "./deliveriesToStart.ts"
 import { columns, decodeNew, deliveryOf } from "./deliveryRows.ts"
 import { insertDeliveries } from "./insertDeliveries.ts"
 import { firstWait } from "./retrySchedule.ts"
-import { ToStart } from "./WorkflowStarter.ts"
 
 /** The fields that a redelivery copies from a delivery, and whether its webhook is active. */
-const decodeRedeliverable = decodeRows(Schema.Struct({ ...ToStart.fields, vaultId: Schema.NullOr(Schema.String), active: Schema.Boolean }))
+const decodeRedeliverable = decodeRows(
+  Schema.Struct({
+    webhookId: Schema.String,
+    eventId: Schema.String,
+    kind: Schema.String,
+    vaultId: Schema.NullOr(Schema.String),
+    active: Schema.Boolean
+  })
+)
 
 /** The delivery, if the caller can see its webhook and its event. */
 const visible = (sql: SqlClient.SqlClient, principal: PrincipalState, deliveryId: string) => sql`
-  SELECT ${sql.literal(toStartColumns)}, e.vault_id AS "vaultId", w.status IN ('ACTIVE', 'PAUSED') AS active
-  FROM deliveries d ${sql.literal(toStartJoins)}
+  SELECT d.webhook_id AS "webhookId", d.event_id AS "eventId", d.kind, e.vault_id AS "vaultId", w.status IN ('ACTIVE', 'PAUSED') AS active
+  FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN events e ON e.id = d.event_id
   WHERE d.id = ${deliveryId} AND d.id >= ${oldestId("del")} AND e.id >= ${oldestId("evt")} AND w.deleted_at IS NULL
     AND ${seesWebhook(sql, principal)} AND ${seesEvent(sql, principal)}`
 
@@ -36,8 +43,8 @@ export const requireRedeliverable = Effect.fn("requireRedeliverable")(function* 
 })
 
 /**
- * Creates a redelivery for callers who can see the webhook and the event, and returns the input of its workflow; undefined
- * if the delivery is held. Call it in a transaction; start the workflow after the commit, which needs no further read.
+ * Creates a redelivery for callers who can see the webhook and the event, with the command to make its first attempt unless
+ * it is held. Call it in a transaction.
  */
 export const redeliver = Effect.fn("redeliver")(function* (
   sql: SqlClient.SqlClient,
@@ -53,7 +60,9 @@ export const redeliver = Effect.fn("redeliver")(function* (
   const { eventId, kind, vaultId, webhookId } = found
   const row = { id, eventId, webhookId, organizationId: principal.organizationId, kind, vaultId, replayedFrom: deliveryId }
   const [made] = yield* decodeNew(sql`
-    WITH ${insertDeliveries(sql, [row], firstWait(retrySchedule))}
+    WITH ${insertDeliveries(sql, [row], firstWait(retrySchedule))}, claimed AS (
+      INSERT INTO commands (key, members) SELECT ${claimKeyOf(id)}, ARRAY[id] FROM written WHERE status = 'PENDING'
+    )
     SELECT ${sql.literal(columns)}, true AS seen FROM written d`)
   if (made === undefined) return yield* Effect.die(new Error(`the delivery ${id} was not written`))
   yield* record(sql, [
@@ -65,7 +74,5 @@ export const redeliver = Effect.fn("redeliver")(function* (
       changes: { redelivery: { old: null, new: id } }
     }
   ])
-  const { active: _, vaultId: _vault, ...started } = found
-  const toStart: ToStart | undefined = made.status === "HELD" ? undefined : { ...started, id }
-  return { delivery: deliveryOf({ ...made, attempts: [] }), toStart }
+  return deliveryOf({ ...made, attempts: [] })
 })

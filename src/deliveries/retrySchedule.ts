@@ -10,9 +10,8 @@ const PATIENCE_MS = 60_000
 /** Longest `Retry-After`, in ms; or twice the scheduled wait, if that is longer. */
 const RETRY_AFTER_MS = 3_600_000
 const SPREAD = 0.2
-/** Shortest wait after interruptions, and the wait of a quarantined delivery, in ms. */
-const INTERRUPTED_MS = 5_000,
-  QUARANTINED_MS = 900_000
+/** Shortest wait after interruptions, in ms. */
+const INTERRUPTED_MS = 5_000
 
 /** Longest wait after a failure of the service's own proxy, in ms; the attempt follows within 30 s. */
 const PROXY_MS = 25_000
@@ -46,11 +45,12 @@ export const waitAfter = (
 }
 
 /**
- * The wait in ms after interruptions in a row, when `used` attempts of the schedule have been made: as if the interrupted
- * one had failed, and 15 minutes once the delivery is in quarantine. It does not use up the schedule. Decision D-21.
+ * The wait in ms after interruptions in a row: as if the last one were the failed attempt after `failed` others. The caller
+ * counts earlier interruptions in a row as failed, so a delivery that keeps crashing its worker is attempted ever less often.
+ * It does not use up the schedule. Decision D-21.
  */
-export const waitAfterInterruption = (used: number, inQuarantine: boolean, waitsMs: ReadonlyArray<number>, jitter: number): number =>
-  inQuarantine ? QUARANTINED_MS : Math.round(spreadOf(Math.max(INTERRUPTED_MS, waitsMs[used + 1] ?? waitsMs.at(-1) ?? 0), jitter))
+export const waitAfterInterruption = (failed: number, waitsMs: ReadonlyArray<number>, jitter: number): number =>
+  Math.round(spreadOf(Math.max(INTERRUPTED_MS, waitsMs[failed + 1] ?? waitsMs.at(-1) ?? 0), jitter))
 
 /** The wait in ms after the service's own proxy failed: at most half a minute. It does not use up the schedule. C-8. */
 export const waitAfterProxyError = (jitter: number): number => Math.round(PROXY_MS * (0.5 + jitter / 2))

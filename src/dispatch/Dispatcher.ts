@@ -1,230 +1,173 @@
 /**
- * The dispatcher: from a committed event to a running workflow for each matching webhook. It claims events from the
- * outbox (OutboxRepo.ts) and then starts the workflows of their deliveries. If it crashes in between, the sweeper finds
- * them. Several dispatchers may run.
+ * The dispatcher: from a committed event to a running workflow. It claims events from the outbox (OutboxRepo.ts) and starts
+ * one workflow for what a claim found. The next claim is made when the last one was full or its first attempts have begun,
+ * and only a few claims are open at a time: what arrives meanwhile shares the next one, and a backlog waits in the outbox,
+ * where organizations take turns. If a dispatcher crashes in between, the claim's command is sent again.
  *
- * Notifications only wake it; it also polls, because a notification can be lost. While Temporal is unavailable, events
- * stay undispatched. Spec: Emission and log. Architecture, What must hold 1, 6.
+ * Notifications only wake it; it also polls, because a notification can be lost. While Temporal is unavailable, or no worker
+ * can make attempts, events stay undispatched. Several dispatchers may run. Spec: Emission and log. Architecture, What must
+ * hold 1, 6.
  */
 
 import type { SqlError } from "@effect/sql"
-import { Array as Arr, Effect, Fiber, Schedule } from "effect"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Deferred, Effect, FiberId, Schema } from "effect"
+import { decodeRows } from "../database/decodeRows.ts"
 import { type ChannelListener, Notifications } from "../database/Notifications.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
-import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
+import { NotStarted, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { OUTBOX_CHANNEL } from "../events/EventLog.ts"
+import { presence } from "../processes/Presence.ts"
 import { Settings } from "../settings/Settings.ts"
 import { loggingFailure } from "../telemetry/loggingFailure.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
-import { CANCELLATIONS_CHANNEL, SIGNALS_CHANNEL } from "../webhooks/cancelWaiting.ts"
-import { HOLDS_CHANNEL } from "../webhooks/holds.ts"
-import { Canceler } from "./Canceler.ts"
-import { HoldKeeper } from "./HoldKeeper.ts"
-import { OutboxRepo } from "./OutboxRepo.ts"
-import { RecentRate } from "./RecentRate.ts"
-import { RecoveryKeeper } from "./RecoveryKeeper.ts"
-import { SignalRelay } from "./SignalRelay.ts"
-import { Sweeper } from "./Sweeper.ts"
-import { BUSY_PER_SECOND } from "./WaitingOrganizations.ts"
+import { BEGUN_CHANNEL, COMMANDS_CHANNEL } from "../temporal/commands.ts"
+import { CommandRelay } from "./CommandRelay.ts"
+import { type Claim, OutboxRepo } from "./OutboxRepo.ts"
+import { Sweep } from "./Sweep.ts"
 
-/** Most deliveries of a claim that each get their own workflow, if first attempts share workflows only in a burst. */
-const FEW = 16
-/** Deliveries per group, and concurrent groups. */
-const GROUP = 50,
-  GROUPS = 3
-/** How long the dispatcher waits for a full group, and for one that is not full before it claims newer events. */
-const GROUP_ENDS = "3 seconds",
-  SMALL_GROUP_ENDS = "50 millis"
-/**
- * While every group runs, organizations that are not busy get workflows of their own, which are not limited otherwise: at
- * most one delivery in this many ms on average.
- */
-const SINGLE_MS = 25
-/** Concurrent starts. */
-const STARTS = 24
-/** Deliveries kept in memory to be started when Temporal is back; the sweeper finds the rest. */
-const LEFT = 1_000
-/** Poll interval without notifications. */
-const POLL = "3 seconds"
-/** Interval of sweeps, and wait before failed dispatches, signals and cancellations are retried. */
-const SWEEP = "30 seconds",
-  FIRST_AGAIN = "4 seconds",
+/** Most open claims of a dispatcher: their first attempts have not begun. */
+const OPEN = 4
+/** How long it waits for the first attempts of a claim to begin before it looks, in ms. */
+const BEGIN_MS = 1_200
+/** Poll interval without notifications, and after a failure. */
+const POLL = "3 seconds",
   AGAIN = "1 second"
+/** Interval of sweeps. */
+const SWEEP = "60 seconds"
+/** For how long a start that succeeded means that Temporal is available, and the state of workers is remembered, in ms. */
+const AVAILABLE_MS = 50,
+  WORKERS_MS = 1_000
+
+const decodeKeys = decodeRows(Schema.Struct({ key: Schema.String })),
+  decodeWorkers = decodeRows(Schema.Struct({ any: Schema.Boolean, able: Schema.Boolean }))
 
 export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher", {
   scoped: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
     const outbox = yield* OutboxRepo
     const notifications = yield* Notifications
     const temporal = yield* TemporalConnection
     const starter = yield* WorkflowStarter
-    const sweeper = yield* Sweeper
-    const signalRelay = yield* SignalRelay
-    const canceler = yield* Canceler
-    const holds = yield* HoldKeeper
-    const recoveries = yield* RecoveryKeeper
-    const scope = yield* Effect.scope
-    const { webhookFirstAttempts, webhookRetrySchedule } = yield* Settings
-    /** Running groups of first attempts, and how many there are, with those that are to be started. */
-    const running = yield* Effect.makeSemaphore(GROUPS)
-    let groupCount = 0
-    /** Deliveries in about the last second: all, and those of organizations that are not busy. */
-    const rate = new RecentRate()
-    /** When organizations that are not busy may next pass the others, on the monotonic clock. */
-    let passFrom = 0
-    /** Deliveries whose start failed because Temporal became unavailable: started as soon as it is back. */
-    const left = new Map<string, ToStart>()
+    const relay = yield* CommandRelay
+    const sweep = yield* Sweep
+    const { webhookRetrySchedule } = yield* Settings
+    const { keep } = yield* presence("dispatcher")
+    const waitsFirst = firstWait(webhookRetrySchedule) > 0
+    /** Open claims by key; each is completed when its first attempts have begun. */
+    const open = new Map<string, Deferred.Deferred<void>>()
+    let startedAt = Number.NEGATIVE_INFINITY
+    let isOldest = false
 
-    const keep = (delivery: ToStart) =>
-      Effect.sync(() => {
-        if (left.size < LEFT) left.set(delivery.id, delivery)
-      })
+    const close = (key: string) => {
+      const claim = open.get(key)
+      if (claim === undefined) return
+      open.delete(key)
+      Deferred.unsafeDone(claim, Effect.void)
+    }
 
-    /** Starts the workflows; returns whether all were started. The first failure means that Temporal is unavailable. */
-    const startAll = (deliveries: ReadonlyArray<ToStart>) =>
-      Effect.gen(function* () {
-        let away = false
-        const startOne = (delivery: ToStart) =>
-          Effect.suspend(() => (away ? keep(delivery) : Effect.asVoid(starter.start(delivery)))).pipe(
-            Effect.tap(() => {
-              // failpoint: started
-              if (!away) left.delete(delivery.id)
-            }),
-            Effect.catchAll((error) => {
-              const { message } = error
-              if (error._tag === "NotStarted" && error.refused) {
-                left.delete(delivery.id)
-                return Effect.logError(`Temporal rejected the workflow of ${delivery.id}; the sweeper will retry it: ${message}`)
-              }
-              away = true
-              return Effect.zipRight(keep(delivery), Effect.logWarning(`workflows cannot be started now: ${message}`))
-            })
+    /** Closes claims whose commands are gone: a notification may be lost. */
+    const closeBegun = Effect.gen(function* () {
+      const keys = [...open.keys()]
+      if (keys.length === 0) return
+      const left = new Set((yield* decodeKeys(sql`SELECT key FROM commands WHERE key = ANY(${keys}::text[])`)).map(({ key }) => key))
+      for (const key of keys) if (!left.has(key)) close(key)
+    })
+
+    const [workers] = yield* Effect.cachedInvalidateWithTTL(
+      Effect.map(
+        decodeWorkers(sql`
+          SELECT EXISTS (SELECT 1 FROM processes WHERE role = 'worker') AS any, EXISTS (SELECT 1 FROM processes WHERE role = 'worker' AND able) AS able`),
+        ([row]) => row?.any !== true || row.able
+      ),
+      WORKERS_MS
+    )
+
+    /** Whether claimed events can be sent: Temporal is available, and not every worker says that it can make no attempts. */
+    const canSend = Effect.suspend(() =>
+      performance.now() - startedAt < AVAILABLE_MS
+        ? workers
+        : Effect.flatMap(temporal.isAvailable, (is) => (is ? workers : Effect.succeed(false)))
+    )
+
+    /** Starts the workflow of a claim. If that fails, its command is sent again. */
+    const start = ({ deliveries, key }: Claim) =>
+      Effect.matchEffect(starter.startClaim(deliveries), {
+        onSuccess: () =>
+          Effect.sync(() => {
+            // failpoint: started
+            startedAt = performance.now()
+            if (waitsFirst) close(key)
+          }),
+        onFailure: (error) => {
+          startedAt = Number.NEGATIVE_INFINITY
+          if (!(error instanceof NotStarted) || !error.refused)
+            return Effect.logWarning(`workflows cannot be started now: ${error.message}`)
+          // It never stops the claims.
+          close(key)
+          return Effect.logError(
+            `Temporal rejected the workflow of ${deliveries.length} deliveries, which is started again: ${error.message}`
           )
-        yield* Effect.forEach(deliveries, startOne, { concurrency: STARTS, discard: true })
-        return !away
+        }
       })
 
-    /** Whether these first attempts share workflows: many at once, or in the last second. One that is not due immediately has its own wait. */
-    const groups = (deliveries: ReadonlyArray<ToStart>, of: "all" | "not busy"): boolean =>
-      firstWait(webhookRetrySchedule) === 0 &&
-      (webhookFirstAttempts === "grouped" ||
-        (webhookFirstAttempts === "burst" && (deliveries.length > FEW || rate.of(of) > BUSY_PER_SECOND)))
-
-    /** Starts a group when its turn comes, and waits for its end. */
-    const runGroup = (group: ReadonlyArray<ToStart>) =>
-      running.withPermits(1)(
-        Effect.gen(function* () {
-          const started = yield* Effect.either(left.size > 0 ? Effect.fail(undefined) : starter.startGroup(group))
-          // failpoint: group-started
-          if (started._tag === "Right") return yield* Effect.interruptible(starter.ended(started.right, GROUP_ENDS))
-          if (started.left !== undefined) yield* Effect.logWarning("first attempts cannot be started now", started.left)
-          yield* Effect.forEach(group, keep, { discard: true })
-        })
-      )
-
-    /**
-     * Lets groups of first attempts run. Only a few run at a time, so that later claims do not wait behind earlier ones,
-     * whether or not the server supports fairness.
-     */
-    const startGroups = (deliveries: ReadonlyArray<ToStart>, announced: ChannelListener) =>
-      Effect.forEach(Arr.chunksOf(deliveries, GROUP), (group) => {
-        groupCount++
-        const end = Effect.sync(() => {
-          groupCount--
-          announced.now()
-        })
-        return Effect.forkIn(Effect.uninterruptible(Effect.ensuring(runGroup(group), end)), scope)
-      })
-
-    /**
-     * Processes one batch completely: a dispatcher that is stopped starts everything that it has claimed. While every group
-     * runs, only events of organizations that are not busy are claimed. Returns whether to continue, after a pause: while a
-     * group that is not full runs, more events arrive, which then share a workflow.
-     */
-    const next = (announced: ChannelListener) =>
-      Effect.uninterruptible(
-        Effect.gen(function* () {
-          const passes = groupCount >= GROUPS
-          const { busy, claimed, single } = yield* outbox.claim(passes ? "not busy" : "all")
-          // failpoint: dispatched
-          const all = [...single, ...busy]
-          rate.add("all", all.length)
-          rate.add("not busy", single.length)
-          if (passes) passFrom = performance.now() + all.length * SINGLE_MS
-          const [few, many] =
-            (passes && webhookFirstAttempts !== "grouped") || !groups(all, "all")
-              ? [all, []]
-              : groups(single, "not busy")
-                ? [[], all]
-                : [single, busy]
-          const started = yield* startAll(few)
-          const groupsStarted = yield* startGroups(many, announced)
-          const pause =
-            many.length < GROUP && groupsStarted[0] !== undefined
-              ? Effect.timeoutOption(Fiber.await(groupsStarted[0]), SMALL_GROUP_ENDS)
-              : Effect.void
-          return { pause, goOn: started && claimed }
-        })
-      )
-
-    /**
-     * Dispatches until nothing is left or Temporal is unavailable; events then wait and show as undispatched. Returns
-     * whether any event waits.
-     */
-    const drain = (announced: ChannelListener): Effect.Effect<boolean, SqlError.SqlError> =>
+    /** Makes a claim completely: a dispatcher that is stopped starts everything that it has claimed. */
+    const claim = Effect.uninterruptible(
       Effect.gen(function* () {
-        if (left.size === 0 && !(yield* outbox.waits)) return false
-        if (!(yield* temporal.isAvailable)) return true
-        if (left.size > 0 && !(yield* startAll([...left.values()]))) return true
-        do {
-          const waitMs = groupCount < GROUPS ? 0 : passFrom - performance.now()
-          if (waitMs > 0) yield* Effect.sleep(waitMs)
-          const { goOn, pause } = yield* next(announced)
-          yield* pause
-          if (goOn) continue
-          if (groupCount < GROUPS) break
-          // No organization may pass: waits until a group ends, or another event is recorded.
-          yield* Effect.timeoutOption(announced.next, GROUP_ENDS)
-        } while (left.size === 0 && (yield* outbox.waits))
-        return left.size > 0
+        const claimed = yield* outbox.claim
+        // failpoint: dispatched
+        for (const { key } of claimed.claims) open.set(key, Deferred.unsafeMake(FiberId.none))
+        yield* Effect.forEach(claimed.claims, start, { concurrency: "unbounded", discard: true })
+        return claimed
       })
+    )
+
+    /** Waits until one of these claims has begun, and looks if it takes long. */
+    const untilBegun = (claims: Iterable<Deferred.Deferred<void>>) =>
+      Effect.flatMap(Effect.timeoutOption(Effect.raceAll([...claims].map((one) => Deferred.await(one))), BEGIN_MS), (begun) =>
+        begun._tag === "Some" ? Effect.void : closeBegun
+      )
+
+    /** Dispatches until nothing waits or can be sent. Returns whether any event waits. */
+    const dispatch: Effect.Effect<boolean, SqlError.SqlError> = Effect.gen(function* () {
+      while (yield* outbox.waits) {
+        if (!(yield* canSend)) return true
+        if (open.size >= OPEN) {
+          yield* untilBegun(open.values())
+          if (open.size >= OPEN) return true
+          continue
+        }
+        const { any, claims, full } = yield* claim
+        if (!any) return true
+        const last = open.get(claims.at(-1)?.key ?? "")
+        if (!full && last !== undefined) yield* untilBegun([last])
+      }
+      return false
+    })
 
     /** Runs when a channel has a notification, and regularly; sooner if the last run left something. */
-    const keepPolling = <E, R>(what: string, channel: string, poll: (announced: ChannelListener) => Effect.Effect<boolean, E, R>) =>
-      Effect.flatMap(notifications.on(channel), (announced) =>
-        Effect.forever(
-          Effect.flatMap(loggingFailure(what, poll(announced)), (left) =>
-            Effect.timeoutOption(announced.next, left === false ? POLL : AGAIN)
-          )
-        )
+    const keepPolling = <E, R>(what: string, announced: ChannelListener, poll: Effect.Effect<boolean, E, R>) =>
+      Effect.forever(
+        Effect.flatMap(loggingFailure(what, poll), (left) => Effect.timeoutOption(announced.next, left === false ? POLL : AGAIN))
       )
-
-    const sweeps = Effect.zipRight(
-      loggingFailure("sweeping deliveries", sweeper.sweep),
-      Effect.zipRight(loggingFailure("sweeping notices", sweeper.notices), loggingFailure("sweeping held deliveries", holds.sweep))
-    )
 
     return {
       /** Runs until interrupted. */
       run: Effect.gen(function* () {
-        const failed = yield* Effect.makeLatch()
-        yield* Effect.forkScoped(
-          keepPolling("dispatching", OUTBOX_CHANNEL, (announced) => Effect.onError(drain(announced), () => failed.open))
-        )
-        yield* Effect.forkScoped(keepPolling("signaling workflows", SIGNALS_CHANNEL, () => signalRelay.relay))
-        yield* Effect.forkScoped(keepPolling("canceling deliveries", CANCELLATIONS_CHANNEL, () => canceler.run))
-        yield* Effect.forkScoped(keepPolling("holding deliveries", HOLDS_CHANNEL, () => holds.collect))
-        yield* Effect.forkScoped(keepPolling("waking holds", HOLDS_CHANNEL, () => holds.wake))
-        yield* Effect.forkScoped(keepPolling("waking recoveries", HOLDS_CHANNEL, () => recoveries.wake))
-        // Deliveries that a killed dispatcher left do not wait for the interval: the first sweep checks everything that is due,
-        // and is repeated for those that were just being started.
-        const first = loggingFailure("the first sweep", sweeper.first)
-        yield* Effect.zipRight(first, Effect.delay(first, FIRST_AGAIN))
-        const oneAtATime = (yield* Effect.makeSemaphore(1)).withPermits(1)
-        // A claim that failed because its connection was lost may have been committed; no dispatcher starts its deliveries.
-        const soon = loggingFailure("the sweep after a failure", sweeper.sweepSoon)
-        const afterFailure = Effect.zipRight(failed.await, Effect.zipRight(failed.close, Effect.delay(oneAtATime(soon), FIRST_AGAIN)))
-        yield* Effect.forkScoped(Effect.forever(afterFailure))
-        return yield* Effect.schedule(oneAtATime(sweeps), Schedule.spaced(SWEEP))
+        yield* keep({
+          seen: (peers) =>
+            Effect.sync(() => {
+              isOldest = peers.isOldest
+            })
+        })
+        const recorded = yield* notifications.on(OUTBOX_CHANNEL)
+        yield* notifications.on(BEGUN_CHANNEL, close)
+        const commands = yield* notifications.on(COMMANDS_CHANNEL)
+        yield* Effect.forkScoped(keepPolling("dispatching", recorded, dispatch))
+        yield* Effect.forkScoped(keepPolling("sending commands", commands, relay.relay))
+        const sweeps = Effect.suspend(() => (isOldest ? Effect.zipRight(starter.retrySearchAttributes, sweep.run) : Effect.void))
+        const whileAble = Effect.flatMap(workers, (able) => (able ? sweeps : Effect.void))
+        return yield* Effect.forever(Effect.zipRight(loggingFailure("sweeping", whileAble), Effect.sleep(SWEEP)))
       }).pipe(Effect.scoped)
     }
   })

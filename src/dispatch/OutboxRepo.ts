@@ -1,30 +1,30 @@
 /**
- * Claims events from the outbox. A claim takes a share from each waiting organization, or only from those that
- * are not busy, deletes these rows, and writes their deliveries and `matchedCount` in the same transaction. Claimed events
- * are locked, so several dispatchers never take the same one; a delivery's id is derived from its event and webhook, so
- * no pair is written twice.
+ * Claims events from the outbox. A claim takes a share from each waiting organization in turn, deletes these rows, and writes
+ * their deliveries, `matchedCount`, and the commands to make the first attempts, all in one transaction. Claimed events are
+ * locked, so several dispatchers never take the same one; a delivery's id is derived from its event and webhook, so no pair
+ * is written twice.
  *
  * The commit of a claim does not wait for the disk. No request is sent before the claim is on disk: an attempt is
  * recorded first, with a commit that waits, and the WAL is written in order. A claim that is lost in a crash of Postgres
  * had no effect, and its events are in the outbox again. Spec: Emission and log. Architecture, What must hold 1.
  */
 
+import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Array as Arr, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
+import { GROUP } from "../../workflows/contract.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { insertDeliveries } from "../deliveries/insertDeliveries.ts"
 import { firstWait } from "../deliveries/retrySchedule.ts"
 import type { ToStart } from "../deliveries/WorkflowStarter.ts"
 import { covers } from "../events/matching.ts"
 import { Settings } from "../settings/Settings.ts"
+import { CLAIM_AGAIN_S } from "../temporal/commands.ts"
 import * as Id from "../values/Id.ts"
-import { type ClaimScope, type WaitingOrganization, WaitingOrganizations } from "./WaitingOrganizations.ts"
+import { type WaitingOrganization, WaitingOrganizations } from "./WaitingOrganizations.ts"
 
-/** Events per claim, and organizations: of all, and of those that are not busy while all others wait. */
-const SIZES = {
-  all: { events: 50, organizations: 50 },
-  "not busy": { events: 8, organizations: 8 }
-} as const satisfies Record<ClaimScope, unknown>
+/** Events per claim, which are of as many organizations at most. */
+const EVENTS = 50
 
 const Match = Schema.Struct({
   organizationId: Schema.String,
@@ -40,15 +40,21 @@ const Match = Schema.Struct({
   url: Schema.NullOr(Schema.String)
 })
 const decodeMatches = decodeRows(Match)
-const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
+const decodeClaims = decodeRows(Schema.Struct({ key: Schema.String, members: Schema.Array(Schema.String) }))
+
+/** A part of a claim: the key of its command, and its deliveries, whose first attempts one workflow makes. */
+export interface Claim {
+  readonly key: string
+  readonly deliveries: ReadonlyArray<ToStart>
+}
 
 /** The result of a claim. */
-export interface Claim {
+export interface Claimed {
   /** Whether it took any events. Waiting events that it did not take are locked by another dispatcher. */
-  readonly claimed: boolean
-  /** The written deliveries to start, alternating between organizations: of those that are not busy, and of the others. */
-  readonly single: ReadonlyArray<ToStart>
-  readonly busy: ReadonlyArray<ToStart>
+  readonly any: boolean
+  /** Whether it took as many as a claim can. */
+  readonly full: boolean
+  readonly claims: ReadonlyArray<Claim>
 }
 
 export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo", {
@@ -90,16 +96,22 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
             ON we.entity_id = c.entity_id AND ${covers(sql, "c")}
         ORDER BY c.turn, t.organization_id, w.id`)
 
-    /** Writes deliveries, numbered within their webhooks, and the outcome of the events. Returns the ids of held ones. */
+    const wait = firstWait(webhookRetrySchedule)
+
+    /** Writes deliveries, numbered within their webhooks, the outcome of the events, and the commands, which it returns. */
     const write = (eventIds: ReadonlyArray<string>, deliveries: ReadonlyArray<ToStart & { readonly vaultId: string | null }>) => {
       const counts = new Map<string, number>()
       for (const { eventId } of deliveries) counts.set(eventId, (counts.get(eventId) ?? 0) + 1)
-      return decodeIds(sql`
-        WITH ${insertDeliveries(sql, deliveries, firstWait(webhookRetrySchedule))}, dispatched AS (
+      return decodeClaims(sql`
+        WITH ${insertDeliveries(sql, deliveries, wait)}, dispatched AS (
           INSERT INTO event_dispatches (event_id, matched_count)
           SELECT * FROM unnest(${eventIds}::text[], ${eventIds.map((id) => counts.get(id) ?? 0)}::int[])
         )
-        SELECT id FROM written WHERE status = 'HELD'`)
+        INSERT INTO commands (key, members, due)
+        SELECT 'claim/' || (array_agg(id ORDER BY ord))[1], array_agg(id ORDER BY ord), clock_timestamp() + make_interval(secs => ${wait + CLAIM_AGAIN_S})
+        FROM (SELECT w.id, m.ord, (row_number() OVER (ORDER BY m.ord) - 1) / ${GROUP}::int AS part
+          FROM written w JOIN made m ON m.id = w.id WHERE w.status = 'PENDING') parts
+        GROUP BY part ORDER BY part RETURNING key, members`)
     }
 
     const claimOf = (asked: ReadonlyArray<WaitingOrganization>, share: number) =>
@@ -107,7 +119,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
         Effect.gen(function* () {
           const matches = yield* take(asked, share)
           const eventIds = [...new Set(matches.flatMap(({ eventId }) => eventId ?? []))]
-          if (eventIds.length === 0) return { matches, eventIds, deliveries: [] }
+          if (eventIds.length === 0) return { matches, eventIds, claims: [] }
           const deliveries = matches.flatMap(({ entityId, eventId, kind, organizationId, url, vaultId, webhookId }) =>
             eventId === null || entityId === null || kind === null || webhookId === null || url === null
               ? []
@@ -124,30 +136,30 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
                   }
                 ]
           )
-          const held = new Set((yield* write(eventIds, deliveries)).map(({ id }) => id))
+          const written = yield* write(eventIds, deliveries)
           // failpoint: dispatch-written
-          return { matches, eventIds, deliveries: deliveries.filter(({ id }) => !held.has(id)) }
+          const byId = new Map(deliveries.map((delivery) => [delivery.id, delivery]))
+          const claims = written.map(({ key, members }) => ({ key, deliveries: members.flatMap((id) => byId.get(id) ?? []) }))
+          return { matches, eventIds, claims }
         })
       )
 
     return {
-      /** Claims events of organizations that the last look found and whose turn it is. */
-      claim: (turn: ClaimScope) =>
-        Effect.gen(function* () {
-          const { events, organizations } = SIZES[turn]
-          const asked = waiting.next(organizations, turn)
-          if (asked.length === 0) return { claimed: false, single: [], busy: [] } satisfies Claim
-          const share = Math.max(1, Math.floor(events / asked.length))
-          const { deliveries, eventIds, matches } = yield* claimOf(asked, share)
-          const taken = Map.groupBy(matches, ({ organizationId }) => organizationId)
-          for (const [organizationId, mine] of taken) {
-            const count = new Set(mine.flatMap(({ eventId }) => eventId ?? [])).size
-            const started = mine.filter(({ webhookId }) => webhookId !== null).length
-            waiting.claimed(organizationId, started, mine[0]?.left ?? null, count === share)
+      /** Claims events of the organizations whose turn it is, of those that the last poll found. */
+      claim: Effect.suspend((): Effect.Effect<Claimed, SqlError.SqlError> => {
+        const asked = waiting.next(EVENTS)
+        if (asked.length === 0) return Effect.succeed({ any: false, full: false, claims: [] })
+        const share = Math.max(1, Math.floor(EVENTS / asked.length))
+        return Effect.map(claimOf(asked, share), ({ claims, eventIds, matches }) => {
+          for (const [organizationId, mine] of Map.groupBy(matches, ({ organizationId }) => organizationId))
+            waiting.claimed(organizationId, mine[0]?.left ?? null)
+          return {
+            any: eventIds.length > 0,
+            full: eventIds.length >= EVENTS || claims.some(({ deliveries }) => deliveries.length >= GROUP),
+            claims
           }
-          const [single, busy] = Arr.partition(deliveries, ({ organizationId }) => waiting.isBusy(organizationId))
-          return { claimed: eventIds.length > 0, single, busy } satisfies Claim
-        }),
+        })
+      }),
 
       /** Whether any event waits. */
       waits: waiting.poll

@@ -8,7 +8,6 @@
 import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { decodeRows } from "../database/decodeRows.ts"
-import { RecentRate } from "./RecentRate.ts"
 
 /** How often a poll starts from the beginning, in ms. */
 const WHOLE = 60_000
@@ -18,12 +17,6 @@ export interface WaitingOrganization {
   readonly organizationId: string
   readonly floor: number
 }
-
-/** Deliveries a second that are too many to have a workflow each, of one organization or of all. */
-export const BUSY_PER_SECOND = 60
-
-/** Which organizations a claim is for: all, or those that are not busy. */
-export type ClaimScope = "all" | "not busy"
 
 const decode = decodeRows(
   Schema.Struct({
@@ -37,10 +30,6 @@ const decode = decodeRows(
 export class WaitingOrganizations {
   readonly #sql: SqlClient.SqlClient
   readonly #floors = new Map<string, number>()
-  /** Organizations whose last claim left events: their later events wait behind these. */
-  readonly #backlogged = new Set<string>()
-  /** Deliveries in about the last second, by organization. */
-  readonly #rate = new RecentRate()
   #wholeAt = Number.NEGATIVE_INFINITY
   /** The first transaction that was not seen, and earlier ones that were running at the last poll. */
   #unseen = 0n
@@ -73,31 +62,19 @@ export class WaitingOrganizations {
     })
   }
 
-  /** Whether an organization has a backlog, or many deliveries a second. */
-  isBusy(organizationId: string): boolean {
-    return this.#backlogged.has(organizationId) || this.#rate.of(organizationId) > BUSY_PER_SECOND
-  }
-
   /** The organizations whose turn it is, at most `most`. */
-  next(most: number, turn: ClaimScope): ReadonlyArray<WaitingOrganization> {
-    const ids = [...this.#floors.keys()].filter((id) => turn === "all" || !this.isBusy(id)).sort()
+  next(most: number): ReadonlyArray<WaitingOrganization> {
+    const ids = [...this.#floors.keys()].sort()
     const start = ids.findIndex((id) => id > this.#after)
     const those = (start < 0 ? ids : [...ids.slice(start), ...ids.slice(0, start)]).slice(0, most)
     this.#after = those.length < ids.length ? (those.at(-1) ?? "") : ""
     return those.map((organizationId) => ({ organizationId, floor: this.#floors.get(organizationId) ?? 0 }))
   }
 
-  /**
-   * Records how many deliveries a claim made for an organization, and what it left: the position of its first event, null
-   * without one; and whether the claim took its full share. Events that it could have taken but did not are locked by another
-   * dispatcher.
-   */
-  claimed(organizationId: string, deliveries: number, first: number | null, full: boolean): void {
-    this.#rate.add(organizationId, deliveries)
+  /** Records what a claim left of an organization: the position of its first event, null without one. */
+  claimed(organizationId: string, first: number | null): void {
     if (first === null) this.#floors.delete(organizationId)
     else this.#floors.set(organizationId, first - 1)
-    if (first !== null && full) this.#backlogged.add(organizationId)
-    else this.#backlogged.delete(organizationId)
   }
 
   /** The events of transactions that the last poll did not see. */

@@ -11,7 +11,7 @@ const decode = decodeRows(Schema.Struct({ down: Schema.Number, since: Schema.Nul
 export const holdChecks: Effect.Effect<Finding, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* decode(sql`
-    SELECT count(*)::integer AS down, min(h.since) AS since FROM webhook_holds h WHERE h.down`)
+    SELECT count(*)::integer AS down, min(q.down_at) AS since FROM webhook_queues q WHERE q.down`)
   const { down = 0, since = null } = row ?? {}
   return since === null
     ? well("Endpoints", "none is down")

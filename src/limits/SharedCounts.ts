@@ -13,7 +13,7 @@
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Queue, Schedule } from "effect"
-import { presence } from "../processes/Presence.ts"
+import { type Peers, presence } from "../processes/Presence.ts"
 import { Settings } from "../settings/Settings.ts"
 
 /**
@@ -114,7 +114,7 @@ const make = Effect.gen(function* () {
     )
   )
 
-  const seen = (count: number) =>
+  const seen = ({ others: { length: count } }: Peers) =>
     Effect.gen(function* () {
       const before = others
       others = count

@@ -6,6 +6,7 @@
 
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Schedule, Schema } from "effect"
+import { drainIdOf } from "../../workflows/contract.ts"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { deletePart } from "../database/deletePart.ts"
@@ -68,20 +69,20 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
         }
       })
 
-    /** A part of the deliveries, with their attempts and signals, after the workflows of those that wait. */
+    /** A part of the deliveries, with their attempts and commands, after the workflows of those that wait. */
     const deliveries = Effect.gen(function* () {
       const rows = yield* decodeDeliveries(sql`
-        SELECT d.id, d.status IN ('PENDING', 'RETRYING', 'HELD') OR EXISTS (SELECT 1 FROM delivery_signals s WHERE s.delivery_id = d.id) AS waits
+        SELECT d.id, d.status IN ('PENDING', 'RETRYING', 'HELD') OR EXISTS (SELECT 1 FROM commands c WHERE c.key = d.id) AS waits
         FROM webhooks w JOIN deliveries d ON d.webhook_id = w.id WHERE w.organization_id = ${organizationId} LIMIT ${PART}`)
       workflows += yield* terminate(ids(rows.filter(({ waits }) => waits)))
       yield* transaction(sql)(
         Effect.gen(function* () {
-          // Whoever cancels them writes its signals under this lock.
+          // Whoever cancels them writes its commands under this lock.
           yield* sql`SELECT 1 FROM deliveries WHERE id = ANY(${ids(rows)}::text[]) ORDER BY id FOR UPDATE`
-          const signals = yield* sql`DELETE FROM delivery_signals WHERE delivery_id = ANY(${ids(rows)}::text[]) RETURNING 1`
+          const commands = yield* sql`DELETE FROM commands WHERE key = ANY(${ids(rows)}::text[]) RETURNING 1`
           const attempts = yield* sql`DELETE FROM delivery_attempts WHERE delivery_id = ANY(${ids(rows)}::text[]) RETURNING 1`
           yield* sql`DELETE FROM deliveries WHERE id = ANY(${ids(rows)}::text[])`
-          count("delivery_signals", signals.length)
+          count("commands", commands.length)
           count("delivery_attempts", attempts.length)
           count("deliveries", rows.length)
         })
@@ -103,12 +104,12 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
       return rows.length
     })
 
-    /** Terminates the workflows of holds, recoveries and notices. */
+    /** Terminates the workflows of queues, recoveries and notices. */
     const terminateOthers = Effect.gen(function* () {
       const webhooks = yield* decodeIds(sql`SELECT id FROM webhooks WHERE organization_id = ${organizationId} ORDER BY id`)
       const recoveries = yield* decodeIds(sql`SELECT id FROM recoveries WHERE webhook_id = ANY(${ids(webhooks)}::text[])`)
       const notices = yield* decodeIds(sql`SELECT id FROM notices WHERE webhook_id = ANY(${ids(webhooks)}::text[]) AND sent_at IS NULL`)
-      workflows += yield* terminate([...ids(webhooks).map((id) => `hold/${id}`), ...ids(recoveries), ...ids(notices)])
+      workflows += yield* terminate([...ids(webhooks).map(drainIdOf), ...ids(recoveries), ...ids(notices)])
     })
 
     /** Deletes the rows of every table. */

@@ -29,10 +29,10 @@ export const partitioned: { readonly [name in "deliveries" | "delivery_attempts"
   }
 }
 
-/** Signals to deliveries; deleted with them. */
-export const signals: OrganizationTable = {
-  table: "delivery_signals",
-  of: (sql, organizationId) => sql`t.delivery_id IN (
+/** Commands to the workflows of deliveries; deleted with them. */
+export const deliveryCommands: OrganizationTable = {
+  table: "commands",
+  of: (sql, organizationId) => sql`t.key IN (
     SELECT d.id FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE w.organization_id = ${organizationId})`,
   exported: "nothing"
 }
@@ -54,13 +54,19 @@ const others: ReadonlyArray<OrganizationTable> = [
         FROM users u WHERE u.organization_id = ${organizationId}))`,
     exported: "nothing"
   },
+  {
+    // Those of drains, recoveries and notices.
+    table: "commands",
+    of: (sql, organizationId) => sql`(
+      t.key IN (SELECT 'drain/' || w.id FROM webhooks w WHERE w.organization_id = ${organizationId})
+      OR t.key IN (SELECT r.id FROM recoveries r WHERE r.organization_id = ${organizationId})
+      OR t.key IN (SELECT n.id FROM notices n WHERE n.organization_id = ${organizationId}))`,
+    exported: "nothing"
+  },
   { table: "notices", of: byWebhook },
   { table: "pings", of: byWebhook },
-  { table: "pings_in_flight", of: byOrganization, exported: "nothing" },
-  { table: "pending_cancellations", of: byWebhook, exported: "nothing" },
   { table: "recoveries", of: byWebhook },
-  { table: "endpoint_permits", of: byWebhook, exported: "nothing" },
-  { table: "webhook_holds", of: byWebhook },
+  { table: "webhook_queues", of: byWebhook },
   { table: "webhook_health", of: byWebhook },
   { table: "webhook_counters", of: byWebhook },
   { table: "webhook_sequences", of: byWebhook },
@@ -110,4 +116,4 @@ export const plainTables: ReadonlyArray<OrganizationTable> = [...others, ...cust
 export const auditLog: OrganizationTable = { table: "audit_log", of: byOrganization }
 
 /** Every table whose rows are deleted, apart from the organization's own row and its event stream. */
-export const deletedTables: ReadonlyArray<OrganizationTable> = [outbox, signals, ...Object.values(partitioned), ...plainTables]
+export const deletedTables: ReadonlyArray<OrganizationTable> = [outbox, deliveryCommands, ...Object.values(partitioned), ...plainTables]

@@ -60,7 +60,7 @@ const stopSending = (organizationId: string) =>
         yield* sql`
           UPDATE recoveries SET status = 'CANCELED', completed_at = now(), updated_at = now()
           WHERE webhook_id IN ${webhooks} AND status IN ('RUNNING', 'PAUSED')`
-        yield* sql`UPDATE recoveries SET canceling = false, wake = 0, told = 0 WHERE webhook_id IN ${webhooks}`
+        yield* sql`UPDATE recoveries SET canceling = false WHERE webhook_id IN ${webhooks}`
         yield* sql`DELETE FROM webhook_secrets WHERE webhook_id IN ${webhooks}`
         yield* sql`DELETE FROM portal_sessions s USING users u WHERE u.id = s.user_id AND u.organization_id = ${organizationId}`
       })
@@ -79,7 +79,7 @@ const inFlight = (organizationId: string) =>
         SELECT 1 FROM webhooks w JOIN deliveries d ON d.webhook_id = w.id JOIN delivery_attempts t ON t.delivery_id = d.id
         WHERE w.organization_id = ${organizationId} AND t.result IS NULL AND t.at > clock_timestamp() - ${IN_FLIGHT}::interval AND d.status = 'HELD'
         UNION ALL
-        SELECT 1 FROM pings_in_flight p WHERE p.organization_id = ${organizationId} AND p.until > clock_timestamp()
+        SELECT 1 FROM pings p WHERE p.organization_id = ${organizationId} AND p.result IS NULL AND p.until > clock_timestamp()
         LIMIT 1`,
       (rows) => rows.length > 0
     )

@@ -5,7 +5,7 @@ import { Effect, Option, Schema } from "effect"
 import { decodeRows } from "../database/decodeRows.ts"
 import { ReadReplica } from "../database/replica/ReadReplica.ts"
 import { NOTICE_DAYS } from "../notifications/Notices.ts"
-import { networkOutage } from "../processes/NetworkOutage.ts"
+import { resolverIsAway } from "../processes/resolver.ts"
 import { Settings } from "../settings/Settings.ts"
 import { sealedUntil } from "../statements/sealedUntil.ts"
 import { TemporalConnection } from "../temporal/Connection.ts"
@@ -36,7 +36,7 @@ export const readiness = (api: boolean) =>
       const [row] = yield* decodeWaiting(sql`
         SELECT (SELECT extract(epoch FROM clock_timestamp() - n.created_at)::float8 FROM notices n
             WHERE n.sent_at IS NULL AND n.created_at > now() - make_interval(days => ${NOTICE_DAYS}) ORDER BY n.created_at LIMIT 1) AS unsent,
-          (SELECT count(*)::integer FROM webhook_holds h WHERE h.down) AS down,
+          (SELECT count(*)::integer FROM webhook_queues q WHERE q.down) AS down,
           current_setting('transaction_read_only') = 'on' AS "readOnly"`)
       const { overdueSeconds } = yield* sealedUntil(sql, statementDelay)
       return {
@@ -58,9 +58,7 @@ export const readiness = (api: boolean) =>
         ready: seen !== undefined && ((temporalAnswers && !seen.readOnly) || api),
         dependencies: {
           postgres: seen === undefined ? "Postgres is unavailable" : seen.readOnly ? "Postgres is read-only: is it a standby?" : null,
-          network: networkOutage.isActive
-            ? "Attempts to most webhooks fail before they reach a network: check DNS resolvers, routes and the open-file limit"
-            : null,
+          network: resolverIsAway() ? "The DNS resolver answers nothing, not even for the root: no attempts are made until it does" : null,
           temporal: temporalAnswers ? null : "Temporal is unavailable: events are recorded and wait",
           // Not required for readiness: without the replica, the primary serves the same reads.
           ...(replicaFault === undefined ? {} : { replica: replicaFault && `The read replica is not used. ${replicaFault}` })

@@ -1,15 +1,14 @@
 /**
  * Which processes of a role run. Each keeps a row in `processes` and renews it every second; one that stops removes its row.
  * A row that has not been renewed for {@link LOST_S} seconds belongs to a lost process, and another one of its role removes
- * it and frees what it held. Only a process whose own heartbeats had no gap for that long does so: otherwise Postgres was
- * unavailable, and no process could send heartbeats. Decisions D-51, D-52.
+ * it and takes over what it left. Only a process whose own heartbeats had no gap for that long does so: otherwise Postgres
+ * was unavailable, and no process could send heartbeats. Decisions D-51, D-52.
  */
 
 import { randomUUID } from "node:crypto"
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schedule, Schema, type Scope } from "effect"
-import { PRESENCE } from "../database/advisoryLocks.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 
 /** How old the last heartbeat of a running process may be, in seconds. */
@@ -19,16 +18,23 @@ const SEEN_EVERY = "1 second"
 
 type Statements = Effect.Effect<unknown, SqlError.SqlError>
 
+/** The processes of a role as of a heartbeat. */
+export interface Peers {
+  /** The others. */
+  readonly others: ReadonlyArray<string>
+  /** For how long this process has been registered, in seconds, and whether it is the one that has been for longest. */
+  readonly ageS: number
+  readonly isOldest: boolean
+}
+
 /** The actions of the owner of a presence. */
 export interface Hooks {
-  /** Called before the row is written: at the start, and after others removed it and freed what this process held. */
-  readonly absent?: () => void
-  /** Called after each heartbeat with the number of other processes of the role. */
-  readonly seen: (others: number) => Statements
-  /** Frees what lost processes held, in the transaction that removes them. */
-  readonly free?: (lost: ReadonlyArray<string>) => Statements
-  /** Frees what this process holds, in the transaction that removes it. */
-  readonly leave?: Statements
+  /** Called after each heartbeat. */
+  readonly seen: (peers: Peers) => Statements
+  /** Takes over what lost processes left, in the transaction that removes them; for this process when it stops. */
+  readonly takeOver?: (lost: ReadonlyArray<string>) => Statements
+  /** Whether the process can do its role's work now; default true. */
+  readonly able?: () => boolean
 }
 
 /** This process among those of its role. */
@@ -37,64 +43,56 @@ export interface Presence {
   readonly id: string
   /** Whether other processes still consider it running: the last heartbeat is younger than {@link LOST_S}. */
   readonly isSeen: () => boolean
-  /** Runs an effect between two heartbeats. */
-  readonly exclusively: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** If no other process of the role is registered: runs the statements and records that this is the only one. Returns whether it did. */
-  readonly claimSole: (statements: Statements) => Effect.Effect<boolean, SqlError.SqlError>
-  /** Runs the statements and records that this process is not the only one. */
-  readonly releaseSole: (statements: Statements) => Effect.Effect<void, SqlError.SqlError>
   /** Registers the process, and sends heartbeats until the scope closes. While Postgres is unavailable, it retries every second. */
   readonly keep: (hooks: Hooks) => Effect.Effect<void, never, Scope.Scope>
 }
 
-const decodeOthers = decodeRows(Schema.Struct({ others: Schema.Number })),
-  decodeRenewed = decodeRows(Schema.Struct({ steady: Schema.Boolean, others: Schema.Number, lost: Schema.Number })),
+const decodeRenewed = decodeRows(
+    Schema.Struct({
+      steady: Schema.Boolean,
+      lost: Schema.Number,
+      others: Schema.Array(Schema.String),
+      ageS: Schema.Number,
+      isOldest: Schema.Boolean
+    })
+  ),
   decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
 
 /** A presence of a role. Other processes see it once it is kept. */
-export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never, SqlClient.SqlClient> =>
+export const presence = (role: "api" | "worker" | "dispatcher"): Effect.Effect<Presence, never, SqlClient.SqlClient> =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const id = randomUUID()
-    /** Statements that depend on which other processes run are executed one after the other. */
-    const mutex = yield* Effect.makeSemaphore(1)
     /** When the last heartbeat was sent, on the monotonic clock. */
     let seenAt = Number.NEGATIVE_INFINITY
 
-    const lock = sql`SELECT pg_advisory_xact_lock(${PRESENCE}::bigint)`
-    const others = Effect.map(
-      decodeOthers(sql`SELECT count(*)::int AS others FROM processes WHERE role = ${role} AND id <> ${id}`),
-      ([row]) => row?.others ?? 0
-    )
-
-    const register = sql.withTransaction(
-      Effect.zipRight(
-        lock,
-        sql`
-          INSERT INTO processes (id, role) VALUES (${id}, ${role})
-          ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), since = clock_timestamp(), alone = false`
-      )
-    )
+    const register = (able: boolean) => sql`
+      INSERT INTO processes (id, role, able) VALUES (${id}, ${role}, ${able})
+      ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), since = clock_timestamp(), able = excluded.able`
 
     /**
-     * Sends a heartbeat, and counts the others. Undefined if they removed this process. `steady`: its heartbeats have had no
+     * Sends a heartbeat, and reads the others. Undefined if they removed this process. `steady`: its heartbeats have had no
      * gap for so long that processes without a recent heartbeat are lost. A heartbeat that is lost in a crash of Postgres is
      * soon followed by the next one, so its commit does not wait for the disk.
      */
-    const renew = Effect.map(
-      decodeRenewed(sql`
-        WITH durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), mine AS (
-          UPDATE processes p SET seen_at = clock_timestamp(),
-            since = CASE WHEN p.seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) THEN clock_timestamp() ELSE p.since END
-          FROM durability WHERE p.id = ${id}
-          RETURNING p.since < clock_timestamp() - make_interval(secs => ${LOST_S}) AS steady)
-        SELECT mine.steady, o.others, o.lost FROM mine, (
-          SELECT count(*)::int AS others, count(*) FILTER (WHERE seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}))::int AS lost
-          FROM processes WHERE role = ${role} AND id <> ${id}) o`),
-      ([row]) => row
-    )
+    const renew = (able: boolean) =>
+      Effect.map(
+        decodeRenewed(sql`
+          WITH durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), mine AS (
+            UPDATE processes p SET seen_at = clock_timestamp(), able = ${able},
+              since = CASE WHEN p.seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) THEN clock_timestamp() ELSE p.since END
+            FROM durability WHERE p.id = ${id}
+            RETURNING p.since, extract(epoch FROM clock_timestamp() - p.since)::float8 AS age)
+          SELECT mine.age > ${LOST_S} AS steady, mine.age AS "ageS", coalesce(o.ids, '{}') AS others, coalesce(o.lost, 0)::int AS lost,
+            coalesce(o.since > mine.since, true) AS "isOldest"
+          FROM mine, (
+            SELECT array_agg(id ORDER BY id) AS ids, min(since) AS since,
+              count(*) FILTER (WHERE seen_at < clock_timestamp() - make_interval(secs => ${LOST_S})) AS lost
+            FROM processes WHERE role = ${role} AND id <> ${id}) o`),
+        ([row]) => row
+      )
 
-    const remove = (free: (lost: ReadonlyArray<string>) => Statements) =>
+    const removeLost = (takeOver: (lost: ReadonlyArray<string>) => Statements) =>
       sql.withTransaction(
         Effect.flatMap(
           decodeIds(sql`
@@ -102,29 +100,23 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
               SELECT id FROM processes WHERE role = ${role} AND id <> ${id}
                 AND seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) ORDER BY id FOR UPDATE)
             RETURNING id`),
-          (rows) => (rows.length === 0 ? Effect.void : free(rows.map((row) => row.id)))
+          (rows) => (rows.length === 0 ? Effect.void : takeOver(rows.map((row) => row.id)))
         )
       )
 
-    const setSole = (sole: boolean) => sql`UPDATE processes SET alone = ${sole} WHERE id = ${id}`
-
-    const exclusively = mutex.withPermits(1)
-
-    const heartbeat = ({ absent, free, seen }: Hooks) =>
-      exclusively(
-        Effect.gen(function* () {
-          const at = performance.now()
-          const renewed = yield* renew
-          if (renewed === undefined) {
-            absent?.()
-            yield* register
-          }
-          seenAt = at
-          const isAnyLost = renewed?.steady === true && renewed.lost > 0
-          if (isAnyLost) yield* remove(free ?? (() => Effect.void))
-          yield* seen(renewed === undefined || isAnyLost ? yield* others : renewed.others)
-        })
-      )
+    const heartbeat = ({ able = () => true, seen, takeOver = () => Effect.void }: Hooks) =>
+      Effect.gen(function* () {
+        const at = performance.now()
+        let renewed = yield* renew(able())
+        if (renewed === undefined) {
+          yield* register(able())
+          renewed = yield* renew(able())
+        }
+        seenAt = at
+        if (renewed === undefined) return
+        if (renewed.steady && renewed.lost > 0) yield* removeLost(takeOver)
+        yield* seen(renewed)
+      })
 
     const quietly = <A, E>(what: Effect.Effect<A, E>) =>
       Effect.catchAllCause(what, (cause) => Effect.logDebug(`a heartbeat of the role ${role} failed`, cause))
@@ -132,20 +124,11 @@ export const presence = (role: "api" | "worker"): Effect.Effect<Presence, never,
     return {
       id,
       isSeen: () => performance.now() - seenAt <= LOST_S * 1_000,
-      exclusively,
-      claimSole: (statements) =>
-        sql.withTransaction(
-          Effect.zipRight(
-            lock,
-            Effect.flatMap(others, (count) =>
-              count > 0 ? Effect.succeed(false) : Effect.as(Effect.zipRight(setSole(true), statements), true)
-            )
-          )
-        ),
-      releaseSole: (statements) => Effect.asVoid(sql.withTransaction(Effect.zipRight(statements, setSole(false)))),
       keep: (hooks) =>
         Effect.gen(function* () {
-          const left = sql.withTransaction(Effect.zipRight(hooks.leave ?? Effect.void, sql`DELETE FROM processes WHERE id = ${id}`))
+          const left = sql.withTransaction(
+            Effect.zipRight(sql`DELETE FROM processes WHERE id = ${id}`, hooks.takeOver?.([id]) ?? Effect.void)
+          )
           yield* quietly(heartbeat(hooks))
           yield* Effect.addFinalizer(() => quietly(Effect.timeout(left, "1 second")))
           yield* Effect.forkScoped(Effect.schedule(quietly(heartbeat(hooks)), Schedule.spaced(SEEN_EVERY)))

@@ -4,6 +4,7 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
+import { drainIdOf } from "../../workflows/contract.ts"
 import { requireManage } from "../access/scopeMiddleware.ts"
 import { seesWebhook } from "../access/visibility.ts"
 import { type Action, actorOf, type Changes, record } from "../audit/AuditTrail.ts"
@@ -12,6 +13,7 @@ import { decodeRows } from "../database/decodeRows.ts"
 import { transaction } from "../database/sql.ts"
 import { fieldIssue, invalidFields } from "../http/Body.ts"
 import { notFound, problem } from "../http/Problem.ts"
+import { command } from "../temporal/commands.ts"
 import * as Id from "../values/Id.ts"
 import { Webhook } from "../webhooks/Webhook.ts"
 import { columns } from "../webhooks/WebhooksRepo.ts"
@@ -116,7 +118,11 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
             const ends = status === "CANCELED"
             yield* sql`
               UPDATE recoveries SET status = ${status}, canceling = ${ends}, completed_at = CASE WHEN ${ends} THEN now() END,
-                updated_at = now(), wake = wake + 1 WHERE id = ${recoveryId}`
+                updated_at = now() WHERE id = ${recoveryId}`
+            yield* command(sql, recoveryId, drainIdOf(webhook.id))
+            // The drain skips deliveries of a paused recovery, and sends them now.
+            if (status === "RUNNING")
+              yield* sql`UPDATE webhook_queues SET due = coalesce(due, clock_timestamp()) WHERE webhook_id = ${webhook.id}`
             yield* audit(principal, action, recoveryId, { status: { old: before, new: status } })
           }
           return yield* read(principal, recoveryId)
@@ -160,6 +166,7 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
           INSERT INTO recoveries (id, webhook_id, organization_id, status, since, until, event_kinds, vault_ids, include, rate_per_second, position, last_position)
           VALUES (${id}, ${webhookId}, ${principal.organizationId}, 'RUNNING', ${body.since}::timestamptz, ${until}::timestamptz, ${kinds}::text[],
             ${vaults}::text[], ${body.include}::text[], ${body.ratePerSecond ?? null}, ${position}, ${last})`
+        yield* command(sql, id)
         yield* audit(principal, "recovery.created", id, {
           webhookId: { old: null, new: webhookId },
           since: { old: null, new: body.since },

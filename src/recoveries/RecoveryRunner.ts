@@ -1,10 +1,10 @@
 /**
- * A step of a recovery, called by its workflow: examines a part of the organization's events in the order of recording,
- * creates deliveries for the missed ones, and makes their first attempts.
+ * A step of a recovery, called by its workflow: examines a part of the organization's events in the order of recording, and
+ * creates deliveries for the missed ones. They join the webhook's queue behind everything else, and its drain sends them.
  *
  * A part is one transaction that advances the recovery's position, and a delivery's id is derived from recovery and event, so
  * no delivery is created twice, even if a process is killed. Events that are not dispatched yet are examined after their
- * dispatch. New events come first: a recovery has one group of first attempts in progress at a time, and pauses. C-4.
+ * dispatch. A recovery keeps at most 1,000 deliveries in the queue. C-4.
  */
 
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -12,31 +12,22 @@ import { Duration, Effect, Schema } from "effect"
 import type { RecoverOutcome, RecoverStep } from "../../workflows/contract.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { transaction } from "../database/sql.ts"
-import { insertDeliveries } from "../deliveries/insertDeliveries.ts"
-import { firstWait } from "../deliveries/retrySchedule.ts"
-import { type ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
+import { insertRecovered } from "../deliveries/insertDeliveries.ts"
 import { oldestId } from "../events/logWindow.ts"
 import { matches } from "../events/matching.ts"
-import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
 import { cancelWaiting } from "../webhooks/cancelWaiting.ts"
 
 /** How long a step runs, in ms; another recovery may wait for its slot. */
-const STEP_MS = 10_000
+const STEP_MS = 2_000
 /** Deliveries per part, and most events per query: it reads more events only while few of them were missed. */
-const PART = 25,
+const PART = 100,
   LOOK = 500
-/** Maximum number of held deliveries of a recovery: when the webhook resumes, new events are sent after them. */
-const HELD = 1_000
-/** A group of first attempts that takes longer than this is no longer awaited. */
-const GROUP_ENDS = "5 seconds"
-/** The pause after a part, as a multiple of its duration: the remaining time is for new events. */
-const PAUSE = 1
+/** Most deliveries of a recovery in the queue. */
+const QUEUED = 1_000
 /** Shortest and longest wait before the next query, in ms. */
 const SHORT_MS = 500,
   LONG_MS = 60_000
-/** Workflows started concurrently. */
-const STARTS = 8
 
 const Row = Schema.Struct({
   webhookId: Schema.String,
@@ -54,7 +45,6 @@ type Row = typeof Row.Type
 const Candidate = Schema.Struct({
   id: Schema.String,
   position: Schema.Number,
-  entityId: Schema.String,
   kind: Schema.String,
   vaultId: Schema.NullOr(Schema.String),
   /** Whether the webhook would receive it; if so, the outcome of its last delivery. */
@@ -66,14 +56,11 @@ type Candidate = typeof Candidate.Type
 
 const decode = decodeRows(Row)
 const decodeCandidates = decodeRows(Candidate)
-const decodeUrls = decodeRows(Schema.Struct({ url: Schema.String }))
 const decodeRunning = decodeRows(Schema.Struct({ ...Row.fields, include: Schema.Array(Schema.String), createdAt: Schema.String }))
-const decodeWritten = decodeRows(Schema.Struct({ id: Schema.String, status: Schema.String }))
 const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
 
 /** The result of a part. */
 interface Part {
-  readonly toStart: ReadonlyArray<ToStart>
   readonly created: number
   /** Whether any event was examined. */
   readonly moved: boolean
@@ -82,8 +69,6 @@ interface Part {
 export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/RecoveryRunner", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const starter = yield* WorkflowStarter
-    const { webhookFirstAttempts, webhookRetrySchedule } = yield* Settings
 
     const read = (recoveryId: string) =>
       Effect.map(
@@ -107,7 +92,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
           SELECT e.* FROM events e WHERE e.organization_id = ${organizationId} AND e.position > r.position AND e.position <= r.upper
             AND e.id >= ${oldestId("evt")} ORDER BY e.position LIMIT ${events}) e
       )
-      SELECT s.id, s.position, s.entity_id AS "entityId", s.kind, s.vault_id AS "vaultId", w.id IS NOT NULL AS matches,
+      SELECT s.id, s.position, s.kind, s.vault_id AS "vaultId", w.id IS NOT NULL AS matches,
         CASE WHEN w.id IS NULL OR b.delivered OR b.waiting THEN NULL ELSE coalesce(b.last_status, 'MISSED') END AS reason, b.last_id AS "replayedFrom"
       FROM seen s
       LEFT JOIN webhooks w ON w.id = ${webhookId} AND s.created_at BETWEEN s.since AND s.until
@@ -126,15 +111,15 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
     const part = (recoveryId: string, most: number, events: number) =>
       transaction(sql)(
         Effect.gen(function* () {
-          const nothing: Part = { toStart: [], created: 0, moved: false }
+          const nothing: Part = { created: 0, moved: false }
           // Locks the webhook first, in the same order as changes of the webhook.
-          const [webhook] = yield* decodeUrls(sql`
-            SELECT w.url FROM webhooks w WHERE w.id = (SELECT webhook_id FROM recoveries WHERE id = ${recoveryId}) AND w.status <> 'DISABLED' FOR SHARE`)
+          const webhooks = yield* sql`
+            SELECT 1 FROM webhooks w WHERE w.id = (SELECT webhook_id FROM recoveries WHERE id = ${recoveryId}) AND w.status <> 'DISABLED' FOR SHARE`
           const [recovery] = yield* decodeRunning(sql`
             SELECT webhook_id AS "webhookId", organization_id AS "organizationId", status, canceling, rate_per_second AS "ratePerSecond",
               position, last_position AS "lastPosition", scanned, created, include, created_at AS "createdAt"
             FROM recoveries WHERE id = ${recoveryId} AND status = 'RUNNING' FOR UPDATE`)
-          if (webhook === undefined || recovery === undefined) return nothing
+          if (webhooks.length === 0 || recovery === undefined) return nothing
           const candidates = yield* look(recoveryId, recovery, events)
           const chosen: Array<Candidate> = []
           let position = recovery.position,
@@ -148,30 +133,23 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
           }
           const { organizationId, webhookId } = recovery
           const at = Date.parse(recovery.createdAt)
-          const deliveries = chosen.map(({ entityId, id, kind, replayedFrom, vaultId }) => ({
+          const deliveries = chosen.map(({ id, kind, replayedFrom, vaultId }) => ({
             id: Id.derived("del", at, id, webhookId, recoveryId),
             eventId: id,
             webhookId,
             organizationId,
-            entityId,
             kind,
             vaultId,
             replayedFrom,
-            recoveryId,
-            url: webhook.url
+            recoveryId
           }))
-          const written =
-            deliveries.length === 0
-              ? []
-              : yield* decodeWritten(sql`
-                  WITH ${insertDeliveries(sql, deliveries, firstWait(webhookRetrySchedule))} SELECT id, status FROM written`)
+          const written = deliveries.length === 0 ? [] : yield* sql`WITH ${insertRecovered(sql, deliveries)} SELECT id FROM written`
           if (candidates.length > 0)
             yield* sql`
               UPDATE recoveries SET position = ${position}, scanned = scanned + ${scanned}, created = created + ${written.length}, updated_at = now()
               WHERE id = ${recoveryId}`
           // failpoint: recovery-part
-          const starts = new Set(written.flatMap(({ id, status }) => (status === "HELD" ? [] : [id])))
-          return { toStart: deliveries.filter(({ id }) => starts.has(id)), created: written.length, moved: candidates.length > 0 }
+          return { created: written.length, moved: candidates.length > 0 }
         })
       )
 
@@ -184,15 +162,6 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
               AND e.id >= ${oldestId("evt")})`,
         (rows) => rows.length === 0
       )
-
-    /** Makes first attempts like the dispatcher, in a group or each in its own workflow. The sweeper finds those that cannot be started. */
-    const send = (deliveries: ReadonlyArray<ToStart>) =>
-      deliveries.length === 0
-        ? Effect.void
-        : (webhookFirstAttempts === "each" || firstWait(webhookRetrySchedule) > 0
-            ? Effect.forEach(deliveries, (delivery) => starter.start(delivery), { concurrency: STARTS, discard: true })
-            : Effect.flatMap(starter.startGroup(deliveries), (workflowId) => starter.ended(workflowId, GROUP_ENDS))
-          ).pipe(Effect.catchAll((error) => Effect.logDebug("deliveries of a recovery are started later", error)))
 
     const waitingOf = (recoveryId: string, statuses: ReadonlyArray<string>, most: number) =>
       Effect.map(
@@ -231,10 +200,11 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
         if (row.status === "PAUSED") return wait(row, null, false)
         if (row.status !== "RUNNING") return { next: "ended", details: details(row) } satisfies RecoverOutcome
         if (performance.now() > until) return wait(row, 0, false)
-        if ((yield* waitingOf(recoveryId, ["HELD"], HELD)) >= HELD) return wait(row, later(waits), true, "; the webhook holds deliveries")
+        const queued = yield* waitingOf(recoveryId, ["HELD"], QUEUED)
+        if (queued >= QUEUED) return wait(row, later(waits), true, "; its deliveries are queued")
         const { ratePerSecond } = row
-        const most = Math.min(PART, ratePerSecond ?? PART)
-        const [took, { created, moved }] = yield* Effect.timed(Effect.tap(part(recoveryId, most, events), ({ toStart }) => send(toStart)))
+        const most = Math.min(PART, ratePerSecond ?? PART, QUEUED - queued)
+        const [took, { created, moved }] = yield* Effect.timed(part(recoveryId, most, events))
         events = 2 * created < most ? Math.min(LOOK, 2 * events) : most
         if (!moved) {
           if (!(yield* isOver(recoveryId, row))) return wait(row, SHORT_MS, false, "; waits for events to be dispatched")
@@ -245,8 +215,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
           continue
         }
         if (created === 0) continue
-        const tookMs = Duration.toMillis(took)
-        yield* Effect.sleep(ratePerSecond === null ? tookMs * PAUSE : Math.max(0, (created / ratePerSecond) * 1_000 - tookMs))
+        if (ratePerSecond !== null) yield* Effect.sleep(Math.max(0, (created / ratePerSecond) * 1_000 - Duration.toMillis(took)))
       }
     })
 

@@ -5,7 +5,7 @@
  * Decision D-31.
  */
 
-import type { Statement } from "@effect/sql"
+import type { SqlError, Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { workflows } from "../../workflows/contract.ts"
@@ -15,13 +15,17 @@ import { deletePart } from "../database/deletePart.ts"
 import * as Partitions from "../database/Partitions.ts"
 import { RETENTION_DAYS } from "../events/logWindow.ts"
 import { NOTICE_DAYS } from "../notifications/Notices.ts"
+import { insertCommands } from "../temporal/commands.ts"
 import { createSchedule } from "../temporal/createSchedule.ts"
 import * as Id from "../values/Id.ts"
+import { HOLD_DAYS } from "../webhooks/queue.ts"
 
-/** Most rows per DELETE. */
+/** Most rows per statement. */
 const PART = 10_000
+const DAY = 86_400_000
 
-const decodeNow = decodeRows(Schema.Struct({ now: Schema.Number }))
+const decodeNow = decodeRows(Schema.Struct({ now: Schema.Number })),
+  decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number }))
 /** Partitions by name: whether a detach was interrupted; null if a partition is detached. */
 const decodePartitions = decodeRows(Schema.Struct({ name: Schema.String, half: Schema.NullOr(Schema.Boolean) }))
 
@@ -84,12 +88,26 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
         // Ids begin with the time, so the primary key finds them.
         remove(
           "audit_log",
-          sql`t.id < ${Id.floor("aud", Date.now() - AUDIT_DAYS * 86_400_000)} AND t.at < clock_timestamp() - make_interval(days => ${AUDIT_DAYS})`
+          sql`t.id < ${Id.floor("aud", Date.now() - AUDIT_DAYS * DAY)} AND t.at < clock_timestamp() - make_interval(days => ${AUDIT_DAYS})`
         ),
         // A notice that could not be sent by then is given up.
         remove("notices", sql`coalesce(t.sent_at, t.created_at) < now() - make_interval(days => ${NOTICE_DAYS})`)
       ]),
       (counts) => counts.reduce((sum, count) => sum + count, 0)
+    )
+
+    /** Cancels deliveries that have been held for too long: their events leave the log. Returns how many. */
+    const expire: Effect.Effect<number, SqlError.SqlError> = Effect.flatMap(
+      decodeCounts(sql`
+        WITH oldest AS MATERIALIZED (
+          SELECT d.id FROM deliveries d WHERE d.status = 'HELD' AND d.created_at < now() - make_interval(days => ${HOLD_DAYS}) LIMIT ${PART} FOR UPDATE SKIP LOCKED
+        ), expired AS (
+          UPDATE deliveries d SET status = 'CANCELED', failure_reason = 'EXPIRED' FROM oldest o WHERE d.id = o.id RETURNING d.id, d.started
+        ), told AS (
+          ${insertCommands(sql, sql`SELECT id FROM expired WHERE started`)}
+        )
+        SELECT count(*) AS count FROM expired`),
+      ([{ count } = { count: 0 }]) => (count < PART ? Effect.succeed(count) : Effect.map(expire, (more) => count + more))
     )
 
     return {
@@ -98,8 +116,9 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
        * removed.
        */
       retain: Effect.gen(function* () {
-        const [dropped, removed] = yield* Effect.all([Effect.exit(days), Effect.exit(rows)])
+        const [expired, dropped, removed] = yield* Effect.all([Effect.exit(expire), Effect.exit(days), Effect.exit(rows)])
         const done = { partitionsDropped: yield* dropped, rowsRemoved: yield* removed }
+        yield* expired
         yield* Effect.logInfo("retention completed").pipe(Effect.annotateLogs(done))
         return done
       }).pipe(Effect.tapErrorCause((cause) => Effect.logError("retention failed and will be retried", cause)))

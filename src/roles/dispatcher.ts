@@ -1,19 +1,15 @@
 /** The dispatcher: from a committed event to a running workflow. */
 import { Effect, Layer } from "effect"
 import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
-import { Canceler } from "../dispatch/Canceler.ts"
+import { CommandRelay } from "../dispatch/CommandRelay.ts"
 import { Dispatcher } from "../dispatch/Dispatcher.ts"
-import { HoldKeeper } from "../dispatch/HoldKeeper.ts"
 import { OutboxRepo } from "../dispatch/OutboxRepo.ts"
-import { RecoveryKeeper } from "../dispatch/RecoveryKeeper.ts"
-import { SignalRelay } from "../dispatch/SignalRelay.ts"
-import { Sweeper } from "../dispatch/Sweeper.ts"
-import { Notices } from "../notifications/Notices.ts"
+import { Sweep } from "../dispatch/Sweep.ts"
 
 /** The dispatcher with its parts. */
 export const layer = Dispatcher.layer.pipe(
-  Layer.provide([OutboxRepo.layer, Sweeper.layer, SignalRelay.layer, Canceler.layer, HoldKeeper.layer, RecoveryKeeper.layer]),
-  Layer.provide([WorkflowStarter.layer, Notices.layer])
+  Layer.provide([OutboxRepo.layer, CommandRelay.layer, Sweep.layer]),
+  Layer.provide(WorkflowStarter.layer)
 )
 
 /** Dispatches until interrupted. */

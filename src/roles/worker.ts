@@ -1,19 +1,22 @@
-/** The worker: Temporal workers that run deliveries, holds, recoveries, pings, notices, statements and retention. No other role sends requests to endpoints. */
+/** The worker: Temporal workers that run deliveries, queues, recoveries, pings, notices, statements and retention. No other role sends requests to endpoints. */
 import { Effect, Layer, Schedule } from "effect"
 import { SigningKeys } from "../crypto/SigningKeys.ts"
-import { WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { DataDir } from "../embedded/DataDir.ts"
 import { Notices } from "../notifications/Notices.ts"
+import { whileResolverAnswers } from "../processes/resolver.ts"
 import { RecoveryRunner } from "../recoveries/RecoveryRunner.ts"
 import * as Retention from "../retention/Retention.ts"
-import { AttemptRunner } from "../sending/AttemptRunner.ts"
+import { Attempts } from "../sending/Attempts.ts"
 import { AttemptsRepo } from "../sending/AttemptsRepo.ts"
 import { activities } from "../sending/activities.ts"
+import { Drain } from "../sending/Drain.ts"
 import { FailureRecorder } from "../sending/FailureRecorder.ts"
-import { FirstAttempts } from "../sending/FirstAttempts.ts"
-import { HoldRunner } from "../sending/HoldRunner.ts"
+import { FirstAttempts, WorkerPlaces } from "../sending/FirstAttempts.ts"
 import { PingSender } from "../sending/PingSender.ts"
+import { QueueRepo } from "../sending/QueueRepo.ts"
 import { WebhookClient } from "../sending/request/WebhookClient.ts"
+import { WorkerProcess } from "../sending/WorkerProcess.ts"
+import { Settings } from "../settings/Settings.ts"
 import { StatementSealer } from "../statements/StatementSealer.ts"
 import { schedule as statementSchedule } from "../statements/schedule.ts"
 import { bundle } from "../temporal/bundle.ts"
@@ -22,16 +25,20 @@ import { register } from "../temporal/searchAttributes.ts"
 import { runWorkers } from "../temporal/Worker.ts"
 
 /** The services of the activities. */
-export const layer = Layer.mergeAll(FirstAttempts.layer, HoldRunner.layer, RecoveryRunner.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(AttemptRunner.layer, PingSender.layer)),
-  Layer.provide([AttemptsRepo.layer, FailureRecorder.layer, Layer.provide(WebhookClient.layer, SigningKeys.layer), WorkflowStarter.layer]),
-  Layer.merge(Layer.mergeAll(Notices.layer, Retention.Retention.layer, Layer.provide(StatementSealer.layer, SigningKeys.layer)))
+export const layer = Layer.mergeAll(FirstAttempts.layer, Drain.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(Attempts.layer, PingSender.layer, WorkerPlaces.layer)),
+  Layer.provide([AttemptsRepo.layer, FailureRecorder.layer, QueueRepo.layer, Layer.provide(WebhookClient.layer, SigningKeys.layer)]),
+  Layer.provide(WorkerProcess.layer),
+  Layer.merge(
+    Layer.mergeAll(RecoveryRunner.layer, Notices.layer, Retention.Retention.layer, Layer.provide(StatementSealer.layer, SigningKeys.layer))
+  )
 )
 
 /** Runs the workers until interrupted; waits for Temporal first. */
 export const run = Effect.gen(function* () {
   const connection = yield* TemporalConnection
   const dataDir = yield* DataDir
+  const { webhookDnsServers } = yield* Settings
   const connected = yield* connection.ready
   // Repeated, because a Temporal server that lost its state has neither.
   const setUp = Effect.zipRight(
@@ -46,17 +53,16 @@ export const run = Effect.gen(function* () {
   yield* Effect.forkScoped(Effect.schedule(setUp, Schedule.spaced("5 minutes")))
   const code = yield* bundle(dataDir.at("cache"))
   yield* Effect.logInfo("worker started").pipe(Effect.annotateLogs({ taskQueue: connection.taskQueue }))
-  const { hostQueue, namespace, noticeQueue, retryQueue, slowQueue, taskQueue } = connection
-  yield* runWorkers({
-    connection: connected.connection,
-    dataConverter: connected.dataConverter,
-    namespace,
-    taskQueue,
-    slowQueue,
-    retryQueue,
-    hostQueue,
-    noticeQueue,
-    bundle: code,
-    activities: yield* activities
-  })
+  const { namespace, taskQueue } = connection
+  yield* runWorkers(
+    {
+      connection: connected.connection,
+      dataConverter: connected.dataConverter,
+      namespace,
+      taskQueue,
+      bundle: code,
+      activities: yield* activities
+    },
+    (attempts) => whileResolverAnswers(webhookDnsServers, attempts)
+  )
 }).pipe(Effect.scoped)

@@ -1,10 +1,11 @@
 /**
  * Attempt rows. A row is written before its request is sent and completed with the outcome, so every request that a
- * receiver got has exactly one row, even if the worker was killed in between: the next attempt closes the open row as
- * `interrupted` and takes the next number. Recording is idempotent per delivery and number.
+ * receiver got has exactly one row, even if the worker was killed in between: a row names the process that makes the
+ * attempt, and once that process is gone, the next attempt closes the open row as `interrupted` and takes the next number.
+ * Recording is idempotent per delivery and number.
  *
- * New attempts and successes of many deliveries share a statement; a failure is a separate transaction, because it may
- * disable the webhook. Decisions D-21, D-22, D-23.
+ * New attempts and successes of many deliveries share a statement; a failure is a separate transaction (FailureRecorder.ts),
+ * because it may disable the webhook. Decisions D-21, D-22, D-23.
  */
 import { randomInt } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -12,47 +13,39 @@ import { Effect, Schema } from "effect"
 import { batched } from "../database/Batch.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { partitionsOf } from "../database/Partitions.ts"
-import { cancelReason } from "../webhooks/cancelWaiting.ts"
-import { holdsOf, isHeld } from "../webhooks/holds.ts"
+import { Settings } from "../settings/Settings.ts"
+import { insertCommands } from "../temporal/commands.ts"
+import { type CancelReason, cancelReason } from "../webhooks/cancelWaiting.ts"
+import { joinsQueue } from "../webhooks/queue.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
-import { AttemptStart, type AttemptStartInput } from "./AttemptStart.ts"
+import { AttemptStart, type AttemptStartInput, INTERRUPTIONS } from "./beforeAttempt.ts"
+import type { Via } from "./decide.ts"
 import type { Answer } from "./request/Answer.ts"
+import { WorkerProcess } from "./WorkerProcess.ts"
 
 const decode = decodeRows(AttemptStart)
 const decodeStatuses = decodeRows(Schema.Struct({ status: Schema.String }))
 const decodePayloads = decodeRows(Schema.Struct({ id: Schema.String, payload: Schema.String }))
-const decodeNow = decodeRows(Schema.Struct({ status: Schema.NullOr(Schema.String) }))
-
-/**
- * Interruptions in a row after which the next attempt waits as after a failure, and after which the delivery is in
- * quarantine.
- */
-export const INTERRUPTIONS = 2,
-  QUARANTINE = 20
 
 /** The outcome of an attempt. */
 export interface Recorded {
   readonly deliveryId: string
   readonly webhookId: string
   readonly number: number
+  readonly via: Via
   readonly answer: Answer
-  /** For a held delivery: whether to wake its waiting workflow. Absent otherwise. */
-  readonly held?: { readonly probe: boolean; readonly wake: boolean } | undefined
+  /** Whether the delivery's own workflow must hear of the outcome, because no step of it waits for it. */
+  readonly tell: boolean
 }
 
 /** The shard of the counters for this process, so that two processes seldom wait for each other. Containers share process ids. */
 export const SHARD = randomInt(8)
 
-/** Most `proxy_error` attempts kept per delivery, the latest ones: while the proxy is unavailable, there is one every half minute. */
-const PROXY_ERRORS = 20
-
-/** Whether no later attempt has begun: only then does an outcome set the next due time. */
-export const lastAttempt = (sql: SqlClient.SqlClient) => (deliveryId: string, number: number) =>
-  sql`NOT EXISTS (SELECT 1 FROM delivery_attempts later WHERE later.delivery_id = ${deliveryId} AND later.number > ${number})`
-
 export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/AttemptsRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const { id: me } = yield* WorkerProcess
+    const { webhookMaxInFlight } = yield* Settings
 
     /** Payloads of events that are older than their delivery, which redelivers them. */
     const payloadsOf = (eventIds: ReadonlyArray<string>) =>
@@ -68,40 +61,48 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
         sql,
         items.map(({ id }) => id)
       )
+      const inQueue = items.map(({ via }) => via === "probe" || via === "drain")
+      const claims = items.flatMap(({ claimKey }) => claimKey ?? [])
       return Effect.flatMap(
         decode(sql`
           WITH asked AS MATERIALIZED (
-            SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, w.url,
-              ${cancelReason(sql)} AS cancel_as,
-              ${isHeld(sql)} AS holding, w.status = 'PAUSED' AS paused, d.started, a.max, a.in_quarantine, a.held, l.last, l.last_result, l.used, l.last - l.known AS interruptions,
+            SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, d.started, w.url,
+              ${cancelReason(sql)} AS cancel_as, w.status = 'PAUSED' AS paused, coalesce(q.down, false) AS down,
+              -- A queue of recoveries lets new events pass, as long as there are places in flight.
+              ${sql.literal(joinsQueue)} OR (q.webhook_id IS NOT NULL AND (SELECT count(*) FROM ${attempts} t
+                WHERE t.webhook_id = w.id AND t.result IS NULL) >= ${webhookMaxInFlight}::int) AS joins,
+              EXISTS (SELECT 1 FROM processes p WHERE p.id = ${me}) AS registered,
+              a.max, a.in_queue, l.last, l.last_result, l.used, l.open_by, l.last - l.known AS interruptions,
               CASE WHEN l.last > a.waited AND (l.last = l.known OR l.last - l.known >= ${INTERRUPTIONS}) AND l.last_result IS NOT NULL
                   AND d.next_attempt_at > clock_timestamp()
                 THEN ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000)::float8 END AS due_in
             FROM unnest(${items.map((_) => _.id)}::text[], ${items.map((_) => _.limit)}::int[], ${items.map((_) => _.after)}::int[],
-              ${items.map((_) => _.inQuarantine)}::bool[], ${items.map((_) => _.held)}::bool[]) AS a (id, max, waited, in_quarantine, held)
-            JOIN ${deliveries} d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id
+              ${inQueue}::bool[]) AS a (id, max, waited, in_queue)
+            JOIN ${deliveries} d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN webhook_queues q ON q.webhook_id = w.id
             CROSS JOIN LATERAL (
               SELECT coalesce(max(t.number), 0) AS last, (array_agg(t.result ORDER BY t.number DESC))[1] AS last_result,
                 count(*) FILTER (WHERE t.uses_schedule AND t.result <> 'interrupted')::int AS used,
-                coalesce(max(t.number) FILTER (WHERE t.result <> 'interrupted'), 0) AS known
-              FROM ${attempts} t WHERE t.delivery_id = a.id) l
+                coalesce(max(t.number) FILTER (WHERE t.result <> 'interrupted'), 0) AS known, max(p.id) AS open_by
+              FROM ${attempts} t LEFT JOIN processes p ON p.id = t.process_id AND t.result IS NULL WHERE t.delivery_id = a.id) l
           ), closed AS (
             UPDATE ${attempts} t SET result = 'interrupted', latency_ms = least(2147483647, greatest(0, extract(epoch FROM clock_timestamp() - t.at) * 1000))::int
-            FROM asked a WHERE t.delivery_id = a.id AND t.result IS NULL AND (a.held OR a.status <> 'HELD')
+            FROM asked a WHERE t.delivery_id = a.id AND t.result IS NULL AND a.open_by IS NULL
           ), retrying AS (
-            UPDATE ${deliveries} d SET status = 'RETRYING' FROM asked a WHERE a.last > 0 AND a.status = 'PENDING' AND d.id = a.id AND d.status = 'PENDING'
-          ), begun AS (
-            INSERT INTO ${attempts} (delivery_id, number, at, organization_id)
-            SELECT a.id, a.last + 1, clock_timestamp(), a.organization_id FROM asked a
-            WHERE CASE WHEN a.held THEN a.status = 'HELD' AND NOT a.paused ELSE a.status IN ('PENDING', 'RETRYING') AND NOT a.holding END
-              AND a.cancel_as IS NULL AND a.used < a.max AND a.due_in IS NULL
-              AND (a.interruptions < ${INTERRUPTIONS} OR a.last_result IS NOT NULL) AND (a.interruptions < ${QUARANTINE} OR a.in_quarantine)
+            UPDATE ${deliveries} d SET status = 'RETRYING' FROM asked a
+            WHERE a.last > 0 AND a.open_by IS NULL AND a.status = 'PENDING' AND d.id = a.id AND d.status = 'PENDING'
+          ), ${claims.length === 0 ? sql.literal("") : sql`taken AS (DELETE FROM commands WHERE key = ANY(${claims}::text[])),`}
+          begun AS (
+            INSERT INTO ${attempts} (delivery_id, number, at, organization_id, webhook_id, process_id)
+            SELECT a.id, a.last + 1, clock_timestamp(), a.organization_id, a.webhook_id, ${me} FROM asked a
+            WHERE CASE WHEN a.in_queue THEN a.status = 'HELD' AND NOT a.paused ELSE a.status IN ('PENDING', 'RETRYING') AND NOT a.joins END
+              AND a.registered AND a.open_by IS NULL AND a.cancel_as IS NULL AND a.used < a.max AND a.due_in IS NULL
+              AND (a.interruptions < ${INTERRUPTIONS} OR a.last_result IS NOT NULL)
             ON CONFLICT (delivery_id, number) DO NOTHING
             RETURNING delivery_id, number
           )
-          SELECT a.id, a.status, a.webhook_id AS "webhookId", a.event_id AS "eventId", a.kind, a.sequence, a.url, a.cancel_as AS "cancelAs", a.holding,
-            a.started, a.last,
-            a.last_result AS "lastResult", a.used, a.interruptions, a.last > 0 AND a.last_result IS NULL AS "newlyInterrupted",
+          SELECT a.id, a.status, a.webhook_id AS "webhookId", a.event_id AS "eventId", a.kind, a.sequence, a.url, a.cancel_as AS "cancelAs",
+            a.paused, a.down, a.joins, a.started, a.open_by AS "openBy", a.registered, a.last,
+            a.last_result AS "lastResult", a.used, a.interruptions, a.last > 0 AND a.last_result IS NULL AND a.open_by IS NULL AS "newlyInterrupted",
             a.due_in AS "dueInMs", b.number,
             (SELECT e.payload FROM ${events} e WHERE e.id = a.event_id) AS payload,
             ${Secret.live(sql, "a.webhook_id")} AS secrets
@@ -127,27 +128,33 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
             SELECT * FROM unnest(${items.map((_) => _.deliveryId)}::text[], ${items.map((_) => _.webhookId)}::text[],
               ${items.map((_) => _.number)}::int[], ${items.map((_) => _.answer.httpStatus)}::int[],
               ${items.map((_) => _.answer.latencyMs)}::int[], ${items.map((_) => _.answer.bodySnippet)}::text[],
-              ${items.map((_) => _.held !== undefined)}::bool[], ${items.map((_) => _.held?.wake === true)}::bool[])
-              AS r (delivery_id, webhook_id, number, http_status, latency_ms, body_snippet, held, wake)
+              ${items.map(({ via }) => via === "probe" || via === "drain")}::bool[], ${items.map((_) => _.tell)}::bool[])
+              AS r (delivery_id, webhook_id, number, http_status, latency_ms, body_snippet, held, tell)
           ), attempts AS (
             UPDATE ${attempts} t SET result = '2xx', http_status = r.http_status, latency_ms = r.latency_ms, body_snippet = r.body_snippet
             FROM r WHERE t.delivery_id = r.delivery_id AND t.number = r.number
           ), done AS (
             UPDATE ${deliveries} d SET status = 'DELIVERED', delivered_at = clock_timestamp(), next_attempt_at = NULL, failure_reason = NULL
-            FROM r WHERE d.id = r.delivery_id AND d.status <> 'DELIVERED' RETURNING d.id, d.webhook_id, r.held, r.wake
+            FROM r WHERE d.id = r.delivery_id AND d.status <> 'DELIVERED'
+            RETURNING d.id, d.webhook_id, r.held, r.tell OR r.held AND d.started AS tell
           ), healed AS (
             UPDATE webhook_health h SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
               several_deliveries = false, gone_at = NULL, down_failures = 0
             WHERE h.webhook_id IN (SELECT r.webhook_id FROM r) AND h.consecutive_failures > 0
           ), up AS (
-            -- The first 2xx ends the probing, whichever attempt it is of.
-            UPDATE webhook_holds h SET down = false, probe_at = NULL, wake = h.wake + h.down::int,
-              delivered = h.delivered + (SELECT count(*) FROM done WHERE done.webhook_id = h.webhook_id AND done.held)
-            WHERE h.webhook_id IN (SELECT x.webhook_id FROM webhook_holds x WHERE x.webhook_id IN (SELECT r.webhook_id FROM r)
+            -- The first 2xx ends a hold, whichever attempt it is of.
+            UPDATE webhook_queues q SET down = false, due = CASE WHEN q.down THEN clock_timestamp() ELSE q.due END,
+              delivered = q.delivered + (SELECT count(*) FROM done WHERE done.webhook_id = q.webhook_id AND done.held)
+            WHERE q.webhook_id IN (SELECT x.webhook_id FROM webhook_queues x
+              WHERE x.webhook_id IN (SELECT r.webhook_id FROM r) AND (x.down OR x.webhook_id IN (SELECT r.webhook_id FROM r WHERE r.held))
               ORDER BY x.webhook_id FOR NO KEY UPDATE)
-          ), woken AS (
-            INSERT INTO delivery_signals (delivery_id, signal) SELECT id, 'wake' FROM done WHERE wake
-            ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT
+            RETURNING q.webhook_id
+          ), told AS (
+            ${insertCommands(
+              sql,
+              sql`SELECT id FROM done WHERE tell
+                UNION SELECT 'drain/' || q.webhook_id FROM webhook_queues q JOIN up ON up.webhook_id = q.webhook_id WHERE q.down`
+            )}
           )
           INSERT INTO webhook_counters AS c (webhook_id, slot, shard, delivered, last_success_at)
           SELECT r.webhook_id, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${SHARD},
@@ -159,106 +166,64 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
       )
     }
 
-    const isLast = lastAttempt(sql)
-
-    const statusOf = (deliveryId: string) =>
-      Effect.map(decodeStatuses(sql`SELECT status FROM deliveries WHERE id = ${deliveryId}`), (rows) => rows[0]?.status ?? "CANCELED")
-
     const begin = yield* batched(beginMany, { size: 100, parallel: 4 })
     const succeed = yield* batched(succeedMany, { size: 100, parallel: 4 })
 
     return {
       /**
-       * Begins an attempt if the delivery is waiting and due, its webhook is active and the schedule is not used up;
-       * `number` says whether it did. Closes an open previous attempt as interrupted; from the second in a row on, the
-       * next attempt waits first. Null if there is no such delivery.
+       * Begins an attempt if the delivery is where the caller expects it, is due, and its schedule is not used up; `number`
+       * says whether it did. Closes an open previous attempt of a process that is gone. Null if there is no such delivery.
        */
       begin: (beginning: AttemptStartInput) => begin(beginning),
 
       /** Whether a request of the delivery may still be sent: it is waiting, and its webhook is active. */
-      wanted: (deliveryId: string, held: boolean) =>
+      wanted: (deliveryId: string, via: Via) =>
         Effect.map(
           sql`
-            SELECT 1 FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
-            WHERE d.id = ${deliveryId} AND w.status = 'ACTIVE'
-              AND ${held ? sql`d.status = 'HELD'` : sql`d.status IN ('PENDING', 'RETRYING') AND NOT ${isHeld(sql)}`}
-              AND (${cancelReason(sql)}) IS NULL`,
+            SELECT 1 FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN webhook_queues q ON q.webhook_id = w.id
+            WHERE d.id = ${deliveryId} AND w.status = 'ACTIVE' AND ${
+              via === "probe" || via === "drain"
+                ? sql`d.status = 'HELD'`
+                : sql`d.status IN ('PENDING', 'RETRYING') AND NOT ${sql.literal(joinsQueue)}`
+            } AND (${cancelReason(sql)}) IS NULL`,
           (rows) => rows.length > 0
         ),
 
-      /** Removes an attempt that began but sent nothing. */
+      /** Removes an attempt that sent nothing. */
       withdraw: (deliveryId: string, number: number) =>
         sql`DELETE FROM delivery_attempts WHERE delivery_id = ${deliveryId} AND number = ${number} AND result IS NULL`,
 
-      /**
-       * Records an attempt that neither uses up the schedule nor counts against the endpoint; the next one is due after
-       * the wait. Returns the delivery's current status.
-       */
-      recordUncounted: ({ answer, deliveryId, number }: Recorded, waitMs: number) =>
-        Effect.map(
-          decodeNow(sql`
-            WITH attempt AS (
-              UPDATE delivery_attempts SET result = ${answer.result}, http_status = ${answer.httpStatus}, latency_ms = ${answer.latencyMs},
-                body_snippet = ${answer.bodySnippet}, uses_schedule = false
-              WHERE delivery_id = ${deliveryId} AND number = ${number} AND (result IS NULL OR result = 'interrupted')
-            ), thinned AS (
-              DELETE FROM delivery_attempts WHERE delivery_id = ${deliveryId} AND result = 'proxy_error' AND number <= ${number - PROXY_ERRORS}
-            ), moved AS (
-              UPDATE deliveries SET status = 'RETRYING', next_attempt_at = clock_timestamp() + ${waitMs} * interval '1 millisecond'
-              WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING') AND ${isLast(deliveryId, number)} RETURNING status
-            )
-            SELECT coalesce((SELECT status FROM moved), (SELECT status FROM deliveries WHERE id = ${deliveryId})) AS status`),
-          (rows) => rows[0]?.status ?? "CANCELED"
-        ),
+      /** Closes an attempt of this process that it does not make any more: its beginning or its outcome could not be recorded. */
+      abandon: (deliveryId: string) =>
+        sql`UPDATE delivery_attempts SET result = 'interrupted' WHERE delivery_id = ${deliveryId} AND process_id = ${me} AND result IS NULL`,
 
-      /**
-       * Holds a delivery whose webhook is on hold, with a workflow that waits to be woken. Returns its current status.
-       * The hold's row is locked until the commit: a hold that ends concurrently finds the delivery.
-       */
-      hold: (deliveryId: string, webhookId: string) =>
-        Effect.zipRight(
-          sql`
-            WITH ${holdsOf(sql, [webhookId])}
-            UPDATE deliveries d SET status = 'HELD', next_attempt_at = NULL FROM holds
-            WHERE d.id = ${deliveryId} AND d.status IN ('PENDING', 'RETRYING')`,
-          statusOf(deliveryId)
-        ),
+      /** Sets the due time of a delivery whose last attempts were interrupted; `tell` makes its own workflow hear of it. */
+      postpone: (deliveryId: string, waitMs: number, tell: boolean) => sql`
+        WITH moved AS (
+          UPDATE deliveries SET status = 'RETRYING', started = true, next_attempt_at = clock_timestamp() + ${waitMs} * interval '1 millisecond'
+          WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD') RETURNING id
+        )
+        ${insertCommands(sql, sql`SELECT id FROM moved WHERE ${tell}`)}`,
 
-      /**
-       * Holds a due delivery to an endpoint that works but cannot keep up: it is sent when its turn comes, and so are those
-       * after it, which then need no workflow. Returns its current status.
-       */
-      holdForTurn: (deliveryId: string, webhookId: string) =>
-        Effect.zipRight(
-          sql`
-            INSERT INTO webhook_holds (webhook_id, down, collected)
-            SELECT w.id, false, true FROM webhooks w LEFT JOIN webhook_health h ON h.webhook_id = w.id
-            WHERE w.id = ${webhookId} AND w.status = 'ACTIVE' AND coalesce(h.consecutive_failures, 0) = 0
-            ON CONFLICT (webhook_id) DO NOTHING`,
-          Effect.zipRight(
-            sql`
-              WITH ${holdsOf(sql, [webhookId])}
-              UPDATE deliveries d SET status = 'HELD', next_attempt_at = NULL FROM holds
-              WHERE d.id = ${deliveryId} AND d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at <= clock_timestamp()`,
-            statusOf(deliveryId)
-          )
-        ),
-
-      /** Sets the due time of a delivery whose last attempts were interrupted. */
-      postpone: (deliveryId: string, waitMs: number) => sql`
-        UPDATE deliveries SET next_attempt_at = clock_timestamp() + ${waitMs} * interval '1 millisecond'
-        WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING')`,
-
-      /** Records a 2xx: the attempt, the delivery, the counters, the end of a streak of failures. */
+      /** Records a 2xx: the attempt, the delivery, the counters, the end of a streak of failures and of a hold. */
       succeed,
 
-      /** Cancels a waiting delivery; does nothing if it has ended. Returns the delivery's current status. */
-      cancel: (deliveryId: string, reason: "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL") =>
-        Effect.zipRight(
-          sql`
-            UPDATE deliveries SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
-            WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD')`,
-          statusOf(deliveryId)
+      /**
+       * Cancels a waiting delivery; does nothing if it has ended. `tell` makes its own workflow hear of it. Returns the
+       * delivery's current status.
+       */
+      cancel: (deliveryId: string, reason: CancelReason, tell: boolean) =>
+        Effect.map(
+          Effect.zipRight(
+            sql`
+              WITH canceled AS (
+                UPDATE deliveries SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
+                WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD') RETURNING id, started
+              )
+              ${insertCommands(sql, sql`SELECT id FROM canceled WHERE started AND ${tell}`)}`,
+            decodeStatuses(sql`SELECT status FROM deliveries WHERE id = ${deliveryId}`)
+          ),
+          (rows) => rows[0]?.status ?? "CANCELED"
         )
     }
   })

@@ -1,82 +1,173 @@
 /**
- * Records a failed attempt in one transaction: completes the attempt row, updates the delivery, counts the streak, and
- * decides about notices and disabling the webhook. Nothing else extends a streak, and its row is locked meanwhile, so
- * each cause has one notice however many attempts fail concurrently. Decision D-23.
+ * Records an attempt that was not answered with 2xx, in one transaction: it locks the webhook's health, reads what
+ * `decide` needs, and writes what it says. Nothing else extends a streak, and its row is locked meanwhile, so each cause has
+ * one notice however many attempts fail concurrently. Decision D-23.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Schema } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { record, SERVICE } from "../audit/AuditTrail.ts"
 import { decodeRows } from "../database/decodeRows.ts"
-import * as EventLog from "../events/EventLog.ts"
-import { type Facts, noticeTexts } from "../notifications/noticeTexts.ts"
+import { dieOnSql } from "../database/sql.ts"
 import { Settings } from "../settings/Settings.ts"
-import * as Id from "../values/Id.ts"
-import { announceCancellation, requestCancellation } from "../webhooks/cancelWaiting.ts"
-import { endRecoveries } from "../webhooks/endRecoveries.ts"
-import { endStreak } from "../webhooks/failureStreak.ts"
-import { removeHold } from "../webhooks/holds.ts"
-import { hostOf } from "../webhooks/url.ts"
-import { lastAttempt, type Recorded, SHARD } from "./AttemptsRepo.ts"
-import * as downtime from "./downtime.ts"
-import * as streaks from "./streak.ts"
+import { insertCommands } from "../temporal/commands.ts"
+import { type Recorded, SHARD } from "./AttemptsRepo.ts"
+import { type Decision, decide, NO_STREAK, type Rules, type Streak } from "./decide.ts"
+import { makeDisable } from "./disable.ts"
+import { type Cause, makeNotices } from "./recordNotices.ts"
 
-/** Waiting deliveries are counted up to this for the notice of a disable. */
-const COUNTED = 10_000
-/** The consequences of a failure. */
+const At = Schema.NullOr(Schema.Number)
+const HealthRow = Schema.Struct({
+  consecutiveFailures: Schema.Number,
+  failingSince: At,
+  firstFailedDelivery: Schema.NullOr(Schema.String),
+  severalDeliveries: Schema.Boolean,
+  goneAt: At,
+  lastFailureAt: At,
+  downFailures: Schema.Number,
+  downSince: At,
+  downDelivery: Schema.NullOr(Schema.String),
+  downSeveral: Schema.Boolean
+})
+const Facts = Schema.Struct({
+  now: Schema.Number,
+  status: Schema.Literal("ACTIVE", "PAUSED", "DISABLED"),
+  deleted: Schema.Boolean,
+  organizationId: Schema.String,
+  down: Schema.Boolean,
+  probes: Schema.Number,
+  /** Null if the delivery is gone. */
+  deliveryStatus: Schema.NullOr(Schema.Literal("PENDING", "RETRYING", "HELD", "DELIVERED", "FAILED", "CANCELED")),
+  isLast: Schema.Boolean,
+  used: Schema.Number,
+  /** Whether the outcome was recorded now, and not before. */
+  first: Schema.Boolean
+})
+type Facts = typeof Facts.Type
+
+const decodeHealth = decodeRows(HealthRow),
+  decodeFacts = decodeRows(Facts)
+
+const millis = (column: string) => `(extract(epoch FROM h.${column}) * 1000)::float8`
+const healthColumns = `h.consecutive_failures AS "consecutiveFailures", ${millis("failing_since")} AS "failingSince",
+  h.first_failed_delivery AS "firstFailedDelivery", h.several_deliveries AS "severalDeliveries", ${millis("gone_at")} AS "goneAt",
+  ${millis("last_failure_at")} AS "lastFailureAt", h.down_failures AS "downFailures", ${millis("down_since")} AS "downSince",
+  h.down_delivery AS "downDelivery", h.down_several AS "downSeveral"`
+
+/** What became of the delivery, and whether the outcome disabled its webhook. */
 export interface Consequence {
+  readonly decision: Decision
   /** The delivery's status now. */
   readonly status: string
-  readonly notices: ReadonlyArray<string>
-  /** Whether it disabled the webhook. */
-  readonly disabled: boolean
 }
-
-const Target = Schema.Struct({
-  url: Schema.String,
-  email: Schema.String,
-  organizationId: Schema.String,
-  entityIds: Schema.Array(Schema.String)
-})
-type Target = typeof Target.Type
-const decodeTargets = decodeRows(Target)
-const decodeStatuses = decodeRows(Schema.Struct({ status: Schema.String }))
-const decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
-const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
-const decodeTimes = decodeRows(Schema.Struct({ at: Schema.String }))
-const decodeHealth = decodeRows(Schema.Struct({ since: Schema.NullOr(Schema.String), failures: Schema.Number }))
 
 export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/FailureRecorder", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const settings = yield* Settings
-    const { webhookDisableAfter, webhookHold, webhookHoldAfter } = settings
-    const probes = downtime.probeSeconds(settings.webhookProbeSchedule)
-    const texts = noticeTexts(settings)
+    const disable = makeDisable(sql)
+    const notices = makeNotices(sql, settings)
+    const rulesOf = (waitsMs: ReadonlyArray<number>): Rules => ({
+      waitsMs,
+      disableAfterMs: Duration.toMillis(settings.webhookDisableAfter),
+      hold: settings.webhookHold === "auto",
+      holdAfterMs: Duration.toMillis(settings.webhookHoldAfter),
+      probeSeconds: settings.webhookProbeSchedule.map(Duration.toSeconds),
+      jitter: Math.random()
+    })
 
-    const isLast = lastAttempt(sql)
+    /** Locks the webhook's health before any delivery, so that all failures take locks in the same order. Null if the webhook is gone. */
+    const lockHealth = (webhookId: string): Effect.Effect<Streak | null> => {
+      const lock = Effect.map(
+        decodeHealth(sql`SELECT ${sql.literal(healthColumns)} FROM webhook_health h WHERE h.webhook_id = ${webhookId} FOR NO KEY UPDATE`),
+        ([row]) => row
+      )
+      return Effect.flatMap(lock, (found) =>
+        found !== undefined
+          ? Effect.succeed(found)
+          : Effect.zipRight(
+              sql`INSERT INTO webhook_health (webhook_id) SELECT id FROM webhooks WHERE id = ${webhookId} ON CONFLICT (webhook_id) DO NOTHING`,
+              Effect.map(lock, (made) => made ?? null)
+            )
+      ).pipe(dieOnSql)
+    }
 
-    /** Completes the attempt, and updates the delivery unless a later attempt has begun: then the outcome came late. */
-    const finish = ({ answer, deliveryId, held, number }: Recorded, waitMs: number | undefined) =>
+    /** Completes the attempt's row, and reads what decides. A statement that begins after the lock. */
+    const complete = ({ answer, deliveryId, number, webhookId }: Recorded) =>
+      Effect.map(
+        decodeFacts(sql`
+          WITH attempt AS (
+            UPDATE delivery_attempts SET result = ${answer.result}, http_status = ${answer.httpStatus}, latency_ms = ${answer.latencyMs},
+              body_snippet = ${answer.bodySnippet}
+            WHERE delivery_id = ${deliveryId} AND number = ${number} AND (result IS NULL OR result = 'interrupted') RETURNING 1
+          )
+          SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now, w.status, w.deleted_at IS NOT NULL AS deleted,
+            w.organization_id AS "organizationId", coalesce(q.down, false) AS down, coalesce(q.probes, 0) AS probes,
+            (SELECT d.status FROM deliveries d WHERE d.id = ${deliveryId}) AS "deliveryStatus",
+            NOT EXISTS (SELECT 1 FROM delivery_attempts l WHERE l.delivery_id = ${deliveryId} AND l.number > ${number}) AS "isLast",
+            (SELECT count(*) FROM delivery_attempts t WHERE t.delivery_id = ${deliveryId} AND t.number < ${number} AND t.uses_schedule
+              AND t.result <> 'interrupted')::int AS used,
+            EXISTS (SELECT 1 FROM attempt) AS first
+          FROM webhooks w LEFT JOIN webhook_queues q ON q.webhook_id = w.id WHERE w.id = ${webhookId}`),
+        ([row]) => row
+      )
+
+    const timeOf = (at: number | null) => (at === null ? null : new Date(Math.round(at)).toISOString())
+
+    const writeStreak = (webhookId: string, streak: Streak, result: string) => sql`
+      UPDATE webhook_health SET consecutive_failures = ${streak.consecutiveFailures}, failing_since = ${timeOf(streak.failingSince)}::timestamptz,
+        first_failed_delivery = ${streak.firstFailedDelivery}, several_deliveries = ${streak.severalDeliveries},
+        gone_at = ${timeOf(streak.goneAt)}::timestamptz, last_failure_at = ${timeOf(streak.lastFailureAt)}::timestamptz,
+        last_failure_result = ${result}, down_failures = ${streak.downFailures}, down_since = ${timeOf(streak.downSince)}::timestamptz,
+        down_delivery = ${streak.downDelivery}, down_several = ${streak.downSeveral}
+      WHERE webhook_id = ${webhookId}`
+
+    /** The delivery's next state. `tell`: its own workflow must hear of it. */
+    const writeNext = ({ deliveryId, number, tell, via, webhookId }: Recorded, { next, usesSchedule }: Decision) =>
       Effect.gen(function* () {
-        const probe = held?.probe === true
-        const attempts = yield* sql`
-          UPDATE delivery_attempts SET result = ${answer.result}, http_status = ${answer.httpStatus}, latency_ms = ${answer.latencyMs},
-            body_snippet = ${answer.bodySnippet}, uses_schedule = ${!probe}
-          WHERE delivery_id = ${deliveryId} AND number = ${number} AND (result IS NULL OR result = 'interrupted') RETURNING number`
-        // A probe does not use up the schedule, and its delivery stays held. A drained delivery continues in its own
-        // workflow.
-        const moved = probe
-          ? []
-          : yield* decodeStatuses(sql`
-          UPDATE deliveries SET started = true, status = ${waitMs === undefined ? "FAILED" : "RETRYING"}, failure_reason = ${waitMs === undefined ? "EXHAUSTED" : null},
-            next_attempt_at = ${waitMs === undefined ? sql`NULL` : sql`clock_timestamp() + ${waitMs} * interval '1 millisecond'`}
-          WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', ${held === undefined ? "RETRYING" : "HELD"}) AND ${isLast(deliveryId, number)}
-          RETURNING status`)
-        if (held?.wake === true && moved.length > 0)
-          yield* sql`INSERT INTO delivery_signals (delivery_id, signal) VALUES (${deliveryId}, 'wake')
-            ON CONFLICT (delivery_id, signal) DO UPDATE SET id = DEFAULT`
-        const [now] = moved.length > 0 ? moved : yield* decodeStatuses(sql`SELECT status FROM deliveries WHERE id = ${deliveryId}`)
-        return { first: attempts.length > 0, moved: moved.length > 0, status: now?.status ?? "CANCELED" }
+        if (!usesSchedule)
+          yield* sql`UPDATE delivery_attempts SET uses_schedule = false WHERE delivery_id = ${deliveryId} AND number = ${number}`
+        const inQueue = via === "probe" || via === "drain"
+        const told = sql`told AS (${insertCommands(sql, sql`SELECT id FROM moved WHERE ${tell} OR started AND ${inQueue}`)})`
+        const waits = sql`id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD')`
+        switch (next._tag) {
+          case "RetryAt":
+            yield* sql`
+              WITH moved AS (
+                UPDATE deliveries SET status = 'RETRYING', started = true, next_attempt_at = clock_timestamp() + ${next.waitMs} * interval '1 millisecond'
+                WHERE ${waits} RETURNING id, true AS started
+              ), ${told} SELECT 1`
+            return "RETRYING"
+          case "Again":
+            yield* sql`
+              UPDATE deliveries SET status = 'RETRYING', next_attempt_at = clock_timestamp() WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING')`
+            return inQueue ? "HELD" : "RETRYING"
+          case "Hold":
+            yield* sql`
+              WITH moved AS (
+                UPDATE deliveries SET status = 'HELD', next_attempt_at = NULL, started = started AND ${inQueue},
+                  probed_at = CASE WHEN ${via === "probe"} THEN clock_timestamp() ELSE probed_at END
+                WHERE ${waits} RETURNING id, false AS started
+              ), ${told} SELECT 1`
+            return "HELD"
+          case "Exhausted":
+            yield* sql`
+              WITH moved AS (
+                UPDATE deliveries SET status = 'FAILED', failure_reason = 'EXHAUSTED', next_attempt_at = NULL WHERE ${waits} RETURNING id, started
+              ), ${told} SELECT 1`
+            yield* countExhausted(webhookId)
+            return "FAILED"
+          case "Disabled":
+            yield* sql`
+              WITH moved AS (
+                UPDATE deliveries d SET status = 'CANCELED', next_attempt_at = NULL,
+                  failure_reason = CASE WHEN w.deleted_at IS NULL THEN 'WEBHOOK_DISABLED' ELSE 'WEBHOOK_DELETED' END
+                FROM webhooks w WHERE w.id = d.webhook_id AND d.id = ${deliveryId} AND d.status IN ('PENDING', 'RETRYING', 'HELD')
+                RETURNING d.id, d.started
+              ), ${told} SELECT 1`
+            return "CANCELED"
+          default:
+            return undefined
+        }
       })
 
     const countExhausted = (webhookId: string) => sql`
@@ -84,190 +175,120 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       VALUES (${webhookId}, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${SHARD}, 1)
       ON CONFLICT (webhook_id, slot, shard) DO UPDATE SET failed = c.failed + 1`
 
-    const notice = (
-      webhookId: string,
-      cause: string,
-      recipient: string,
-      { body, subject }: { readonly subject: string; readonly body: string }
-    ) =>
-      Effect.map(
-        decodeIds(sql`
-          INSERT INTO notices (id, webhook_id, organization_id, cause, recipient, subject, body)
-          SELECT ${Id.make("ntc")}, w.id, w.organization_id, ${cause}, ${recipient}, ${subject}, ${body} FROM webhooks w WHERE w.id = ${webhookId}
-          ON CONFLICT (cause) DO NOTHING RETURNING id`),
-        (rows) => rows.map(({ id }) => id)
-      )
-
-    const cancel = (deliveryId: string) => sql`
-      UPDATE deliveries SET status = 'CANCELED', failure_reason = 'WEBHOOK_DISABLED', next_attempt_at = NULL WHERE id = ${deliveryId}`
-
-    const countWaiting = (webhookId: string) =>
-      Effect.map(
-        decodeCount(sql`
-          SELECT (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status IN ('PENDING', 'RETRYING')
-            LIMIT ${COUNTED + 1}) waiting) + (SELECT count(*) FROM (SELECT 1 FROM deliveries d
-            WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' LIMIT ${COUNTED + 1}) held) AS count`),
-        ([row]) => row?.count ?? 0
-      )
-
-    /**
-     * Disables the webhook, requests the cancellation of its waiting deliveries, and records the event for each of its
-     * entities. Undefined if it is not active.
-     */
-    const disable = Effect.fnUntraced(function* (webhookId: string, reason: "FAILING" | "GONE", { entityIds, organizationId }: Target) {
-      const [row] = yield* decodeTimes(sql`
-        UPDATE webhooks SET status = 'DISABLED', disabled_reason = ${reason}, disabled_at = now(), updated_at = now()
-        WHERE id = ${webhookId} AND status = 'ACTIVE' RETURNING disabled_at AS at`)
-      if (row === undefined) return undefined
-      const canceled = yield* countWaiting(webhookId)
-      yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
-      yield* announceCancellation(sql)
-      yield* removeHold(sql, webhookId)
-      yield* endRecoveries(sql, webhookId)
-      yield* EventLog.record(
-        sql,
-        entityIds.map((entityId) => ({
-          kind: "webhook.disabled" as const,
-          date: row.at,
-          organizationId,
-          entityId,
-          vaultId: null,
-          audience: entityIds,
-          data: { webhookId, webhook: { id: webhookId, status: "DISABLED" as const, disabledReason: reason, disabledAt: row.at } }
-        }))
-      )
-      yield* record(sql, [
-        {
-          organizationId,
-          actor: SERVICE,
-          action: "webhook.disabled",
-          target: { type: "webhook", id: webhookId },
-          changes: { status: { old: "ACTIVE", new: "DISABLED" }, disabledReason: { old: null, new: reason } }
-        }
-      ])
-      return { at: row.at, canceled }
-    })
-
-    /** Whether a notice about a failed delivery was sent within a day. */
-    const notifiedToday = (webhookId: string) =>
-      Effect.map(
-        sql`SELECT 1 FROM notices WHERE webhook_id = ${webhookId} AND cause LIKE 'failed/%' AND created_at > now() - interval '1 day' LIMIT 1`,
-        (rows) => rows.length > 0
-      )
-
-    const targetOf = (webhookId: string) =>
-      Effect.map(
-        decodeTargets(sql`
-          SELECT w.url, w.notification_email AS email, w.organization_id AS "organizationId",
-            ARRAY(SELECT we.entity_id FROM webhook_entities we WHERE we.webhook_id = w.id ORDER BY we.entity_id)::text[] AS "entityIds"
-          FROM webhooks w WHERE w.id = ${webhookId} AND w.status = 'ACTIVE'`),
-        ([target]) => target
-      )
-
-    const nothing = { disabled: false, notices: [] as ReadonlyArray<string> }
-
-    /** The notice that a streak causes, in order of weight: a disable takes precedence over the others. */
-    const react = Effect.fnUntraced(function* (recorded: Recorded, streak: streaks.Streak, exhausted: boolean) {
-      const { answer, deliveryId, webhookId } = recorded
-      const gone = answer.httpStatus === 410 && streak.goneBefore
-      const failing = streak.disableDue && streak.severalDeliveries
-      const down = webhookHold === "auto" && streak.isDown
-      if (!gone && !failing && !streak.noticeDue && !exhausted && !down) return nothing
-      const target = yield* targetOf(webhookId)
-      if (target === undefined) return nothing
-      const facts = {
-        webhookId,
-        host: hostOf(target.url),
-        since: streak.failingSince,
-        failures: streak.consecutiveFailures,
-        lastResult: answer.httpStatus === 0 ? answer.result : `${answer.result} (${answer.httpStatus})`,
-        deliveryId,
-        held: down ? yield* countWaiting(webhookId) : undefined
-      }
-      if (gone || failing) {
-        const disabled = yield* disable(webhookId, gone ? "GONE" : "FAILING", target)
-        if (disabled !== undefined) {
-          const text = texts.disabled({ ...facts, gone, canceled: disabled.canceled })
-          return { disabled: true, notices: yield* notice(webhookId, `disabled/${webhookId}/${disabled.at}`, target.email, text) }
-        }
-      }
-      const begun = down ? yield* downtime.begin(sql, webhookId, probes) : undefined
-      if (begun !== undefined)
-        yield* record(sql, [
-          {
-            organizationId: target.organizationId,
-            actor: SERVICE,
-            action: "webhook.held",
-            target: { type: "webhook", id: webhookId },
-            changes: { lastResult: { old: null, new: facts.lastResult } }
-          }
-        ])
-      const notices = [
-        ...(begun === true ? yield* notice(webhookId, `held/${webhookId}/${streak.at}`, target.email, texts.held(facts)) : []),
-        ...(streak.noticeDue
-          ? yield* notice(webhookId, `streak/${webhookId}/${streak.failingSince}`, target.email, texts.streak(facts))
-          : []),
-        ...(exhausted ? yield* failedNotice(facts, target.email) : [])
-      ]
-      return { disabled: false, notices }
-    })
-
-    /** The notice about a failed delivery, unless one was sent within a day. */
-    const failedNotice = Effect.fnUntraced(function* (facts: Facts, email: string) {
-      const { deliveryId, webhookId } = facts
-      return (yield* notifiedToday(webhookId))
-        ? []
-        : yield* notice(webhookId, `failed/${webhookId}/${deliveryId}`, email, texts.failed(facts))
-    })
+    /** Begins, postpones or ends the hold; its drain hears of the first and the last. */
+    const writeHold = (webhookId: string, { hold, probeInSeconds }: Decision) => {
+      const due = sql`clock_timestamp() + make_interval(secs => ${probeInSeconds ?? 0})`
+      if (hold === "begins")
+        return sql`
+          WITH begun AS (
+            INSERT INTO webhook_queues AS q (webhook_id, down, down_at, due, live, gathered) VALUES (${webhookId}, true, clock_timestamp(), ${due}, true, false)
+            ON CONFLICT (webhook_id) DO UPDATE SET down = true, down_at = excluded.down_at, due = excluded.due, probes = 0, live = true, gathered = false
+            RETURNING q.webhook_id
+          )
+          ${insertCommands(sql, sql`SELECT 'drain/' || webhook_id FROM begun`)}`
+      if (hold === "ends")
+        return sql`
+          WITH ended AS (
+            UPDATE webhook_queues SET down = false, due = clock_timestamp() WHERE webhook_id = ${webhookId} AND down RETURNING webhook_id
+          )
+          ${insertCommands(sql, sql`SELECT 'drain/' || webhook_id FROM ended`)}`
+      return probeInSeconds === null
+        ? Effect.void
+        : sql`UPDATE webhook_queues SET probes = probes + 1, due = ${due} WHERE webhook_id = ${webhookId} AND down`
+    }
 
     return {
-      /** Records a failure; `waitMs` until the next attempt, undefined if the schedule is used up. Idempotent per attempt. */
-      record: (recorded: Recorded, waitMs: number | undefined) =>
+      /**
+       * Records the outcome of an attempt and what follows from it. `waitsMs` is the delivery's schedule. Idempotent: an
+       * outcome that was recorded before changes nothing.
+       */
+      record: (recorded: Recorded, waitsMs: ReadonlyArray<number>) =>
         sql.withTransaction(
           Effect.gen(function* () {
-            const stale = yield* streaks.lockHealth(sql, recorded.webhookId)
-            const { first, moved, status } = yield* finish(recorded, waitMs)
+            const { answer, deliveryId, via, webhookId } = recorded
+            const streak = yield* lockHealth(webhookId)
+            const facts = yield* complete(recorded)
             // failpoint: failure-written
-            if (!first) return { status, ...nothing } satisfies Consequence
-            const exhausted = moved && status === "FAILED"
-            if (exhausted) yield* countExhausted(recorded.webhookId)
-            if (stale) yield* endStreak(sql, recorded.webhookId)
-            const streak = yield* streaks.count(sql, recorded, { webhookDisableAfter, webhookHoldAfter })
-            if (recorded.held?.probe === true) yield* downtime.postponeProbe(sql, recorded, probes)
-            else yield* downtime.collectLate(sql, recorded.webhookId)
-            const { disabled, notices } = streak === undefined ? nothing : yield* react(recorded, streak, exhausted)
-            // Disabling cancels waiting deliveries, and this one immediately.
-            const canceled = disabled && status === "RETRYING"
-            if (canceled) yield* cancel(recorded.deliveryId)
-            return { status: canceled ? "CANCELED" : status, notices, disabled } satisfies Consequence
+            const outcome = { ...answer, via }
+            const delivery = {
+              id: deliveryId,
+              status: facts?.deliveryStatus ?? "CANCELED",
+              used: facts?.used ?? 0,
+              isLast: facts?.isLast === true && facts.first
+            }
+            const webhook = {
+              status: facts?.status ?? "DISABLED",
+              deleted: facts?.deleted ?? true,
+              down: facts?.down ?? false,
+              probes: facts?.probes ?? 0,
+              streak: streak ?? NO_STREAK
+            }
+            const decision = decide(delivery, webhook, outcome, facts?.now ?? 0, rulesOf(waitsMs))
+            if (facts === undefined || streak === null || !facts.first)
+              return { decision, status: facts?.deliveryStatus ?? "CANCELED" } satisfies Consequence
+            const status = (yield* writeNext(recorded, decision)) ?? delivery.status
+            if (decision.streak !== null) yield* writeStreak(webhookId, decision.streak, answer.result)
+            yield* writeHold(webhookId, decision)
+            yield* react(recorded, facts, decision)
+            return { decision, status } satisfies Consequence
           })
         ),
 
-      /** Fails a delivery whose schedule was used up by interrupted attempts. Returns its notices. */
+      /** Fails a delivery whose schedule was used up by interrupted attempts. */
       exhaust: (deliveryId: string, webhookId: string) =>
         sql.withTransaction(
           Effect.gen(function* () {
-            yield* streaks.lockHealth(sql, webhookId)
+            const streak = yield* lockHealth(webhookId)
             const rows = yield* sql`
               UPDATE deliveries SET status = 'FAILED', failure_reason = 'EXHAUSTED', next_attempt_at = NULL
               WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD') RETURNING id`
-            if (rows.length === 0) return []
+            if (rows.length === 0) return
             yield* countExhausted(webhookId)
-            const target = yield* targetOf(webhookId)
-            if (target === undefined) return []
-            const [health] = yield* decodeHealth(sql`
-              SELECT failing_since AS since, consecutive_failures AS failures FROM webhook_health WHERE webhook_id = ${webhookId}`)
-            const facts = {
+            yield* notices.failed({
               webhookId,
-              host: hostOf(target.url),
-              since: health?.since ?? "not failing: the attempts were interrupted",
-              failures: health?.failures ?? 0,
-              lastResult: "interrupted",
-              deliveryId
-            }
-            return yield* failedNotice(facts, target.email)
+              deliveryId,
+              since: timeOf(streak?.failingSince ?? null) ?? "not failing: the attempts were interrupted",
+              failures: streak?.consecutiveFailures ?? 0,
+              lastResult: "interrupted"
+            })
           })
         )
+    }
+
+    /** The consequences beyond the delivery: the disable, the audit log, the notices. */
+    function react(recorded: Recorded, facts: Facts, decision: Decision) {
+      return Effect.gen(function* () {
+        const { answer, deliveryId, webhookId } = recorded
+        const { hold, next, notices: wanted, streak } = decision
+        if (streak === null) return
+        const cause: Cause = {
+          webhookId,
+          deliveryId,
+          since: timeOf(streak.failingSince) ?? "",
+          failures: streak.consecutiveFailures,
+          lastResult: answer.httpStatus === 0 ? answer.result : `${answer.result} (${answer.httpStatus})`
+        }
+        if (next._tag === "Disabled" || wanted.includes("disabled")) {
+          const by = next._tag === "Disabled" ? next.by : answer.httpStatus === 410 ? "GONE" : "FAILING"
+          const disabled = by === null ? undefined : yield* disable(webhookId, by, facts.organizationId)
+          if (disabled !== undefined) yield* notices.disabled(cause, disabled, by === "GONE")
+          return
+        }
+        if (hold === "begins") {
+          yield* record(sql, [
+            {
+              organizationId: facts.organizationId,
+              actor: SERVICE,
+              action: "webhook.held",
+              target: { type: "webhook", id: webhookId },
+              changes: { lastResult: { old: null, new: cause.lastResult } }
+            }
+          ])
+          yield* notices.held(cause, timeOf(facts.now) ?? "")
+        }
+        if (wanted.includes("streak")) yield* notices.streak(cause, hold === "begins" || hold === "goes on")
+        if (wanted.includes("failed")) yield* notices.failed(cause)
+      })
     }
   })
 }) {

@@ -1,166 +1,114 @@
 /**
- * Runs the first attempts of a group of deliveries concurrently: the same steps as for a single delivery, with the same
- * admission, rows, SSRF guard and signatures. An attempt that takes over a second leaves the group, together with the
- * others of its webhook, and continues in its own workflow, so a slow endpoint never delays the others: it is finished in
- * this process, where the workflow's first step joins it. A repeated activity joins the group that is running. Running the
- * group again after that is harmless: completed attempts are in their rows, and attempts of a dead process are closed as
- * interrupted and repeated. Architecture, What must hold 1.
+ * The first attempts of what a claim found, made concurrently within a second. A delivery that finds no place at its webhook
+ * in that time joins the webhook's queue. An attempt that takes longer goes on in this process, and its delivery's own
+ * workflow waits for its outcome; so does every other delivery that is not done. The claim's row is removed once every
+ * member has begun its request or is queued. Running it again is harmless: what was attempted is in the rows.
  */
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Deferred, Effect, Fiber, Option } from "effect"
-import type { AttemptOutcome, FirstAttemptsInput, FirstAttemptsOutcome } from "../../workflows/contract.ts"
-import { deliveriesToStart } from "../deliveries/deliveriesToStart.ts"
-import { type NotStarted, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
-import { Settings } from "../settings/Settings.ts"
-import { TemporalConnection, type TemporalUnavailable } from "../temporal/Connection.ts"
-import { AttemptRunner } from "./AttemptRunner.ts"
-import { makeJoined } from "./joined.ts"
-import { makePace } from "./pace.ts"
+import { Deferred, Effect, Fiber, FiberId } from "effect"
+import type { AttemptOutcome, FirstAttemptsInput, Member } from "../../workflows/contract.ts"
+import { resolverIsAway } from "../processes/resolver.ts"
+import { claimKeyOf, command } from "../temporal/commands.ts"
+import { Attempts, RESOLVER_AWAY, type Started, type StepError } from "./Attempts.ts"
+import { IN_FLIGHT } from "./attemptOutcome.ts"
+import { Places } from "./Places.ts"
+import { WorkerProcess } from "./WorkerProcess.ts"
 
-/** How long one attempt may take within a group, and how long a group begins new attempts, in ms. */
-const PATIENCE_MS = 1_000,
-  GROUP_MS = 5_000
-/**
- * Groups whose attempts a process makes at the same time. After a stall a hundred may come at once; all of them together
- * would take the process longer than a workflow task lasts, and every group would be repeated.
- */
-const GROUPS = 16
-/**
- * Shortest time between two workflows that the groups of a process start, in ms, and how many may start at once after a
- * pause. On a Temporal server without fairness keys, the workflows of other organizations wait behind these.
- */
-const START_EVERY_MS = 20,
-  STARTS_AT_ONCE = 10
+/** How long a step waits for places and for outcomes, in ms. */
+export const PATIENCE_MS = 1_000
 
-/** How a webhook's members continue: until when, and whether one of them took too long, so that the others leave. */
-interface Pace {
-  readonly until: number
-  slow: boolean
+/** How long it waits at least for the outcome of an attempt that found its place late, in ms. */
+const LEAST_MS = 50
+/** When a step that failed before anything was sent is repeated by the delivery's own workflow, in ms. */
+const FAILED_MS = 500,
+  AWAY_MS = 1_000
+
+/** The places of this process, of which every sender takes. */
+export class WorkerPlaces extends Effect.Service<WorkerPlaces>()("custody/WorkerPlaces", {
+  effect: Effect.map(WorkerProcess, ({ share }) => new Places(share))
+}) {
+  static readonly layer = this.Default
 }
 
-type Member = FirstAttemptsInput["deliveries"][number]
-
-/** The outcome of a member; `under way` if it is in flight; undefined if none was begun or it failed. */
-type Result = AttemptOutcome | "under way" | undefined
-
-const noticesOf = (result: Result) => (typeof result === "object" && "notices" in result ? result.notices : [])
-
 export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/FirstAttempts", {
-  scoped: Effect.gen(function* () {
+  effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const attempts = yield* AttemptRunner
-    const starter = yield* WorkflowStarter
-    const { hostQueue } = yield* TemporalConnection
-    const { webhookMaxInFlight } = yield* Settings
-    const startTurn = makePace(START_EVERY_MS, STARTS_AT_ONCE)
-    const making = yield* Effect.makeSemaphore(GROUPS)
-    const inFlight = yield* makeJoined<FirstAttemptsOutcome, SqlError.SqlError | NotStarted | TemporalUnavailable>()
-
-    /** Starts the notices of an attempt that has left its group: the delivery's workflow does not see it if it begins later. */
-    const startNotices = ({ organizationId, webhookId }: Member, result: Result) =>
-      Effect.forEach(
-        noticesOf(result),
-        // If Temporal is unavailable, and for the inputs of older workflows, the sweeper starts them.
-        (noticeId) =>
-          organizationId === undefined ? Effect.void : Effect.ignore(starter.startNotice(noticeId, organizationId, webhookId)),
-        { discard: true }
-      )
-
-    const attempt = (member: Member, { waitsMs }: FirstAttemptsInput, pace: Pace) =>
-      Effect.suspend((): Effect.Effect<Result> => {
-        if (pace.slow || performance.now() > pace.until) return Effect.succeed(undefined)
-        const step = attempts.step({
-          deliveryId: member.deliveryId,
-          webhookId: member.webhookId,
-          waitsMs,
-          after: 0,
-          jitter: Math.random(),
-          local: true,
-          cancel: false,
-          holds: true
-        })
-        // The delivery's own workflow repeats a failed step.
-        const outcome = Effect.orElseSucceed(step, (): Result => undefined)
-        return Effect.flatMap(Effect.forkDaemon(outcome), (running) => {
-          const late = Effect.suspend(() => {
-            pace.slow = true
-            return Effect.as(
-              Effect.forkDaemon(Effect.flatMap(Fiber.join(running), (result) => startNotices(member, result))),
-              "under way" as const
-            )
-          })
-          return Effect.raceFirst(Fiber.join(running), Effect.delay(late, PATIENCE_MS))
-        })
-      })
-
-    /**
-     * The members of one webhook. If nothing is known of the endpoint, one of them measures it, and the others wait.
-     */
-    const ofWebhook = (members: ReadonlyArray<Member>, input: FirstAttemptsInput, until: number) =>
-      Effect.flatMap(Deferred.make<void>(), (proved) => {
-        const pace: Pace = { until, slow: false }
-        return Effect.forEach(
-          members,
-          (member) =>
-            Effect.gen(function* () {
-              const first = yield* attempt(member, input, pace)
-              if (typeof first !== "object" || first.next !== "elsewhere") {
-                yield* Deferred.succeed(proved, undefined)
-                return [member, first] as const
-              }
-              yield* Effect.raceFirst(Deferred.await(proved), Effect.sleep(PATIENCE_MS))
-              return [member, yield* attempt(member, input, pace)] as const
-            }),
-          { concurrency: webhookMaxInFlight }
-        )
-      })
-
-    const ofGroup = (input: FirstAttemptsInput) =>
-      Effect.gen(function* () {
-        const groups = Map.groupBy(input.deliveries, ({ webhookId }) => webhookId)
-        const makeAttempts = Effect.suspend(() => {
-          const until = performance.now() + GROUP_MS
-          return Effect.forEach(groups.values(), (members) => ofWebhook(members, input, until), { concurrency: "unbounded" })
-        })
-        const results = (yield* making.withPermits(1)(makeAttempts)).flat()
-        const isDone = (result: Result) =>
-          typeof result === "object" && (result.next === "delivered" || (result.next === "ended" && result.status === "DELIVERED"))
-        const isHeld = (result: Result) => typeof result === "object" && result.next === "held"
-        const held = results.flatMap(([{ deliveryId }, result]) => (isHeld(result) ? [deliveryId] : []))
-        // They have no workflow until their turn comes.
-        if (held.length > 0) yield* sql`UPDATE deliveries SET started = false WHERE id = ANY(${held}::text[]) AND status = 'HELD'`
-        const others = new Map(
-          results.flatMap(([{ deliveryId }, result]) => (isDone(result) || isHeld(result) ? [] : [[deliveryId, result] as const]))
-        )
-        if (others.size > 0) {
-          const deliveries = yield* deliveriesToStart(sql, [...others.keys()])
-          yield* Effect.forEach(
-            deliveries,
-            (delivery) =>
-              Effect.zipRight(
-                startTurn,
-                starter.start(delivery, others.get(delivery.id) === "under way" ? Option.some(hostQueue) : Option.none())
-              ),
-            { concurrency: "unbounded", discard: true }
-          )
-        }
-        return {
-          deliveries: Object.fromEntries(
-            results.map(([{ deliveryId }, result]) => [deliveryId, isDone(result) ? "2xx" : isHeld(result) ? "held" : "goes on"])
-          ),
-          notices: results.flatMap(([, result]) => noticesOf(result)),
-          organizations: Object.fromEntries(
-            results.flatMap(([{ organizationId }, result]) =>
-              organizationId === undefined ? [] : noticesOf(result).map((noticeId) => [noticeId, organizationId])
-            )
-          )
-        } satisfies FirstAttemptsOutcome
-      })
+    const attempts = yield* Attempts
+    const places = yield* WorkerPlaces
 
     return {
-      /** Makes the attempts. Fails if a workflow cannot be started or Postgres is unavailable; it is repeated then. */
-      run: (input: FirstAttemptsInput) => inFlight.join(input.deliveries.map(({ deliveryId }) => deliveryId).join(), ofGroup(input))
+      /** Makes the attempts. Fails if Postgres is unavailable; it is repeated then. */
+      run: ({ deliveries, waitsMs }: FirstAttemptsInput) =>
+        Effect.gen(function* () {
+          const until = performance.now() + PATIENCE_MS
+          const [only, ...others] = deliveries
+          const claimKey = claimKeyOf(only?.deliveryId ?? "")
+          // One that is alone removes the claim's row with the statement that begins its attempt.
+          const isAlone = others.length === 0
+          const removeClaim = sql`DELETE FROM commands WHERE key = ${claimKey}`
+          const allBegun = Deferred.unsafeMake<void>(FiberId.none)
+          let waiting = deliveries.length,
+            isTaken = false
+          const begun = () => {
+            if (--waiting === 0) Deferred.unsafeDone(allBegun, Effect.void)
+          }
+          /** Waits for an attempt until the time is over; it then goes on alone. */
+          const outcomeOf = ({ detach, fiber }: Started) =>
+            Effect.async<AttemptOutcome, StepError>((resume) => {
+              const late = () => {
+                detach()
+                resume(Effect.succeed(IN_FLIGHT))
+              }
+              const timer = setTimeout(late, Math.max(LEAST_MS, until - performance.now()))
+              fiber.addObserver((exit) => {
+                clearTimeout(timer)
+                resume(exit)
+              })
+              return Effect.sync(() => {
+                clearTimeout(timer)
+                detach()
+              })
+            })
+
+          const first = (member: Member): Effect.Effect<AttemptOutcome, SqlError.SqlError> =>
+            Effect.gen(function* () {
+              // Another process may take it from the queue of later attempts.
+              if (resolverIsAway()) return { next: "later", waitMs: AWAY_MS, because: RESOLVER_AWAY } satisfies AttemptOutcome
+              const release = yield* places.take(member, until)
+              if (release === undefined) {
+                const outcome = yield* attempts.enqueue(member)
+                begun()
+                return outcome
+              }
+              const asked = { ...member, waitsMs, after: 0, via: "first" as const, ...(isAlone ? { claimKey } : {}) }
+              let hasBegun = false
+              const started = yield* attempts.start(asked, release, () => {
+                if (!hasBegun) begun()
+                hasBegun = true
+              })
+              if (started === undefined) return IN_FLIGHT
+              isTaken = isAlone
+              return yield* outcomeOf(started)
+            }).pipe(
+              Effect.catchTag("SecretUnreadable", ({ message }) =>
+                Effect.succeed<AttemptOutcome>({ next: "later", waitMs: FAILED_MS, because: message })
+              )
+            )
+
+          const removing = isAlone ? undefined : yield* Effect.fork(Effect.zipRight(Deferred.await(allBegun), removeClaim))
+          const outcomes = yield* Effect.forEach(
+            deliveries,
+            (member) => Effect.map(first(member), (outcome) => [member.deliveryId, outcome] as const),
+            { concurrency: "unbounded" }
+          )
+          if (removing !== undefined && waiting === 0) yield* Fiber.join(removing)
+          else if (!isTaken) yield* removeClaim
+          // A delivery that is alone goes on in this workflow.
+          const goOn = outcomes.flatMap(([id, { next }]) => (next === "retry" || next === "later" || next === "in flight" ? [id] : []))
+          if (!isAlone && goOn.length > 0) yield* command(sql, ...goOn)
+          return Object.fromEntries(outcomes)
+        })
     }
   })
 }) {

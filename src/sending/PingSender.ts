@@ -28,7 +28,7 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
       send: (webhookId: string, eventId: string) =>
         Effect.gen(function* () {
           const begun = yield* soon(sql`
-            UPDATE pings_in_flight SET until = greatest(until + interval '1 second', clock_timestamp() + make_interval(secs => ${LONGEST}))
+            UPDATE pings SET until = greatest(until + interval '1 second', clock_timestamp() + make_interval(secs => ${LONGEST}))
             WHERE event_id = ${eventId} RETURNING 1`)
           // The API no longer waits for it.
           if (begun.length === 0) return { result: GONE }
@@ -69,9 +69,9 @@ export class PingSender extends Effect.Service<PingSender>()("custody/PingSender
             })
             .pipe(Effect.catchTag("Withdrawn", Effect.die))
           yield* soon(sql`
-            INSERT INTO pings (event_id, webhook_id, at, result, http_status, latency_ms, body_snippet)
-            VALUES (${eventId}, ${webhookId}, ${at}::timestamptz, ${answer.result}, ${answer.httpStatus}, ${answer.latencyMs}, ${answer.bodySnippet})
-            ON CONFLICT (event_id) DO NOTHING`)
+            UPDATE pings SET at = ${at}::timestamptz, result = ${answer.result}, http_status = ${answer.httpStatus},
+              latency_ms = ${answer.latencyMs}, body_snippet = ${answer.bodySnippet}
+            WHERE event_id = ${eventId} AND result IS NULL`)
           return { result: answer.result }
         })
     }

@@ -84,7 +84,7 @@ export const table = {
   temporalTaskQueue: setting(
     "TEMPORAL_TASK_QUEUE",
     "webhook-deliveries",
-    "task queue of first attempts, statements and retention; the names of the others begin with it: `-slow` for slow endpoints, `-retries` for retries, `-holds` for held deliveries, `-recoveries` for recoveries, `-pings` for pings, `-notices` for mail, `-quarantine` for deliveries that crash their worker, and `-host-…` for first attempts in one worker process",
+    "task queue of workflows and first attempts; the names of the others begin with it: `-attempts` for retries, probes and queues, `-pings` for pings, `-background` for recoveries, mail, statements and retention",
     text
   ),
   temporalApiKey: secret("TEMPORAL_API_KEY", "none", "API key of Temporal Cloud; implies TLS", text),
@@ -175,12 +175,6 @@ export const table = {
     "wait before each attempt, comma-separated",
     schedule
   ),
-  webhookFirstAttempts: setting(
-    "WEBHOOK_FIRST_ATTEMPTS",
-    "burst",
-    "`each`: every delivery has its own workflow from the first attempt; `burst`: first attempts share workflows while more than 16 deliveries wait or the rate is above 60 a second; `grouped`: first attempts always share workflows",
-    oneOf("each", "burst", "grouped")
-  ),
   webhookMaxInFlight: setting(
     "WEBHOOK_MAX_IN_FLIGHT",
     "8",
@@ -190,7 +184,7 @@ export const table = {
   webhookHold: setting(
     "WEBHOOK_HOLD",
     "auto",
-    "`auto`: deliveries to an endpoint that is down are held while it is probed, without using up their schedules; those to one that cannot keep up are held until their turn; `off`: deliveries are not held in either case",
+    "`auto`: deliveries to an endpoint that is down are held while it is probed, without using up their schedules; `off`: an endpoint is never considered down",
     oneOf("auto", "off")
   ),
   webhookHoldAfter: setting(

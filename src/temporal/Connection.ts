@@ -11,11 +11,9 @@ import type { DataConverter } from "@temporalio/common"
 import { NativeConnection } from "@temporalio/worker/lib/connection"
 import type { NativeConnectionOptions } from "@temporalio/worker/lib/connection-options"
 import { Context, Data, Deferred, Effect, type Layer, Option, Redacted, Schedule } from "effect"
-import { noticeQueueOf } from "../../workflows/contract.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
-import * as Id from "../values/Id.ts"
 import { readHeapStatisticsOnce } from "./heapStatistics.ts"
 import { payloadCodec } from "./payloadCodec.ts"
 import { installRuntime } from "./sdkLog.ts"
@@ -129,15 +127,8 @@ export class TemporalConnection extends Effect.Service<TemporalConnection>()("cu
       /** The page of a workflow in the Temporal UI. A delivery's workflow has the delivery's id. */
       linkTo: (workflowId: string) =>
         `${ui.replace(/\/$/, "")}/namespaces/${encodeURIComponent(settings.temporalNamespace)}/workflows/${encodeURIComponent(workflowId)}`,
-      taskQueue: settings.temporalTaskQueue,
-      /** Task queue of first attempts at slow or unknown endpoints. */
-      slowQueue: `${settings.temporalTaskQueue}-slow`,
-      /** Task queue of retries. */
-      retryQueue: `${settings.temporalTaskQueue}-retries`,
-      /** Task queue of this process alone. */
-      hostQueue: `${settings.temporalTaskQueue}-host-${Id.make("req").slice(4)}`,
-      /** Task queue of mail. */
-      noticeQueue: noticeQueueOf(settings.temporalTaskQueue)
+      /** Task queue of workflows; the others' names begin with it. */
+      taskQueue: settings.temporalTaskQueue
     }
   })
 }) {

@@ -1,13 +1,12 @@
 /**
- * The workers of a process: for workflows with the attempts inside their tasks, for slow first attempts, for retries, for
- * quarantined deliveries, for pings, for endpoints that are down and the deliveries held for them, for recoveries and for
- * mail. Each has its own slots, so neither a hanging endpoint or mail server nor a flood of retries delays first
- * attempts. On shutdown they accept no new work and finish what is in flight.
+ * The workers of a process, one for each task queue: workflows with the first attempts inside their tasks, later attempts
+ * with probes and drains, pings, and background work. Each has its own slots, so neither a hanging endpoint or mail server
+ * nor a flood of retries delays first attempts. On shutdown they accept no new work and finish what is in flight.
  */
 import type { DataConverter } from "@temporalio/common"
 import { type NativeConnection, Worker, type WorkerOptions } from "@temporalio/worker"
 import { Data, Duration, Effect, Schedule } from "effect"
-import { type Activities, holdQueueOf, pingQueueOf, quarantineQueueOf, recoveryQueueOf } from "../../workflows/contract.ts"
+import { type Activities, taskQueuesOf } from "../../workflows/contract.ts"
 
 /** What the workers need. */
 export interface Work {
@@ -15,10 +14,6 @@ export interface Work {
   readonly dataConverter: DataConverter
   readonly namespace: string
   readonly taskQueue: string
-  readonly slowQueue: string
-  readonly retryQueue: string
-  readonly hostQueue: string
-  readonly noticeQueue: string
   readonly bundle: { readonly code: string }
   readonly activities: Activities
 }
@@ -44,56 +39,42 @@ const common = ({
   shutdownForceTime: Duration.toMillis(FORCE)
 })
 
-const workflowWorker = (work: Work): WorkerOptions => ({
-  ...common(work),
-  taskQueue: work.taskQueue,
-  workflowBundle: work.bundle,
-  activities: work.activities,
-  enableNonLocalActivities: true,
-  // A workflow task holds its slot while an attempt runs inside it, so there are many more slots than cores.
-  maxConcurrentWorkflowTaskExecutions: 400,
-  maxConcurrentLocalActivityExecutions: 500,
-  maxConcurrentActivityTaskExecutions: 50,
-  maxCachedWorkflows: 500,
-  // A killed worker is detected after this time, and its workflows continue elsewhere.
-  stickyQueueScheduleToStartTimeout: "1 second"
-})
+/** Slots of background work. */
+export const BACKGROUND = 20
 
-const attemptWorker = (work: Work, taskQueue: string, concurrency = 1_000): WorkerOptions => ({
-  ...common(work),
-  taskQueue,
-  activities: { attempt: work.activities.attempt },
-  maxConcurrentActivityTaskExecutions: concurrency
-})
-
-const pingWorker = (work: Work): WorkerOptions => ({
-  ...common(work),
-  taskQueue: pingQueueOf(work.taskQueue),
-  activities: { ping: work.activities.ping },
-  maxConcurrentActivityTaskExecutions: 500
-})
-
-const holdWorker = (work: Work): WorkerOptions => ({
-  ...common(work),
-  taskQueue: holdQueueOf(work.taskQueue),
-  activities: { hold: work.activities.hold },
-  maxConcurrentActivityTaskExecutions: 100
-})
-
-/** Few at a time, so that however many recoveries run, most of the process is there for new events. */
-const recoveryWorker = (work: Work): WorkerOptions => ({
-  ...common(work),
-  taskQueue: recoveryQueueOf(work.taskQueue),
-  activities: { recover: work.activities.recover },
-  maxConcurrentActivityTaskExecutions: 4
-})
-
-const noticeWorker = (work: Work): WorkerOptions => ({
-  ...common(work),
-  taskQueue: work.noticeQueue,
-  activities: { sendNotice: work.activities.sendNotice },
-  maxConcurrentActivityTaskExecutions: 20
-})
+const workersOf = (work: Work) => {
+  const queues = taskQueuesOf(work.taskQueue)
+  const { attempt, drain, ping, recover, retain, sealStatements, sendNotice } = work.activities
+  const attempts: WorkerOptions = {
+    ...common(work),
+    taskQueue: queues.attempts,
+    activities: { attempt, drain },
+    maxConcurrentActivityTaskExecutions: 1_000
+  }
+  const others: ReadonlyArray<WorkerOptions> = [
+    {
+      ...common(work),
+      taskQueue: queues.deliveries,
+      workflowBundle: work.bundle,
+      activities: work.activities,
+      enableNonLocalActivities: false,
+      // A workflow task holds its slot while first attempts run inside it, so there are many more slots than cores.
+      maxConcurrentWorkflowTaskExecutions: 400,
+      maxConcurrentLocalActivityExecutions: 500,
+      maxCachedWorkflows: 500,
+      // A killed worker is detected after this time, and its workflows continue elsewhere.
+      stickyQueueScheduleToStartTimeout: "1 second"
+    },
+    { ...common(work), taskQueue: queues.pings, activities: { ping }, maxConcurrentActivityTaskExecutions: 500 },
+    {
+      ...common(work),
+      taskQueue: queues.background,
+      activities: { recover, retain, sealStatements, sendNotice },
+      maxConcurrentActivityTaskExecutions: BACKGROUND
+    }
+  ]
+  return { attempts, others }
+}
 
 /** A worker could not be created, failed, or stopped although nobody asked it to. */
 class WorkerEnded extends Data.TaggedError("WorkerEnded")<{ readonly message: string; readonly cause?: unknown }> {}
@@ -116,24 +97,16 @@ const run = (options: WorkerOptions) =>
     })
   })
 
-/** Runs the workers until interrupted; restarts one that ends unexpectedly. */
-export const runWorkers = (work: Work) =>
-  Effect.all(
-    [
-      workflowWorker(work),
-      attemptWorker(work, work.slowQueue),
-      attemptWorker(work, work.retryQueue),
-      { ...attemptWorker(work, work.hostQueue), maxConcurrentActivityTaskPolls: 1 },
-      attemptWorker(work, quarantineQueueOf(work.taskQueue), 1),
-      pingWorker(work),
-      holdWorker(work),
-      recoveryWorker(work),
-      noticeWorker(work)
-    ].map((options) =>
-      run(options).pipe(
-        Effect.tapErrorCause((cause) => Effect.logError(`the worker of ${options.taskQueue} ended`, cause)),
-        Effect.retry(Schedule.spaced("2 seconds"))
-      )
-    ),
-    { concurrency: "unbounded", discard: true }
-  )
+/**
+ * Runs the workers until interrupted; restarts one that ends unexpectedly. `whileAble` runs an effect while the process can
+ * make attempts: the worker that makes later attempts stops meanwhile, so that another process takes them.
+ */
+export const runWorkers = (work: Work, whileAble: <E>(attempts: Effect.Effect<unknown, E>) => Effect.Effect<unknown, E>) => {
+  const { attempts, others } = workersOf(work)
+  const surviving = (options: WorkerOptions) =>
+    run(options).pipe(
+      Effect.tapErrorCause((cause) => Effect.logError(`the worker of ${options.taskQueue} ended`, cause)),
+      Effect.retry(Schedule.spaced("2 seconds"))
+    )
+  return Effect.all([whileAble(surviving(attempts)), ...others.map(surviving)], { concurrency: "unbounded", discard: true })
+}

@@ -19,12 +19,12 @@ import { fieldIssue, invalidFields } from "../http/Body.ts"
 import { problem } from "../http/Problem.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as Id from "../values/Id.ts"
-import { announceCancellation, cancelWaiting, pendingCancellations, requestCancellation, runCancellation } from "./cancelWaiting.ts"
+import { cancelWaiting, requestCancellation, runCancellation } from "./cancelWaiting.ts"
 import { endRecoveries } from "./endRecoveries.ts"
 import { endStreak } from "./failureStreak.ts"
-import * as holds from "./holds.ts"
 import { requireBelowLimit } from "./limit.ts"
 import { lockWebhook } from "./lockWebhook.ts"
+import * as queue from "./queue.ts"
 import * as Secret from "./signingSecret.ts"
 import * as url from "./url.ts"
 import { type CreateWebhook, type UpdateWebhook, Webhook } from "./Webhook.ts"
@@ -96,13 +96,10 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       return { known, href, status, enabling, resuming, disabling, moving }
     })
 
-    /** Runs a change in a transaction, and then some of the cancellations that it requested; a dispatcher does the rest. */
+    /** Runs a change in a transaction, and then some of the cancellations that it requested; the webhook's drain does the rest. */
     const afterwards = <A, E, R>(change: Effect.Effect<A, E, R>, _principal: PrincipalState, webhookId: string) =>
       Effect.tap(transaction(sql)(change), () =>
-        Effect.flatMap(pendingCancellations(sql, webhookId), (all) =>
-          Effect.forEach(all, (pending) => runCancellation(sql, pending, 2))
-        ).pipe(
-          Effect.flatMap((done) => Effect.unless(announceCancellation(sql), () => done.every(Boolean))),
+        Effect.repeat(runCancellation(sql, webhookId), { times: 1, until: ({ done }) => done }).pipe(
           Effect.catchAllCause((cause) =>
             Effect.logWarning("waiting deliveries of a webhook could not be canceled yet and will be canceled later", cause)
           )
@@ -132,7 +129,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
           SELECT w.id, a.id, w.organization_id, w.created_at, w.status
           FROM webhooks w CROSS JOIN unnest(${body.entityIds}::text[]) AS a (id) WHERE w.id = ${id}`
         yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${id}, ${Secret.seal(master, id, secret)})`
-        if (body.status === "PAUSED") yield* holds.pause(sql, id)
+        if (body.status === "PAUSED") yield* queue.pause(sql, id)
         const made = yield* read(id)
         yield* audit(principal, "webhook.created", id, changed(auditedFields, undefined, audited(made)))
         return { ...made, secret: Redacted.value(secret) }
@@ -145,15 +142,14 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
         // who cannot read them. Those that are locked, or not committed yet, are canceled when they are due.
         const hiding = moving && !(yield* seesEveryVault(sql, principal, known.entityIds))
         // A new URL may work where the old one did not.
-        if (moving) yield* holds.probeNow(sql, webhookId)
+        if (moving) yield* queue.probeNow(sql, webhookId)
         if (enabling) yield* endStreak(sql, webhookId)
         if (disabling) {
           yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
-          yield* holds.removeHold(sql, webhookId)
           yield* endRecoveries(sql, webhookId)
         }
-        if (status === "PAUSED" && known.status !== "PAUSED") yield* holds.pause(sql, webhookId)
-        if (resuming) yield* holds.resume(sql, webhookId)
+        if (status === "PAUSED" && known.status !== "PAUSED") yield* queue.pause(sql, webhookId)
+        if (resuming) yield* queue.resume(sql, webhookId)
         yield* sql`
           UPDATE webhooks SET url = ${href}, event_kinds = ${patch.eventKinds ?? known.eventKinds}::text[],
             vault_ids = ${patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds}::text[],
@@ -178,7 +174,6 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       delete: Effect.fn("Webhooks.delete")(function* (principal: PrincipalState, webhookId: string) {
         yield* lock(principal, webhookId)
         yield* requestCancellation(sql, webhookId, "WEBHOOK_DELETED")
-        yield* holds.removeHold(sql, webhookId)
         yield* endRecoveries(sql, webhookId)
         yield* sql`
           UPDATE webhooks SET deleted_at = now(), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),

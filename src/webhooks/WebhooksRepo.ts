@@ -61,7 +61,7 @@ const PENDING = "d.status IN ('PENDING', 'RETRYING')",
 
 /** Health and counters of webhooks `w`. */
 const healthJoins = `
-  LEFT JOIN webhook_health h ON h.webhook_id = w.id LEFT JOIN webhook_holds hd ON hd.webhook_id = w.id
+  LEFT JOIN webhook_health h ON h.webhook_id = w.id LEFT JOIN webhook_queues q ON q.webhook_id = w.id
   LEFT JOIN LATERAL (SELECT sum(k.delivered) AS delivered, sum(k.failed) AS failed FROM webhook_counters k
     WHERE k.webhook_id = w.id AND k.slot > clock_timestamp() - interval '24 hours') c ON true`
 
@@ -80,9 +80,8 @@ export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/Webhoo
       (SELECT max(n.last_success_at) FROM (SELECT c.last_success_at FROM webhook_counters c
         WHERE c.webhook_id = w.id AND c.last_success_at IS NOT NULL ORDER BY c.slot DESC LIMIT ${SHARDS}) n) AS "lastSuccessAt",
       ${counted(sql, PENDING)} AS "pendingDeliveries",
-      (hd.webhook_id IS NOT NULL OR EXISTS (SELECT 1 FROM pending_cancellations p WHERE p.webhook_id = w.id)) AS "mayHold",
-      coalesce(hd.down, false) AS holding,
-      (SELECT hd.probe_at FROM webhooks a WHERE a.id = w.id AND a.status = 'ACTIVE') AS "nextProbeAt",
+      q.webhook_id IS NOT NULL AS "mayHold", coalesce(q.down, false) AS holding,
+      (SELECT q.due FROM webhooks a WHERE a.id = w.id AND a.status = 'ACTIVE' AND q.down) AS "nextProbeAt",
       coalesce(c.delivered, 0) AS "delivered24h", coalesce(c.failed, 0) AS "failed24h"`
 
     /** Waiting and held deliveries of those that may hold some, by id. A statement of its own: even an empty count opens an index of every day. */

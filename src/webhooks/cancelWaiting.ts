@@ -1,41 +1,27 @@
 /**
  * Cancels the waiting deliveries of a webhook that no longer receives them, or whose owner no longer wants them. An
- * endpoint that was down for days leaves more deliveries than one transaction can lock. So the command only records that
- * the waiting deliveries are to be canceled. That happens afterwards, a few hundred deliveries at a time, in separate
- * transactions; an attempt that starts earlier finds the record and sends nothing. Decision D-22.
+ * endpoint that was down for days leaves more deliveries than one transaction can lock. So the command only records, in the
+ * webhook's queue, up to when waiting deliveries are canceled. The webhook's drain cancels them afterwards, a few hundred at
+ * a time; an attempt that begins earlier finds the record and sends nothing. Decision D-22.
  */
 
 import type { SqlClient, Statement } from "@effect/sql"
-import { Duration, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
+import { drainIdOf } from "../../workflows/contract.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { covers } from "../events/matching.ts"
+import { command, insertCommands } from "../temporal/commands.ts"
 
 /** Deliveries per statement: few enough for the shortest statement timeout of any pool. */
-const PART = 200
-/** Deliveries of one cancellation whose workflows are canceled immediately; the others are canceled at a limited rate. */
-const IMMEDIATE = 500
-/** The pause after a part, as a multiple of the time that the part took. */
-const PAUSE = 5
+export const CANCEL_PART = 200
 
-const PendingCancellation = Schema.Struct({
-  id: Schema.Number,
-  webhookId: Schema.String,
-  reason: Schema.Literal("WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL"),
-  until: Schema.String
-})
-/** A request to cancel the waiting deliveries of a webhook that were created up to a time. */
-export type PendingCancellation = typeof PendingCancellation.Type
+/** Why waiting deliveries are canceled. */
+export type CancelReason = "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL"
 
-const decode = decodeRows(PendingCancellation)
-const decodeParts = decodeRows(Schema.Struct({ found: Schema.Number, last: Schema.String }))
-
-/** The channel that announces signals to workflows and cancellations. A hint: it may be lost. */
-export const SIGNALS_CHANNEL = "custody_signals",
-  CANCELLATIONS_CHANNEL = "custody_cancellations"
-
-/** Whether a delivery `d` is to be canceled with its webhook, although its row does not show it yet. */
-export const hasPendingCancellation = (sql: SqlClient.SqlClient): Statement.Fragment =>
-  sql`EXISTS (SELECT 1 FROM pending_cancellations pc WHERE pc.webhook_id = d.webhook_id AND pc.until >= d.created_at)`
+const decodeParts = decodeRows(Schema.Struct({ found: Schema.Number, started: Schema.Number, last: Schema.String }))
+const decodeRequests = decodeRows(
+  Schema.Struct({ until: Schema.String, reason: Schema.Literal("WEBHOOK_DISABLED", "WEBHOOK_DELETED", "MANUAL") })
+)
 
 /** Longest time between a dispatcher's read of the filters and the commit of its deliveries; its transactions end sooner. */
 const DISPATCHING = "1 minute"
@@ -48,25 +34,33 @@ const isOfEarlierUrl = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
   (w.moved_at IS NOT NULL AND NOT ${covers(sql, "d")}
     AND d.created_at < w.moved_at + CASE WHEN d.replayed_from IS NULL THEN interval '${sql.literal(DISPATCHING)}' ELSE interval '0' END)`
 
-/** Why a delivery `d` to a webhook `w` must not be sent, although its row does not show it yet; null if it may be sent. */
+/**
+ * Why a delivery `d` to a webhook `w`, with the queue `q` if it has one, must not be sent, although its row does not show it
+ * yet; null if it may be sent.
+ */
 export const cancelReason = (sql: SqlClient.SqlClient): Statement.Fragment => sql`
   CASE WHEN w.deleted_at IS NOT NULL THEN 'WEBHOOK_DELETED' WHEN w.status = 'DISABLED' THEN 'WEBHOOK_DISABLED'
-    WHEN ${hasPendingCancellation(sql)}
-      THEN (SELECT pc.reason FROM pending_cancellations pc WHERE pc.webhook_id = d.webhook_id AND pc.until >= d.created_at ORDER BY pc.id LIMIT 1)
-    WHEN ${isOfEarlierUrl(sql)} OR EXISTS (SELECT 1 FROM recoveries r WHERE r.id = d.recovery_id AND r.status = 'CANCELED') THEN 'MANUAL' END`
+    WHEN q.cancel_until >= d.created_at THEN q.cancel_reason
+    WHEN ${isOfEarlierUrl(sql)}
+      OR d.recovery_id IS NOT NULL AND EXISTS (SELECT 1 FROM recoveries r WHERE r.id = d.recovery_id AND r.status = 'CANCELED') THEN 'MANUAL' END`
 
-/** Records in the transaction of the change that waiting deliveries are to be canceled. */
-export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string, reason: PendingCancellation["reason"]) =>
-  sql`INSERT INTO pending_cancellations (webhook_id, reason, until) VALUES (${webhookId}, ${reason}, clock_timestamp())`
-
-/** Makes a dispatcher carry out requested cancellations without waiting for its next poll. */
-export const announceCancellation = (sql: SqlClient.SqlClient) => sql`SELECT pg_notify(${CANCELLATIONS_CHANNEL}, '')`
+/** Records in the transaction of the change that waiting deliveries are to be canceled. What was down or paused no longer is. */
+export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string, reason: CancelReason) => sql`
+  WITH requested AS (
+    INSERT INTO webhook_queues (webhook_id, due, live, cancel_until, cancel_reason)
+    VALUES (${webhookId}, clock_timestamp(), true, clock_timestamp(), ${reason})
+    ON CONFLICT (webhook_id) DO UPDATE SET cancel_until = excluded.cancel_until, cancel_reason = excluded.cancel_reason,
+      due = excluded.due, down = webhook_queues.down AND ${reason} = 'MANUAL'
+  )
+  ${command(sql, drainIdOf(webhookId))}`
 
 /** Cancels the next part of the waiting deliveries, starting after the previous part, whose dead index entries would be read again. */
 const cancelPart = (
   sql: SqlClient.SqlClient,
-  { reason, until, webhookId }: Pick<PendingCancellation, "webhookId" | "until"> & { readonly reason: string },
-  { bulk, last, which }: { readonly bulk: boolean; readonly last: string; readonly which: Statement.Fragment }
+  webhookId: string,
+  { reason, until }: { readonly reason: CancelReason; readonly until: string },
+  last: string,
+  which: Statement.Fragment
 ) =>
   Effect.map(
     // Rows locked by another transaction are left for later: waiting for them could deadlock.
@@ -75,66 +69,73 @@ const cancelPart = (
         SELECT d.id, d.next_attempt_at FROM deliveries d
         WHERE d.webhook_id = ${webhookId} AND d.status IN ('PENDING', 'RETRYING') AND d.created_at <= ${until}::timestamptz
           AND d.next_attempt_at >= ${last}::timestamptz AND ${which}
-        ORDER BY d.next_attempt_at LIMIT ${PART} FOR UPDATE SKIP LOCKED
+        ORDER BY d.next_attempt_at LIMIT ${CANCEL_PART} FOR UPDATE SKIP LOCKED
       ), held AS MATERIALIZED (
         -- Held deliveries have no due time, so they are canceled oldest first; canceled ones leave the index.
         SELECT d.id FROM deliveries d
         WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND d.created_at <= ${until}::timestamptz AND ${which}
-        ORDER BY d.sequence LIMIT ${PART} FOR UPDATE SKIP LOCKED
+        ORDER BY d.rank, d.sequence LIMIT ${CANCEL_PART} FOR UPDATE SKIP LOCKED
       ), canceled AS (
         UPDATE deliveries d SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
         FROM (SELECT id FROM waiting UNION ALL SELECT id FROM held) w WHERE d.id = w.id AND d.status IN ('PENDING', 'RETRYING', 'HELD')
         RETURNING d.id, d.started
-      ), signaled AS (
-        INSERT INTO delivery_signals (delivery_id, signal, bulk) SELECT id, 'cancel', ${bulk} FROM canceled WHERE started
-        ON CONFLICT (delivery_id, signal) DO NOTHING
+      ), told AS (
+        ${insertCommands(sql, sql`SELECT id FROM canceled WHERE started`)}
       )
       SELECT greatest((SELECT count(*) FROM waiting), (SELECT count(*) FROM held)) AS found,
-        coalesce((SELECT max(next_attempt_at) FROM waiting), ${last}::timestamptz)::text AS last, pg_notify(${SIGNALS_CHANNEL}, 'cancel')`),
-    ([part]) => part ?? { found: 0, last }
+        (SELECT count(*) FROM canceled WHERE started) AS started,
+        coalesce((SELECT max(next_attempt_at) FROM waiting), ${last}::timestamptz)::text AS last`),
+    ([part]) => part ?? { found: 0, started: 0, last }
   )
 
-/**
- * Cancels waiting deliveries in at most `parts` parts, and deletes the cancellation when none is left. Returns whether it
- * is done. After each part it pauses for {@link PAUSE} times as long as the part took, so that other work gets most of the
- * database.
- */
-export const runCancellation = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  pending: PendingCancellation,
-  parts: number = Number.POSITIVE_INFINITY
-) {
-  let last = "-infinity"
-  for (let part = 0; part < parts; part++) {
-    const [took, { found, last: end }] = yield* Effect.timed(
-      cancelPart(sql, pending, { last, bulk: part * PART >= IMMEDIATE, which: sql.literal("true") })
-    )
-    // failpoint: canceled-part
-    if (found < PART) break
-    last = end
-    if (part * PART >= IMMEDIATE) yield* Effect.sleep(Duration.times(took, PAUSE))
-  }
-  const left = yield* sql`
-    SELECT 1 WHERE EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${pending.webhookId} AND d.status IN ('PENDING', 'RETRYING')
-      AND d.created_at <= ${pending.until}::timestamptz)
-      OR EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${pending.webhookId} AND d.status = 'HELD'
-      AND d.created_at <= ${pending.until}::timestamptz)`
-  if (left.length > 0) return false
-  yield* sql`DELETE FROM pending_cancellations WHERE id = ${pending.id}`
-  return true
-})
+/** The result of a part of a requested cancellation. */
+export interface Canceled {
+  /** Whether there is no request any more. */
+  readonly done: boolean
+  /** Canceled deliveries with a workflow, which ends as Canceled. */
+  readonly started: number
+}
 
-/** The pending cancellations, of one webhook or of all. */
-export const pendingCancellations = (sql: SqlClient.SqlClient, webhookId?: string) =>
-  decode(sql`
-    SELECT id, webhook_id AS "webhookId", reason, until FROM pending_cancellations
-    WHERE ${webhookId === undefined ? sql.literal("true") : sql`webhook_id = ${webhookId}`} ORDER BY id LIMIT 100`)
+/**
+ * Cancels a part of what was requested for a webhook, and everything that waits for one that is disabled. When nothing is
+ * left, it removes the request, and the queue of a disabled webhook; whoever queues a delivery locks the queue's key, so none
+ * is left behind.
+ */
+export const runCancellation = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, webhookId: string) {
+  const [request] = yield* decodeRequests(sql`
+    UPDATE webhook_queues q SET cancel_until = CASE WHEN w.status = 'DISABLED' THEN clock_timestamp() ELSE q.cancel_until END,
+      cancel_reason = coalesce(q.cancel_reason, CASE WHEN w.deleted_at IS NULL THEN 'WEBHOOK_DISABLED' ELSE 'WEBHOOK_DELETED' END)
+    FROM webhooks w WHERE q.webhook_id = ${webhookId} AND w.id = q.webhook_id AND (q.cancel_until IS NOT NULL OR w.status = 'DISABLED')
+    RETURNING q.cancel_until::text AS until, q.cancel_reason AS reason`)
+  if (request === undefined) return { done: true, started: 0 } satisfies Canceled
+  const { found, started } = yield* cancelPart(sql, webhookId, request, "-infinity", sql.literal("true"))
+  // failpoint: canceled-part
+  if (found >= CANCEL_PART) return { done: false, started } satisfies Canceled
+  const done = yield* sql.withTransaction(
+    Effect.gen(function* () {
+      yield* sql`SELECT 1 FROM webhook_queues WHERE webhook_id = ${webhookId} FOR UPDATE`
+      const left = yield* sql`
+        SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status IN ('PENDING', 'RETRYING') AND d.created_at <= ${request.until}::timestamptz
+        UNION ALL
+        SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND (d.created_at <= ${request.until}::timestamptz
+          OR EXISTS (SELECT 1 FROM webhooks w WHERE w.id = d.webhook_id AND w.status = 'DISABLED')) LIMIT 1`
+      if (left.length > 0) return false
+      yield* sql`
+        DELETE FROM webhook_queues q USING webhooks w WHERE q.webhook_id = ${webhookId} AND w.id = q.webhook_id AND w.status = 'DISABLED'`
+      yield* sql`
+        UPDATE webhook_queues SET cancel_until = NULL, cancel_reason = NULL
+        WHERE webhook_id = ${webhookId} AND cancel_until = ${request.until}::timestamptz`
+      return true
+    })
+  )
+  return { done, started } satisfies Canceled
+})
 
 /** Cancels the waiting deliveries that `which` selects from `deliveries d`, in the transaction of a change. */
 export const cancelWaiting = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, webhookId: string, which: Statement.Fragment) {
   for (let last = "-infinity"; ; ) {
-    const part = yield* cancelPart(sql, { webhookId, reason: "MANUAL", until: "infinity" }, { last, bulk: false, which })
-    if (part.found < PART) return
+    const part = yield* cancelPart(sql, webhookId, { reason: "MANUAL", until: "infinity" }, last, which)
+    if (part.found < CANCEL_PART) return
     last = part.last
   }
 })

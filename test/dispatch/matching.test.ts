@@ -176,6 +176,7 @@ describe("Delivery", () => {
       attempts: [{ at: time, result: "2xx", httpStatus: 200, latencyMs: expect.any(Number), bodySnippet: "ok" }],
       nextAttemptAt: null,
       failureReason: null,
+      heldBecause: null,
       replayedFromDeliveryId: null,
       recoveryId: null,
       sequence: expect.any(Number),

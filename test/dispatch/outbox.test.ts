@@ -8,7 +8,7 @@ import { until } from "../support/receiver.ts"
 const app = useApp(["api", "dispatcher"])
 /** Events that were dispatched while the snapshot is held, and events that are dispatched afterwards. */
 const MANY = 20_000,
-  FEW = 10
+  FEW = 4
 let key = "",
   webhookId = ""
 

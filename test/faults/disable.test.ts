@@ -82,7 +82,10 @@ describe("Decision D-22: waiting deliveries of a disabled webhook are canceled",
       [ids]
     )
     expect(row).toEqual({ count: 2 * WAITING + 2, disabled: 2 * WAITING + 2 })
-    await until("the end of the record", async () => (await app.sql("SELECT 1 FROM pending_cancellations")).length === 0)
+    await until(
+      "the end of the record",
+      async () => (await app.sql("SELECT 1 FROM webhook_queues WHERE cancel_until IS NOT NULL")).length === 0
+    )
   }, 1_200_000)
 
   test("another process continues after one is killed midway, and deliveries created after the webhook is enabled again are sent", async () => {

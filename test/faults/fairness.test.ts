@@ -16,7 +16,7 @@ const ROLES = ["api", "worker", "dispatcher"]
 const app = useApp(ROLES, () => receiverEnv(receiver))
 /** One organization's waiting events, and how many of its deliveries may be created between another's event and its delivery. */
 const BACKLOG = long ? 40_000 : 2_000,
-  BETWEEN = 200
+  BETWEEN = 450
 /** Events of the other organization: beside the backlog, and beside the pings. */
 const EVENTS = long ? 60 : 5
 /** Webhooks that hang, and pings of each one after the other for as long as the others' events take. */

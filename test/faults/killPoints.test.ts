@@ -59,10 +59,10 @@ describe.concurrent("Architecture, What must hold 1: a process may die between a
     "answered",
     "recorded",
     "failure-written",
-    "group-started"
+    "commands-sent"
   ]
   /** Statements that run once per claim or group: all events may be in the first one. */
-  const ofClaims = new Set(["dispatch-written", "dispatched", "group-started"])
+  const ofClaims = new Set(["dispatch-written", "dispatched", "started", "commands-sent"])
   interface Kill {
     readonly place: string
     readonly nth: number
@@ -72,9 +72,9 @@ describe.concurrent("Architecture, What must hold 1: a process may die between a
     ? places.flatMap((place) => (ofClaims.has(place) ? [1] : [1, 4]).map((nth) => [{ place, nth }]))
     : [
         [
-          { place: "dispatched", nth: 1 },
+          { place: "started", nth: 1 },
           { place: "answered", nth: 3 },
-          { place: "group-started", nth: 1 }
+          { place: "dispatched", nth: 1 }
         ]
       ]
   for (const list of lists)
@@ -85,11 +85,10 @@ describe.concurrent("Architecture, What must hold 1: a process may die between a
         const [before, feeds]: [number, Array<Promise<void>>] = [rig.acknowledged.size, []]
         for (const { nth, place } of list) {
           for (const path of rig.paths)
-            rig.answer(path, ({ headers }) => (headers["x-service-attempt"] === "1" && place === "failure-written" ? 500 : 200))
-          const { child } = await rig.restart({
-            FAIL_AT: `${place}:${nth}`,
-            ...(place === "group-started" ? { WEBHOOK_FIRST_ATTEMPTS: "grouped" } : {})
-          })
+            rig.answer(path, ({ headers }) =>
+              headers["x-service-attempt"] === "1" && (place === "failure-written" || place === "commands-sent") ? 500 : 200
+            )
+          const { child } = await rig.restart({ FAIL_AT: `${place}:${nth}` })
           feeds.push(rig.feed(FED, 40))
           await until("its end", () => hasExited(child))
           expect([place, child.signalCode]).toEqual([place, "SIGKILL"])

@@ -27,7 +27,7 @@ beforeAll(async () => {
        INSERT INTO deliveries (id, event_id, webhook_id, kind, status, delivered_at, organization_id, sequence)
        SELECT left(d.id, 22) || lpad(n::text, 8, '0'), d.event_id, d.webhook_id, d.kind, 'DELIVERED', now(), d.organization_id, 1000000 + n
        FROM d, generate_series(1, $2::int) n RETURNING id)
-     INSERT INTO delivery_attempts (delivery_id, number, at, result, organization_id) SELECT id, 1, now(), '2xx', 'org_gone' FROM many`,
+     INSERT INTO delivery_attempts (delivery_id, number, at, result, organization_id, webhook_id, process_id) SELECT id, 1, now(), '2xx', 'org_gone', '', '' FROM many`,
     [gone.webhooks.fine, ROWS]
   )
 })

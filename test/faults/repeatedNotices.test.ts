@@ -106,18 +106,18 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect
 
   test("workflows were signaled to cancel: every delivery and its workflow is canceled, and nothing more is sent (F3)", async () => {
     const { id } = await failing("/off", 10)
-    const process = await restartToDie("signals-sent")
+    const process = await restartToDie("commands-sent")
     const feeding = rig.feed(20, 50)
     const { status } = await rig.app.request("PATCH", `/v1/webhooks/${id}`, { key: rig.key, body: { status: "DISABLED" } })
     expect(status).toBe(200)
     const disabled = Date.now()
     await dies(process)
-    const left = async () => (await rig.app.sql("SELECT delivery_id FROM delivery_signals")).length
-    const signals = await left()
-    expect(signals).toBeGreaterThan(0)
+    const left = async () => (await rig.app.sql("SELECT key FROM commands")).length
+    const commands = await left()
+    expect(commands).toBeGreaterThan(0)
     await rig.restart()
     await feeding
-    await until("all signals to be sent", async () => (await left()) === 0)
+    await until("all commands to be sent", async () => (await left()) === 0)
     expect(await statuses(id)).toEqual(["CANCELED WEBHOOK_DISABLED"])
     const { client, close } = await operator()
     for (const delivery of await rig.app.walk(`/v1/webhooks/${id}/deliveries`, rig.key)) {
@@ -127,6 +127,6 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect
     }
     await close()
     expect(rig.receiver.to("/off").filter(({ at }) => at > disabled + 1_000)).toEqual([])
-    await check("F3 killed at signals-sent", { signals })
+    await check("F3 killed at commands-sent", { commands })
   })
 })

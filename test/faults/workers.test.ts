@@ -65,15 +65,14 @@ describe("Architecture, What must hold 1: several processes", () => {
     await until("the request", () => rig.receiver.to("/three").length === sent + 1)
     held = false
     await first.end("SIGKILL")
-    const second = await rig.app.start(["worker"])
+    const second = await rig.app.start(SENDING)
     const started = Date.now()
     await until("the next attempt", () => rig.receiver.to("/three").length === sent + 2)
     const seconds = (Date.now() - started) / 1_000
     const [one, two] = rig.receiver.to("/three").slice(sent)
-    // It waits for nothing and is not new either.
-    expect(await rig.app.sql("SELECT status FROM deliveries WHERE id = $1", [one?.headers["x-service-delivery-id"]])).toEqual([
-      { status: "RETRYING" }
-    ])
+    // It is not new, whether its own workflow or the webhook's queue sends it.
+    const [row] = await rig.app.sql("SELECT status FROM deliveries WHERE id = $1", [one?.headers["x-service-delivery-id"]])
+    expect(["RETRYING", "HELD"]).toContain(String(row?.["status"]))
     expect(two?.headers).toMatchObject({
       "webhook-id": one?.headers["webhook-id"] ?? "",
       "x-service-attempt": "2",

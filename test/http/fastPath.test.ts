@@ -148,8 +148,8 @@ describe("the fast paths of the event log and of webhooks", () => {
          INSERT INTO deliveries (id, event_id, webhook_id, organization_id, sequence, vault_id, kind, status, delivered_at)
          SELECT 'del_' || substr(id, 5), id, $1, organization_id, row_number() OVER (ORDER BY id), vault_id, kind, 'DELIVERED', now() FROM events WHERE kind = 'transaction.confirmed'
          RETURNING id, organization_id)
-       INSERT INTO delivery_attempts (delivery_id, number, at, result, http_status, latency_ms, body_snippet, organization_id)
-       SELECT id, 1, now(), '2xx', 200, 12, 'ok', organization_id FROM sent`,
+       INSERT INTO delivery_attempts (delivery_id, number, at, result, http_status, latency_ms, body_snippet, organization_id, webhook_id, process_id)
+       SELECT id, 1, now(), '2xx', 200, 12, 'ok', organization_id, $1, '' FROM sent`,
       [webhookId]
     )
     const { data, pagination } = (await app.get("/v1/webhook-events?limit=3", keys["owner"])).json

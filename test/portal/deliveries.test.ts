@@ -62,12 +62,19 @@ describe("a waiting delivery", () => {
   test("is due at once when an owner retries it, even if Temporal has lost it and another process must start it again", async () => {
     const { delivery } = await waiting("/lost", 9)
     const { client, close } = await operator()
-    await client.workflow.getHandle(delivery.id).terminate("as if its state were lost")
+    const workflow = client.workflow.getHandle(delivery.id)
+    await until("its workflow", () =>
+      workflow.describe().then(
+        () => true,
+        () => false
+      )
+    )
+    await workflow.terminate("as if its state were lost")
     await close()
     for (let clicks = 0; clicks < 3; clicks++)
       expect((await owner.request("POST", `/api/deliveries/${delivery.id}/retry-now`, {})).status).toBe(200)
     expect(await app.sql("SELECT next_attempt_at <= now() AS due FROM deliveries WHERE id = $1", [delivery.id])).toEqual([{ due: true }])
-    await until("no signal to be left", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0)
+    await until("no command to be left", async () => (await app.sql("SELECT 1 FROM commands")).length === 0)
   })
 
   test("is canceled when an owner cancels it, and stays canceled", async () => {
@@ -79,7 +86,7 @@ describe("a waiting delivery", () => {
       failureReason: "MANUAL",
       nextAttemptAt: null
     })
-    await until("the workflow to be signaled", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0)
+    await until("the command to be sent", async () => (await app.sql("SELECT 1 FROM commands")).length === 0)
     expect(await statusOf(owner, webhook.id, delivery.id)).toMatchObject({ status: "CANCELED" })
     expect(receiver.to("/cancel")).toHaveLength(1)
     expect((await owner.request("POST", `/api/deliveries/${delivery.id}/cancel`, {})).status).toBe(409)
@@ -123,9 +130,12 @@ describe("all that waits for a webhook", () => {
       ["2", "2"],
       ["3", "2"]
     ])
-    await until("the end of the hold", async () => (await app.sql("SELECT 1 FROM webhook_holds WHERE webhook_id = $1", [id])).length === 0)
+    await until(
+      "the end of the queue",
+      async () => (await app.sql("SELECT 1 FROM webhook_queues WHERE webhook_id = $1", [id])).length === 0
+    )
     // Their workflows have ended too, and a paused or disabled webhook has nothing to retry.
-    await until("signals", async () => (await app.sql("SELECT 1 FROM delivery_signals")).length === 0)
+    await until("commands", async () => (await app.sql("SELECT 1 FROM commands")).length === 0)
     for (const [status, code] of [
       ["PAUSED", "webhook_paused"],
       ["DISABLED", "webhook_disabled"]
@@ -143,7 +153,7 @@ describe("all that waits for a webhook", () => {
     expect(await lastEntry()).toMatchObject({ action: "webhook.deliveries_canceled", target: { type: "webhook", id } })
     await until("all of them", async () => (await all(id)).every(({ status }: { status: string }) => status === "CANCELED"))
     expect((await all(id)).map(({ failureReason }: { failureReason: string }) => failureReason)).toEqual(["MANUAL", "MANUAL", "MANUAL"])
-    await until("the end of it", async () => (await app.sql("SELECT 1 FROM pending_cancellations")).length === 0)
+    await until("the end of it", async () => (await app.sql("SELECT 1 FROM webhook_queues WHERE cancel_until IS NOT NULL")).length === 0)
     receiver.on("/none", () => new Response("yes"))
     await app.feed([transaction("vault_a", 44)])
     await until("the next event", () => receiver.to("/none").length === 4)

@@ -62,10 +62,10 @@ const remember = async (daysAgo: number) => {
      VALUES ($1, $2, $3, 'org_a', 1, 'transaction.confirmed', 'DELIVERED', $4, $4)`,
     [delivery, event, webhookId, at]
   )
-  await app.sql("INSERT INTO delivery_attempts (delivery_id, number, at, result, organization_id) VALUES ($1, 1, $2, '2xx', 'org_a')", [
-    delivery,
-    at
-  ])
+  await app.sql(
+    "INSERT INTO delivery_attempts (delivery_id, number, at, result, organization_id, webhook_id, process_id) VALUES ($1, 1, $2, '2xx', 'org_a', '', '')",
+    [delivery, at]
+  )
 }
 
 const count = async (text: string, values: ReadonlyArray<unknown> = []) =>
@@ -225,5 +225,19 @@ describe("Limits: other expired data", () => {
     expect(rowsRemoved).toBe(6)
     expect([await secrets(), await count("idempotency_keys"), await count("pings"), await count("notices")]).toEqual([1, 0, 0, 2])
     expect((await app.get(`/v1/webhooks/${webhookId}`, key)).json.previousSecretExpiresAt).toBeNull()
+  })
+
+  test("a delivery that was held for 31 days is CANCELED as EXPIRED, and a younger one stays (C-5)", async () => {
+    const { id } = await webhookOf(app, key, 0, receiver.url("/held"), { status: "PAUSED" })
+    await feedTransactions(app, [0, 0, 0])
+    const held = () => app.sql("SELECT sequence::int, status, failure_reason FROM deliveries WHERE webhook_id = $1 ORDER BY sequence", [id])
+    await until("what is held", async () => (await held()).length === 3)
+    await app.sql("UPDATE deliveries SET created_at = created_at - interval '31 days 1 hour' WHERE webhook_id = $1 AND sequence <= 2", [id])
+    await retain()
+    expect(await held()).toEqual([
+      { sequence: 1, status: "CANCELED", failure_reason: "EXPIRED" },
+      { sequence: 2, status: "CANCELED", failure_reason: "EXPIRED" },
+      { sequence: 3, status: "HELD", failure_reason: null }
+    ])
   })
 })

@@ -123,7 +123,7 @@ test("a late outcome, after the next attempt began, changes its own row and not 
   const dueAt = new Date(Date.now() + 7_200_000).toISOString()
   await app.sql("UPDATE delivery_attempts SET result = 'interrupted' WHERE delivery_id = $1", [id])
   await app.sql(
-    "INSERT INTO delivery_attempts (delivery_id, number, at, result, organization_id) VALUES ($1, 2, now(), 'timeout', 'org_a')",
+    "INSERT INTO delivery_attempts (delivery_id, number, at, result, organization_id, webhook_id, process_id) VALUES ($1, 2, now(), 'timeout', 'org_a', '', '')",
     [id]
   )
   await app.sql("UPDATE deliveries SET status = 'RETRYING', next_attempt_at = $2 WHERE id = $1", [id, dueAt])

@@ -23,7 +23,7 @@ test("C-5: deliveries to an endpoint that works but cannot keep up are held with
   const { id } = await webhookOf(app, key, 0, receiver.url("/slow"))
   const health = async () => (await app.get(`/v1/webhooks/${id}`, key)).json.health
   const delivered = async () => (await deliveriesOf(app, key, id)).filter(({ status }) => status === "DELIVERED").length
-  const isHeld = async () => (await app.sql("SELECT 1 FROM webhook_holds WHERE webhook_id = $1", [id])).length > 0
+  const isHeld = async () => (await app.sql("SELECT 1 FROM webhook_queues WHERE webhook_id = $1", [id])).length > 0
   await feedTransactions(app, [0])
   await until("the first delivery, which shows that it is slow", async () => (await delivered()) === 1)
   let all = 1

@@ -1,6 +1,6 @@
 /**
  * A DNS server on UDP with scripted responses, for rare behavior of real ones: different responses each time, none,
- * refusals, loops. Unscripted names do not exist.
+ * refusals, loops. Unscripted names do not exist, but the root does.
  */
 import * as dgram from "node:dgram"
 import ipaddr from "ipaddr.js"
@@ -56,6 +56,8 @@ const recordsOf = (reply: Reply, type: Type | undefined): ReadonlyArray<Buffer> 
 }
 
 export class Dns {
+  /** While this is true, no query has a response, not even one for the root. */
+  silent = false
   readonly #socket = dgram.createSocket("udp4")
   readonly #scripts = new Map<string, (count: number, type: "a" | "aaaa") => Reply>()
   readonly #counts = new Map<string, number>()
@@ -90,8 +92,8 @@ export class Dns {
     const asked = type === "aaaa" ? "aaaa" : "a"
     const count = (this.#counts.get(`${name} ${asked}`) ?? 0) + 1
     this.#counts.set(`${name} ${asked}`, count)
-    const reply = this.#scripts.get(name)?.(count, asked) ?? { rcode: 3 }
-    if (reply.silent === true) return undefined
+    const reply = this.#scripts.get(name)?.(count, asked) ?? { rcode: name === "" ? 0 : 3 }
+    if (this.silent || reply.silent === true) return undefined
     const records = recordsOf(reply, type)
     const head = Buffer.alloc(12)
     message.copy(head, 0, 0, 2)

@@ -54,13 +54,19 @@ export class TemporalServer {
   readonly #folder = serverFolder()
   #scope: Scope.CloseableScope | undefined
   #ports: ReadonlyArray<readonly [string, string]> = []
+  readonly #config: { readonly [name: string]: boolean | number }
   address = ""
+
+  /** With these values of Temporal's dynamic configuration in addition to the program's. */
+  constructor(config: { readonly [name: string]: boolean | number } = {}) {
+    this.#config = config
+  }
 
   async start(): Promise<void> {
     const scope = await Effect.runPromise(Scope.make())
     this.#scope = scope
     const { address, ui } = await Effect.runPromise(
-      EmbeddedTemporal.acquire.pipe(
+      EmbeddedTemporal.acquireWith(this.#config).pipe(
         // For a moment, the port of a killed server is available to any other process, such as a connection of another test.
         Effect.retry({ while: ({ message }) => message.includes("in use"), schedule: Schedule.spaced("500 millis"), times: 60 }),
         Effect.provide(Layer.provideMerge(DataDir.layer, settingsOf(this.#folder, this.#ports))),

@@ -128,7 +128,7 @@ export const insertRemainingRows = async (app: App, name: string) => {
   const [delivery] = await app.sql("SELECT id FROM deliveries WHERE webhook_id = $1 LIMIT 1", [webhook?.["id"]])
   const soon = new Date(Date.now() + 3_600_000),
     past = new Date(Date.now() - 60_000)
-  await one("endpoint_permits", { webhook_id: webhook?.["id"], held: {}, wanted: {} })
+  await one("webhook_queues", { webhook_id: webhook?.["id"], live: true, due: past })
   await one("rate_buckets", { key: user, tokens: 1, granted: 0, at: past })
   await one("recent_attempts", { key: `ping/${webhook?.["id"]}`, times: [past], granted: 0, at: past })
   await one("recent_attempts", { key: `sign-in account at address/${hashOf(name)}/10.0.0.0`, times: [past], granted: 0, at: past })
@@ -167,9 +167,8 @@ export const insertRemainingRows = async (app: App, name: string) => {
   })
   await one("event_dates", { object: `transaction 0x1\nvault_${name}\nethereum`, date: past })
   await one("event_checkpoints", { entity_id: `entity_${name}`, at: past, count: 1, hash: Buffer.alloc(32), position: 1 })
-  await one("delivery_signals", { delivery_id: delivery?.["id"], signal: "wake" })
-  await one("pending_cancellations", { webhook_id: webhook?.["id"], reason: "MANUAL", until: past })
-  await one("pings_in_flight", { event_id: `evt_${name}`, organization_id: `org_${name}`, until: past })
+  await one("commands", { key: delivery?.["id"] })
+  await one("commands", { key: `drain/${webhook?.["id"]}` })
   await one("notices", {
     id: `ntc_${name}`,
     webhook_id: webhook?.["id"],

@@ -187,10 +187,10 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
       { status: "CANCELED", count: 400 },
       { status: "RETRYING", count: 4_000 }
     ])
-    expect(await app.sql("SELECT reason FROM pending_cancellations WHERE webhook_id = $1", [id])).toEqual([{ reason: "WEBHOOK_DISABLED" }])
-    expect(await app.sql("SELECT count(*)::int AS count FROM delivery_signals WHERE delivery_id = ANY($1)", [ids])).toEqual([
-      { count: 400 }
+    expect(await app.sql("SELECT cancel_reason AS reason FROM webhook_queues WHERE webhook_id = $1", [id])).toEqual([
+      { reason: "WEBHOOK_DISABLED" }
     ])
+    expect(await app.sql("SELECT count(*)::int AS count FROM commands WHERE key = ANY($1)", [ids])).toEqual([{ count: 400 }])
   })
 
   test("a deleted webhook's signing secrets are deleted from the database", async () => {

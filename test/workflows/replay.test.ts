@@ -39,7 +39,7 @@ describe("Reliability F29: a change of the workflows does not affect running one
   })
 
   test("C-5: at least fifteen of them are of holds, pauses and recoveries", () => {
-    expect(names.filter((name) => /hold|held|recovery|retry-of-all/.test(name)).length).toBeGreaterThanOrEqual(15)
+    expect(names.filter((name) => /drain|held|recovery|retry-of-all/.test(name)).length).toBeGreaterThanOrEqual(15)
   })
 
   test("a history that does not match these workflows is detected", async () => {

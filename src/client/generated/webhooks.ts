@@ -228,7 +228,7 @@ export interface FeedPagination {
   readonly nextCursor: string | null
 }
 
-/** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits because its webhook is paused, or its endpoint is down or cannot keep up; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
+/** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits in the queue of its webhook, see heldBecause; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
 export type DeliveryStatus = "PENDING" | "RETRYING" | "HELD" | "DELIVERED" | "FAILED" | "CANCELED"
 
 export interface Delivery {
@@ -240,12 +240,14 @@ export interface Delivery {
   readonly sequence: number
   /** Kind of the event */
   readonly kind: string
-  /** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits because its webhook is paused, or its endpoint is down or cannot keep up; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
+  /** PENDING: no attempt yet; RETRYING: an attempt failed and another is scheduled; HELD: it waits in the queue of its webhook, see heldBecause; DELIVERED: the endpoint returned 2xx; FAILED: the retry schedule is exhausted; CANCELED: canceled while waiting */
   readonly status: DeliveryStatus
   /** Attempts so far, oldest first */
   readonly attempts: ReadonlyArray<Attempt>
   /** When the next attempt is due; null if there is none */
   readonly nextAttemptAt: string | null
+  /** Why a HELD delivery waits; null otherwise. PAUSED: its webhook is paused; DOWN: its endpoint is down and is probed; TURN: it is sent in its turn */
+  readonly heldBecause: "PAUSED" | "DOWN" | "TURN" | null
   /** Why it ended without a 2xx response; null otherwise. EXPIRED: it was held for 31 days */
   readonly failureReason: "EXHAUSTED" | "WEBHOOK_DISABLED" | "WEBHOOK_DELETED" | "MANUAL" | "EXPIRED" | null
   /** The delivery that this one redelivers; null otherwise */

@@ -16,32 +16,14 @@ export interface Answer {
    * response, or the response was 408, with which servers close idle connections. This is not the endpoint's failure.
    */
   readonly stale: boolean
-  /**
-   * Whether it failed before it reached any network: no DNS server responded, or there was no route or no socket. Absent
-   * means no.
-   */
-  readonly local?: boolean
+  /** Whether the service's own DNS resolver answers nothing: then the attempt counts for nothing. Absent means no. */
+  readonly resolverAway?: boolean
 }
 
 const SNIPPET_BYTES = 1_024
 
 const tlsCodes =
   /^(CERT_|ERR_TLS_|ERR_SSL_|ERR_BORINGSSL|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|EPROTO|UNKNOWN_CERTIFICATE)/
-
-/** Error codes that come from this machine and not from the endpoint or the network path to it. */
-const localCodes = new Set([
-  "ENETUNREACH",
-  "ENETDOWN",
-  "EHOSTUNREACH",
-  "EADDRNOTAVAIL",
-  "EMFILE",
-  "ENFILE",
-  "ENOBUFS",
-  "FailedToOpenSocket"
-])
-
-/** Whether a connection failed before it reached any network. */
-export const isLocal = (error: Error & { readonly code?: string }): boolean => localCodes.has(error.code ?? "")
 
 /** The result of a request that ended with a connection error. */
 export const resultOfError = (error: Error & { readonly code?: string }): Result => {

@@ -111,7 +111,7 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
               headers: { ...sign.descriptive(sending), ...sign.headers({ ...signed, ed25519 }) }
             })
           }).pipe(
-            Effect.catchTag("NoAddress", ({ result, unanswered = false }) =>
+            Effect.catchTag("NoAddress", ({ resolverAway = false, result }) =>
               Effect.sync((): Answer => {
                 pool.retain(sending.webhookId)
                 // The latency would reveal whether an internal name resolves.
@@ -123,7 +123,7 @@ export class WebhookClient extends Effect.Service<WebhookClient>()("custody/Webh
                   bodySnippet: null,
                   retryAfterSeconds: undefined,
                   stale: false,
-                  local: unanswered
+                  resolverAway
                 }
               })
             )

@@ -7,6 +7,7 @@
 import { Resolver } from "node:dns/promises"
 import { Data, Effect } from "effect"
 import ipaddr from "ipaddr.js"
+import { checkResolver, isUnanswered } from "../../processes/resolver.ts"
 import * as Format from "../../settings/Format.ts"
 import { cached, type Resolved } from "./NameCache.ts"
 
@@ -15,12 +16,12 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
 /** The endpoint has no allowed address. */
 export class NoAddress extends Data.TaggedError("NoAddress")<{
   readonly result: "dns_error" | "blocked_address"
-  /** Whether no DNS server responded. */
-  readonly unanswered?: boolean
+  /** Whether the service's own resolver answers nothing at all. */
+  readonly resolverAway?: boolean
 }> {}
 
-/** No DNS server responded: nothing is known about the name. */
-class Unanswered extends Error {}
+/** The service's own resolver answers nothing, not even for the root: nothing is known about the name. */
+class ResolverAway extends Error {}
 
 const ranges = (text: string) =>
   text.split(" ").map((cidr): [Address, number] => {
@@ -87,12 +88,8 @@ export const lookup = (servers: ReadonlyArray<string>): Lookup => {
     const timer = setTimeout(() => resolver.cancel(), DNS_MS)
     try {
       const answers = await Promise.allSettled([resolver.resolve4(hostname, { ttl: true }), resolver.resolve6(hostname, { ttl: true })])
-      if (
-        answers.every(
-          (answer) => answer.status === "rejected" && /^(ETIMEOUT|ECONNREFUSED|ECANCELLED|EREFUSED)$/.test(String(answer.reason?.code))
-        )
-      )
-        throw new Unanswered()
+      const isSilent = answers.every((answer) => answer.status === "rejected" && isUnanswered(answer.reason))
+      if (isSilent && (await checkResolver(servers))) throw new ResolverAway()
       const records = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
       return { addresses: records.map(({ address }) => address), ttlSeconds: Math.min(...records.map(({ ttl }) => ttl)) }
     } finally {
@@ -122,7 +119,7 @@ export const choose = (hostname: string, policy: Policy, { resolve }: Lookup, tu
         ? [literal.toString()]
         : yield* Effect.tryPromise({
             try: () => resolve(hostname),
-            catch: (error) => new NoAddress({ result: "dns_error", unanswered: error instanceof Unanswered })
+            catch: (error) => new NoAddress({ result: "dns_error", resolverAway: error instanceof ResolverAway })
           })
     const judged = answers.map(Format.address).filter((address) => address !== undefined && isAllowed(address, policy))
     if (judged.length < answers.length) return yield* new NoAddress({ result: "blocked_address" })

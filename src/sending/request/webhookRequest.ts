@@ -18,7 +18,7 @@ import type { SecureContext, TLSSocket } from "node:tls"
 import { Data, Effect, Exit, type Fiber, FiberId, Runtime } from "effect"
 import type { Result } from "../../deliveries/Delivery.ts"
 import * as Format from "../../settings/Format.ts"
-import { type Answer, isLocal, resultOfError, resultOfStatus, retryAfter, snippet } from "./Answer.ts"
+import { type Answer, resultOfError, resultOfStatus, retryAfter, snippet } from "./Answer.ts"
 import type { ConnectionPool, PooledOptions, Route } from "./ConnectionPool.ts"
 
 /** The request was withdrawn when the connection was open; nothing was sent. */
@@ -114,8 +114,8 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
         destroy()
         resume(outcome)
       }
-      const failed = (result: Result, { httpStatus = 0, stale = false, local = false } = {}) =>
-        end(Effect.succeed({ result, httpStatus, latencyMs: latency(), bodySnippet: null, retryAfterSeconds: undefined, stale, local }))
+      const failed = (result: Result, { httpStatus = 0, stale = false } = {}) =>
+        end(Effect.succeed({ result, httpStatus, latencyMs: latency(), bodySnippet: null, retryAfterSeconds: undefined, stale }))
 
       /** Reads the beginning of the body, and returns the connection to the pool if that was all. */
       const read = (response: IncomingMessage, kept: boolean) => {
@@ -172,8 +172,8 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
           mine.destroy()
           return true
         }
-        const died = (result: Result, local = false) => {
-          if (current() && !replace()) failed(result, { stale: mine.reusedSocket && !heard, local })
+        const died = (result: Result) => {
+          if (current() && !replace()) failed(result, { stale: mine.reusedSocket && !heard })
         }
         // Until there is a socket, the proxy has not responded.
         const connecting = after(CONNECT_MS, () => current() && failed(pool.proxy === undefined || reached ? "timeout" : "proxy_error"))
@@ -205,7 +205,7 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
           if (current() && ++informational > MAX_INFORMATIONAL) failed("network_error")
         })
         mine.on("upgrade", () => current() && failed("network_error", { httpStatus: 101 }))
-        mine.on("error", (error) => died(resultOfError(error), !sent && isLocal(error)))
+        mine.on("error", (error) => died(resultOfError(error)))
         mine.on("close", () => died("connection_reset"))
         mine.on("response", (response) => {
           if (!current() || replace()) return

@@ -1,5 +1,5 @@
 /**
- * Tables of deliveries and attempts, which are in daily partitions like events, and of what their workflows must be told. As with
+ * Tables of deliveries and attempts, which are in daily partitions like events, and of commands to their workflows. As with
  * events, each index of a filtered list is on one concatenated text.
  */
 export const deliveries = `
@@ -19,8 +19,12 @@ CREATE TABLE deliveries (
   sequence bigint NOT NULL CHECK (sequence > 0),
   -- That of the event. A list shows each caller the deliveries of the vaults that the caller sees, and finds them by it.
   vault_id text COLLATE "C",
-  -- Whether the delivery may have a workflow; one that was held from its beginning has none.
+  -- Whether the delivery may have a workflow of its own.
   started boolean NOT NULL DEFAULT true,
+  -- Its place in its webhook's queue, before the number: 0 is sent first, 1 is an event, 2 is of a recovery.
+  rank smallint NOT NULL DEFAULT 1 CHECK (rank IN (0, 1, 2)),
+  -- When it last probed an endpoint that was down.
+  probed_at timestamptz(3),
   recovery_id text COLLATE "C",
   PRIMARY KEY (id),
   CHECK ((status = 'DELIVERED') = (delivered_at IS NOT NULL)),
@@ -40,7 +44,7 @@ CREATE INDEX deliveries_of_vault ON deliveries ((webhook_id || '/' || coalesce(v
 CREATE INDEX deliveries_by_sequence ON deliveries ((webhook_id || '/' || sequence::text));
 CREATE INDEX deliveries_of_vault_by_status ON deliveries
   ((webhook_id || '/' || coalesce(vault_id, '') || '/' || status || '/' || kind), created_at DESC, id DESC);
-CREATE INDEX deliveries_held ON deliveries (webhook_id, sequence) WHERE status = 'HELD';
+CREATE INDEX deliveries_held ON deliveries (webhook_id, rank, sequence) WHERE status = 'HELD';
 CREATE INDEX deliveries_of_recovery ON deliveries (recovery_id, status, vault_id) WHERE recovery_id IS NOT NULL;
 
 -- An attempt is written before its request is sent; result is null until the outcome is known.
@@ -56,36 +60,36 @@ CREATE TABLE delivery_attempts (
   -- Whether it used up an attempt of the schedule; one on a kept connection that had been closed does not.
   uses_schedule boolean NOT NULL DEFAULT true,
   organization_id text COLLATE "C" NOT NULL,
+  webhook_id text COLLATE "C" NOT NULL,
+  -- The process that makes or made it. Without a result it is in flight for as long as that process runs.
+  process_id text NOT NULL,
   PRIMARY KEY (delivery_id, number)
 ) PARTITION BY RANGE (delivery_id);
+CREATE INDEX delivery_attempts_open ON delivery_attempts (webhook_id, process_id) WHERE result IS NULL;
 
--- Signals to running workflows. Written with the change that causes them, sent by a dispatcher, once per delivery. Those of large
--- cancellations (bulk) are sent slowly, after all others.
-CREATE TABLE delivery_signals (
-  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  delivery_id text COLLATE "C" NOT NULL,
-  signal text NOT NULL CHECK (signal IN ('cancel', 'retryNow', 'wake')),
-  created_at timestamptz(3) NOT NULL DEFAULT now(),
-  bulk boolean NOT NULL DEFAULT false
-);
-CREATE UNIQUE INDEX delivery_signals_once ON delivery_signals (delivery_id, signal);
-CREATE INDEX delivery_signals_by_bulk ON delivery_signals (bulk, id);
-
--- Deliveries of a webhook that wait and were created until then must be canceled, in batches. Written with the change of the
--- webhook.
-CREATE TABLE pending_cancellations (
-  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  webhook_id text COLLATE "C" NOT NULL REFERENCES webhooks (id),
-  reason text NOT NULL CHECK (reason IN ('WEBHOOK_DISABLED', 'WEBHOOK_DELETED', 'MANUAL')),
-  until timestamptz NOT NULL
-);
-CREATE INDEX pending_cancellations_of_webhook ON pending_cancellations (webhook_id);
-
--- Limits attempts in flight at one endpoint over all workers: which worker holds how many permits of a webhook.
-CREATE TABLE endpoint_permits (
-  webhook_id text PRIMARY KEY,
-  -- Permits by process, and how many more a process waits for.
-  held jsonb NOT NULL,
-  wanted jsonb NOT NULL
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+-- The outbox of commands to Temporal: which workflow must hear of a change, and when. The key names the workflow; a claim's
+-- command has the deliveries whose first attempts are to be made, and is removed when these have begun.
+CREATE TABLE commands (
+  key text COLLATE "C" PRIMARY KEY,
+  -- Changes whenever the command is written again.
+  id bigint GENERATED ALWAYS AS IDENTITY,
+  members text[] COLLATE "C" CHECK (cardinality(members) > 0),
+  due timestamptz NOT NULL DEFAULT clock_timestamp(),
+  CHECK ((members IS NOT NULL) = starts_with(key, 'claim/'))
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+CREATE INDEX commands_due ON commands (due);
+CREATE FUNCTION announce_command() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('custody_commands', '');
+  RETURN NULL;
+END $$;
+CREATE TRIGGER commands_announced AFTER INSERT OR UPDATE ON commands FOR EACH ROW
+  WHEN (NEW.due <= clock_timestamp()) EXECUTE FUNCTION announce_command();
+CREATE FUNCTION announce_begun() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('custody_begun', OLD.key);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER commands_begun AFTER DELETE ON commands FOR EACH ROW
+  WHEN (OLD.members IS NOT NULL) EXECUTE FUNCTION announce_begun();
 `

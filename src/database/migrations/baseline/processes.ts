@@ -6,11 +6,11 @@ export const processes = `
 -- A running process. seen_at is renewed every second and says whether it still runs.
 CREATE TABLE processes (
   id text PRIMARY KEY,
-  role text NOT NULL CHECK (role IN ('api', 'worker')),
+  role text NOT NULL CHECK (role IN ('api', 'worker', 'dispatcher')),
   seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- Since when it has been seen without a gap, and whether it holds every permit because no other worker runs.
+  -- Since when it has been seen without a gap, and whether it can do its work: a worker whose resolver is away makes no attempts.
   since timestamptz NOT NULL DEFAULT clock_timestamp(),
-  alone boolean NOT NULL DEFAULT false
+  able boolean NOT NULL DEFAULT true
 );
 
 -- What is left of a caller's rate limit, of which each process takes a part.

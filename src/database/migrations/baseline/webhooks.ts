@@ -1,5 +1,5 @@
 /**
- * Tables of webhooks, their health, holds, recoveries and notices. Secrets are stored encrypted. A deleted webhook keeps its row,
+ * Tables of webhooks, their health, queues, recoveries and notices. Secrets are stored encrypted. A deleted webhook keeps its row,
  * because its deliveries stay readable through their events.
  */
 export const webhooks = `
@@ -100,36 +100,30 @@ CREATE TABLE webhook_sequences (
   last bigint NOT NULL CHECK (last > 0)
 ) WITH (fillfactor = 50);
 
--- Webhooks whose deliveries are held. C-5.
-CREATE TABLE webhook_holds (
+-- Webhooks with a queue: their HELD deliveries wait for their turn, and nothing but the webhook's drain sends to them. C-5.
+CREATE TABLE webhook_queues (
   webhook_id text COLLATE "C" PRIMARY KEY REFERENCES webhooks (id),
-  -- Whether the endpoint is down and probed; otherwise the webhook is paused, or held deliveries are being sent.
-  down boolean NOT NULL,
-  since timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
-  -- When the next probe is due, and how many failed.
-  probe_at timestamptz(3),
+  -- Whether new events join the queue: the webhook is paused, or more than deliveries of recoveries is queued.
+  live boolean NOT NULL,
+  -- When the drain acts next: a probe, a part of the queue; null while it has nothing to do.
+  due timestamptz,
+  -- Whether the endpoint is down and probed, since when, and how many probes have failed.
+  down boolean NOT NULL DEFAULT false,
+  down_at timestamptz(3),
   probes integer NOT NULL DEFAULT 0,
-  -- Whether the deliveries that were waiting when the hold began are HELD.
-  collected boolean NOT NULL DEFAULT false,
-  -- How many held deliveries were delivered.
+  -- Whether the retries that waited when it was asked to send everything, or the hold began, are in the queue.
+  gathered boolean NOT NULL DEFAULT true,
+  -- Since when it sends or holds, how many queued deliveries were delivered, and whether a notice about the hold was sent.
+  since timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
   delivered integer NOT NULL DEFAULT 0,
-  -- Whether a notice about the hold was sent.
   noticed boolean NOT NULL DEFAULT false,
-  -- Numbers of the latest signal for the hold's workflow and of the latest one that it got, and when it last looked.
-  wake bigint NOT NULL DEFAULT 1,
-  told bigint NOT NULL DEFAULT 0,
-  seen_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
-  -- Since when the endpoint is down, kept until the hold ends.
-  down_at timestamptz,
-  CHECK (down = (probe_at IS NOT NULL))
-);
-CREATE FUNCTION announce_hold() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM pg_notify('custody_holds', TG_TABLE_NAME);
-  RETURN NULL;
-END $$;
-CREATE TRIGGER webhook_holds_announced AFTER INSERT OR UPDATE OF wake, collected ON webhook_holds FOR EACH ROW
-  WHEN (NEW.wake > NEW.told OR NOT NEW.collected) EXECUTE FUNCTION announce_hold();
+  -- Waiting deliveries that were created until then are to be canceled.
+  cancel_until timestamptz,
+  cancel_reason text CHECK (cancel_reason IN ('WEBHOOK_DISABLED', 'WEBHOOK_DELETED', 'MANUAL')),
+  CHECK (NOT down OR down_at IS NOT NULL),
+  CHECK ((cancel_until IS NULL) = (cancel_reason IS NULL))
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX webhook_queues_due ON webhook_queues (due);
 
 CREATE TABLE recoveries (
   id text COLLATE "C" PRIMARY KEY,
@@ -153,37 +147,29 @@ CREATE TABLE recoveries (
   completed_at timestamptz(3),
   -- Whether waiting deliveries of the recovery must still be canceled.
   canceling boolean NOT NULL DEFAULT false,
-  -- As in webhook_holds.
-  wake bigint NOT NULL DEFAULT 1,
-  told bigint NOT NULL DEFAULT 0,
+  -- When its workflow last looked.
   seen_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
   CHECK ((status IN ('COMPLETED', 'CANCELED')) = (completed_at IS NOT NULL)),
   CHECK (since <= until)
 );
 CREATE INDEX recoveries_newest ON recoveries (webhook_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX recoveries_running ON recoveries (webhook_id) WHERE status IN ('RUNNING', 'PAUSED');
-CREATE TRIGGER recoveries_announced AFTER INSERT OR UPDATE OF wake ON recoveries FOR EACH ROW
-  WHEN (NEW.wake > NEW.told) EXECUTE FUNCTION announce_hold();
 CREATE INDEX recoveries_under_way ON recoveries (id) WHERE status = 'RUNNING' OR canceling;
 
--- Results of pings, which are not in the event log: the worker writes one, the API reads it, and retention removes it.
+-- Pings, which are not in the event log: the API writes one, the worker its result, and retention removes it.
 CREATE TABLE pings (
   event_id text COLLATE "C" PRIMARY KEY,
   webhook_id text COLLATE "C" NOT NULL REFERENCES webhooks (id),
+  organization_id text COLLATE "C" NOT NULL,
   at timestamptz(3) NOT NULL,
-  result text NOT NULL,
-  http_status integer NOT NULL,
-  latency_ms integer NOT NULL,
+  -- When it is over at the latest, even if its process was killed. Without a result it is in flight until then.
+  until timestamptz NOT NULL,
+  result text,
+  http_status integer NOT NULL DEFAULT 0,
+  latency_ms integer NOT NULL DEFAULT 0,
   body_snippet text
 );
-
-CREATE TABLE pings_in_flight (
-  event_id text COLLATE "C" PRIMARY KEY,
-  organization_id text COLLATE "C" NOT NULL,
-  -- When a ping is over at the latest, even if its process was killed.
-  until timestamptz NOT NULL
-);
-CREATE INDEX pings_in_flight_of_organization ON pings_in_flight (organization_id, until);
+CREATE INDEX pings_in_flight ON pings (organization_id, until) WHERE result IS NULL;
 
 -- E-mails about webhooks: one row for each cause, sent once.
 CREATE TABLE notices (

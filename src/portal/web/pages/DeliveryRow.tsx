@@ -31,6 +31,14 @@ const ends: Readonly<Record<string, string>> = {
   MANUAL: "Canceled manually."
 }
 
+/** Why a delivery is held: in its row, and in its details. */
+const heldWords: Readonly<Record<string, readonly [row: string, details: string]>> = {
+  PAUSED: ["paused", "Held: the webhook is paused."],
+  DOWN: ["endpoint is down", "Held: the endpoint is down and is probed."],
+  TURN: ["queued", "Queued: it is sent in its turn."]
+}
+const heldWordsOf = ({ heldBecause }: Delivery) => heldWords[heldBecause ?? ""]
+
 export const DeliveryRow = ({ data, delivery, links, refresh, symbolOf, title }: DeliveryRowProps) => {
   const { attempts, createdAt, id, status } = delivery
   const last = attempts.at(-1)
@@ -44,7 +52,7 @@ export const DeliveryRow = ({ data, delivery, links, refresh, symbolOf, title }:
         <State value={status} />
         <span className="under tries">
           {attempts.length === 1 ? "1 attempt" : `${attempts.length} attempts`}
-          {last === undefined ? "" : `, ${took(last.latencyMs)}`}
+          {status === "HELD" ? `, ${heldWordsOf(delivery)?.[0] ?? "held"}` : last === undefined ? "" : `, ${took(last.latencyMs)}`}
         </span>
         <span className="under when">
           <Time at={createdAt} as="ago" />
@@ -63,7 +71,8 @@ export const DeliveryRow = ({ data, delivery, links, refresh, symbolOf, title }:
   )
 }
 
-const Attempts = ({ delivery: { attempts, nextAttemptAt, status } }: { readonly delivery: Delivery }) => {
+const Attempts = ({ delivery }: { readonly delivery: Delivery }) => {
+  const { attempts, nextAttemptAt, status } = delivery
   const now = useNow(1_000)
   return (
     <ol className="timeline" aria-label="Attempts">
@@ -83,7 +92,7 @@ const Attempts = ({ delivery: { attempts, nextAttemptAt, status } }: { readonly 
       {status === "HELD" ? (
         <li className="next">
           <span className="number">{attempts.length + 1}</span>
-          <p>Held until its turn: the webhook is paused, or its endpoint is down or cannot keep up.</p>
+          <p>{heldWordsOf(delivery)?.[1] ?? "Held."}</p>
         </li>
       ) : null}
       {nextAttemptAt === null ? null : (
@@ -121,7 +130,7 @@ const End = ({ delivery: { deliveredAt, failureReason, replayedFromDeliveryId } 
 const waits: ReadonlySet<string> = new Set(["PENDING", "RETRYING", "HELD"])
 
 const DeliveryActions = ({
-  delivery: { id, status },
+  delivery: { heldBecause, id, status },
   refresh
 }: {
   readonly delivery: Delivery
@@ -139,7 +148,7 @@ const DeliveryActions = ({
     <div className="actions">
       {waits.has(status) ? (
         <>
-          {status === "HELD" ? null : (
+          {heldBecause === "PAUSED" ? null : (
             <Button onClick={attempt(act(() => post(`/deliveries/${id}/retry-now`), "Retrying now"))}>Retry now</Button>
           )}
           <Ask

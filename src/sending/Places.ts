@@ -1,0 +1,111 @@
+/**
+ * Places of attempts in flight in this process. A webhook has a limited number, so that no endpoint takes the capacity of
+ * others, and an organization at most a quarter of all, so that no tenant does. An attempt that finds no place waits for one
+ * for a second, and its delivery then joins its webhook's queue. Decision D-52.
+ */
+import { Effect } from "effect"
+
+/** Attempts in flight in a process, and of one organization. */
+export const PLACES = 1_000
+const OF_ORGANIZATION = PLACES / 4
+
+/** An attempt that asks for a place. */
+interface Asking {
+  readonly webhookId: string
+  readonly organizationId: string
+}
+
+interface Waiting extends Asking {
+  readonly enter: () => void
+}
+
+/** Frees a place. */
+export type Release = () => void
+
+export class Places {
+  readonly #webhooks = new Map<string, number>()
+  readonly #organizations = new Map<string, number>()
+  readonly #waiting = new Set<Waiting>()
+  readonly #share: () => number
+  #all = 0
+
+  /** `share` is how many attempts of one webhook may be in flight in this process now. */
+  constructor(share: () => number) {
+    this.#share = share
+  }
+
+  /** Attempts of a webhook in flight in this process. */
+  of(webhookId: string): number {
+    return this.#webhooks.get(webhookId) ?? 0
+  }
+
+  #hasSlot({ organizationId }: Asking): boolean {
+    return this.#all < PLACES && (this.#organizations.get(organizationId) ?? 0) < OF_ORGANIZATION
+  }
+
+  #take(asking: Asking): Release {
+    const add = (counts: Map<string, number>, key: string, more: number) => {
+      const now = (counts.get(key) ?? 0) + more
+      if (now === 0) counts.delete(key)
+      else counts.set(key, now)
+    }
+    const change = (more: number) => {
+      this.#all += more
+      add(this.#webhooks, asking.webhookId, more)
+      add(this.#organizations, asking.organizationId, more)
+    }
+    change(1)
+    let taken = true
+    return () => {
+      if (!taken) return
+      taken = false
+      change(-1)
+      this.#letIn()
+    }
+  }
+
+  #fits(asking: Asking, share = this.#share()): boolean {
+    return this.of(asking.webhookId) < share && this.#hasSlot(asking)
+  }
+
+  /** Lets in those that wait and fit now, in the order in which they came. */
+  #letIn(): void {
+    if (this.#waiting.size === 0) return
+    const share = this.#share()
+    for (const waiting of this.#waiting) if (this.#fits(waiting, share)) waiting.enter()
+  }
+
+  /** A place of the process for an attempt of a drain, which keeps the webhook's limit itself; undefined if there is none. */
+  takeSlot(asking: Asking): Release | undefined {
+    return this.#hasSlot(asking) ? this.#take(asking) : undefined
+  }
+
+  /** A place for an attempt, for which it waits until a time on the clock of `performance.now`; undefined if there is none. */
+  take(asking: Asking, until: number): Effect.Effect<Release | undefined> {
+    return Effect.async((resume) => {
+      if (this.#fits(asking)) return resume(Effect.succeed(this.#take(asking)))
+      // Nothing to wait for.
+      if (this.#share() === 0) return resume(Effect.succeed(undefined))
+      const stop = () => {
+        clearTimeout(timer)
+        this.#waiting.delete(waiting)
+      }
+      const waiting: Waiting = {
+        ...asking,
+        enter: () => {
+          stop()
+          resume(Effect.succeed(this.#take(asking)))
+        }
+      }
+      const timer = setTimeout(
+        () => {
+          stop()
+          resume(Effect.succeed(undefined))
+        },
+        Math.max(0, until - performance.now())
+      )
+      this.#waiting.add(waiting)
+      return Effect.sync(stop)
+    })
+  }
+}

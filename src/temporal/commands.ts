@@ -1,0 +1,28 @@
+/**
+ * The outbox of commands to Temporal: whatever must reach a workflow is a row of `commands`, written in the transaction that
+ * makes it necessary. Its key names the workflow: a delivery (`del_…`), the drain of a webhook (`drain/whs_…`), a recovery
+ * (`rec_…`) or a notice (`ntc_…`); `claim/…` has the deliveries whose first attempts a workflow is to make. A row says only
+ * that the workflow must hear of a change: what it hears, the relay reads from the delivery or webhook when it sends it
+ * (dispatch/CommandRelay.ts), so a late command is never wrong. Writing a key twice is one command. Decision D-22.
+ */
+import type { SqlClient, Statement } from "@effect/sql"
+
+/** The channel that announces commands that are due; the database notifies it of each (a trigger of `commands`). */
+export const COMMANDS_CHANNEL = "custody_commands"
+/** The channel that announces claims whose first attempts have begun: the payload is the key. */
+export const BEGUN_CHANNEL = "custody_begun"
+
+/** How long a claim's row waits before it is sent again, in seconds. */
+export const CLAIM_AGAIN_S = 10
+
+/** `INSERT` of commands whose keys are the rows of a query with one text column, for use as a statement or a CTE. */
+export const insertCommands = (sql: SqlClient.SqlClient, keys: Statement.Fragment) => sql`
+  INSERT INTO commands (key) ${keys}
+  ON CONFLICT (key) DO UPDATE SET id = DEFAULT, due = least(commands.due, excluded.due)`
+
+/** Commands for these workflows. */
+export const command = (sql: SqlClient.SqlClient, ...keys: ReadonlyArray<string>) =>
+  insertCommands(sql, sql`SELECT unnest(${keys}::text[])`)
+
+/** The key of a claim. */
+export const claimKeyOf = (deliveryId: string): string => `claim/${deliveryId}`
