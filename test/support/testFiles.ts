@@ -11,6 +11,7 @@ const AT_MOST = 12
 const waiting = [
   "test/deliveries/pings.test.ts",
   "test/faults/interruptions.test.ts",
+  "test/faults/resolver.test.ts",
   "test/faults/slowEndpointBacklog.test.ts",
   "test/eventFeed/slowReader.test.ts",
   "test/ledger/groupCommit.test.ts",
@@ -19,9 +20,12 @@ const waiting = [
   "test/sending/endpointPermits.test.ts",
   "test/sending/firstAttempts.test.ts",
   "test/sending/hold.test.ts",
+  "test/sending/holdEnds.test.ts",
   "test/sending/networkOutage.test.ts",
+  "test/sending/rejectedFirst.test.ts",
   "test/sending/signatures.test.ts",
-  "test/sending/slowEndpoint.test.ts"
+  "test/sending/slowEndpoint.test.ts",
+  "test/sending/unreachable.test.ts"
 ]
 
 /** Files whose programs work for so long that JavaScriptCore's optimizing compiler pays off. */
