@@ -150,8 +150,8 @@ const idleShare = async (): Promise<number> => {
 
 /** Runs every group, a few at a time; undefined when the run was interrupted before it began. */
 const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
-  const { busy, waiting } = groupsOf(process.argv.slice(2))
-  const alone = busy.length + waiting.length === 1
+  const { busy, last, waiting } = groupsOf(process.argv.slice(2))
+  const alone = busy.length + waiting.length + last.length === 1
   process.env[PROGRAM] = await buildProgram(path.join(folder, "program"))
   const servers = await startServers(interruption.signal).catch((error) => {
     if (!interruption.signal.aborted) throw error
@@ -179,6 +179,7 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
       if (next !== undefined) more.push(runOne(next))
     }
     await Promise.all([all, ...more])
+    for (const group of last) if (!interruption.signal.aborted) await runOne(group)
     reasons.unshift(...servers.lost())
     return interruption.signal.aborted && reports.length === 0 ? undefined : reports
   } finally {

@@ -31,7 +31,7 @@ export const workflows = {
 } as const
 
 /**
- * Names of signals. `wake` comes from the service, with the time in ms until the next step is due; `retryNow` and `cancel`
+ * Names of signals. `wake` comes from the service, for `deliver` with the time in ms until the next step is due; `retryNow` and `cancel`
  * come from operators.
  */
 export const signals = { wake: "wake", retryNow: "retryNow", cancel: "cancel" } as const
@@ -47,12 +47,15 @@ export const taskQueuesOf = (taskQueue: string) => ({
   background: `${taskQueue}-background`
 })
 
-/** A step that runs as long as there is work; another worker takes it over when its worker dies. */
+/** Options of an activity that lasts while there is work: an attempt, a step of a drain or of a recovery; another worker takes it over when its worker dies. */
 export const stepOptions = {
   startToCloseTimeout: "6 hours",
   heartbeatTimeout: "4 seconds",
   retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" }
 } as const
+
+/** How long a delivery's workflow waits for the signal of an attempt in flight, in ms; an attempt takes at most 11 s. */
+export const IN_FLIGHT_MS = 15_000
 
 /** Most deliveries of one workflow. */
 export const GROUP = 50
@@ -121,7 +124,7 @@ export type AttemptOutcome =
   /** The delivery had ended before this step, or was canceled. */
   | { readonly next: "ended"; readonly status: "DELIVERED" | "FAILED" | "CANCELED" }
 
-/** Input of a drain: its webhook, and how many of its steps in a row found no working endpoint or no free slot. */
+/** Input of a drain: its webhook, and how many of its steps in a row found the endpoint failing or no free slot. */
 export interface DrainInput {
   readonly webhookId: string
   readonly organizationId: string

@@ -33,7 +33,7 @@ import {
   taskQueuesOf
 } from "./contract.ts"
 
-// First attempts end within a second, but keep their outcomes for as long as Postgres is unavailable.
+// First attempts return within a second; a request that takes longer goes on in its process.
 const inTask = proxyLocalActivities<Activities>({
   startToCloseTimeout: "20 minutes",
   localRetryThreshold: "10 seconds",
@@ -194,6 +194,8 @@ const one = async (input: DeliverInput, member: Member): Promise<{ attempts: num
       await CancellationScope.nonCancellable(() => condition(() => told !== undefined, outcome.waitMs))
     const waitMs = outcome.next === "retry" || outcome.next === "later" ? outcome.waitMs : 0
     cancel ||= CancellationScope.current().consideredCancelled
+    // A signal that came during the attempt may not know its outcome.
+    if (told !== undefined && outcome.next === "retry") told = Math.min(told, waitMs)
     if (workflowInfo().continueAsNewSuggested && !cancel)
       await continueAsNew<typeof deliver>({ ...input, resumed: { last, waitMs: told ?? (hurry ? 0 : waitMs) } })
     const isOver = await pause(waitMs)

@@ -14,7 +14,7 @@ import { Client } from "@temporalio/client"
 import { bundleWorkflowCode, NativeConnection, Runtime, Worker } from "@temporalio/worker"
 
 const { FLOOR_TEMPORAL = "", FLOOR_URL = "", FLOOR_CA = "" } = process.env
-/** Concurrent starts, as many as the dispatcher has. */
+/** Concurrent starts. */
 const STARTS = 24
 /** Most envelopes of a group of posted records. */
 const GROUP = 50

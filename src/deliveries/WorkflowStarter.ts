@@ -1,6 +1,6 @@
 /**
  * Starts and signals workflows. A delivery's workflow has the delivery's id, so starting twice is harmless: a running
- * workflow stays, and one that has ended finds in its first step that the row has ended too. If client and worker share a
+ * workflow stays, and one that is started for a delivery that has ended finds that in its first step. If client and worker share a
  * process, the first task comes back with the start (eager start). Each task's fairness key is its organization.
  */
 import { WorkflowExecutionAlreadyStartedError, type WorkflowOptions } from "@temporalio/client"

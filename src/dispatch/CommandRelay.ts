@@ -7,19 +7,18 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
+import { IN_FLIGHT_MS } from "../../workflows/contract.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { deliveriesToStart, toStartColumns, toStartJoins } from "../deliveries/deliveriesToStart.ts"
 import { NotStarted, ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { TemporalConnection, type TemporalUnavailable } from "../temporal/Connection.ts"
-import { CLAIM_AGAIN_S } from "../temporal/commands.ts"
+import { CLAIM_AGAIN_S, insertCommands } from "../temporal/commands.ts"
 
 /** Commands per batch, and concurrent calls. */
 const BATCH = 200,
   CONCURRENCY = 24
 /** When a command that Temporal rejected is sent again, in seconds. */
-const REFUSED_S = 60
-/** How long a delivery's workflow waits for an attempt in flight before it looks, in ms. */
-const IN_FLIGHT_MS = 15_000
+const REJECTED_S = 60
 
 const Command = Schema.Struct({ key: Schema.String, id: Schema.Number, members: Schema.NullOr(Schema.Array(Schema.String)) })
 type Command = typeof Command.Type
@@ -124,15 +123,15 @@ export class CommandRelay extends Effect.Service<CommandRelay>()("custody/Comman
           const all = yield* sendings(commands)
           const results = yield* Effect.forEach(
             commands,
-            (one): Effect.Effect<readonly [id: number, "again" | "done" | "refused" | "failed"]> =>
+            (one): Effect.Effect<readonly [id: number, "again" | "done" | "rejected" | "failed"]> =>
               Effect.matchEffect(all.get(one.key) ?? Effect.void, {
                 // A claim's command stays until its first attempts have begun.
                 onSuccess: () => Effect.succeed([one.id, one.members !== null && all.has(one.key) ? "again" : "done"] as const),
-                onFailure: (error): Effect.Effect<readonly [id: number, "refused" | "failed"]> =>
+                onFailure: (error): Effect.Effect<readonly [id: number, "rejected" | "failed"]> =>
                   error instanceof NotStarted && error.refused
                     ? Effect.as(Effect.logError(`Temporal rejected the workflow of ${one.key}: ${error.message}`), [
                         one.id,
-                        "refused"
+                        "rejected"
                       ] as const)
                     : Effect.as(Effect.logDebug(`a command could not be sent yet: ${error.message}`), [one.id, "failed"] as const)
               }),
@@ -140,11 +139,16 @@ export class CommandRelay extends Effect.Service<CommandRelay>()("custody/Comman
           )
           // failpoint: commands-sent
           const of = (what: (typeof results)[number][1]) => results.flatMap(([id, result]) => (result === what ? [id] : []))
-          const [again, done, refused] = [of("again"), of("done"), of("refused")]
+          const [again, done, rejected] = [of("again"), of("done"), of("rejected")]
           if (done.length > 0) yield* sql`DELETE FROM commands WHERE id = ANY(${done}::bigint[])`
+          // Each delivery of a rejected claim is tried alone, and the dispatcher claims again.
+          if (rejected.length > 0)
+            yield* sql`
+              WITH closed AS (DELETE FROM commands WHERE id = ANY(${rejected}::bigint[]) AND members IS NOT NULL RETURNING members)
+              ${insertCommands(sql, sql`SELECT unnest(members) FROM closed`)}`
           for (const [ids, seconds] of [
             [again, CLAIM_AGAIN_S],
-            [refused, REFUSED_S]
+            [rejected, REJECTED_S]
           ] as const)
             if (ids.length > 0)
               yield* sql`UPDATE commands SET due = clock_timestamp() + make_interval(secs => ${seconds}) WHERE id = ANY(${ids}::bigint[])`

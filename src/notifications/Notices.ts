@@ -11,27 +11,19 @@ import { whileUnavailable } from "../database/unavailable.ts"
 import { Settings } from "../settings/Settings.ts"
 import { messageOf } from "./message.ts"
 
-/** An unsent notice. */
-export const Unsent = Schema.Struct({ id: Schema.String, organizationId: Schema.String, webhookId: Schema.String })
-export type Unsent = typeof Unsent.Type
-
-const decodeUnsent = decodeRows(Unsent),
-  decodeNotices = decodeRows(
-    Schema.Struct({
-      recipient: Schema.String,
-      subject: Schema.String,
-      body: Schema.String,
-      channel: Schema.NullOr(Schema.String),
-      webhookId: Schema.String,
-      description: Schema.String
-    })
-  )
+const decodeNotices = decodeRows(
+  Schema.Struct({
+    recipient: Schema.String,
+    subject: Schema.String,
+    body: Schema.String,
+    channel: Schema.NullOr(Schema.String),
+    webhookId: Schema.String,
+    description: Schema.String
+  })
+)
 
 /** Days for which a notice is kept and retried. The workflow's step has the same limit (workflows/notify.ts). */
 export const NOTICE_DAYS = 31
-
-/** Notices per query. */
-export const PAGE = 500
 
 /**
  * The mail server did not accept the message; it is retried. The server's own text, which may contain addresses of people,
@@ -98,16 +90,7 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
             sql`UPDATE notices SET sent_at = now(), channel = ${channel} WHERE id = ${noticeId} AND sent_at IS NULL`
           )
           return { channel }
-        }),
-
-      /**
-       * Notices that were recorded some time ago and not sent, in pages of {@link PAGE}: their workflows may be lost. A
-       * notice is given up when retention removes it.
-       */
-      unsent: (after: string) =>
-        decodeUnsent(sql`
-          SELECT id, organization_id AS "organizationId", webhook_id AS "webhookId" FROM notices WHERE sent_at IS NULL AND created_at BETWEEN now() - make_interval(days => ${NOTICE_DAYS}) AND now() - interval '10 seconds'
-            AND id > ${after} ORDER BY id LIMIT ${PAGE}`)
+        })
     }
   })
 }) {

@@ -2,7 +2,8 @@
  * Which processes of a role run. Each keeps a row in `processes` and renews it every second; one that stops removes its row.
  * A row that has not been renewed for {@link LOST_S} seconds belongs to a lost process, and another one of its role removes
  * it and takes over what it left. Only a process whose own heartbeats had no gap for that long does so: otherwise Postgres
- * was unavailable, and no process could send heartbeats. Decisions D-51, D-52.
+ * was unavailable, and no process could send heartbeats. After a gap it waits until each of the others has had the time to
+ * notice that Postgres is back. Decisions D-51, D-52.
  */
 
 import { randomUUID } from "node:crypto"
@@ -13,6 +14,8 @@ import { decodeRows } from "../database/decodeRows.ts"
 
 /** How old the last heartbeat of a running process may be, in seconds. */
 const LOST_S = 4
+/** How much later than this process another one may reach Postgres again after an outage, in ms: a silent connection ends after 11 s. */
+const BACK_MS = 13_000
 /** Time between two heartbeats. */
 const SEEN_EVERY = "1 second"
 
@@ -65,6 +68,8 @@ export const presence = (role: "api" | "worker" | "dispatcher"): Effect.Effect<P
     const id = randomUUID()
     /** When the last heartbeat was sent, on the monotonic clock. */
     let seenAt = Number.NEGATIVE_INFINITY
+    /** When it may remove others again after a gap. */
+    let removesFrom = Number.NEGATIVE_INFINITY
 
     const register = (able: boolean) => sql`
       INSERT INTO processes (id, role, able) VALUES (${id}, ${role}, ${able})
@@ -112,9 +117,10 @@ export const presence = (role: "api" | "worker" | "dispatcher"): Effect.Effect<P
           yield* register(able())
           renewed = yield* renew(able())
         }
+        if (seenAt > Number.NEGATIVE_INFINITY && at - seenAt > LOST_S * 1_000) removesFrom = performance.now() + BACK_MS
         seenAt = at
         if (renewed === undefined) return
-        if (renewed.steady && renewed.lost > 0) yield* removeLost(takeOver)
+        if (renewed.steady && renewed.lost > 0 && performance.now() >= removesFrom) yield* removeLost(takeOver)
         yield* seen(renewed)
       })
 

@@ -9,7 +9,7 @@
  */
 import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Cause, Data, Effect, type Fiber, FiberSet, Metric, MetricBoundaries } from "effect"
+import { Cause, Data, Effect, type Fiber, FiberSet, Metric, MetricBoundaries, Schedule } from "effect"
 import type { AttemptOutcome, Member } from "../../workflows/contract.ts"
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { batched } from "../database/Batch.ts"
@@ -22,7 +22,7 @@ import * as Secret from "../webhooks/signingSecret.ts"
 import { AttemptsRepo, type Recorded } from "./AttemptsRepo.ts"
 import { AGAIN_MS, ended, IN_FLIGHT, outcomeOf } from "./attemptOutcome.ts"
 import { type AttemptStart, beforeAttempt, INTERRUPTIONS } from "./beforeAttempt.ts"
-import type { Via } from "./decide.ts"
+import { isOfDrain, type Via } from "./decide.ts"
 import { FailureRecorder } from "./FailureRecorder.ts"
 import { recordOutcome, whenBack } from "./recordOutcome.ts"
 import { WebhookClient } from "./request/WebhookClient.ts"
@@ -43,6 +43,8 @@ const RESOLVER_MS = 5_000
 export const RESOLVER_AWAY = "the service's own DNS resolver answers nothing"
 /** Longest age of the data that a request is based on, in ms; older data is checked again before the request is sent. */
 const FRESH_MS = 500
+/** How often attempts are looked for that count as in flight and are not. */
+const ABANDON_EVERY = "15 seconds"
 /** How long attempts in flight may take to write their outcomes on shutdown, after the workers have waited for them. */
 const LAST = "2 seconds"
 
@@ -51,7 +53,7 @@ export interface Asked extends Member {
   readonly waitsMs: ReadonlyArray<number>
   readonly after: number
   readonly via: Via
-  /** The key of the claim of which this delivery is all; absent if there is none. */
+  /** The key of the claim, if this is its only delivery. */
   readonly claimKey?: string
 }
 
@@ -91,6 +93,9 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
     const flights = new Map<string, Flight>()
     const fibers = yield* FiberSet.make<AttemptOutcome, StepError>()
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(FiberSet.awaitEmpty(fibers), LAST)))
+    yield* Effect.forkScoped(
+      Effect.schedule(Effect.ignore(Effect.suspend(() => attempts.abandonAllBut([...flights.keys()]))), Schedule.spaced(ABANDON_EVERY))
+    )
     /** Moves a delivery into its webhook's queue; those that ask together share a statement. */
     const enqueueOne = yield* batched(
       (items: ReadonlyArray<Joining>) => Effect.map(enqueue(sql, items), (moved) => items.map(({ deliveryId }) => moved.has(deliveryId))),
@@ -156,8 +161,7 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
       }
       const { decision, status } = yield* recordOutcome(answer, (answer) => failures.record({ ...recorded(), answer }, waitsMs))
       const outcome = outcomeOf(decision, status, { ...answer, number, begun })
-      if (decision.next._tag === "Disabled" && decision.next.by !== null)
-        yield* warn("a webhook was disabled because its endpoint keeps failing or returned 410", begun)
+      if (decision.disables !== null) yield* warn("a webhook was disabled because its endpoint keeps failing or returned 410", begun)
       if (outcome?.next === "failed") yield* warn(`a delivery failed permanently after ${number} attempts: ${result}`, begun)
       return outcome
     })
@@ -167,7 +171,10 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
       Effect.gen(function* () {
         const { after, claimKey = null, deliveryId, via, waitsMs, webhookId } = asked
         const readAt = performance.now()
-        const begun = yield* attempts.begin({ id: deliveryId, limit: waitsMs.length, after, via, claimKey })
+        const begun = yield* attempts
+          .begin({ id: deliveryId, limit: waitsMs.length, after, via, claimKey })
+          // It may have begun although the answer was lost, and would count as in flight as long as this process runs.
+          .pipe(Effect.tapError(() => whenBack(attempts.abandon(deliveryId))))
         flight.begun()
         // failpoint: begun
         const before = beforeAttempt(begun, { limit: waitsMs.length, via })
@@ -189,14 +196,14 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
             return ended(before.status)
           case "Cancel":
             if (begun?.number != null) yield* attempts.withdraw(deliveryId, begun.number)
-            return ended(yield* attempts.cancel(deliveryId, before.reason, via === "probe" || via === "drain"))
+            return ended(yield* attempts.cancel(deliveryId, before.reason, isOfDrain(via)))
           case "Queue":
             if (!before.isThere && !(yield* enqueueOne({ deliveryId, webhookId, isDue: true })))
               return { next: "later", waitMs: AGAIN_MS, because: "its state changed" }
             return { next: "held", number: begun?.last ?? 0, result: begun?.lastResult ?? null, because: before.because }
           case "InFlight":
-            // An open row of this process without an attempt in flight is of a commit whose answer was lost.
-            if (before.by === me && flights.get(deliveryId) === flight) {
+            // The process has no other attempt of the delivery in flight: the answer to its beginning was lost.
+            if (before.by === me) {
               yield* attempts.abandon(deliveryId)
               return { next: "later", waitMs: AGAIN_MS, because: "its last attempt was not recorded" }
             }
@@ -206,7 +213,7 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
           case "Interrupted": {
             const failed = (begun?.used ?? 0) + (begun?.interruptions ?? INTERRUPTIONS) - INTERRUPTIONS
             const waitMs = waitAfterInterruption(failed, waitsMs, Math.random())
-            yield* attempts.postpone(deliveryId, waitMs, via === "probe" || via === "drain")
+            yield* attempts.postpone(deliveryId, waitMs, isOfDrain(via))
             return { next: "retry", number: begun?.last ?? 0, result: "interrupted", waitMs }
           }
           case "Exhausted":

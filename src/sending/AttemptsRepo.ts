@@ -16,10 +16,10 @@ import { partitionsOf } from "../database/Partitions.ts"
 import { Settings } from "../settings/Settings.ts"
 import { insertCommands } from "../temporal/commands.ts"
 import { type CancelReason, cancelReason } from "../webhooks/cancelWaiting.ts"
-import { joinsQueue } from "../webhooks/queue.ts"
+import { inFlight, joinsQueue } from "../webhooks/queue.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
 import { AttemptStart, type AttemptStartInput, INTERRUPTIONS } from "./beforeAttempt.ts"
-import type { Via } from "./decide.ts"
+import { isOfDrain, type Via } from "./decide.ts"
 import type { Answer } from "./request/Answer.ts"
 import { WorkerProcess } from "./WorkerProcess.ts"
 
@@ -38,7 +38,7 @@ export interface Recorded {
   readonly tell: boolean
 }
 
-/** The shard of the counters for this process, so that two processes seldom wait for each other. Containers share process ids. */
+/** The shard of the counters for this process, so that two processes seldom wait for each other. Random, because processes in containers have equal pids. */
 export const SHARD = randomInt(8)
 
 export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/AttemptsRepo", {
@@ -61,16 +61,15 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
         sql,
         items.map(({ id }) => id)
       )
-      const inQueue = items.map(({ via }) => via === "probe" || via === "drain")
+      const inQueue = items.map(({ via }) => isOfDrain(via))
       const claims = items.flatMap(({ claimKey }) => claimKey ?? [])
       return Effect.flatMap(
         decode(sql`
           WITH asked AS MATERIALIZED (
-            SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, d.started, w.url,
+            SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, w.url,
               ${cancelReason(sql)} AS cancel_as, w.status = 'PAUSED' AS paused, coalesce(q.down, false) AS down,
               -- A queue of recoveries lets new events pass, as long as there are places in flight.
-              ${sql.literal(joinsQueue)} OR (q.webhook_id IS NOT NULL AND (SELECT count(*) FROM ${attempts} t
-                WHERE t.webhook_id = w.id AND t.result IS NULL) >= ${webhookMaxInFlight}::int) AS joins,
+              ${sql.literal(joinsQueue)} OR (q.webhook_id IS NOT NULL AND ${inFlight(sql, attempts)} >= ${webhookMaxInFlight}::int) AS joins,
               EXISTS (SELECT 1 FROM processes p WHERE p.id = ${me}) AS registered,
               a.max, a.in_queue, l.last, l.last_result, l.used, l.open_by, l.last - l.known AS interruptions,
               CASE WHEN l.last > a.waited AND (l.last = l.known OR l.last - l.known >= ${INTERRUPTIONS}) AND l.last_result IS NOT NULL
@@ -101,7 +100,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
             RETURNING delivery_id, number
           )
           SELECT a.id, a.status, a.webhook_id AS "webhookId", a.event_id AS "eventId", a.kind, a.sequence, a.url, a.cancel_as AS "cancelAs",
-            a.paused, a.down, a.joins, a.started, a.open_by AS "openBy", a.registered, a.last,
+            a.paused, a.down, a.joins, a.open_by AS "openBy", a.registered, a.last,
             a.last_result AS "lastResult", a.used, a.interruptions, a.last > 0 AND a.last_result IS NULL AND a.open_by IS NULL AS "newlyInterrupted",
             a.due_in AS "dueInMs", b.number,
             (SELECT e.payload FROM ${events} e WHERE e.id = a.event_id) AS payload,
@@ -128,7 +127,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
             SELECT * FROM unnest(${items.map((_) => _.deliveryId)}::text[], ${items.map((_) => _.webhookId)}::text[],
               ${items.map((_) => _.number)}::int[], ${items.map((_) => _.answer.httpStatus)}::int[],
               ${items.map((_) => _.answer.latencyMs)}::int[], ${items.map((_) => _.answer.bodySnippet)}::text[],
-              ${items.map(({ via }) => via === "probe" || via === "drain")}::bool[], ${items.map((_) => _.tell)}::bool[])
+              ${items.map(({ via }) => isOfDrain(via))}::bool[], ${items.map((_) => _.tell)}::bool[])
               AS r (delivery_id, webhook_id, number, http_status, latency_ms, body_snippet, held, tell)
           ), attempts AS (
             UPDATE ${attempts} t SET result = '2xx', http_status = r.http_status, latency_ms = r.latency_ms, body_snippet = r.body_snippet
@@ -182,9 +181,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           sql`
             SELECT 1 FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN webhook_queues q ON q.webhook_id = w.id
             WHERE d.id = ${deliveryId} AND w.status = 'ACTIVE' AND ${
-              via === "probe" || via === "drain"
-                ? sql`d.status = 'HELD'`
-                : sql`d.status IN ('PENDING', 'RETRYING') AND NOT ${sql.literal(joinsQueue)}`
+              isOfDrain(via) ? sql`d.status = 'HELD'` : sql`d.status IN ('PENDING', 'RETRYING') AND NOT ${sql.literal(joinsQueue)}`
             } AND (${cancelReason(sql)}) IS NULL`,
           (rows) => rows.length > 0
         ),
@@ -193,7 +190,15 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
       withdraw: (deliveryId: string, number: number) =>
         sql`DELETE FROM delivery_attempts WHERE delivery_id = ${deliveryId} AND number = ${number} AND result IS NULL`,
 
-      /** Closes an attempt of this process that it does not make any more: its beginning or its outcome could not be recorded. */
+      /** Closes attempts of this process that were begun half a minute ago and are not in flight: the answer to the statement was lost. */
+      abandonAllBut: (inFlight: ReadonlyArray<string>) => sql`
+        WITH closed AS (
+          UPDATE delivery_attempts SET result = 'interrupted' WHERE process_id = ${me} AND result IS NULL
+            AND at < clock_timestamp() - interval '30 seconds' AND delivery_id <> ALL(${inFlight}::text[]) RETURNING delivery_id
+        )
+        ${insertCommands(sql, sql`SELECT delivery_id FROM closed`)}`,
+
+      /** Closes an attempt of this process that it does not make: whether its beginning was recorded is not known. */
       abandon: (deliveryId: string) =>
         sql`UPDATE delivery_attempts SET result = 'interrupted' WHERE delivery_id = ${deliveryId} AND process_id = ${me} AND result IS NULL`,
 

@@ -16,7 +16,7 @@ import { runCancellation } from "../webhooks/cancelWaiting.ts"
 import { gatherRetries, isWholePart, RANK } from "../webhooks/queue.ts"
 import { Attempts, type StepError } from "./Attempts.ts"
 import { IN_FLIGHT } from "./attemptOutcome.ts"
-import { WorkerPlaces } from "./FirstAttempts.ts"
+import { WorkerPlaces } from "./Places.ts"
 import { type Queue, type Queued, QueueRepo } from "./QueueRepo.ts"
 
 /** How long a step begins further attempts, in ms. */

@@ -10,8 +10,9 @@ import { decodeRows } from "../database/decodeRows.ts"
 import { dieOnSql } from "../database/sql.ts"
 import { Settings } from "../settings/Settings.ts"
 import { insertCommands } from "../temporal/commands.ts"
+import { openQueues } from "../webhooks/queue.ts"
 import { type Recorded, SHARD } from "./AttemptsRepo.ts"
-import { type Decision, decide, NO_STREAK, type Rules, type Streak } from "./decide.ts"
+import { type Decision, decide, isOfDrain, NO_STREAK, type Rules, type Streak } from "./decide.ts"
 import { makeDisable } from "./disable.ts"
 import { type Cause, makeNotices } from "./recordNotices.ts"
 
@@ -31,7 +32,6 @@ const HealthRow = Schema.Struct({
 const Facts = Schema.Struct({
   now: Schema.Number,
   status: Schema.Literal("ACTIVE", "PAUSED", "DISABLED"),
-  deleted: Schema.Boolean,
   organizationId: Schema.String,
   down: Schema.Boolean,
   probes: Schema.Number,
@@ -40,7 +40,7 @@ const Facts = Schema.Struct({
   isLast: Schema.Boolean,
   used: Schema.Number,
   /** Whether the outcome was recorded now, and not before. */
-  first: Schema.Boolean
+  newlyRecorded: Schema.Boolean
 })
 type Facts = typeof Facts.Type
 
@@ -53,8 +53,8 @@ const healthColumns = `h.consecutive_failures AS "consecutiveFailures", ${millis
   ${millis("last_failure_at")} AS "lastFailureAt", h.down_failures AS "downFailures", ${millis("down_since")} AS "downSince",
   h.down_delivery AS "downDelivery", h.down_several AS "downSeveral"`
 
-/** What became of the delivery, and whether the outcome disabled its webhook. */
-export interface Consequence {
+/** The decision, and the delivery's status after it. */
+interface Consequence {
   readonly decision: Decision
   /** The delivery's status now. */
   readonly status: string
@@ -100,13 +100,13 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
               body_snippet = ${answer.bodySnippet}
             WHERE delivery_id = ${deliveryId} AND number = ${number} AND (result IS NULL OR result = 'interrupted') RETURNING 1
           )
-          SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now, w.status, w.deleted_at IS NOT NULL AS deleted,
+          SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now, w.status,
             w.organization_id AS "organizationId", coalesce(q.down, false) AS down, coalesce(q.probes, 0) AS probes,
             (SELECT d.status FROM deliveries d WHERE d.id = ${deliveryId}) AS "deliveryStatus",
             NOT EXISTS (SELECT 1 FROM delivery_attempts l WHERE l.delivery_id = ${deliveryId} AND l.number > ${number}) AS "isLast",
             (SELECT count(*) FROM delivery_attempts t WHERE t.delivery_id = ${deliveryId} AND t.number < ${number} AND t.uses_schedule
               AND t.result <> 'interrupted')::int AS used,
-            EXISTS (SELECT 1 FROM attempt) AS first
+            EXISTS (SELECT 1 FROM attempt) AS "newlyRecorded"
           FROM webhooks w LEFT JOIN webhook_queues q ON q.webhook_id = w.id WHERE w.id = ${webhookId}`),
         ([row]) => row
       )
@@ -126,7 +126,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       Effect.gen(function* () {
         if (!usesSchedule)
           yield* sql`UPDATE delivery_attempts SET uses_schedule = false WHERE delivery_id = ${deliveryId} AND number = ${number}`
-        const inQueue = via === "probe" || via === "drain"
+        const inQueue = isOfDrain(via)
         const told = sql`told AS (${insertCommands(sql, sql`SELECT id FROM moved WHERE ${tell} OR started AND ${inQueue}`)})`
         const waits = sql`id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD')`
         switch (next._tag) {
@@ -142,6 +142,8 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
               UPDATE deliveries SET status = 'RETRYING', next_attempt_at = clock_timestamp() WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING')`
             return inQueue ? "HELD" : "RETRYING"
           case "Hold":
+            // Its queue may have ended meanwhile.
+            if (!inQueue) yield* sql`WITH ${openQueues(sql, [webhookId], true)} SELECT 1`
             yield* sql`
               WITH moved AS (
                 UPDATE deliveries SET status = 'HELD', next_attempt_at = NULL, started = started AND ${inQueue},
@@ -214,17 +216,16 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
               id: deliveryId,
               status: facts?.deliveryStatus ?? "CANCELED",
               used: facts?.used ?? 0,
-              isLast: facts?.isLast === true && facts.first
+              isLast: facts?.isLast === true && facts.newlyRecorded
             }
             const webhook = {
               status: facts?.status ?? "DISABLED",
-              deleted: facts?.deleted ?? true,
               down: facts?.down ?? false,
               probes: facts?.probes ?? 0,
               streak: streak ?? NO_STREAK
             }
             const decision = decide(delivery, webhook, outcome, facts?.now ?? 0, rulesOf(waitsMs))
-            if (facts === undefined || streak === null || !facts.first)
+            if (facts === undefined || streak === null || !facts.newlyRecorded)
               return { decision, status: facts?.deliveryStatus ?? "CANCELED" } satisfies Consequence
             const status = (yield* writeNext(recorded, decision)) ?? delivery.status
             if (decision.streak !== null) yield* writeStreak(webhookId, decision.streak, answer.result)
@@ -259,7 +260,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
     function react(recorded: Recorded, facts: Facts, decision: Decision) {
       return Effect.gen(function* () {
         const { answer, deliveryId, webhookId } = recorded
-        const { hold, next, notices: wanted, streak } = decision
+        const { disables, hold, notices: wanted, streak } = decision
         if (streak === null) return
         const cause: Cause = {
           webhookId,
@@ -268,11 +269,9 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
           failures: streak.consecutiveFailures,
           lastResult: answer.httpStatus === 0 ? answer.result : `${answer.result} (${answer.httpStatus})`
         }
-        if (next._tag === "Disabled" || wanted.includes("disabled")) {
-          const by = next._tag === "Disabled" ? next.by : answer.httpStatus === 410 ? "GONE" : "FAILING"
-          const disabled = by === null ? undefined : yield* disable(webhookId, by, facts.organizationId)
-          if (disabled !== undefined) yield* notices.disabled(cause, disabled, by === "GONE")
-          return
+        if (disables !== null) {
+          const disabled = yield* disable(webhookId, disables, facts.organizationId)
+          if (disabled !== undefined) yield* notices.disabled(cause, disabled, disables === "GONE")
         }
         if (hold === "begins") {
           yield* record(sql, [

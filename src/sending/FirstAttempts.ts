@@ -12,8 +12,7 @@ import { resolverIsAway } from "../processes/resolver.ts"
 import { claimKeyOf, command } from "../temporal/commands.ts"
 import { Attempts, RESOLVER_AWAY, type Started, type StepError } from "./Attempts.ts"
 import { IN_FLIGHT } from "./attemptOutcome.ts"
-import { Places } from "./Places.ts"
-import { WorkerProcess } from "./WorkerProcess.ts"
+import { WorkerPlaces } from "./Places.ts"
 
 /** How long a step waits for places and for outcomes, in ms. */
 export const PATIENCE_MS = 1_000
@@ -23,13 +22,6 @@ const LEAST_MS = 50
 /** When a step that failed before anything was sent is repeated by the delivery's own workflow, in ms. */
 const FAILED_MS = 500,
   AWAY_MS = 1_000
-
-/** The places of this process, of which every sender takes. */
-export class WorkerPlaces extends Effect.Service<WorkerPlaces>()("custody/WorkerPlaces", {
-  effect: Effect.map(WorkerProcess, ({ share }) => new Places(share))
-}) {
-  static readonly layer = this.Default
-}
 
 export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/FirstAttempts", {
   effect: Effect.gen(function* () {

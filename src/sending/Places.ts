@@ -4,6 +4,7 @@
  * for a second, and its delivery then joins its webhook's queue. Decision D-52.
  */
 import { Effect } from "effect"
+import { WorkerProcess } from "./WorkerProcess.ts"
 
 /** Attempts in flight in a process, and of one organization. */
 export const PLACES = 1_000
@@ -39,7 +40,8 @@ export class Places {
     return this.#webhooks.get(webhookId) ?? 0
   }
 
-  #hasSlot({ organizationId }: Asking): boolean {
+  /** Whether the process and the organization have a place, whatever the webhook has. */
+  hasSlot({ organizationId }: Asking): boolean {
     return this.#all < PLACES && (this.#organizations.get(organizationId) ?? 0) < OF_ORGANIZATION
   }
 
@@ -65,7 +67,7 @@ export class Places {
   }
 
   #fits(asking: Asking, share = this.#share()): boolean {
-    return this.of(asking.webhookId) < share && this.#hasSlot(asking)
+    return this.of(asking.webhookId) < share && this.hasSlot(asking)
   }
 
   /** Lets in those that wait and fit now, in the order in which they came. */
@@ -77,7 +79,7 @@ export class Places {
 
   /** A place of the process for an attempt of a drain, which keeps the webhook's limit itself; undefined if there is none. */
   takeSlot(asking: Asking): Release | undefined {
-    return this.#hasSlot(asking) ? this.#take(asking) : undefined
+    return this.hasSlot(asking) ? this.#take(asking) : undefined
   }
 
   /** A place for an attempt, for which it waits until a time on the clock of `performance.now`; undefined if there is none. */
@@ -108,4 +110,11 @@ export class Places {
       return Effect.sync(stop)
     })
   }
+}
+
+/** The places of this process, of which every sender takes. */
+export class WorkerPlaces extends Effect.Service<WorkerPlaces>()("custody/WorkerPlaces", {
+  effect: Effect.map(WorkerProcess, ({ share }) => new Places(share))
+}) {
+  static readonly layer = this.Default
 }

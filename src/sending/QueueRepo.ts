@@ -4,7 +4,7 @@ import { Effect, Schema } from "effect"
 import { record, SERVICE } from "../audit/AuditTrail.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { Settings } from "../settings/Settings.ts"
-import { RANK } from "../webhooks/queue.ts"
+import { inFlight, RANK } from "../webhooks/queue.ts"
 import { makeNotices } from "./recordNotices.ts"
 
 /** The oldest deliveries that take turns as probes. */
@@ -35,7 +35,6 @@ const decodeQueues = decodeRows(Queue),
   decodeEnding = decodeRows(
     Schema.Struct({
       organizationId: Schema.String,
-      since: Schema.String,
       /** Since when the endpoint was down; null if it was not. */
       downAt: Schema.NullOr(Schema.String),
       delivered: Schema.Number,
@@ -58,21 +57,18 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
       begin: (webhookId: string) =>
         Effect.map(
           decodeQueues(sql`
-            UPDATE webhook_queues q SET due = CASE WHEN w.status <> 'PAUSED' THEN greatest(q.due, clock_timestamp()) END
+            UPDATE webhook_queues q SET due = CASE WHEN w.status <> 'PAUSED' OR q.cancel_until IS NOT NULL THEN greatest(q.due, clock_timestamp()) END
             FROM webhooks w WHERE q.webhook_id = ${webhookId} AND w.id = q.webhook_id
             RETURNING w.status, q.down, q.probes, q.gathered, q.cancel_until IS NOT NULL AS canceling,
               coalesce(greatest(0, ceil(extract(epoch FROM q.due - clock_timestamp()) * 1000)), 0)::float8 AS "dueInMs",
-              (SELECT count(*) FROM delivery_attempts t JOIN processes p ON p.id = t.process_id
-                WHERE t.webhook_id = q.webhook_id AND t.result IS NULL)::int AS "inFlight"`),
+              ${inFlight(sql, sql.literal("delivery_attempts"))} AS "inFlight"`),
           ([queue]) => queue
         ),
 
       /** Attempts at the webhook that are in flight now, of any process. */
       inFlight: (webhookId: string) =>
         Effect.map(
-          decodeCounts(sql`
-            SELECT count(*)::int AS count FROM delivery_attempts t JOIN processes p ON p.id = t.process_id
-            WHERE t.webhook_id = ${webhookId} AND t.result IS NULL`),
+          decodeCounts(sql`SELECT ${inFlight(sql, sql.literal("delivery_attempts"))} AS count FROM webhooks w WHERE w.id = ${webhookId}`),
           ([row]) => row?.count ?? 0
         ),
 
@@ -110,13 +106,14 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
 
       /**
        * Ends a queue that is empty. Whoever queues a delivery locks its key, so none is left behind. Returns what is there
-       * otherwise: deliveries to send, or only those of paused recoveries, for which the drain has nothing to do.
+       * otherwise: deliveries to send, a webhook that is no longer active, or a cancellation (`changed`), or only deliveries of
+       * paused recoveries, for which the drain has nothing to do.
        */
       end: (webhookId: string) =>
         sql.withTransaction(
           Effect.gen(function* () {
             const [queue] = yield* decodeEnding(sql`
-              SELECT w.organization_id AS "organizationId", q.since, q.down_at AS "downAt", q.delivered, q.noticed, q.down
+              SELECT w.organization_id AS "organizationId", q.down_at AS "downAt", q.delivered, q.noticed, q.down
               FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id
               WHERE q.webhook_id = ${webhookId} AND w.status = 'ACTIVE' AND q.cancel_until IS NULL FOR UPDATE OF q`)
             if (queue === undefined) return "changed" as const
@@ -133,8 +130,8 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
               return left.sendable ? ("changed" as const) : ("waits for a recovery" as const)
             }
             yield* sql`DELETE FROM webhook_queues WHERE webhook_id = ${webhookId}`
-            const { delivered, down, downAt, noticed, organizationId, since } = queue
-            if (downAt !== null)
+            const { delivered, down, downAt, noticed, organizationId } = queue
+            if (downAt !== null) {
               yield* record(sql, [
                 {
                   organizationId,
@@ -144,12 +141,13 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
                   changes: { heldSince: { old: downAt, new: null }, delivered: { old: null, new: delivered } }
                 }
               ])
-            if (noticed && !down) yield* notices.recovered(webhookId, since, delivered)
+              if (noticed && !down) yield* notices.recovered(webhookId, downAt, delivered)
+            }
             return "ended" as const
           })
         ),
 
-      /** Records whether anything but deliveries of recoveries is queued; new events pass a queue of these. */
+      /** Lets new events pass if only deliveries of recoveries are queued. */
       onlyRecoveries: (webhookId: string) => sql`
         UPDATE webhook_queues SET live = false WHERE webhook_id = ${webhookId} AND live AND NOT down AND NOT EXISTS (
           SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND d.rank < ${RANK.recovery})`

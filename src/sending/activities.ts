@@ -21,8 +21,9 @@ import { BACKGROUND } from "../temporal/Worker.ts"
 import { Attempts } from "./Attempts.ts"
 import { IN_FLIGHT } from "./attemptOutcome.ts"
 import { Drain } from "./Drain.ts"
-import { FirstAttempts, PATIENCE_MS, WorkerPlaces } from "./FirstAttempts.ts"
+import { FirstAttempts, PATIENCE_MS } from "./FirstAttempts.ts"
 import { PingSender } from "./PingSender.ts"
+import { WorkerPlaces } from "./Places.ts"
 
 /** How long one part of sealing may start further vaults, in ms. */
 const SEAL_MS = 20_000
@@ -51,7 +52,9 @@ export const activities = Effect.gen(function* () {
   const attempt = ({ after, cancel, waitsMs, ...member }: AttemptInput) =>
     Effect.gen(function* () {
       if (cancel) return yield* attempts.cancel(member.deliveryId)
-      const release = yield* places.take(member, performance.now() + PATIENCE_MS)
+      // An organization that has taken its part does not keep the steps of others waiting.
+      const patience = places.hasSlot(member) ? PATIENCE_MS : 0
+      const release = yield* places.take(member, performance.now() + patience)
       if (release === undefined) return yield* attempts.enqueue(member)
       const started = yield* attempts.start({ ...member, waitsMs, after, via: "retry" }, release)
       if (started === undefined) return IN_FLIGHT

@@ -1,11 +1,9 @@
 /** The outcomes of attempts as workflows see them. */
-import type { AttemptOutcome } from "../../workflows/contract.ts"
+import { type AttemptOutcome, IN_FLIGHT_MS } from "../../workflows/contract.ts"
 import type { AttemptStart } from "./beforeAttempt.ts"
 import { type Decision, meansDown } from "./decide.ts"
 import type { Answer } from "./request/Answer.ts"
 
-/** How long a delivery's workflow waits for the signal of an attempt in flight, in ms; an attempt takes at most 11 s. */
-const IN_FLIGHT_MS = 15_000
 /** Wait before a step checks again what it could not do now, in ms. */
 export const AGAIN_MS = 250
 

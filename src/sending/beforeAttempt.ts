@@ -19,7 +19,7 @@ export interface AttemptStartInput {
   /** The last attempt whose wait is over; if a later one has a result, its wait comes first. */
   readonly after: number
   readonly via: Via
-  /** The key of the claim of which this delivery is all, whose row is removed; null if there is none. */
+  /** The key of the claim, whose row is removed, if this is its only delivery; otherwise null. */
   readonly claimKey: string | null
 }
 
@@ -38,8 +38,6 @@ export const AttemptStart = Schema.Struct({
   /** Whether the endpoint is down, and whether the delivery must wait in the webhook's queue. */
   down: Schema.Boolean,
   joins: Schema.Boolean,
-  /** Whether the delivery may have a workflow of its own. */
-  started: Schema.Boolean,
   /** The running process that makes its last attempt; null if that has a result or its process is gone. */
   openBy: Schema.NullOr(Schema.String),
   /** Whether this process is registered, without which it may not begin attempts. */

@@ -1,6 +1,7 @@
 /**
- * What happens to a delivery and its webhook after an attempt: the one place that decides it. Nothing here reads or writes;
- * AttemptsRepo and FailureRecorder lock and read what it needs, and write what it says. Decisions D-20 to D-23, C-5.
+ * What happens to a delivery and its webhook after an attempt: the one place that decides it. Nothing here reads or writes:
+ * FailureRecorder locks and reads what it needs, and writes what it says. What a 2xx means depends on nothing else, so
+ * `AttemptsRepo.succeed` writes it for many deliveries in one statement. Decisions D-20 to D-23, C-5.
  */
 import { Data } from "effect"
 import type { Result } from "../deliveries/Delivery.ts"
@@ -60,7 +61,6 @@ export interface DeliveryNow {
 /** The webhook of that delivery. */
 export interface WebhookNow {
   readonly status: "ACTIVE" | "PAUSED" | "DISABLED"
-  readonly deleted: boolean
   /** Whether its endpoint is down, and how many probes have failed. */
   readonly down: boolean
   readonly probes: number
@@ -69,6 +69,9 @@ export interface WebhookNow {
 
 /** Who made an attempt: a claim's group, the delivery's own workflow, or the webhook's drain, which probes or sends. */
 export type Via = "first" | "retry" | "probe" | "drain"
+
+/** Whether the webhook's drain makes an attempt. */
+export const isOfDrain = (via: Via): boolean => via === "probe" || via === "drain"
 
 /** The outcome of an attempt. */
 export interface Outcome {
@@ -102,15 +105,15 @@ export type Next = Data.TaggedEnum<{
   Hold: object
   /** It ends FAILED: its schedule is used up. */
   Exhausted: object
-  /** It ends CANCELED, because its webhook is disabled; `by` says why this outcome disabled it, null if it was before. */
-  Disabled: { readonly by: "FAILING" | "GONE" | null }
+  /** It ends CANCELED, because its webhook is disabled: by this outcome or before. */
+  Disabled: object
   /** It had ended, or a later attempt decides. */
   Unchanged: object
 }>
 export const Next = Data.taggedEnum<Next>()
 
-/** The notices that an outcome may cause; each is sent once per cause. */
-export type NoticeKind = "disabled" | "held" | "streak" | "failed"
+/** The notices that an outcome may cause, besides those of a disable and of the beginning of a hold; each is sent once per cause. */
+type NoticeKind = "streak" | "failed"
 
 /** What an outcome changes. */
 export interface Decision {
@@ -119,6 +122,8 @@ export interface Decision {
   readonly usesSchedule: boolean
   /** The webhook's streak afterwards; null if it does not change. */
   readonly streak: Streak | null
+  /** Why the outcome disables the webhook; null if it does not. */
+  readonly disables: "FAILING" | "GONE" | null
   /** What happens to the webhook's hold. */
   readonly hold: "none" | "begins" | "goes on" | "ends"
   /** Time until the next probe in seconds, if the hold begins or a probe failed. */
@@ -162,14 +167,15 @@ export const countFailure = (streak: Streak, deliveryId: string, outcome: Pick<O
 export const decide = (delivery: DeliveryNow, webhook: WebhookNow, outcome: Outcome, now: number, rules: Rules): Decision => {
   const { hold, holdAfterMs, probeSeconds, waitsMs } = rules
   const waits = delivery.isLast && (delivery.status === "PENDING" || delivery.status === "RETRYING" || delivery.status === "HELD")
-  const inQueue = outcome.via === "probe" || outcome.via === "drain"
-  const neutral = { streak: null, hold: "none", probeInSeconds: null, notices: [], usesSchedule: false } as const
+  const inQueue = isOfDrain(outcome.via)
+  const neutral = { streak: null, disables: null, hold: "none", probeInSeconds: null, notices: [], usesSchedule: false } as const
 
   if (outcome.result === "2xx")
     return {
       next: delivery.status === "DELIVERED" ? Next.Unchanged() : Next.Delivered(),
       usesSchedule: true,
       streak: webhook.streak.consecutiveFailures > 0 ? NO_STREAK : null,
+      disables: null,
       hold: webhook.down ? "ends" : "none",
       probeInSeconds: null,
       notices: []
@@ -192,12 +198,13 @@ export const decide = (delivery: DeliveryNow, webhook: WebhookNow, outcome: Outc
   const failing = isLong && streak.severalDeliveries && failingFor >= rules.disableAfterMs
   if (active && (gone || failing))
     return {
-      next: waits ? Next.Disabled({ by: gone ? "GONE" : "FAILING" }) : Next.Unchanged(),
+      next: waits ? Next.Disabled() : Next.Unchanged(),
       usesSchedule: true,
       streak,
+      disables: gone ? "GONE" : "FAILING",
       hold: "none",
       probeInSeconds: null,
-      notices: ["disabled"]
+      notices: []
     }
 
   const begins =
@@ -214,7 +221,7 @@ export const decide = (delivery: DeliveryNow, webhook: WebhookNow, outcome: Outc
   const next: Next = !waits
     ? Next.Unchanged()
     : webhook.status === "DISABLED"
-      ? Next.Disabled({ by: null })
+      ? Next.Disabled()
       : failedProbe
         ? Next.Hold()
         : waitMs === undefined
@@ -231,11 +238,11 @@ export const decide = (delivery: DeliveryNow, webhook: WebhookNow, outcome: Outc
     next,
     usesSchedule: !failedProbe,
     streak,
+    disables: null,
     hold: begins ? "begins" : webhook.down ? (down ? "goes on" : "ends") : "none",
     probeInSeconds: begins || failedProbe ? probeInSeconds : null,
     notices: active
       ? [
-          ...(begins ? (["held"] as const) : []),
           ...(isLong && failingFor >= STREAK_HOURS * HOUR ? (["streak"] as const) : []),
           ...(next._tag === "Exhausted" ? (["failed"] as const) : [])
         ]

@@ -149,7 +149,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
           yield* endRecoveries(sql, webhookId)
         }
         if (status === "PAUSED" && known.status !== "PAUSED") yield* queue.pause(sql, webhookId)
-        if (resuming) yield* queue.resume(sql, webhookId)
+        if (resuming) yield* queue.sendNow(sql, webhookId)
         yield* sql`
           UPDATE webhooks SET url = ${href}, event_kinds = ${patch.eventKinds ?? known.eventKinds}::text[],
             vault_ids = ${patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds}::text[],

@@ -10,7 +10,7 @@ import { Effect, Schema } from "effect"
 import { drainIdOf } from "../../workflows/contract.ts"
 import { decodeRows } from "../database/decodeRows.ts"
 import { covers } from "../events/matching.ts"
-import { command, insertCommands } from "../temporal/commands.ts"
+import { insertCommands } from "../temporal/commands.ts"
 
 /** Deliveries per statement: few enough for the shortest statement timeout of any pool. */
 export const CANCEL_PART = 200
@@ -51,8 +51,9 @@ export const requestCancellation = (sql: SqlClient.SqlClient, webhookId: string,
     VALUES (${webhookId}, clock_timestamp(), true, clock_timestamp(), ${reason})
     ON CONFLICT (webhook_id) DO UPDATE SET cancel_until = excluded.cancel_until, cancel_reason = excluded.cancel_reason,
       due = excluded.due, down = webhook_queues.down AND ${reason} = 'MANUAL'
+    RETURNING webhook_id
   )
-  ${command(sql, drainIdOf(webhookId))}`
+  ${insertCommands(sql, sql`SELECT ${drainIdOf("")}::text || webhook_id FROM requested`)}`
 
 /** Cancels the next part of the waiting deliveries, starting after the previous part, whose dead index entries would be read again. */
 const cancelPart = (

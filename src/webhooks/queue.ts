@@ -1,7 +1,7 @@
 /**
  * The queue of a webhook: its deliveries that are `HELD` wait for their turn, because it is paused, its endpoint is down, all
- * of its places in flight are taken, or they are of a recovery. A row of `webhook_queues` represents it. While it exists, only
- * the webhook's drain sends; a queue that has nothing but deliveries of recoveries lets new events pass.
+ * of its places in flight are taken, somebody asked to retry all, or they are of a recovery. A row of `webhook_queues` represents
+ * it. While it exists, only the webhook's drain sends, except that new events pass a queue that has only deliveries of recoveries.
  *
  * The drain (sending/Drain.ts) is a workflow. It deletes the row under a lock when nothing is queued; a transaction that
  * queues a delivery locks the row's key, so none is left behind. `due` is when the drain acts next, null while it has nothing
@@ -11,7 +11,7 @@ import type { SqlClient, Statement } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import { drainIdOf } from "../../workflows/contract.ts"
 import { decodeRows } from "../database/decodeRows.ts"
-import { command, insertCommands } from "../temporal/commands.ts"
+import { insertCommands } from "../temporal/commands.ts"
 
 /** How long deliveries are held, in days; then they are canceled as `EXPIRED`. */
 export const HOLD_DAYS = 31
@@ -35,6 +35,10 @@ const decodeMoved = decodeRows(Schema.Struct({ moved: Schema.Number })),
 
 /** Whether new events of a webhook `w` with the queue `q`, or without one, must join the queue. */
 export const joinsQueue = "(w.status = 'PAUSED' OR coalesce(q.down OR q.live, false))"
+
+/** How many attempts at a webhook `w` are in flight, of any process: their rows are in the given partitions. */
+export const inFlight = (sql: SqlClient.SqlClient, attempts: Statement.Fragment): Statement.Fragment => sql`
+  (SELECT count(*) FROM ${attempts} t JOIN processes p ON p.id = t.process_id WHERE t.webhook_id = w.id AND t.result IS NULL)::int`
 
 /** Why a delivery `d` that is HELD waits: its webhook is paused, its endpoint is down, or it waits for its turn. Null for any other. */
 export const heldBecause = `CASE WHEN d.status = 'HELD' THEN (
@@ -105,34 +109,28 @@ export const gatherRetries = (sql: SqlClient.SqlClient, webhookId: string) =>
 /** Whether a part of this size may not be the last one. */
 export const isWholePart = (moved: number): boolean => moved >= PART
 
-/** Begins to queue the deliveries of a paused webhook. */
+/** Begins to queue the deliveries of a paused webhook. A cancellation goes on. */
 export const pause = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   INSERT INTO webhook_queues AS q (webhook_id, due, live) VALUES (${webhookId}, NULL, true)
-  ON CONFLICT (webhook_id) DO UPDATE SET due = NULL, live = true`
+  ON CONFLICT (webhook_id) DO UPDATE SET due = CASE WHEN q.cancel_until IS NOT NULL THEN q.due END, live = true`
 
-/** Makes the drain act now; `set` changes the queue, which `which` selects. */
-const act = (sql: SqlClient.SqlClient, webhookId: string, set: Statement.Fragment, which: Statement.Fragment) => sql`
+/** Makes the drain of a queue act now, if `which` selects it. */
+const act = (sql: SqlClient.SqlClient, webhookId: string, which: "true" | "down") => sql`
   WITH acts AS (
-    UPDATE webhook_queues SET due = clock_timestamp(), ${set} WHERE webhook_id = ${webhookId} AND ${which} RETURNING webhook_id
+    UPDATE webhook_queues SET due = clock_timestamp() WHERE webhook_id = ${webhookId} AND ${sql.literal(which)} RETURNING webhook_id
   )
   ${insertCommands(sql, sql`SELECT ${drainIdOf("")}::text || webhook_id FROM acts`)}`
 
-/** Sends what is queued for a resumed webhook; if its endpoint was down, it is probed at once. */
-export const resume = (sql: SqlClient.SqlClient, webhookId: string) =>
-  act(sql, webhookId, sql.literal("since = clock_timestamp()"), sql.literal("true"))
-
 /** Probes the endpoint now, if it is down. */
-export const probeNow = (sql: SqlClient.SqlClient, webhookId: string) =>
-  act(sql, webhookId, sql.literal("since = since"), sql.literal("down"))
+export const probeNow = (sql: SqlClient.SqlClient, webhookId: string) => act(sql, webhookId, "down")
 
-/** Makes the drain act now: it sends the head of the queue, or probes with it an endpoint that is down. */
-export const sendNow = (sql: SqlClient.SqlClient, webhookId: string) =>
-  act(sql, webhookId, sql.literal("since = since"), sql.literal("true"))
+/** Makes the drain act now: it sends the head of the queue, or probes an endpoint that is down. */
+export const sendNow = (sql: SqlClient.SqlClient, webhookId: string) => act(sql, webhookId, "true")
 
 /** Sends everything that waits for a webhook: queued deliveries, and retries, which the drain moves into the queue. */
 export const sendAll = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   WITH opened AS (
     INSERT INTO webhook_queues (webhook_id, due, live, gathered) VALUES (${webhookId}, clock_timestamp(), true, false)
-    ON CONFLICT (webhook_id) DO UPDATE SET due = clock_timestamp(), live = true, gathered = false
+    ON CONFLICT (webhook_id) DO UPDATE SET due = clock_timestamp(), live = true, gathered = false RETURNING webhook_id
   )
-  ${command(sql, drainIdOf(webhookId))}`
+  ${insertCommands(sql, sql`SELECT ${drainIdOf("")}::text || webhook_id FROM opened`)}`

@@ -139,7 +139,7 @@ describe("docs/temporal.md: what operators can do", () => {
     const { attempts } = await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
     expect(attempts).toHaveLength(3)
     await ends(id, "COMPLETED")
-    // The sweeper would wake a delivery that is overdue for longer.
+    // The sweep would wake a delivery that is overdue for longer.
     expect(await signalsOf(client, id)).toEqual(["retryNow"])
   })
 

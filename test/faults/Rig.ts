@@ -122,11 +122,19 @@ export class Rig {
     for (let fed = 0; fed < count; fed += BATCH) {
       const hashes = Array.from({ length: Math.min(BATCH, count - fed) }, () => hash(++this.#next))
       const records = hashes.map((text, index) => transaction(`vault_${(fed + index) % 2}`, 0, { hash: text }))
+      let last: unknown
       await until(
         "the feed's acknowledgement",
-        async () => this.#stopped || (await this.app.records(records).catch(() => undefined))?.status === 200,
+        async () => {
+          if (this.#stopped) return true
+          last = await this.app.records(records).catch(String)
+          return typeof last === "object" && last !== null && "status" in last && last.status === 200
+        },
         120
-      )
+      ).catch((error: unknown) => {
+        const main = this.app.main
+        throw new Error(`${error}; last: ${Bun.inspect(last)}; ended with ${main?.child.exitCode}: ${main?.output().slice(-4_000)}`)
+      })
       if (this.#stopped) return
       for (const text of hashes) this.acknowledged.add(text)
       await Bun.sleep(pace)

@@ -26,7 +26,7 @@ const rules: Rules = {
   jitter: 0.5
 }
 const delivery: DeliveryNow = { id: "del_a", status: "PENDING", used: 0, isLast: true }
-const webhook: WebhookNow = { status: "ACTIVE", deleted: false, down: false, probes: 0, streak: NO_STREAK }
+const webhook: WebhookNow = { status: "ACTIVE", down: false, probes: 0, streak: NO_STREAK }
 const statusOf: Partial<Record<Result, number>> = { "2xx": 200, "3xx": 302, "4xx": 404, "5xx": 503 }
 const outcome = (result: Result, more: Partial<Outcome> = {}): Outcome => ({
   via: "first",
@@ -110,8 +110,8 @@ describe("every combination of delivery, webhook and outcome", () => {
 
   test("every result that does not mean down ends a hold, and no other does", () =>
     always((d, w, o, r) => {
-      const { hold, next, notices } = decide(d, w, o, NOW, r)
-      if (o.stale || o.result === "proxy_error" || notices.includes("disabled") || next._tag === "Disabled") return
+      const { disables, hold, next } = decide(d, w, o, NOW, r)
+      if (o.stale || o.result === "proxy_error" || disables !== null || next._tag === "Disabled") return
       expect(hold === "ends").toBe(w.down && !meansDown(o))
     }))
 
@@ -137,8 +137,8 @@ describe("every combination of delivery, webhook and outcome", () => {
   test("a webhook that is not active is neither held nor disabled, and nobody is notified", () =>
     always((d, w, o, r) => {
       if (w.status === "ACTIVE") return
-      const { hold, next, notices } = decide(d, w, o, NOW, r)
-      expect([hold === "begins", next._tag === "Disabled" && next.by !== null, notices]).toEqual([false, false, []])
+      const { disables, hold, notices } = decide(d, w, o, NOW, r)
+      expect([hold === "begins", disables, notices]).toEqual([false, null, []])
     }))
 })
 
@@ -187,19 +187,32 @@ describe("an outcome", () => {
   })
 
   test("120 hours without a 2xx disable the webhook, after ten failures of several deliveries", () => {
-    const next = (failures: number, ago: number, more: Partial<Streak> = {}) =>
-      decide(delivery, { ...webhook, streak: streak(failures, ago, more) }, outcome("4xx"), NOW, rules).next
-    expect(next(9, 120 * HOUR)).toEqual({ _tag: "Disabled", by: "FAILING" })
-    expect(next(8, 120 * HOUR)._tag).toBe("RetryAt")
-    expect(next(9, 120 * HOUR - 1)._tag).toBe("RetryAt")
-    expect(next(9, 120 * HOUR, { severalDeliveries: false, firstFailedDelivery: "del_a" })._tag).toBe("RetryAt")
+    const after = (failures: number, ago: number, more: Partial<Streak> = {}, now = delivery, httpStatus = 404) => {
+      const { disables, next } = decide(
+        now,
+        { ...webhook, streak: streak(failures, ago, more) },
+        outcome("4xx", { httpStatus }),
+        NOW,
+        rules
+      )
+      return [disables, next._tag]
+    }
+    expect(after(9, 120 * HOUR)).toEqual(["FAILING", "Disabled"])
+    expect(after(8, 120 * HOUR)).toEqual([null, "RetryAt"])
+    expect(after(9, 120 * HOUR - 1)).toEqual([null, "RetryAt"])
+    expect(after(9, 120 * HOUR, { severalDeliveries: false, firstFailedDelivery: "del_a" })).toEqual([null, "RetryAt"])
+    // Of a delivery that has ended, too; and a first 410 does not mean that the endpoint is gone.
+    expect(after(9, 120 * HOUR, {}, { ...delivery, status: "DELIVERED" }, 410)).toEqual(["FAILING", "Unchanged"])
   })
 
   test("a second 410 five minutes after the first disables the webhook as gone", () => {
-    const next = (ago: number) =>
-      decide(delivery, { ...webhook, streak: streak(1, ago, { goneAt: NOW - ago }) }, outcome("4xx", { httpStatus: 410 }), NOW, rules).next
-    expect(next(5 * MINUTE)).toEqual({ _tag: "Disabled", by: "GONE" })
-    expect(next(5 * MINUTE - 1)._tag).toBe("RetryAt")
+    const after = (ago: number) => {
+      const gone = streak(1, ago, { goneAt: NOW - ago })
+      const { disables, next } = decide(delivery, { ...webhook, streak: gone }, outcome("4xx", { httpStatus: 410 }), NOW, rules)
+      return [disables, next._tag]
+    }
+    expect(after(5 * MINUTE)).toEqual(["GONE", "Disabled"])
+    expect(after(5 * MINUTE - 1)).toEqual([null, "RetryAt"])
   })
 
   test("a failure more than 48 hours after the one before begins a new streak", () => {

@@ -154,7 +154,7 @@ export const useReceiver = (): Receiver => {
 
 /**
  * Waits until a condition holds, and returns its value; fails with `what` after `seconds`, which are many, so that a busy
- * machine fails nothing, but fewer than the sweeper needs to mend what went wrong before. The pause between two checks grows with
+ * machine fails nothing, but fewer than the sweep needs to mend what went wrong before. The pause between two checks grows with
  * the time waited, from 20 ms to 1 s: most checks are requests, and would use CPU that the awaited work needs.
  */
 export const until = async <A>(

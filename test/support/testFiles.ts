@@ -16,12 +16,10 @@ const waiting = [
   "test/eventFeed/slowReader.test.ts",
   "test/ledger/groupCommit.test.ts",
   "test/proof/checkpoints.test.ts",
-  "test/sending/endpointLimiter.test.ts",
-  "test/sending/endpointPermits.test.ts",
   "test/sending/firstAttempts.test.ts",
   "test/sending/hold.test.ts",
   "test/sending/holdEnds.test.ts",
-  "test/sending/networkOutage.test.ts",
+  "test/sending/lostAnswers.test.ts",
   "test/sending/rejectedFirst.test.ts",
   "test/sending/signatures.test.ts",
   "test/sending/slowEndpoint.test.ts",
@@ -37,6 +35,14 @@ const optimized = [
   "test/events/visibilityMatrix.test.ts",
   "test/ledger/realData.test.ts",
   "test/statements/sealing.test.ts"
+]
+
+/** Files that measure how soon something happens under a load of their own: they run after the others, one at a time. */
+const measured = [
+  "test/faults/burst.test.ts",
+  "test/faults/lostQueues.test.ts",
+  "test/faults/retryAll.test.ts",
+  "test/faults/silentNames.test.ts"
 ]
 
 /** The longest files start first, so that none is left for the end. The others follow by name. */
@@ -91,19 +97,22 @@ const inGroups = (files: ReadonlyArray<string>): ReadonlyArray<Group> => {
 }
 
 /**
- * The groups of a run: those that share the cores, and the one of files that wait most of the time, which runs beside them.
+ * The groups of a run: those that share the cores, the one of files that wait most of the time, which runs beside them, and the
+ * one that runs last.
  * With options, and when golden files are written, it is one process with all of the arguments.
  */
-export const groupsOf = (args: ReadonlyArray<string>): { readonly busy: ReadonlyArray<Group>; readonly waiting: ReadonlyArray<Group> } => {
-  const one = { busy: [{ args, optimized: false }], waiting: [] }
+export const groupsOf = (args: ReadonlyArray<string>): { readonly [when in "busy" | "waiting" | "last"]: ReadonlyArray<Group> } => {
+  const one = { busy: [{ args, optimized: false }], waiting: [], last: [] }
   if (args.some((arg) => arg.startsWith("-")) || process.env["UPDATE_GOLDEN"] === "1") return one
   const files = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: root })].filter((file) => matches(file, args))
   if (files.length === 0) return one
   const sorted = files.sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
   const waits = sorted.filter((file) => waiting.includes(file))
-  const others = sorted.filter((file) => !waiting.includes(file) && !optimized.includes(file))
+  const last = sorted.filter((file) => measured.includes(file))
+  const others = sorted.filter((file) => ![...waiting, ...optimized, ...measured].includes(file))
   return {
     busy: [...inGroups(sorted.filter((file) => optimized.includes(file))), ...inGroups(others)],
-    waiting: waits.length === 0 ? [] : [groupOf(waits)]
+    waiting: waits.length === 0 ? [] : [groupOf(waits)],
+    last: last.length === 0 ? [] : [groupOf(last)]
   }
 }

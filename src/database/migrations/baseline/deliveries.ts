@@ -33,12 +33,13 @@ CREATE TABLE deliveries (
 ) PARTITION BY RANGE (id);
 CREATE INDEX deliveries_of_webhook ON deliveries (webhook_id, created_at DESC, id DESC);
 CREATE INDEX deliveries_of_event ON deliveries (event_id, created_at DESC, id DESC);
--- Waiting deliveries: what a disable cancels and what health counts; and what the sweeper looks for.
+-- Waiting deliveries: what a disable cancels and what health counts.
 CREATE INDEX deliveries_waiting ON deliveries (webhook_id, next_attempt_at) WHERE status IN ('PENDING', 'RETRYING');
 -- Serves every choice of statuses and kinds: one range of the index for each pair of them.
 CREATE INDEX deliveries_by_status ON deliveries ((webhook_id || '/' || status || '/' || kind), created_at DESC, id DESC);
 -- Deliveries of one status, whatever their kind: one range, also for kinds that a newer version has stored.
 CREATE INDEX deliveries_of_status ON deliveries ((webhook_id || '/' || status), created_at DESC, id DESC);
+-- What the sweep looks for.
 CREATE INDEX deliveries_due ON deliveries (next_attempt_at, id) WHERE status IN ('PENDING', 'RETRYING');
 CREATE INDEX deliveries_of_vault ON deliveries ((webhook_id || '/' || coalesce(vault_id, '')), created_at DESC, id DESC);
 CREATE INDEX deliveries_by_sequence ON deliveries ((webhook_id || '/' || sequence::text));

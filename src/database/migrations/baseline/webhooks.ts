@@ -113,8 +113,7 @@ CREATE TABLE webhook_queues (
   probes integer NOT NULL DEFAULT 0,
   -- Whether the retries that waited when it was asked to send everything, or the hold began, are in the queue.
   gathered boolean NOT NULL DEFAULT true,
-  -- Since when it sends or holds, how many queued deliveries were delivered, and whether a notice about the hold was sent.
-  since timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+  -- How many queued deliveries were delivered, and whether a notice about the hold was sent.
   delivered integer NOT NULL DEFAULT 0,
   noticed boolean NOT NULL DEFAULT false,
   -- Waiting deliveries that were created until then are to be canceled.
