@@ -11,7 +11,8 @@ import { long, report } from "./Rig.ts"
 const PAUSED = long ? 5_000 : 2_000,
   WAITING = long ? 3_000 : 1_000
 /** Longer than the period of anything that the service looks for, in seconds. */
-const MEASURED = long ? 120 : 35
+const MEASURED = long ? 120 : 35,
+  PERIODS = 4
 /** More statements than those of an empty service: as a share of them, and in addition, a second. */
 const SHARE = 0.05,
   MORE = 3
@@ -47,6 +48,7 @@ const transactions = async () => {
 
 describe("What must hold: idle and held cost nothing", () => {
   let perSecond: ReadonlyArray<number> = []
+  const allowed = () => (perSecond[0] ?? 0) * (1 + SHARE) + MORE
   beforeAll(async () => {
     const holds = async () => {
       const webhooks = await manyWebhooks(services.paused, "idle", PAUSED, () => receiver.url("/paused"), { status: "PAUSED" })
@@ -62,17 +64,18 @@ describe("What must hold: idle and held cost nothing", () => {
     const startedAt = performance.now()
     await Promise.all([holds(), waits()])
     const preparedAt = performance.now()
-    // What the fixture has left to do is done when a few seconds in a row are quiet: it comes to rest, or the measurement shows it.
-    await Bun.sleep(5_000)
-    const before = await transactions()
-    await Bun.sleep(MEASURED * 1_000)
-    const after = await transactions()
-    perSecond = after.map((count, index) => (count - (before[index] ?? 0)) / MEASURED)
-    const [empty, paused, waiting] = perSecond
-    report("statements a second", { empty, paused, waiting, preparedIn: (preparedAt - startedAt) / 1_000 })
+    // Postgres vacuums for a while what the fixture wrote, which counts as well. What is at rest then costs nothing, once; what
+    // costs something all the time does so in each period.
+    for (let period = 0; period < PERIODS; period++) {
+      const before = await transactions()
+      await Bun.sleep(MEASURED * 1_000)
+      const after = await transactions()
+      perSecond = after.map((count, index) => (count - (before[index] ?? 0)) / MEASURED)
+      const [empty, paused, waiting] = perSecond
+      report("statements a second", { period, empty, paused, waiting, preparedIn: (preparedAt - startedAt) / 1_000 })
+      if (perSecond.every((count) => count < allowed())) break
+    }
   }, 300_000)
-
-  const allowed = () => (perSecond[0] ?? 0) * (1 + SHARE) + MORE
 
   test(`${PAUSED} paused webhooks with a held delivery each cause no statements`, () => {
     expect(perSecond[1]).toBeLessThan(allowed())
