@@ -60,7 +60,7 @@ describe("a waiting delivery", () => {
   })
 
   test("is due at once when an owner retries it, even if Temporal has lost it and another process must start it again", async () => {
-    const { delivery } = await waiting("/lost", 9)
+    const { delivery, webhook } = await waiting("/lost", 9)
     const { client, close } = await operator()
     const workflow = client.workflow.getHandle(delivery.id)
     await until("its workflow", () =>
@@ -71,10 +71,18 @@ describe("a waiting delivery", () => {
     )
     await workflow.terminate("as if its state were lost")
     await close()
+    // The attempt that follows lasts until everything was checked: a delivered one can no longer be retried.
+    const { promise: checked, resolve: answer } = Promise.withResolvers<void>()
+    receiver.on("/lost", async () => {
+      await checked
+      return new Response("", { status: 200 })
+    })
     for (let clicks = 0; clicks < 3; clicks++)
       expect((await owner.request("POST", `/api/deliveries/${delivery.id}/retry-now`, {})).status).toBe(200)
     expect(await app.sql("SELECT next_attempt_at <= now() AS due FROM deliveries WHERE id = $1", [delivery.id])).toEqual([{ due: true }])
+    answer()
     await until("no command to be left", async () => (await app.sql("SELECT 1 FROM commands")).length === 0)
+    await until("its delivery", async () => (await statusOf(owner, webhook.id, delivery.id))?.status === "DELIVERED")
   })
 
   test("is canceled when an owner cancels it, and stays canceled", async () => {
