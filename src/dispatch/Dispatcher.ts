@@ -40,7 +40,7 @@ const AVAILABLE_MS = 50,
   WORKERS_MS = 1_000
 
 const decodeKeys = decodeRows(Schema.Struct({ key: Schema.String })),
-  decodeWorkers = decodeRows(Schema.Struct({ any: Schema.Boolean, able: Schema.Boolean }))
+  decodeWorkers = decodeRows(Schema.Struct({ any: Schema.Boolean, canSend: Schema.Boolean }))
 
 export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher", {
   scoped: Effect.gen(function* () {
@@ -77,8 +77,8 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     const [workers] = yield* Effect.cachedInvalidateWithTTL(
       Effect.map(
         decodeWorkers(sql`
-          SELECT EXISTS (SELECT 1 FROM processes WHERE role = 'worker') AS any, EXISTS (SELECT 1 FROM processes WHERE role = 'worker' AND able) AS able`),
-        ([row]) => row?.any !== true || row.able
+          SELECT EXISTS (SELECT 1 FROM processes WHERE role = 'worker') AS any, EXISTS (SELECT 1 FROM processes WHERE role = 'worker' AND can_send) AS "canSend"`),
+        ([row]) => row?.any !== true || row.canSend
       ),
       WORKERS_MS
     )
@@ -166,7 +166,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
         yield* Effect.forkScoped(keepPolling("dispatching", recorded, dispatch))
         yield* Effect.forkScoped(keepPolling("sending commands", commands, relay.relay))
         const sweeps = Effect.suspend(() => (isOldest ? Effect.zipRight(starter.retrySearchAttributes, sweep.run) : Effect.void))
-        const whileAble = Effect.flatMap(workers, (able) => (able ? sweeps : Effect.void))
+        const whileAble = Effect.flatMap(workers, (canSend) => (canSend ? sweeps : Effect.void))
         return yield* Effect.forever(Effect.zipRight(loggingFailure("sweeping", whileAble), Effect.sleep(SWEEP)))
       }).pipe(Effect.scoped)
     }

@@ -14,6 +14,8 @@ import { decodeRows } from "../database/decodeRows.ts"
 
 /** How old the last heartbeat of a running process may be, in seconds. */
 const LOST_S = 4
+/** How old the last heartbeats of the others are if a process is the only one that can do the role's work, in seconds. */
+const ALONE_S = 2
 /** How much later than this process another one may reach Postgres again after an outage, in ms: a silent connection ends after 11 s. */
 const BACK_MS = 13_000
 /** Time between two heartbeats. */
@@ -23,8 +25,9 @@ type Statements = Effect.Effect<unknown, SqlError.SqlError>
 
 /** The processes of a role as of a heartbeat. */
 export interface Peers {
-  /** The others. */
+  /** The others, and whether none of them has sent a heartbeat lately. */
   readonly others: ReadonlyArray<string>
+  readonly isAlone: boolean
   /** For how long this process has been registered, in seconds, and whether it is the one that has been for longest. */
   readonly ageS: number
   readonly isOldest: boolean
@@ -37,7 +40,7 @@ export interface Hooks {
   /** Takes over what lost processes left, in the transaction that removes them; for this process when it stops. */
   readonly takeOver?: (lost: ReadonlyArray<string>) => Statements
   /** Whether the process can do its role's work now; default true. */
-  readonly able?: () => boolean
+  readonly canSend?: () => boolean
 }
 
 /** This process among those of its role. */
@@ -56,7 +59,8 @@ const decodeRenewed = decodeRows(
       lost: Schema.Number,
       others: Schema.Array(Schema.String),
       ageS: Schema.Number,
-      isOldest: Schema.Boolean
+      isOldest: Schema.Boolean,
+      isAlone: Schema.Boolean
     })
   ),
   decodeIds = decodeRows(Schema.Struct({ id: Schema.String }))
@@ -71,28 +75,32 @@ export const presence = (role: "api" | "worker" | "dispatcher"): Effect.Effect<P
     /** When it may remove others again after a gap. */
     let removesFrom = Number.NEGATIVE_INFINITY
 
-    const register = (able: boolean) => sql`
-      INSERT INTO processes (id, role, able) VALUES (${id}, ${role}, ${able})
-      ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), since = clock_timestamp(), able = excluded.able`
+    /** Whether the last heartbeat of a row was too long ago, or is ahead of Postgres' clock, which was set back. */
+    const isLost = sql`seen_at NOT BETWEEN clock_timestamp() - make_interval(secs => ${LOST_S}) AND clock_timestamp() + make_interval(secs => ${LOST_S})`
+
+    const register = (canSend: boolean) => sql`
+      INSERT INTO processes (id, role, can_send) VALUES (${id}, ${role}, ${canSend})
+      ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), since = clock_timestamp(), can_send = excluded.can_send`
 
     /**
      * Sends a heartbeat, and reads the others. Undefined if they removed this process. `steady`: its heartbeats have had no
-     * gap for so long that processes without a recent heartbeat are lost. A heartbeat that is lost in a crash of Postgres is
+     * gap for so long that processes without a recent heartbeat are lost; a change of Postgres' clock counts as a gap. A heartbeat that is lost in a crash of Postgres is
      * soon followed by the next one, so its commit does not wait for the disk.
      */
-    const renew = (able: boolean) =>
+    const renew = (canSend: boolean) =>
       Effect.map(
         decodeRenewed(sql`
           WITH durability AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), mine AS (
-            UPDATE processes p SET seen_at = clock_timestamp(), able = ${able},
-              since = CASE WHEN p.seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) THEN clock_timestamp() ELSE p.since END
+            UPDATE processes p SET seen_at = clock_timestamp(), can_send = ${canSend},
+              since = CASE WHEN ${isLost} THEN clock_timestamp() ELSE p.since END
             FROM durability WHERE p.id = ${id}
             RETURNING p.since, extract(epoch FROM clock_timestamp() - p.since)::float8 AS age)
           SELECT mine.age > ${LOST_S} AS steady, mine.age AS "ageS", coalesce(o.ids, '{}') AS others, coalesce(o.lost, 0)::int AS lost,
-            coalesce(o.since > mine.since, true) AS "isOldest"
+            coalesce(o.since > mine.since, true) AS "isOldest",
+            coalesce(o.seen_at < clock_timestamp() - make_interval(secs => ${ALONE_S}), true) AS "isAlone"
           FROM mine, (
-            SELECT array_agg(id ORDER BY id) AS ids, min(since) AS since,
-              count(*) FILTER (WHERE seen_at < clock_timestamp() - make_interval(secs => ${LOST_S})) AS lost
+            SELECT array_agg(id ORDER BY id) AS ids, min(since) AS since, max(seen_at) AS seen_at,
+              count(*) FILTER (WHERE ${isLost}) AS lost
             FROM processes WHERE role = ${role} AND id <> ${id}) o`),
         ([row]) => row
       )
@@ -102,20 +110,19 @@ export const presence = (role: "api" | "worker" | "dispatcher"): Effect.Effect<P
         Effect.flatMap(
           decodeIds(sql`
             DELETE FROM processes WHERE id IN (
-              SELECT id FROM processes WHERE role = ${role} AND id <> ${id}
-                AND seen_at < clock_timestamp() - make_interval(secs => ${LOST_S}) ORDER BY id FOR UPDATE)
+              SELECT id FROM processes WHERE role = ${role} AND id <> ${id} AND ${isLost} ORDER BY id FOR UPDATE)
             RETURNING id`),
           (rows) => (rows.length === 0 ? Effect.void : takeOver(rows.map((row) => row.id)))
         )
       )
 
-    const heartbeat = ({ able = () => true, seen, takeOver = () => Effect.void }: Hooks) =>
+    const heartbeat = ({ canSend = () => true, seen, takeOver = () => Effect.void }: Hooks) =>
       Effect.gen(function* () {
         const at = performance.now()
-        let renewed = yield* renew(able())
+        let renewed = yield* renew(canSend())
         if (renewed === undefined) {
-          yield* register(able())
-          renewed = yield* renew(able())
+          yield* register(canSend())
+          renewed = yield* renew(canSend())
         }
         if (seenAt > Number.NEGATIVE_INFINITY && at - seenAt > LOST_S * 1_000) removesFrom = performance.now() + BACK_MS
         seenAt = at

@@ -1,5 +1,5 @@
 /**
- * Whether this process's DNS resolver is away: it answers nothing, not even a query for the root. That is a fault of ours and
+ * Whether this process's DNS resolver is away: it does not respond, not even to a query for the root. That is a fault of ours and
  * not of an endpoint: the worker takes no attempts until the resolver answers, and nothing is recorded or used up. A name
  * that gets no answer while the resolver answers for the root is its endpoint's failure. The state is here and not in
  * sending/ because readiness reads it, and nothing but the worker may import sending/. C-5.
@@ -12,7 +12,7 @@ const ROOT_MS = 1_000
 const AGAIN = "1 second"
 
 const gauge = Metric.gauge("custody_resolver_away", {
-  description: "1 while the DNS resolver of the worker answers nothing, not even a query for the root; no attempts are made then"
+  description: "1 while the DNS resolver of the worker does not respond, not even to a query for the root; no attempts are made then"
 })
 
 /** Codes of a query that no server answered; any other failure is an answer. */

@@ -13,9 +13,9 @@ import { Drain } from "../sending/Drain.ts"
 import { FailureRecorder } from "../sending/FailureRecorder.ts"
 import { FirstAttempts } from "../sending/FirstAttempts.ts"
 import { PingSender } from "../sending/PingSender.ts"
-import { WorkerPlaces } from "../sending/Places.ts"
 import { QueueRepo } from "../sending/QueueRepo.ts"
 import { WebhookClient } from "../sending/request/WebhookClient.ts"
+import { WorkerSlots } from "../sending/Slots.ts"
 import { WorkerProcess } from "../sending/WorkerProcess.ts"
 import { Settings } from "../settings/Settings.ts"
 import { StatementSealer } from "../statements/StatementSealer.ts"
@@ -27,9 +27,9 @@ import { runWorkers } from "../temporal/Worker.ts"
 
 /** The services of the activities. */
 export const layer = Layer.mergeAll(FirstAttempts.layer, Drain.layer).pipe(
-  Layer.provideMerge(Layer.mergeAll(Attempts.layer, PingSender.layer, WorkerPlaces.layer)),
+  Layer.provideMerge(Layer.mergeAll(Attempts.layer, PingSender.layer, WorkerSlots.layer)),
   Layer.provide([AttemptsRepo.layer, FailureRecorder.layer, QueueRepo.layer, Layer.provide(WebhookClient.layer, SigningKeys.layer)]),
-  Layer.provide(WorkerProcess.layer),
+  Layer.provideMerge(WorkerProcess.layer),
   Layer.merge(
     Layer.mergeAll(RecoveryRunner.layer, Notices.layer, Retention.Retention.layer, Layer.provide(StatementSealer.layer, SigningKeys.layer))
   )
@@ -53,6 +53,7 @@ export const run = Effect.gen(function* () {
   yield* setUp
   yield* Effect.forkScoped(Effect.schedule(setUp, Schedule.spaced("5 minutes")))
   const code = yield* bundle(dataDir.at("cache"))
+  yield* (yield* WorkerProcess).joined
   yield* Effect.logInfo("worker started").pipe(Effect.annotateLogs({ taskQueue: connection.taskQueue }))
   const { namespace, taskQueue } = connection
   yield* runWorkers(

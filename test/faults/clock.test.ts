@@ -26,7 +26,7 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
   const rig = new Rig()
   let service: Clock, database: Clock, right: Process
   let failing = ""
-  /** The number of signatures in each request of the rotated webhook, in order. */
+  /** The number of signatures by secrets in each request of the rotated webhook, in order. */
   const signatures: Array<number> = []
   /** True while the processes of Postgres disagree on the time: each reads it when its own second is over. */
   let setting = false
@@ -34,7 +34,8 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
   beforeAll(async () => {
     service = new Clock()
     database = new Clock()
-    await rig.open({ ...service.env, RATE_LIMIT: "20/1s burst 60" }, undefined, async () => {
+    // One endpoint fails for minutes, and its deliveries must end meanwhile: nothing is held.
+    await rig.open({ ...service.env, RATE_LIMIT: "20/1s burst 60", WEBHOOK_HOLD: "off" }, undefined, async () => {
       await server.start(database.env)
       rig.app.databaseUrl = server.url
       return server.url
@@ -43,7 +44,8 @@ describe.skipIf(!long || !canShift)("clock changes while everything runs (F22)",
     right = await rig.app.start(["worker", "dispatcher"], { DATABASE_URL: server.url, LD_PRELOAD: "" })
     for (const path of rig.paths)
       rig.answer(path, ({ headers, path: to }) => {
-        if (to === "/one" && !setting) signatures.push((headers["webhook-signature"] ?? "").split(" ").length)
+        if (to === "/one" && !setting)
+          signatures.push((headers["webhook-signature"] ?? "").split(" ").filter((one) => one.startsWith("v1,")).length)
         // Retries are under way whenever a clock is set.
         return headers["x-service-attempt"] === "1" && Math.random() < 0.3 ? 500 : 200
       })

@@ -10,7 +10,7 @@ CREATE TABLE processes (
   seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- Since when it has been seen without a gap, and whether it can do its work: a worker whose resolver is away makes no attempts.
   since timestamptz NOT NULL DEFAULT clock_timestamp(),
-  able boolean NOT NULL DEFAULT true
+  can_send boolean NOT NULL DEFAULT true
 );
 
 -- What is left of a caller's rate limit, of which each process takes a part.

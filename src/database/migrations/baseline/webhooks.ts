@@ -112,7 +112,7 @@ CREATE TABLE webhook_queues (
   down_at timestamptz(3),
   probes integer NOT NULL DEFAULT 0,
   -- Whether the retries that waited when it was asked to send everything, or the hold began, are in the queue.
-  gathered boolean NOT NULL DEFAULT true,
+  retries_queued boolean NOT NULL DEFAULT true,
   -- How many queued deliveries were delivered, and whether a notice about the hold was sent.
   delivered integer NOT NULL DEFAULT 0,
   noticed boolean NOT NULL DEFAULT false,
