@@ -85,7 +85,7 @@ const drain = (webhookId: string) =>
       Effect.flatMap(attempts.begin({ id, limit: 10, after: 0, via: "first", claimKey: null }), (begun) =>
         begun === null || begun.number === null
           ? Effect.die(new Error(`no attempt of ${id} began`))
-          : attempts.succeed({ deliveryId: id, webhookId, number: begun.number, via: "first", tell: false, answer })
+          : attempts.succeed({ deliveryId: id, webhookId, number: begun.number, via: "first", wakes: false, answer })
       )
     const claims: Array<number> = [],
       sent: Array<number> = []

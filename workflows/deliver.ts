@@ -96,17 +96,17 @@ const one = async (input: DeliverInput, member: Member): Promise<{ attempts: num
   const { first, indexed, waitsMs } = input
   const attempts = proxyActivities<Activities>({ taskQueue: taskQueuesOf(workflowInfo().taskQueue).attempts, ...stepOptions })
   /** What signals asked for: another attempt now, to cancel, and the time in ms until the next step is due. */
-  let hurry = false
+  let retryRequested = false
   let cancel = false
-  let told: number | undefined
+  let dueInMs: number | undefined
   const retryNowHandler = () => {
-    hurry = true
+    retryRequested = true
   }
   const cancelHandler = () => {
     cancel = true
   }
   const wakeHandler = (waitMs = 0) => {
-    told = waitMs
+    dueInMs = waitMs
   }
   setHandler(retryNow, retryNowHandler, { description: "Ends the wait: the next attempt is made now." })
   setHandler(cancelDelivery, cancelHandler, { description: "Ends the delivery as CANCELED, unless an attempt in progress delivers it." })
@@ -118,38 +118,38 @@ const one = async (input: DeliverInput, member: Member): Promise<{ attempts: num
 
   /**
    * Waits until the time is over or a signal asks for something. A cancellation ends the wait; the next step then reads the
-   * delivery's state. Returns whether the wait is over; after a signal of the service the row decides.
+   * delivery's state. Returns whether the wait has ended; after a signal of the service the row decides.
    */
   const pause = async (waitMs: number): Promise<boolean> => {
     let left = waitMs
-    let over = true
+    let waitEnded = true
     for (;;) {
-      if (told !== undefined) {
-        left = told
-        over = false
-        told = undefined
+      if (dueInMs !== undefined) {
+        left = dueInMs
+        waitEnded = false
+        dueInMs = undefined
       }
       if (left <= 0) break
       try {
-        const asked = await condition(() => hurry || cancel || told !== undefined, left)
+        const asked = await condition(() => retryRequested || cancel || dueInMs !== undefined, left)
         if (!asked) break
       } catch (error) {
         if (!isCancellation(error)) throw error
         cancel = true
       }
-      if (hurry || cancel) break
+      if (retryRequested || cancel) break
     }
-    over ||= hurry
-    hurry = false
-    return over
+    waitEnded ||= retryRequested
+    retryRequested = false
+    return waitEnded
   }
 
   /** The last attempt, and the last one whose wait is over. */
   let last = input.resumed?.last ?? 0
   let after = 0
-  // A first attempt may have a wait of its own; a delivery that waits for a later one is told by the signal that started it.
-  const over = await pause(input.resumed?.waitMs ?? (first ? (waitsMs[0] ?? 0) : 0))
-  if (input.resumed !== undefined && over) after = last
+  // A first attempt may have a wait of its own; a delivery that waits for a later one hears of it by the signal that started it.
+  const waitEnded = await pause(input.resumed?.waitMs ?? (first ? (waitsMs[0] ?? 0) : 0))
+  if (input.resumed !== undefined && waitEnded) after = last
   for (let step = 0; ; step++) {
     // An attempt in flight is finished and recorded, whatever is requested meanwhile.
     const outcome = await CancellationScope.nonCancellable(async () => {
@@ -176,13 +176,13 @@ const one = async (input: DeliverInput, member: Member): Promise<{ attempts: num
         await condition(() => false)
         break
       case "held":
-        if (told === undefined && !hurry && !cancel) {
+        if (dueInMs === undefined && !retryRequested && !cancel) {
           become("HELD")
           return { attempts: outcome.number, result: "held" }
         }
         // A signal that came meanwhile may be newer than the outcome.
-        told = undefined
-        hurry = false
+        dueInMs = undefined
+        retryRequested = false
         continue
       case "retry":
         if (outcome.number !== last) become("RETRYING")
@@ -191,14 +191,14 @@ const one = async (input: DeliverInput, member: Member): Promise<{ attempts: num
     }
     if (outcome.next === "in flight")
       // Whatever is requested meanwhile, its outcome comes first.
-      await CancellationScope.nonCancellable(() => condition(() => told !== undefined, outcome.waitMs))
+      await CancellationScope.nonCancellable(() => condition(() => dueInMs !== undefined, outcome.waitMs))
     const waitMs = outcome.next === "retry" || outcome.next === "later" ? outcome.waitMs : 0
     cancel ||= CancellationScope.current().consideredCancelled
     // A signal that came during the attempt may not know its outcome.
-    if (told !== undefined && outcome.next === "retry") told = Math.min(told, waitMs)
+    if (dueInMs !== undefined && outcome.next === "retry") dueInMs = Math.min(dueInMs, waitMs)
     if (workflowInfo().continueAsNewSuggested && !cancel)
-      await continueAsNew<typeof deliver>({ ...input, resumed: { last, waitMs: told ?? (hurry ? 0 : waitMs) } })
-    const isOver = await pause(waitMs)
-    after = isOver && outcome.next !== "in flight" ? last : Math.max(0, last - 1)
+      await continueAsNew<typeof deliver>({ ...input, resumed: { last, waitMs: dueInMs ?? (retryRequested ? 0 : waitMs) } })
+    const waitEnded = await pause(waitMs)
+    after = waitEnded && outcome.next !== "in flight" ? last : Math.max(0, last - 1)
   }
 }

@@ -3,7 +3,7 @@
  * workflow stays, and one that is started for a delivery that has ended finds that in its first step. If client and worker share a
  * process, the first task comes back with the start (eager start). Each task's fairness key is its organization.
  */
-import { WorkflowExecutionAlreadyStartedError, type WorkflowOptions } from "@temporalio/client"
+import { type WorkflowClient, WorkflowExecutionAlreadyStartedError, type WorkflowOptions } from "@temporalio/client"
 import { NamespaceNotFoundError, WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError } from "@temporalio/common"
 import { Data, Duration, Effect, Ref, Schema } from "effect"
 import {
@@ -74,9 +74,19 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
     /** Whether the namespace has the search attributes; a server that lost its state needs them registered again. */
     const indexed = yield* Ref.make(true)
 
-    const call = <A>(make: () => Promise<A>) =>
+    const call = (make: (workflow: WorkflowClient) => Promise<unknown>) =>
       Effect.flatMap(temporal.now, ({ client }) =>
-        Effect.tryPromise({ try: () => client.withDeadline(Date.now() + CALL_MS, make), catch: (cause) => new NotStarted({ cause }) })
+        Effect.tryPromise({
+          try: () => client.withDeadline(Date.now() + CALL_MS, () => make(client.workflow)),
+          catch: (cause) => new NotStarted({ cause })
+        })
+      ).pipe(Effect.asVoid)
+    /** Does nothing if the call fails for this reason. */
+    const unless = <A, R>(effect: Effect.Effect<A, NotStarted | TemporalUnavailable, R>, reason: new (...args: never) => Error) =>
+      Effect.catchIf(
+        effect,
+        (error) => error instanceof NotStarted && error.cause instanceof reason,
+        () => Effect.void
       )
 
     const common = {
@@ -87,29 +97,17 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
     } as const
 
     /** Starts a workflow unless it is running. */
-    const begin = (workflow: string, options: Options) =>
-      Effect.flatMap(temporal.now, ({ client }) =>
-        call(() =>
-          client.workflow.start(workflow, {
-            ...common,
-            ...options,
-            workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
-            requestEagerStart: true
-          })
-        )
-      ).pipe(
-        Effect.catchIf(
-          (error) => error instanceof NotStarted && error.cause instanceof WorkflowExecutionAlreadyStartedError,
-          () => Effect.void
+    const begin = (type: string, options: Options) =>
+      unless(
+        call((workflow) =>
+          workflow.start(type, { ...common, ...options, workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL, requestEagerStart: true })
         ),
-        Effect.asVoid
+        WorkflowExecutionAlreadyStartedError
       )
 
     /** Wakes a workflow, or starts it if it is not running. */
-    const wakeOrBegin = (workflow: string, signalArgs: Array<unknown>, options: Options) =>
-      Effect.flatMap(temporal.now, ({ client }) =>
-        call(() => client.workflow.signalWithStart(workflow, { ...common, ...options, signal: signals.wake, signalArgs }))
-      ).pipe(Effect.asVoid)
+    const wakeOrBegin = (type: string, signalArgs: Array<unknown>, options: Options) =>
+      call((workflow) => workflow.signalWithStart(type, { ...common, ...options, signal: signals.wake, signalArgs }))
 
     const ofDelivery = (asIndexed: boolean, delivery: ToStart, first: boolean): Options & { readonly workflowId: string } => {
       const { entityId, eventId, id, kind, organizationId, webhookId } = delivery
@@ -192,12 +190,7 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
       )
 
     /** A call to a workflow that need not be running. */
-    const ifRunning = (make: () => Promise<unknown>) =>
-      Effect.catchIf(
-        Effect.asVoid(call(make)),
-        (error) => error instanceof NotStarted && error.cause instanceof WorkflowNotFoundError,
-        () => Effect.void
-      )
+    const ifRunning = (make: (workflow: WorkflowClient) => Promise<unknown>) => unless(call(make), WorkflowNotFoundError)
 
     return {
       /** Starts one workflow for the first attempts of what a claim found. Fails if Temporal is unavailable or rejects it. */
@@ -210,17 +203,15 @@ export class WorkflowStarter extends Effect.Service<WorkflowStarter>()("custody/
           )
         }),
 
-      /** Tells the delivery's workflow in how many ms its next step is due; starts it if it is not running. Fails like `startClaim`. */
+      /** Wakes the delivery's workflow, with the time in ms until its next step is due; starts it if it is not running. Fails like `startClaim`. */
       wakeDelivery: (delivery: ToStart, waitMs: number) =>
         withSearchAttributes((asIndexed) => wakeOrBegin(workflows.deliver, [waitMs], ofDelivery(asIndexed, delivery, false))),
 
       /** Makes a delivery's workflow read its row, if it is running. */
-      wakeIfRunning: (deliveryId: string) =>
-        Effect.flatMap(temporal.now, ({ client }) => ifRunning(() => client.workflow.getHandle(deliveryId).signal(signals.wake, 0))),
+      wakeIfRunning: (deliveryId: string) => ifRunning((workflow) => workflow.getHandle(deliveryId).signal(signals.wake, 0)),
 
       /** Requests the cancellation of a delivery's workflow, if it is running. */
-      cancelIfRunning: (deliveryId: string) =>
-        Effect.flatMap(temporal.now, ({ client }) => ifRunning(() => client.workflow.getHandle(deliveryId).cancel())),
+      cancelIfRunning: (deliveryId: string) => ifRunning((workflow) => workflow.getHandle(deliveryId).cancel()),
 
       /** Starts a webhook's drain, or wakes it. Fails like `startClaim`. */
       wakeDrain: (webhook: OfWebhook) =>

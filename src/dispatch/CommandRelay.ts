@@ -1,32 +1,37 @@
 /**
  * Sends commands to Temporal (temporal/commands.ts). What a command says is read from the rows when it is sent: a delivery
- * that waits for its next attempt has a workflow that is told when that is due; one that ended or is queued needs none, and
+ * that waits for its next attempt has a workflow that hears when that is due; one that ended or is queued needs none, and
  * a workflow that still runs hears of it; a canceled one's workflow is canceled. A command is removed after it was sent, if
- * it was not written again meanwhile; sending twice is harmless. The command of a claim stays until its first attempts have
- * begun, and is sent again every ten seconds. Decision D-22.
+ * it was not written again meanwhile; sending twice is harmless, and while one dispatcher sends a command, others leave it.
+ * The command of a claim stays until its first attempts have begun, and is sent again every ten seconds. Decision D-22.
  */
+import type { SqlError } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { Effect, Schema } from "effect"
+import { Array as Arr, Effect, Schema } from "effect"
 import { IN_FLIGHT_MS } from "../../workflows/contract.ts"
 import { decodeRows } from "../database/decodeRows.ts"
-import { deliveriesToStart, toStartColumns, toStartJoins } from "../deliveries/deliveriesToStart.ts"
 import { NotStarted, ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 import { TemporalConnection, type TemporalUnavailable } from "../temporal/Connection.ts"
-import { CLAIM_AGAIN_S, insertCommands } from "../temporal/commands.ts"
+import { AGAIN_S, insertCommands } from "../temporal/commands.ts"
 
 /** Commands per batch, and concurrent calls. */
 const BATCH = 200,
   CONCURRENCY = 24
-/** When a command that Temporal rejected is sent again, in seconds. */
-const REJECTED_S = 60
+/** When a command that Temporal rejected is sent again, in seconds, and one that could not be sent. */
+const REJECTED_S = 60,
+  FAILED_S = 1
 
 const Command = Schema.Struct({ key: Schema.String, id: Schema.Number, members: Schema.NullOr(Schema.Array(Schema.String)) })
 type Command = typeof Command.Type
-const OfWebhook = Schema.Struct({ key: Schema.String, organizationId: Schema.String, webhookId: Schema.String, url: Schema.String })
 
 const decodeCommands = decodeRows(Command),
   decodeDeliveries = decodeRows(Schema.Struct({ ...ToStart.fields, status: Schema.String, waitMs: Schema.Number })),
-  decodeWebhooks = decodeRows(OfWebhook)
+  decodeWebhooks = decodeRows(
+    Schema.Struct({ key: Schema.String, organizationId: Schema.String, webhookId: Schema.String, url: Schema.String })
+  )
+
+type Sending = Effect.Effect<void, NotStarted | TemporalUnavailable>
+type Sendings = ReadonlyArray<readonly [key: string, Sending]>
 
 export class CommandRelay extends Effect.Service<CommandRelay>()("custody/CommandRelay", {
   effect: Effect.gen(function* () {
@@ -34,125 +39,115 @@ export class CommandRelay extends Effect.Service<CommandRelay>()("custody/Comman
     const temporal = yield* TemporalConnection
     const starter = yield* WorkflowStarter
 
-    const due = decodeCommands(sql`
-      SELECT key, id, members FROM commands WHERE due <= clock_timestamp() ORDER BY due LIMIT ${BATCH}`)
+    /** Takes what is due; it is due again later, in case that this process ends before it has sent it. */
+    const take = decodeCommands(sql`
+      WITH due AS MATERIALIZED (
+        SELECT key FROM commands WHERE due <= clock_timestamp() ORDER BY due LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
+      )
+      UPDATE commands c SET due = clock_timestamp() + make_interval(secs => ${AGAIN_S}) FROM due WHERE c.key = due.key
+      RETURNING c.key, c.id, c.members`)
 
-    type Sending = Effect.Effect<void, NotStarted | TemporalUnavailable>
-
-    /** What to send for commands of deliveries, by key; the command of a delivery that is gone needs nothing. */
-    const deliveries = (keys: ReadonlyArray<string>) =>
+    /** The existing ones of these deliveries, by id. The event of a redelivery may no longer be in the log; its workflow then ends it. */
+    const deliveriesOf = (ids: ReadonlyArray<string>) =>
       Effect.map(
         decodeDeliveries(sql`
-          SELECT ${sql.literal(toStartColumns)}, d.status, CASE
+          SELECT d.id, w.organization_id AS "organizationId", d.event_id AS "eventId", d.webhook_id AS "webhookId", d.kind,
+            coalesce(e.entity_id, '') AS "entityId", w.url, d.status, CASE
             WHEN EXISTS (SELECT 1 FROM delivery_attempts t JOIN processes p ON p.id = t.process_id WHERE t.delivery_id = d.id AND t.result IS NULL)
               THEN ${IN_FLIGHT_MS}::float8
+            -- Postgres' clock was set back since the last attempt.
+            WHEN clock_timestamp() < coalesce((SELECT max(t.at) FROM delivery_attempts t WHERE t.delivery_id = d.id), d.created_at) THEN 0::float8
             ELSE coalesce(greatest(0, ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000)), 0)::float8 END AS "waitMs"
-          FROM unnest(${keys}::text[]) AS a (id) JOIN deliveries d ON d.id = a.id ${sql.literal(toStartJoins)}`),
+          FROM unnest(${ids}::text[]) AS a (id) JOIN deliveries d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id
+            LEFT JOIN events e ON e.id = d.event_id`),
+        (rows) => new Map(rows.map((row) => [row.id, row]))
+      )
+
+    /** What to send for deliveries and claims. A claim of which no delivery waits for its first attempt needs nothing. */
+    const ofDeliveries = (commands: ReadonlyArray<Command>): Effect.Effect<Sendings, SqlError.SqlError> =>
+      Effect.map(deliveriesOf(commands.flatMap(({ key, members }) => members ?? [key])), (found) =>
+        commands.flatMap(({ key, members }): Sendings => {
+          const deliveries = (members ?? [key]).flatMap((id) => found.get(id) ?? [])
+          if (members !== null) return deliveries.some(({ status }) => status === "PENDING") ? [[key, starter.startClaim(deliveries)]] : []
+          return deliveries.map((delivery) => [key, wake(delivery)])
+        })
+      )
+
+    const wake = ({ status, waitMs, ...delivery }: ToStart & { readonly status: string; readonly waitMs: number }): Sending =>
+      status === "PENDING" || status === "RETRYING"
+        ? starter.wakeDelivery(delivery, waitMs)
+        : status === "CANCELED"
+          ? starter.cancelIfRunning(delivery.id)
+          : starter.wakeIfRunning(delivery.id)
+
+    /** What to send for drains, recoveries and notices. */
+    const ofWebhooks = (keys: ReadonlyArray<string>): Effect.Effect<Sendings, SqlError.SqlError> =>
+      Effect.map(
+        decodeWebhooks(sql`
+          SELECT a.key, w.organization_id AS "organizationId", w.id AS "webhookId", w.url FROM unnest(${keys}::text[]) AS a (key)
+            LEFT JOIN recoveries r ON r.id = a.key LEFT JOIN notices n ON n.id = a.key AND n.sent_at IS NULL
+            JOIN webhooks w ON w.id = coalesce(r.webhook_id, n.webhook_id, split_part(a.key, '/', 2))`),
         (rows) =>
-          rows.map(({ status, waitMs, ...delivery }): readonly [string, Sending] => [
-            delivery.id,
-            status === "PENDING" || status === "RETRYING"
-              ? starter.wakeDelivery(delivery, waitMs)
-              : status === "CANCELED"
-                ? starter.cancelIfRunning(delivery.id)
-                : starter.wakeIfRunning(delivery.id)
+          rows.map(({ key, ...webhook }) => [
+            key,
+            key.startsWith("rec_")
+              ? starter.wakeRecovery(key, webhook)
+              : key.startsWith("ntc_")
+                ? starter.startNotice(key, webhook)
+                : starter.wakeDrain(webhook)
           ])
       )
 
-    const drains = (keys: ReadonlyArray<string>) =>
-      Effect.map(
-        decodeWebhooks(sql`
-          SELECT a.key, w.organization_id AS "organizationId", w.id AS "webhookId", w.url
-          FROM unnest(${keys}::text[]) AS a (key) JOIN webhooks w ON w.id = split_part(a.key, '/', 2)`),
-        (rows) => rows.map(({ key, ...webhook }): readonly [string, Sending] => [key, starter.wakeDrain(webhook)])
-      )
-
-    const recoveries = (keys: ReadonlyArray<string>) =>
-      Effect.map(
-        decodeWebhooks(sql`
-          SELECT r.id AS key, r.organization_id AS "organizationId", w.id AS "webhookId", w.url
-          FROM unnest(${keys}::text[]) AS a (key) JOIN recoveries r ON r.id = a.key JOIN webhooks w ON w.id = r.webhook_id`),
-        (rows) => rows.map(({ key, ...webhook }): readonly [string, Sending] => [key, starter.wakeRecovery(key, webhook)])
-      )
-
-    const notices = (keys: ReadonlyArray<string>) =>
-      Effect.map(
-        decodeWebhooks(sql`
-          SELECT n.id AS key, n.organization_id AS "organizationId", n.webhook_id AS "webhookId", '' AS url
-          FROM unnest(${keys}::text[]) AS a (key) JOIN notices n ON n.id = a.key WHERE n.sent_at IS NULL`),
-        (rows) => rows.map(({ key, ...webhook }): readonly [string, Sending] => [key, starter.startNotice(key, webhook)])
-      )
-
-    /** A claim of which no delivery waits for its first attempt needs nothing. */
-    const claims = (commands: ReadonlyArray<Command>) =>
-      Effect.map(
-        Effect.forEach(commands, ({ key, members }) =>
-          Effect.map(deliveriesToStart(sql, members ?? []), (found) =>
-            found.some(({ status }) => status === "PENDING") ? [[key, starter.startClaim(found)] as const] : []
-          )
-        ),
-        (all): ReadonlyArray<readonly [string, Sending]> => all.flat()
-      )
-
-    /** What to send for each command, by key. */
-    const sendings = Effect.fnUntraced(function* (commands: ReadonlyArray<Command>) {
-      const keys = (prefix: string) => commands.flatMap(({ key }) => (key.startsWith(prefix) ? [key] : []))
-      const some = <E, R>(
-        of: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<readonly [string, Sending]>, E, R>,
-        prefix: string
-      ) => {
-        const found = keys(prefix)
-        return found.length === 0 ? Effect.succeed([]) : of(found)
-      }
+    /** What to send for each command, by key; nothing for what is gone. */
+    const sendingsOf = Effect.fnUntraced(function* (commands: ReadonlyArray<Command>) {
+      const [others, deliveries] = Arr.partition(commands, ({ key, members }) => members !== null || key.startsWith("del_"))
       return new Map<string, Sending>([
-        ...(yield* some(deliveries, "del_")),
-        ...(yield* some(drains, "drain/")),
-        ...(yield* some(recoveries, "rec_")),
-        ...(yield* some(notices, "ntc_")),
-        ...(yield* claims(commands.filter(({ members }) => members !== null)))
+        ...(deliveries.length === 0 ? [] : yield* ofDeliveries(deliveries)),
+        ...(others.length === 0 ? [] : yield* ofWebhooks(others.map(({ key }) => key)))
       ])
     })
+
+    /** Sends a command. Returns what becomes of it: a claim's stays until its first attempts have begun. */
+    const send = ({ key, members }: Command, sending: Sending | undefined): Effect.Effect<"done" | "stays" | "rejected" | "failed"> =>
+      sending === undefined
+        ? Effect.succeed("done")
+        : Effect.matchEffect(sending, {
+            onSuccess: () => Effect.succeed(members === null ? "done" : "stays"),
+            onFailure: (error) =>
+              error instanceof NotStarted && error.refused
+                ? Effect.as(Effect.logError(`Temporal rejected the workflow of ${key}: ${error.message}`), "rejected")
+                : Effect.as(Effect.logDebug(`a command could not be sent yet: ${error.message}`), "failed")
+          })
 
     return {
       /** Sends what is due; a failed command is sent again by the next run. Returns whether more may be due. */
       relay: Effect.gen(function* () {
         for (;;) {
-          const commands = yield* due
-          if (commands.length === 0) return false
           if (!(yield* temporal.isAvailable)) return true
-          const all = yield* sendings(commands)
+          const commands = yield* take
+          if (commands.length === 0) return false
+          const sendings = yield* sendingsOf(commands)
           const results = yield* Effect.forEach(
             commands,
-            (one): Effect.Effect<readonly [id: number, "again" | "done" | "rejected" | "failed"]> =>
-              Effect.matchEffect(all.get(one.key) ?? Effect.void, {
-                // A claim's command stays until its first attempts have begun.
-                onSuccess: () => Effect.succeed([one.id, one.members !== null && all.has(one.key) ? "again" : "done"] as const),
-                onFailure: (error): Effect.Effect<readonly [id: number, "rejected" | "failed"]> =>
-                  error instanceof NotStarted && error.refused
-                    ? Effect.as(Effect.logError(`Temporal rejected the workflow of ${one.key}: ${error.message}`), [
-                        one.id,
-                        "rejected"
-                      ] as const)
-                    : Effect.as(Effect.logDebug(`a command could not be sent yet: ${error.message}`), [one.id, "failed"] as const)
-              }),
+            (command) => Effect.map(send(command, sendings.get(command.key)), (result) => [command.id, result] as const),
             { concurrency: CONCURRENCY }
           )
           // failpoint: commands-sent
-          const of = (what: (typeof results)[number][1]) => results.flatMap(([id, result]) => (result === what ? [id] : []))
-          const [again, done, rejected] = [of("again"), of("done"), of("rejected")]
-          if (done.length > 0) yield* sql`DELETE FROM commands WHERE id = ANY(${done}::bigint[])`
+          const { done = [], failed = [], rejected = [] } = Object.groupBy(results, ([, result]) => result)
+          const ids = (of: typeof results) => of.map(([id]) => id)
+          if (done.length > 0) yield* sql`DELETE FROM commands WHERE id = ANY(${ids(done)}::bigint[])`
           // Each delivery of a rejected claim is tried alone, and the dispatcher claims again.
           if (rejected.length > 0)
             yield* sql`
-              WITH closed AS (DELETE FROM commands WHERE id = ANY(${rejected}::bigint[]) AND members IS NOT NULL RETURNING members)
+              WITH closed AS (DELETE FROM commands WHERE id = ANY(${ids(rejected)}::bigint[]) AND members IS NOT NULL RETURNING members)
               ${insertCommands(sql, sql`SELECT unnest(members) FROM closed`)}`
-          for (const [ids, seconds] of [
-            [again, CLAIM_AGAIN_S],
-            [rejected, REJECTED_S]
+          for (const [waiting, seconds] of [
+            [rejected, REJECTED_S],
+            [failed, FAILED_S]
           ] as const)
-            if (ids.length > 0)
-              yield* sql`UPDATE commands SET due = clock_timestamp() + make_interval(secs => ${seconds}) WHERE id = ANY(${ids}::bigint[])`
-          if (of("failed").length > 0) return true
+            if (waiting.length > 0)
+              yield* sql`UPDATE commands SET due = clock_timestamp() + make_interval(secs => ${seconds}) WHERE id = ANY(${ids(waiting)}::bigint[])`
+          if (failed.length > 0) return true
           if (commands.length < BATCH) return false
         }
       })

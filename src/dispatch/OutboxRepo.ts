@@ -19,7 +19,7 @@ import { firstWait } from "../deliveries/retrySchedule.ts"
 import type { ToStart } from "../deliveries/WorkflowStarter.ts"
 import { covers } from "../events/matching.ts"
 import { Settings } from "../settings/Settings.ts"
-import { CLAIM_AGAIN_S } from "../temporal/commands.ts"
+import { AGAIN_S } from "../temporal/commands.ts"
 import * as Id from "../values/Id.ts"
 import { type WaitingOrganization, WaitingOrganizations } from "./WaitingOrganizations.ts"
 
@@ -108,7 +108,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
           SELECT * FROM unnest(${eventIds}::text[], ${eventIds.map((id) => counts.get(id) ?? 0)}::int[])
         )
         INSERT INTO commands (key, members, due)
-        SELECT 'claim/' || (array_agg(id ORDER BY ord))[1], array_agg(id ORDER BY ord), clock_timestamp() + make_interval(secs => ${wait + CLAIM_AGAIN_S})
+        SELECT 'claim/' || (array_agg(id ORDER BY ord))[1], array_agg(id ORDER BY ord), clock_timestamp() + make_interval(secs => ${wait + AGAIN_S})
         FROM (SELECT w.id, m.ord, (row_number() OVER (ORDER BY m.ord) - 1) / ${GROUP}::int AS part
           FROM written w JOIN made m ON m.id = w.id WHERE w.status = 'PENDING') parts
         GROUP BY part ORDER BY part RETURNING key, members`)

@@ -33,7 +33,7 @@ export class Sweep extends Effect.Service<Sweep>()("custody/Sweep", {
           ORDER BY d.next_attempt_at, d.id LIMIT ${PAGE}
         ), claimed AS MATERIALIZED (
           SELECT unnest(members) AS id FROM commands WHERE key >= 'claim/' AND key < 'claim0'
-        ), told AS (
+        ), woken AS (
           ${insertCommands(sql, sql`SELECT o.id FROM overdue o WHERE o.id NOT IN (SELECT c.id FROM claimed c)`)}
         )
         SELECT id, next_attempt_at AS "dueAt" FROM overdue ORDER BY next_attempt_at, id`)

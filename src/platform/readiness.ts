@@ -58,7 +58,9 @@ export const readiness = (api: boolean) =>
         ready: seen !== undefined && ((temporalAnswers && !seen.readOnly) || api),
         dependencies: {
           postgres: seen === undefined ? "Postgres is unavailable" : seen.readOnly ? "Postgres is read-only: is it a standby?" : null,
-          network: resolverIsAway() ? "The DNS resolver answers nothing, not even for the root: no attempts are made until it does" : null,
+          network: resolverIsAway()
+            ? "The DNS resolver does not respond, not even to a query for the root: no attempts are made until it does"
+            : null,
           temporal: temporalAnswers ? null : "Temporal is unavailable: events are recorded and wait",
           // Not required for readiness: without the replica, the primary serves the same reads.
           ...(replicaFault === undefined ? {} : { replica: replicaFault && `The read replica is not used. ${replicaFault}` })

@@ -40,7 +40,7 @@ const UNREGISTERED_MS = 1_000
 /** When to check again while the resolver is away, in ms: the worker takes no such step before the resolver answers. */
 const RESOLVER_MS = 5_000
 /** Why no attempt is made while the resolver is away. */
-export const RESOLVER_AWAY = "the service's own DNS resolver answers nothing"
+export const RESOLVER_AWAY = "the service's own DNS resolver does not respond"
 /** Longest age of the data that a request is based on, in ms; older data is checked again before the request is sent. */
 const FRESH_MS = 500
 /** How often attempts are looked for that count as in flight and are not. */
@@ -61,7 +61,7 @@ export interface Asked extends Member {
 interface Flight {
   /** Whether nobody waits for the outcome any more, so that the delivery's workflow must hear of it, and whether it will. */
   detached: boolean
-  told: boolean
+  woken: boolean
   /** Called when the endpoint has responded, and when the request may be in flight. Either may be called again later. */
   readonly release: () => void
   readonly begun: () => void
@@ -151,8 +151,8 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
       Metric.tagged(attemptCount, "result", answer.result).unsafeUpdate(1, [])
       attemptSeconds.unsafeUpdate(answer.latencyMs / 1_000, [])
       const recorded = (): Omit<Recorded, "answer"> => {
-        flight.told = flight.detached
-        return { deliveryId: begun.id, webhookId: begun.webhookId, number, via, tell: flight.told }
+        flight.woken = flight.detached
+        return { deliveryId: begun.id, webhookId: begun.webhookId, number, via, wakes: flight.woken }
       }
       const { result } = answer
       if (result === "2xx") {
@@ -240,11 +240,11 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
             begun()
             return Effect.succeed(undefined)
           }
-          const flight: Flight = { detached: false, told: false, release, begun }
+          const flight: Flight = { detached: false, woken: false, release, begun }
           flights.set(deliveryId, flight)
           const run = make(asked, flight).pipe(
             // The outcome was recorded just before nobody waited for it any more.
-            Effect.tap(() => (flight.detached && !flight.told ? whenBack(command(sql, deliveryId)) : Effect.void)),
+            Effect.tap(() => (flight.detached && !flight.woken ? whenBack(command(sql, deliveryId)) : Effect.void)),
             Effect.tapErrorCause((cause) =>
               // Readiness reports an unavailable Postgres; any other failure would go unnoticed, as the step is repeated.
               isUnavailable(Cause.squash(cause))
@@ -267,12 +267,12 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
           }))
         }),
 
-      /** Moves a due delivery that found no place into its webhook's queue. */
+      /** Moves a due delivery that found no slot into its webhook's queue. */
       enqueue: (member: Member): Effect.Effect<AttemptOutcome, SqlError.SqlError> =>
         Effect.map(enqueueOne({ ...member, isDue: false }), (moved) =>
           moved
             ? { next: "held", number: 0, result: null, because: "TURN" }
-            : { next: "later", waitMs: UNREGISTERED_MS, because: "no place is free, and it cannot join the queue now" }
+            : { next: "later", waitMs: UNREGISTERED_MS, because: "no slot is free, and it cannot join the queue now" }
         ),
 
       /** Cancels the delivery if it waits. */

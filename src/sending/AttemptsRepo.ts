@@ -20,6 +20,7 @@ import { inFlight, joinsQueue } from "../webhooks/queue.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
 import { AttemptStart, type AttemptStartInput, INTERRUPTIONS } from "./beforeAttempt.ts"
 import { isOfDrain, type Via } from "./decide.ts"
+import { end, moveDelivery, retryAfter } from "./moveDelivery.ts"
 import type { Answer } from "./request/Answer.ts"
 import { WorkerProcess } from "./WorkerProcess.ts"
 
@@ -35,7 +36,7 @@ export interface Recorded {
   readonly via: Via
   readonly answer: Answer
   /** Whether the delivery's own workflow must hear of the outcome, because no step of it waits for it. */
-  readonly tell: boolean
+  readonly wakes: boolean
 }
 
 /** The shard of the counters for this process, so that two processes seldom wait for each other. Random, because processes in containers have equal pids. */
@@ -68,18 +69,19 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           WITH asked AS MATERIALIZED (
             SELECT d.id, d.status, d.organization_id, d.webhook_id, d.event_id, d.kind, d.sequence, w.url,
               ${cancelReason(sql)} AS cancel_as, w.status = 'PAUSED' AS paused, coalesce(q.down, false) AS down,
-              -- A queue of recoveries lets new events pass, as long as there are places in flight.
+              -- A queue of recoveries lets new events pass, as long as there are slots in flight.
               ${sql.literal(joinsQueue)} OR (q.webhook_id IS NOT NULL AND ${inFlight(sql, attempts)} >= ${webhookMaxInFlight}::int) AS joins,
               EXISTS (SELECT 1 FROM processes p WHERE p.id = ${me}) AS registered,
               a.max, a.in_queue, l.last, l.last_result, l.used, l.open_by, l.last - l.known AS interruptions,
               CASE WHEN l.last > a.waited AND (l.last = l.known OR l.last - l.known >= ${INTERRUPTIONS}) AND l.last_result IS NOT NULL
-                  AND d.next_attempt_at > clock_timestamp()
+                  -- A clock that was set back since the last attempt says nothing about the wait.
+                  AND clock_timestamp() BETWEEN l.last_at AND d.next_attempt_at
                 THEN ceil(extract(epoch FROM d.next_attempt_at - clock_timestamp()) * 1000)::float8 END AS due_in
             FROM unnest(${items.map((_) => _.id)}::text[], ${items.map((_) => _.limit)}::int[], ${items.map((_) => _.after)}::int[],
               ${inQueue}::bool[]) AS a (id, max, waited, in_queue)
             JOIN ${deliveries} d ON d.id = a.id JOIN webhooks w ON w.id = d.webhook_id LEFT JOIN webhook_queues q ON q.webhook_id = w.id
             CROSS JOIN LATERAL (
-              SELECT coalesce(max(t.number), 0) AS last, (array_agg(t.result ORDER BY t.number DESC))[1] AS last_result,
+              SELECT coalesce(max(t.number), 0) AS last, max(t.at) AS last_at, (array_agg(t.result ORDER BY t.number DESC))[1] AS last_result,
                 count(*) FILTER (WHERE t.uses_schedule AND t.result <> 'interrupted')::int AS used,
                 coalesce(max(t.number) FILTER (WHERE t.result <> 'interrupted'), 0) AS known, max(p.id) AS open_by
               FROM ${attempts} t LEFT JOIN processes p ON p.id = t.process_id AND t.result IS NULL WHERE t.delivery_id = a.id) l
@@ -123,23 +125,27 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
       )
       return Effect.as(
         sql`
-          WITH r AS MATERIALIZED (
-            SELECT * FROM unnest(${items.map((_) => _.deliveryId)}::text[], ${items.map((_) => _.webhookId)}::text[],
+          WITH failing AS MATERIALIZED (
+            -- Before anything else, as FailureRecorder does.
+            SELECT h.webhook_id FROM webhook_health h WHERE h.webhook_id = ANY(${items.map((_) => _.webhookId)}::text[]) AND h.consecutive_failures > 0
+            ORDER BY h.webhook_id FOR NO KEY UPDATE
+          ), r AS MATERIALIZED (
+            SELECT r.* FROM (SELECT count(*) FROM failing) locked, unnest(${items.map((_) => _.deliveryId)}::text[], ${items.map((_) => _.webhookId)}::text[],
               ${items.map((_) => _.number)}::int[], ${items.map((_) => _.answer.httpStatus)}::int[],
               ${items.map((_) => _.answer.latencyMs)}::int[], ${items.map((_) => _.answer.bodySnippet)}::text[],
-              ${items.map(({ via }) => isOfDrain(via))}::bool[], ${items.map((_) => _.tell)}::bool[])
-              AS r (delivery_id, webhook_id, number, http_status, latency_ms, body_snippet, held, tell)
+              ${items.map(({ via }) => isOfDrain(via))}::bool[], ${items.map((_) => _.wakes)}::bool[])
+              AS r (delivery_id, webhook_id, number, http_status, latency_ms, body_snippet, held, wakes)
           ), attempts AS (
             UPDATE ${attempts} t SET result = '2xx', http_status = r.http_status, latency_ms = r.latency_ms, body_snippet = r.body_snippet
             FROM r WHERE t.delivery_id = r.delivery_id AND t.number = r.number
           ), done AS (
             UPDATE ${deliveries} d SET status = 'DELIVERED', delivered_at = clock_timestamp(), next_attempt_at = NULL, failure_reason = NULL
             FROM r WHERE d.id = r.delivery_id AND d.status <> 'DELIVERED'
-            RETURNING d.id, d.webhook_id, r.held, r.tell OR r.held AND d.started AS tell
+            RETURNING d.id, d.webhook_id, r.held, r.wakes OR r.held AND d.started AS wakes
           ), healed AS (
             UPDATE webhook_health h SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
               several_deliveries = false, gone_at = NULL, down_failures = 0
-            WHERE h.webhook_id IN (SELECT r.webhook_id FROM r) AND h.consecutive_failures > 0
+            WHERE h.webhook_id IN (SELECT f.webhook_id FROM failing f)
           ), up AS (
             -- The first 2xx ends a hold, whichever attempt it is of.
             UPDATE webhook_queues q SET down = false, due = CASE WHEN q.down THEN clock_timestamp() ELSE q.due END,
@@ -148,10 +154,10 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
               WHERE x.webhook_id IN (SELECT r.webhook_id FROM r) AND (x.down OR x.webhook_id IN (SELECT r.webhook_id FROM r WHERE r.held))
               ORDER BY x.webhook_id FOR NO KEY UPDATE)
             RETURNING q.webhook_id
-          ), told AS (
+          ), woken AS (
             ${insertCommands(
               sql,
-              sql`SELECT id FROM done WHERE tell
+              sql`SELECT id FROM done WHERE wakes
                 UNION SELECT 'drain/' || q.webhook_id FROM webhook_queues q JOIN up ON up.webhook_id = q.webhook_id WHERE q.down`
             )}
           )
@@ -202,30 +208,21 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
       abandon: (deliveryId: string) =>
         sql`UPDATE delivery_attempts SET result = 'interrupted' WHERE delivery_id = ${deliveryId} AND process_id = ${me} AND result IS NULL`,
 
-      /** Sets the due time of a delivery whose last attempts were interrupted; `tell` makes its own workflow hear of it. */
-      postpone: (deliveryId: string, waitMs: number, tell: boolean) => sql`
-        WITH moved AS (
-          UPDATE deliveries SET status = 'RETRYING', started = true, next_attempt_at = clock_timestamp() + ${waitMs} * interval '1 millisecond'
-          WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD') RETURNING id
-        )
-        ${insertCommands(sql, sql`SELECT id FROM moved WHERE ${tell}`)}`,
+      /** Makes a delivery whose last attempts were interrupted wait; `wakes` makes its own workflow hear of it. */
+      postpone: (deliveryId: string, waitMs: number, wakes: boolean) =>
+        moveDelivery(sql, deliveryId, retryAfter(sql, waitMs), wakes ? "always" : "never"),
 
       /** Records a 2xx: the attempt, the delivery, the counters, the end of a streak of failures and of a hold. */
       succeed,
 
       /**
-       * Cancels a waiting delivery; does nothing if it has ended. `tell` makes its own workflow hear of it. Returns the
+       * Cancels a waiting delivery; does nothing if it has ended. `wakes` makes its own workflow hear of it. Returns the
        * delivery's current status.
        */
-      cancel: (deliveryId: string, reason: CancelReason, tell: boolean) =>
+      cancel: (deliveryId: string, reason: CancelReason, wakes: boolean) =>
         Effect.map(
           Effect.zipRight(
-            sql`
-              WITH canceled AS (
-                UPDATE deliveries SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
-                WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD') RETURNING id, started
-              )
-              ${insertCommands(sql, sql`SELECT id FROM canceled WHERE started AND ${tell}`)}`,
+            moveDelivery(sql, deliveryId, end(sql, "CANCELED", sql`${reason}`), wakes ? "if started" : "never"),
             decodeStatuses(sql`SELECT status FROM deliveries WHERE id = ${deliveryId}`)
           ),
           (rows) => rows[0]?.status ?? "CANCELED"

@@ -13,17 +13,17 @@ import { Effect, Fiber } from "effect"
 import type { AttemptOutcome, DrainInput, DrainOutcome } from "../../workflows/contract.ts"
 import { Settings } from "../settings/Settings.ts"
 import { runCancellation } from "../webhooks/cancelWaiting.ts"
-import { gatherRetries, isWholePart, RANK } from "../webhooks/queue.ts"
+import { isWholePart, queueRetries as queueSomeRetries, RANK } from "../webhooks/queue.ts"
 import { Attempts, type StepError } from "./Attempts.ts"
 import { IN_FLIGHT } from "./attemptOutcome.ts"
-import { WorkerPlaces } from "./Places.ts"
 import { type Queue, type Queued, QueueRepo } from "./QueueRepo.ts"
+import { WorkerSlots } from "./Slots.ts"
 
 /** How long a step begins further attempts, in ms. */
 const STEP_MS = 2_000
 /** Deliveries per query. */
 const PAGE = 64
-/** Places in flight that are kept free for events while only deliveries of recoveries are queued. */
+/** Slots in flight that are kept free for events while only deliveries of recoveries are queued. */
 const FREE = 2
 /** Longest wait after steps that found no working endpoint, and no slot, in ms; and the wait of a probe that found no slot. */
 const LONGEST_MS = { down: 2_000, "no slot": 15_000 } as const,
@@ -52,7 +52,7 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
     const sql = yield* SqlClient.SqlClient
     const queues = yield* QueueRepo
     const attempts = yield* Attempts
-    const places = yield* WorkerPlaces
+    const slots = yield* WorkerSlots
     const { webhookMaxInFlight } = yield* Settings
 
     const ended = (details: string): DrainOutcome => ({ next: "ended", details })
@@ -71,7 +71,7 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
     const attempt = ({ organizationId, waitsMs, webhookId }: DrainInput, { id }: Queued, via: "probe" | "drain") =>
       Effect.suspend(() => {
         const member = { deliveryId: id, webhookId, organizationId }
-        const release = places.takeSlot(member)
+        const release = slots.takeNow(member)
         if (release === undefined) return Effect.succeed(undefined)
         return Effect.flatMap(
           attempts.start({ ...member, waitsMs, after: 0, via }, release),
@@ -87,12 +87,12 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
     })
 
     /** Moves waiting retries into the queue. Returns whether all were moved. */
-    const gather = Effect.fnUntraced(function* (webhookId: string, until: number) {
+    const queueRetries = Effect.fnUntraced(function* (webhookId: string, until: number) {
       while (performance.now() < until) {
-        const [{ moved } = { moved: 0 }] = yield* gatherRetries(sql, webhookId)
-        // failpoint: gathered
+        const [{ moved } = { moved: 0 }] = yield* queueSomeRetries(sql, webhookId)
+        // failpoint: retries-queued
         if (isWholePart(moved)) continue
-        yield* queues.gathered(webhookId)
+        yield* queues.retriesQueued(webhookId)
         return true
       }
       return false
@@ -125,7 +125,7 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
       while (inFlight >= webhookMaxInFlight && performance.now() < until)
         inFlight = yield* Effect.delay(queues.inFlight(webhookId), TAKEN_MS)
       const width = Math.min(failures > 0 ? 1 : webhookMaxInFlight, webhookMaxInFlight - inFlight)
-      if (width <= 0) return wait(0, "all places in flight are taken", failures)
+      if (width <= 0) return wait(0, "all slots in flight are taken", failures)
       let buffer: ReadonlyArray<Queued> = []
       let after = { rank: -1, sequence: 0 }
       let isAll = false
@@ -133,7 +133,7 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
       let stop: Exclude<Turn, "done"> | undefined
       const one = (yield* Effect.makeSemaphore(1)).withPermits(1)
 
-      /** The next delivery, unless the step is over; the last senders leave their places free for events. */
+      /** The next delivery, unless the step is over; the last senders leave their slots free for events. */
       const next = (sender: number) =>
         one(
           Effect.gen(function* () {
@@ -187,7 +187,8 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
           // It is started again when the webhook is resumed.
           if (queue.status === "PAUSED") return ended("the webhook is paused")
           const until = performance.now() + STEP_MS
-          if (!queue.gathered && !(yield* gather(webhookId, until))) return wait(0, "moving waiting retries into the queue", input.failures)
+          if (!queue.retriesQueued && !(yield* queueRetries(webhookId, until)))
+            return wait(0, "moving waiting retries into the queue", input.failures)
           if (queue.dueInMs > 0) return wait(queue.dueInMs, queue.down ? "the endpoint is down and is probed" : "waits", input.failures)
           return queue.down ? yield* probe(input, queue) : yield* send(input, queue)
         })

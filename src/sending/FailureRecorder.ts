@@ -3,17 +3,19 @@
  * `decide` needs, and writes what it says. Nothing else extends a streak, and its row is locked meanwhile, so each cause has
  * one notice however many attempts fail concurrently. Decision D-23.
  */
+
+import type { SqlError, Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Schema } from "effect"
 import { record, SERVICE } from "../audit/AuditTrail.ts"
 import { decodeRows } from "../database/decodeRows.ts"
-import { dieOnSql } from "../database/sql.ts"
 import { Settings } from "../settings/Settings.ts"
 import { insertCommands } from "../temporal/commands.ts"
 import { openQueues } from "../webhooks/queue.ts"
 import { type Recorded, SHARD } from "./AttemptsRepo.ts"
 import { type Decision, decide, isOfDrain, NO_STREAK, type Rules, type Streak } from "./decide.ts"
 import { makeDisable } from "./disable.ts"
+import { end, moveDelivery, retryAfter } from "./moveDelivery.ts"
 import { type Cause, makeNotices } from "./recordNotices.ts"
 
 const At = Schema.NullOr(Schema.Number)
@@ -76,20 +78,13 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
     })
 
     /** Locks the webhook's health before any delivery, so that all failures take locks in the same order. Null if the webhook is gone. */
-    const lockHealth = (webhookId: string): Effect.Effect<Streak | null> => {
-      const lock = Effect.map(
-        decodeHealth(sql`SELECT ${sql.literal(healthColumns)} FROM webhook_health h WHERE h.webhook_id = ${webhookId} FOR NO KEY UPDATE`),
-        ([row]) => row
+    const lockHealth = (webhookId: string): Effect.Effect<Streak | null, SqlError.SqlError> =>
+      Effect.map(
+        decodeHealth(sql`
+          INSERT INTO webhook_health AS h (webhook_id) SELECT id FROM webhooks WHERE id = ${webhookId}
+          ON CONFLICT (webhook_id) DO UPDATE SET webhook_id = excluded.webhook_id RETURNING ${sql.literal(healthColumns)}`),
+        ([row]) => row ?? null
       )
-      return Effect.flatMap(lock, (found) =>
-        found !== undefined
-          ? Effect.succeed(found)
-          : Effect.zipRight(
-              sql`INSERT INTO webhook_health (webhook_id) SELECT id FROM webhooks WHERE id = ${webhookId} ON CONFLICT (webhook_id) DO NOTHING`,
-              Effect.map(lock, (made) => made ?? null)
-            )
-      ).pipe(dieOnSql)
-    }
 
     /** Completes the attempt's row, and reads what decides. A statement that begins after the lock. */
     const complete = ({ answer, deliveryId, number, webhookId }: Recorded) =>
@@ -121,51 +116,40 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
         down_delivery = ${streak.downDelivery}, down_several = ${streak.downSeveral}
       WHERE webhook_id = ${webhookId}`
 
-    /** The delivery's next state. `tell`: its own workflow must hear of it. */
-    const writeNext = ({ deliveryId, number, tell, via, webhookId }: Recorded, { next, usesSchedule }: Decision) =>
+    /** The delivery's next state, and its status then; undefined if it does not change. */
+    const writeNext = ({ deliveryId, number, wakes, via, webhookId }: Recorded, { next, usesSchedule }: Decision) =>
       Effect.gen(function* () {
         if (!usesSchedule)
           yield* sql`UPDATE delivery_attempts SET uses_schedule = false WHERE delivery_id = ${deliveryId} AND number = ${number}`
         const inQueue = isOfDrain(via)
-        const told = sql`told AS (${insertCommands(sql, sql`SELECT id FROM moved WHERE ${tell} OR started AND ${inQueue}`)})`
-        const waits = sql`id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD')`
+        const move = (change: Statement.Fragment, otherwise: "if started" | "never") =>
+          moveDelivery(sql, deliveryId, change, wakes ? "always" : inQueue ? otherwise : "never")
         switch (next._tag) {
           case "RetryAt":
-            yield* sql`
-              WITH moved AS (
-                UPDATE deliveries SET status = 'RETRYING', started = true, next_attempt_at = clock_timestamp() + ${next.waitMs} * interval '1 millisecond'
-                WHERE ${waits} RETURNING id, true AS started
-              ), ${told} SELECT 1`
+            yield* move(retryAfter(sql, next.waitMs), "if started")
             return "RETRYING"
           case "Again":
-            yield* sql`
-              UPDATE deliveries SET status = 'RETRYING', next_attempt_at = clock_timestamp() WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING')`
-            return inQueue ? "HELD" : "RETRYING"
+            if (inQueue) return "HELD"
+            yield* moveDelivery(sql, deliveryId, sql`status = 'RETRYING', next_attempt_at = clock_timestamp()`, "never")
+            return "RETRYING"
           case "Hold":
             // Its queue may have ended meanwhile.
             if (!inQueue) yield* sql`WITH ${openQueues(sql, [webhookId], true)} SELECT 1`
-            yield* sql`
-              WITH moved AS (
-                UPDATE deliveries SET status = 'HELD', next_attempt_at = NULL, started = started AND ${inQueue},
-                  probed_at = CASE WHEN ${via === "probe"} THEN clock_timestamp() ELSE probed_at END
-                WHERE ${waits} RETURNING id, false AS started
-              ), ${told} SELECT 1`
+            yield* move(
+              sql`status = 'HELD', next_attempt_at = NULL, started = d.started AND ${inQueue},
+                probed_at = CASE WHEN ${via === "probe"} THEN clock_timestamp() ELSE d.probed_at END`,
+              "never"
+            )
             return "HELD"
           case "Exhausted":
-            yield* sql`
-              WITH moved AS (
-                UPDATE deliveries SET status = 'FAILED', failure_reason = 'EXHAUSTED', next_attempt_at = NULL WHERE ${waits} RETURNING id, started
-              ), ${told} SELECT 1`
+            yield* move(end(sql, "FAILED", sql`'EXHAUSTED'`), "if started")
             yield* countExhausted(webhookId)
             return "FAILED"
           case "Disabled":
-            yield* sql`
-              WITH moved AS (
-                UPDATE deliveries d SET status = 'CANCELED', next_attempt_at = NULL,
-                  failure_reason = CASE WHEN w.deleted_at IS NULL THEN 'WEBHOOK_DISABLED' ELSE 'WEBHOOK_DELETED' END
-                FROM webhooks w WHERE w.id = d.webhook_id AND d.id = ${deliveryId} AND d.status IN ('PENDING', 'RETRYING', 'HELD')
-                RETURNING d.id, d.started
-              ), ${told} SELECT 1`
+            yield* move(
+              end(sql, "CANCELED", sql`CASE WHEN w.deleted_at IS NULL THEN 'WEBHOOK_DISABLED' ELSE 'WEBHOOK_DELETED' END`),
+              "if started"
+            )
             return "CANCELED"
           default:
             return undefined
@@ -183,8 +167,8 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
       if (hold === "begins")
         return sql`
           WITH begun AS (
-            INSERT INTO webhook_queues AS q (webhook_id, down, down_at, due, live, gathered) VALUES (${webhookId}, true, clock_timestamp(), ${due}, true, false)
-            ON CONFLICT (webhook_id) DO UPDATE SET down = true, down_at = excluded.down_at, due = excluded.due, probes = 0, live = true, gathered = false
+            INSERT INTO webhook_queues AS q (webhook_id, down, down_at, due, live, retries_queued) VALUES (${webhookId}, true, clock_timestamp(), ${due}, true, false)
+            ON CONFLICT (webhook_id) DO UPDATE SET down = true, down_at = excluded.down_at, due = excluded.due, probes = 0, live = true, retries_queued = false
             RETURNING q.webhook_id
           )
           ${insertCommands(sql, sql`SELECT 'drain/' || webhook_id FROM begun`)}`
@@ -240,9 +224,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
         sql.withTransaction(
           Effect.gen(function* () {
             const streak = yield* lockHealth(webhookId)
-            const rows = yield* sql`
-              UPDATE deliveries SET status = 'FAILED', failure_reason = 'EXHAUSTED', next_attempt_at = NULL
-              WHERE id = ${deliveryId} AND status IN ('PENDING', 'RETRYING', 'HELD') RETURNING id`
+            const rows = yield* moveDelivery(sql, deliveryId, end(sql, "FAILED", sql`'EXHAUSTED'`), "if started")
             if (rows.length === 0) return
             yield* countExhausted(webhookId)
             yield* notices.failed({

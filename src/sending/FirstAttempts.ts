@@ -1,5 +1,5 @@
 /**
- * The first attempts of what a claim found, made concurrently within a second. A delivery that finds no place at its webhook
+ * The first attempts of what a claim found, made concurrently within a second. A delivery that finds no slot at its webhook
  * in that time joins the webhook's queue. An attempt that takes longer goes on in this process, and its delivery's own
  * workflow waits for its outcome; so does every other delivery that is not done. The claim's row is removed once every
  * member has begun its request or is queued. Running it again is harmless: what was attempted is in the rows.
@@ -12,12 +12,12 @@ import { resolverIsAway } from "../processes/resolver.ts"
 import { claimKeyOf, command } from "../temporal/commands.ts"
 import { Attempts, RESOLVER_AWAY, type Started, type StepError } from "./Attempts.ts"
 import { IN_FLIGHT } from "./attemptOutcome.ts"
-import { WorkerPlaces } from "./Places.ts"
+import { WorkerSlots } from "./Slots.ts"
 
-/** How long a step waits for places and for outcomes, in ms. */
+/** How long a step waits for slots and for outcomes, in ms. */
 export const PATIENCE_MS = 1_000
 
-/** How long it waits at least for the outcome of an attempt that found its place late, in ms. */
+/** How long it waits at least for the outcome of an attempt that found its slot late, in ms. */
 const LEAST_MS = 50
 /** When a step that failed before anything was sent is repeated by the delivery's own workflow, in ms. */
 const FAILED_MS = 500,
@@ -27,7 +27,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const attempts = yield* Attempts
-    const places = yield* WorkerPlaces
+    const slots = yield* WorkerSlots
 
     return {
       /** Makes the attempts. Fails if Postgres is unavailable; it is repeated then. */
@@ -67,7 +67,7 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
             Effect.gen(function* () {
               // Another process may take it from the queue of later attempts.
               if (resolverIsAway()) return { next: "later", waitMs: AWAY_MS, because: RESOLVER_AWAY } satisfies AttemptOutcome
-              const release = yield* places.take(member, until)
+              const release = yield* slots.take(member, until)
               if (release === undefined) {
                 const outcome = yield* attempts.enqueue(member)
                 begun()

@@ -14,7 +14,7 @@ const Queue = Schema.Struct({
   status: Schema.Literal("ACTIVE", "PAUSED", "DISABLED"),
   down: Schema.Boolean,
   probes: Schema.Number,
-  gathered: Schema.Boolean,
+  retriesQueued: Schema.Boolean,
   /** Whether waiting deliveries are to be canceled. */
   canceling: Schema.Boolean,
   /** Time in ms until the drain may act. */
@@ -57,9 +57,11 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
       begin: (webhookId: string) =>
         Effect.map(
           decodeQueues(sql`
-            UPDATE webhook_queues q SET due = CASE WHEN w.status <> 'PAUSED' OR q.cancel_until IS NOT NULL THEN greatest(q.due, clock_timestamp()) END
+            UPDATE webhook_queues q SET due = CASE WHEN w.status <> 'PAUSED' OR q.cancel_until IS NOT NULL
+              -- No drain waits longer to send: Postgres' clock was set back.
+              THEN greatest(CASE WHEN q.down OR q.due < clock_timestamp() + interval '1 minute' THEN q.due END, clock_timestamp()) END
             FROM webhooks w WHERE q.webhook_id = ${webhookId} AND w.id = q.webhook_id
-            RETURNING w.status, q.down, q.probes, q.gathered, q.cancel_until IS NOT NULL AS canceling,
+            RETURNING w.status, q.down, q.probes, q.retries_queued AS "retriesQueued", q.cancel_until IS NOT NULL AS canceling,
               coalesce(greatest(0, ceil(extract(epoch FROM q.due - clock_timestamp()) * 1000)), 0)::float8 AS "dueInMs",
               ${inFlight(sql, sql.literal("delivery_attempts"))} AS "inFlight"`),
           ([queue]) => queue
@@ -93,7 +95,7 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
         ),
 
       /** Records that the waiting retries have been moved into the queue. */
-      gathered: (webhookId: string) => sql`UPDATE webhook_queues SET gathered = true WHERE webhook_id = ${webhookId}`,
+      retriesQueued: (webhookId: string) => sql`UPDATE webhook_queues SET retries_queued = true WHERE webhook_id = ${webhookId}`,
 
       /** Sets when the drain acts next. */
       postpone: (webhookId: string, waitMs: number) => sql`

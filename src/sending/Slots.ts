@@ -1,16 +1,16 @@
 /**
- * Places of attempts in flight in this process. A webhook has a limited number, so that no endpoint takes the capacity of
- * others, and an organization at most a quarter of all, so that no tenant does. An attempt that finds no place waits for one
+ * Slots of attempts in flight in this process. A webhook has a limited number, so that no endpoint takes the capacity of
+ * others, and an organization at most a quarter of all, so that no tenant does. An attempt that finds no slot waits for one
  * for a second, and its delivery then joins its webhook's queue. Decision D-52.
  */
 import { Effect } from "effect"
 import { WorkerProcess } from "./WorkerProcess.ts"
 
 /** Attempts in flight in a process, and of one organization. */
-export const PLACES = 1_000
-const OF_ORGANIZATION = PLACES / 4
+export const SLOTS = 1_000
+const OF_ORGANIZATION = SLOTS / 4
 
-/** An attempt that asks for a place. */
+/** An attempt that asks for a slot. */
 interface Asking {
   readonly webhookId: string
   readonly organizationId: string
@@ -20,10 +20,10 @@ interface Waiting extends Asking {
   readonly enter: () => void
 }
 
-/** Frees a place. */
+/** Frees a slot. */
 export type Release = () => void
 
-export class Places {
+export class Slots {
   readonly #webhooks = new Map<string, number>()
   readonly #organizations = new Map<string, number>()
   readonly #waiting = new Set<Waiting>()
@@ -40,9 +40,9 @@ export class Places {
     return this.#webhooks.get(webhookId) ?? 0
   }
 
-  /** Whether the process and the organization have a place, whatever the webhook has. */
+  /** Whether the process and the organization have a slot, whatever the webhook has. */
   hasSlot({ organizationId }: Asking): boolean {
-    return this.#all < PLACES && (this.#organizations.get(organizationId) ?? 0) < OF_ORGANIZATION
+    return this.#all < SLOTS && (this.#organizations.get(organizationId) ?? 0) < OF_ORGANIZATION
   }
 
   #take(asking: Asking): Release {
@@ -77,12 +77,12 @@ export class Places {
     for (const waiting of this.#waiting) if (this.#fits(waiting, share)) waiting.enter()
   }
 
-  /** A place of the process for an attempt of a drain, which keeps the webhook's limit itself; undefined if there is none. */
-  takeSlot(asking: Asking): Release | undefined {
+  /** A slot of the process for an attempt of a drain, which keeps the webhook's limit itself; undefined if there is none. */
+  takeNow(asking: Asking): Release | undefined {
     return this.hasSlot(asking) ? this.#take(asking) : undefined
   }
 
-  /** A place for an attempt, for which it waits until a time on the clock of `performance.now`; undefined if there is none. */
+  /** A slot for an attempt, for which it waits until a time on the clock of `performance.now`; undefined if there is none. */
   take(asking: Asking, until: number): Effect.Effect<Release | undefined> {
     return Effect.async((resume) => {
       if (this.#fits(asking)) return resume(Effect.succeed(this.#take(asking)))
@@ -112,9 +112,9 @@ export class Places {
   }
 }
 
-/** The places of this process, of which every sender takes. */
-export class WorkerPlaces extends Effect.Service<WorkerPlaces>()("custody/WorkerPlaces", {
-  effect: Effect.map(WorkerProcess, ({ share }) => new Places(share))
+/** The slots of this process, of which every sender takes. */
+export class WorkerSlots extends Effect.Service<WorkerSlots>()("custody/WorkerSlots", {
+  effect: Effect.map(WorkerProcess, ({ share }) => new Slots(share))
 }) {
   static readonly layer = this.Default
 }

@@ -23,7 +23,7 @@ import { IN_FLIGHT } from "./attemptOutcome.ts"
 import { Drain } from "./Drain.ts"
 import { FirstAttempts, PATIENCE_MS } from "./FirstAttempts.ts"
 import { PingSender } from "./PingSender.ts"
-import { WorkerPlaces } from "./Places.ts"
+import { WorkerSlots } from "./Slots.ts"
 
 /** How long one part of sealing may start further vaults, in ms. */
 const SEAL_MS = 20_000
@@ -37,7 +37,7 @@ class MailBusy extends Data.TaggedError("MailBusy")<{ readonly message: string; 
 export const activities = Effect.gen(function* () {
   const attempts = yield* Attempts
   const firstAttempts = yield* FirstAttempts
-  const places = yield* WorkerPlaces
+  const slots = yield* WorkerSlots
   const drain = yield* Drain
   const recoveries = yield* RecoveryRunner
   const pings = yield* PingSender
@@ -48,13 +48,13 @@ export const activities = Effect.gen(function* () {
   const mail = yield* Effect.makeSemaphore(BACKGROUND / 2)
   const make = activity(yield* Effect.runtime<never>())
 
-  /** A later attempt: one that finds no place within a second joins its webhook's queue. */
+  /** A later attempt: one that finds no slot within a second joins its webhook's queue. */
   const attempt = ({ after, cancel, waitsMs, ...member }: AttemptInput) =>
     Effect.gen(function* () {
       if (cancel) return yield* attempts.cancel(member.deliveryId)
       // An organization that has taken its part does not keep the steps of others waiting.
-      const patience = places.hasSlot(member) ? PATIENCE_MS : 0
-      const release = yield* places.take(member, performance.now() + patience)
+      const patience = slots.hasSlot(member) ? PATIENCE_MS : 0
+      const release = yield* slots.take(member, performance.now() + patience)
       if (release === undefined) return yield* attempts.enqueue(member)
       const started = yield* attempts.start({ ...member, waitsMs, after, via: "retry" }, release)
       if (started === undefined) return IN_FLIGHT

@@ -12,12 +12,12 @@ export const COMMANDS_CHANNEL = "custody_commands"
 /** The channel that announces claims whose first attempts have begun: the payload is the key. */
 export const BEGUN_CHANNEL = "custody_begun"
 
-/** How long a claim's row waits before it is sent again, in seconds. */
-export const CLAIM_AGAIN_S = 10
+/** When a command that a dispatcher is sending, and that of a claim, is sent again if it is still there, in seconds. */
+export const AGAIN_S = 10
 
-/** `INSERT` of commands whose keys are the rows of a query with one text column, for use as a statement or a CTE. */
+/** `INSERT` of commands whose keys are the rows of a query with one text column, for use as a statement or a CTE; in order, so that no two deadlock. */
 export const insertCommands = (sql: SqlClient.SqlClient, keys: Statement.Fragment) => sql`
-  INSERT INTO commands (key) ${keys}
+  INSERT INTO commands (key) SELECT * FROM (${keys}) keys ORDER BY 1
   ON CONFLICT (key) DO UPDATE SET id = DEFAULT, due = least(commands.due, excluded.due)`
 
 /** Commands for these workflows. */

@@ -80,7 +80,7 @@ const cancelPart = (
         UPDATE deliveries d SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
         FROM (SELECT id FROM waiting UNION ALL SELECT id FROM held) w WHERE d.id = w.id AND d.status IN ('PENDING', 'RETRYING', 'HELD')
         RETURNING d.id, d.started
-      ), told AS (
+      ), woken AS (
         ${insertCommands(sql, sql`SELECT id FROM canceled WHERE started`)}
       )
       SELECT greatest((SELECT count(*) FROM waiting), (SELECT count(*) FROM held)) AS found,

@@ -1,6 +1,6 @@
 /**
  * The queue of a webhook: its deliveries that are `HELD` wait for their turn, because it is paused, its endpoint is down, all
- * of its places in flight are taken, somebody asked to retry all, or they are of a recovery. A row of `webhook_queues` represents
+ * of its slots in flight are taken, somebody asked to retry all, or they are of a recovery. A row of `webhook_queues` represents
  * it. While it exists, only the webhook's drain sends, except that new events pass a queue that has only deliveries of recoveries.
  *
  * The drain (sending/Drain.ts) is a workflow. It deletes the row under a lock when nothing is queued; a transaction that
@@ -93,7 +93,7 @@ export const enqueue = (sql: SqlClient.SqlClient, deliveries: ReadonlyArray<Join
  * Moves a part of a webhook's waiting retries into its queue, without those whose attempt is in flight. Returns how many it
  * moved. Locks nothing that recording an attempt needs for longer than a statement.
  */
-export const gatherRetries = (sql: SqlClient.SqlClient, webhookId: string) =>
+export const queueRetries = (sql: SqlClient.SqlClient, webhookId: string) =>
   decodeMoved(sql`
     WITH kept AS MATERIALIZED (
       SELECT webhook_id FROM webhook_queues WHERE webhook_id = ${webhookId} FOR KEY SHARE
@@ -130,7 +130,7 @@ export const sendNow = (sql: SqlClient.SqlClient, webhookId: string) => act(sql,
 /** Sends everything that waits for a webhook: queued deliveries, and retries, which the drain moves into the queue. */
 export const sendAll = (sql: SqlClient.SqlClient, webhookId: string) => sql`
   WITH opened AS (
-    INSERT INTO webhook_queues (webhook_id, due, live, gathered) VALUES (${webhookId}, clock_timestamp(), true, false)
-    ON CONFLICT (webhook_id) DO UPDATE SET due = clock_timestamp(), live = true, gathered = false RETURNING webhook_id
+    INSERT INTO webhook_queues (webhook_id, due, live, retries_queued) VALUES (${webhookId}, clock_timestamp(), true, false)
+    ON CONFLICT (webhook_id) DO UPDATE SET due = clock_timestamp(), live = true, retries_queued = false RETURNING webhook_id
   )
   ${insertCommands(sql, sql`SELECT ${drainIdOf("")}::text || webhook_id FROM opened`)}`

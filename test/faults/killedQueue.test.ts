@@ -31,12 +31,12 @@ test(`C-5: ${EVENTS} waiting deliveries are queued and drained while the process
   await app.main?.end()
   app.main = await app.start(["api"])
   // As an owner's retry of everything that waits does.
-  await app.sql("INSERT INTO webhook_queues (webhook_id, live, due, gathered) VALUES ($1, true, now(), false)", [id])
+  await app.sql("INSERT INTO webhook_queues (webhook_id, live, due, retries_queued) VALUES ($1, true, now(), false)", [id])
   await app.sql("INSERT INTO commands (key) VALUES ('drain/' || $1)", [id])
   await app.main.end()
   down = false
   const before = receiver.to("/hook").length
-  const killed = await app.start(ALL, { FAIL_AT: long ? "gathered:3" : "gathered:1" })
+  const killed = await app.start(ALL, { FAIL_AT: long ? "retries-queued:3" : "retries-queued:1" })
   app.main = killed
   await until("its end", () => killed.child.signalCode === "SIGKILL")
   const some = await counted(id)

@@ -16,7 +16,7 @@ export interface Answer {
    * response, or the response was 408, with which servers close idle connections. This is not the endpoint's failure.
    */
   readonly stale: boolean
-  /** Whether the service's own DNS resolver answers nothing: then the attempt counts for nothing. Absent means no. */
+  /** Whether the service's own DNS resolver does not respond: then the attempt counts for nothing. Absent means no. */
   readonly resolverAway?: boolean
 }
 

@@ -16,11 +16,11 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
 /** The endpoint has no allowed address. */
 export class NoAddress extends Data.TaggedError("NoAddress")<{
   readonly result: "dns_error" | "blocked_address"
-  /** Whether the service's own resolver answers nothing at all. */
+  /** Whether the service's own resolver does not respond at all. */
   readonly resolverAway?: boolean
 }> {}
 
-/** The service's own resolver answers nothing, not even for the root: nothing is known about the name. */
+/** The service's own resolver does not respond, not even to a query for the root: nothing is known about the name. */
 class ResolverAway extends Error {}
 
 const ranges = (text: string) =>
