@@ -7,7 +7,7 @@
 
 import * as fs from "node:fs"
 import * as path from "node:path"
-import * as Partitions from "../src/database/Partitions.ts"
+import * as Partitions from "../src/runtime/database/Partitions.ts"
 import * as Id from "../src/values/Id.ts"
 import { announced, custody, database, embedded, end, environment, folder, load, median, start } from "./support/servers.ts"
 

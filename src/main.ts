@@ -5,26 +5,26 @@ import * as Command from "@effect/cli/Command"
 import * as BunContext from "@effect/platform-bun/BunContext"
 import { Console, Effect, type Exit, Fiber, Layer } from "effect"
 import packageJson from "../package.json" with { type: "json" }
-import { plainly } from "./commands/console.ts"
-import { demo } from "./commands/demo.ts"
-import { doctor } from "./commands/doctor.ts"
-import { ending } from "./commands/exit.ts"
-import { asksForHelp, helpText, program } from "./commands/help.ts"
-import { keys } from "./commands/keys.ts"
-import { listen } from "./commands/listen.ts"
-import { load } from "./commands/load.ts"
-import { organizations } from "./commands/organizations.ts"
-import { secrets } from "./commands/reencrypt.ts"
-import { migrate, start } from "./commands/start.ts"
-import { statements } from "./commands/statements.ts"
-import { users } from "./commands/users.ts"
-import { verify } from "./commands/verify.ts"
+import { plainly } from "./cli/commands/console.ts"
+import { demo } from "./cli/commands/demo.ts"
+import { doctor } from "./cli/commands/doctor.ts"
+import { ending } from "./cli/commands/exit.ts"
+import { asksForHelp, helpText, program } from "./cli/commands/help.ts"
+import { keys } from "./cli/commands/keys.ts"
+import { listen } from "./cli/commands/listen.ts"
+import { load } from "./cli/commands/load.ts"
+import { organizations } from "./cli/commands/organizations.ts"
+import { secrets } from "./cli/commands/reencrypt.ts"
+import { migrate, start } from "./cli/commands/start.ts"
+import { statements } from "./cli/commands/statements.ts"
+import { users } from "./cli/commands/users.ts"
+import { verify } from "./cli/commands/verify.ts"
 
 // A command loads its implementation when it runs, so that --help and commands that only use the database start fast.
 // Only the command that runs reads the settings, so that --help and doctor work even if some are invalid.
 const base = Layer.unwrapEffect(
   Effect.map(
-    Effect.promise(() => import("./Base.ts")),
+    Effect.promise(() => import("./app/Base.ts")),
     ({ base }) => base
   )
 )

@@ -4,46 +4,24 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 
 const root = path.resolve(import.meta.dir, "..")
-/** The rooms from the ground up; a room imports only from rooms below it. Rooms in one row do not import each other. */
-const floors = [
-  ["values"],
-  ["settings", "workflows"],
-  ["database", "embedded", "telemetry", "terminal"],
-  ["processes"],
-  ["crypto", "limits"],
-  ["http", "temporal"],
-  ["audit"],
-  ["credentials"],
-  ["access"],
-  ["vaults"],
-  ["catalog", "statements", "auditLog"],
-  ["events"],
-  ["eventFeed"],
-  ["webhooks"],
-  ["deliveries"],
-  ["recoveries"],
-  ["notifications"],
-  ["retention"],
-  ["sending"],
-  ["dispatch"],
-  ["proof"],
-  ["ledger"],
-  ["organizations"],
-  ["platform"],
-  ["Api"],
-  ["OpenApi"],
-  ["client"],
-  ["documentation"],
+/** The wings of the house from the top down, each with its rooms from the top down. A file imports only from its room and from what stands below it. */
+const house: ReadonlyArray<readonly [wing: string, ...rooms: ReadonlyArray<string>]> = [
+  ["main"],
+  ["cli", "commands", "doctor", "demo", "terminal"],
+  ["app", "App", "roles", "Server", "Base", "documentation", "OpenApi", "Api", "platform"],
   ["portal"],
-  ["Base"],
-  ["Server"],
-  ["roles"],
-  ["App"],
-  ["demo", "doctor"],
-  ["commands"],
-  ["main"]
+  ["client"],
+  ["delivery", "dispatch", "sending", "notices", "recoveries", "deliveries", "webhooks"],
+  ["custody", "ledger", "statements", "catalog", "vaults"],
+  ["events", "retention", "proof", "feed", "log"],
+  ["access", "organizations", "keys", "audit", "visibility", "credentials", "limits"],
+  ["http"],
+  ["runtime", "temporal", "crypto", "processes", "telemetry", "embedded", "database", "settings"],
+  ["workflows"],
+  ["values"]
 ]
-const floorOf = (room: string) => floors.findIndex((rooms) => rooms.includes(room))
+const floors = house.flatMap(([wing, ...rooms]) => (rooms.length === 0 ? [wing] : rooms.map((room) => `${wing}/${room}`))).reverse()
+const floorOf = (room: string) => floors.indexOf(room)
 
 interface Import {
   readonly file: string
@@ -59,8 +37,9 @@ const sources = ["src", "workflows"].flatMap((folder) =>
   [...new Bun.Glob("**/*.{ts,tsx}").scanSync({ cwd: path.join(root, folder) })].map((file) => path.join(folder, file))
 )
 const roomOf = (file: string) => {
-  const [top = "", second = ""] = file.split(path.sep)
-  return top === "src" ? second.replace(/\.tsx?$/, "") : top
+  const [top = "", wing = "", room = ""] = file.replace(/\.tsx?$/, "").split(path.sep)
+  if (top !== "src") return top
+  return house.some(([name, ...rooms]) => name === wing && rooms.length > 0) ? `${wing}/${room}` : wing
 }
 const text = (file: string) => fs.readFileSync(path.join(root, file), "utf8")
 const imports: ReadonlyArray<Import> = sources.flatMap((file) =>
@@ -87,17 +66,17 @@ describe("architecture", () => {
     expect(imports.length).toBeGreaterThan(sources.length * 3)
   })
 
-  test("every room is assigned to a floor", () => {
+  test("every room is in the house", () => {
     expect([...new Set(local.flatMap(({ from, to }) => [from, to]))].filter((room) => floorOf(room) < 0)).toEqual([])
   })
 
-  test("imports point down: values → http, database, temporal → credentials → access → vaults, catalog, events, webhooks → deliveries → sending → dispatch → App", () => {
+  test("imports point down, from wing to wing and from room to room", () => {
     const upward = local.filter(
       ({ file, from, to }) =>
         from !== to &&
         floorOf(to) >= floorOf(from) &&
         // Handlers implement the contract that their room is part of: the only import that points up.
-        !(path.basename(file) === "handlers.ts" && to === "Api")
+        !(path.basename(file) === "handlers.ts" && to === "app/Api")
     )
     expect(upward.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
   })
@@ -117,9 +96,9 @@ describe("architecture", () => {
     expect(seen.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
   })
 
-  test("only the worker sends to endpoints: apart from the composition root, nothing outside src/sending imports it", () => {
-    const outside = local.filter(({ from, to }) => to === "sending" && from !== "sending").map(({ file }) => file)
-    expect(new Set(outside)).toEqual(new Set([path.join("src", "roles", "worker.ts")]))
+  test("only the worker sends to endpoints: apart from the composition root, nothing outside its room imports it", () => {
+    const outside = local.filter(({ from, to }) => to === "delivery/sending" && from !== "delivery/sending").map(({ file }) => file)
+    expect(new Set(outside)).toEqual(new Set([path.join("src", "app", "roles", "worker.ts")]))
     const senders = local
       .filter(({ target, typeOnly }) => path.basename(target) === "webhookRequest.ts" && !typeOnly)
       .map(({ file }) => path.basename(file))
@@ -164,18 +143,18 @@ describe("architecture", () => {
   })
 
   test("a process loads the code of its roles only: Temporal's workers and webpack for the worker, the sign-in library and documents when they are used", () => {
-    const role = (name: string) => packagesOf(path.join("src", "roles", `${name}.ts`))
+    const role = (name: string) => packagesOf(path.join("src", "app", "roles", `${name}.ts`))
     expect([...role("worker")]).toContain("@temporalio/worker")
     const later = ["@temporalio/worker", "@simplewebauthn/server", "better-auth", "marked", "nodemailer"]
-    for (const loaded of [packagesOf(path.join("src", "App.ts")), role("api"), role("dispatcher")])
+    for (const loaded of [packagesOf(path.join("src", "app", "App.ts")), role("api"), role("dispatcher")])
       expect(later.filter((name) => loaded.has(name))).toEqual([])
   })
 
   test("a command loads modules when it runs: help and usage errors load only the command line's library, database commands only that and Postgres", () => {
     const line = ["effect", "@effect/cli", "@effect/platform-bun"]
     expect(named(packagesOf(path.join("src", "main.ts")))).toEqual(line.sort())
-    const commands = path.join("src", "commands", "run")
-    const database = named(packagesOf(path.join("src", "Base.ts")))
+    const commands = path.join("src", "cli", "commands", "run")
+    const database = named(packagesOf(path.join("src", "app", "Base.ts")))
     expect(database).toEqual([
       "@effect/experimental",
       "@effect/sql",
@@ -230,17 +209,17 @@ describe("architecture", () => {
     expect(sources.filter((file) => /\bsql<|\.query<|\.unsafe</.test(text(file)))).toEqual([])
   })
 
-  test("only the ledger writes custody rows", () => {
+  test("only the ledger writes custody rows, and the deletion of an organization removes them", () => {
     const tables = "vaults|balances|transactions|deposit_addresses|assets|networks|vault_networks|organizations|entities|users|vault_roles"
     const writes = new RegExp(`\\b(?:INSERT INTO|UPDATE|DELETE FROM)\\s+(?:${tables})\\b`, "i")
     const writers = sources.filter((file) => writes.test(text(file)) && !file.includes("migrations"))
     expect(writers.length).toBeGreaterThan(0)
-    expect(new Set(writers.map(roomOf))).toEqual(new Set(["ledger"]))
+    expect(new Set(writers.map(roomOf))).toEqual(new Set(["custody/ledger", "access/organizations"]))
   })
 
   test("only the settings read the environment, except for variables in which a terminal describes itself", () => {
     const readers = sources.filter((file) => /(?<!")(?:process|Bun)\.env(?!\.(?:NO_COLOR|TERM)\b)/.test(text(file)))
-    expect(readers.filter((file) => !["settings", "embedded"].includes(roomOf(file)))).toEqual([])
+    expect(readers.filter((file) => !["runtime/settings", "runtime/embedded"].includes(roomOf(file)))).toEqual([])
   })
 
   test("no file has more than 300 lines, except files generated from the contract", () => {

@@ -2,7 +2,7 @@
  * Generates the client's types and its table of operations from the OpenAPI document, which is derived from the contract.
  * The output is plain TypeScript with the contract's descriptions, without dependencies.
  */
-import { document } from "../src/OpenApi.ts"
+import { document } from "../src/app/OpenApi.ts"
 import { isNode, list, type Node, node, referent } from "../test/support/jsonSchema.ts"
 
 const schemas = node(node(document["components"])["schemas"])

@@ -6,7 +6,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { Connection } from "@temporalio/client"
 import { Effect } from "effect"
-import { portInUse } from "../src/embedded/Process.ts"
+import { portInUse } from "../src/runtime/embedded/Process.ts"
 import { cache } from "../test/support/servers.ts"
 
 const VERSION = "v1.29.1"

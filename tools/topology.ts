@@ -221,7 +221,7 @@ const check = async (address: string, databases: URL, image: Awaited<ReturnType<
 }
 
 const endToEnd = async (address: string, databases: URL) => {
-  const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", "test/deliveries/endToEnd.test.ts"], {
+  const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", "test/delivery/deliveries/endToEnd.test.ts"], {
     cwd: root,
     env: { ...process.env, [POSTGRES]: databaseOf(databases, "postgres"), [TEMPORAL]: address, [TEMPORAL_UI]: "http://127.0.0.1:8233" },
     stdout: "pipe",

@@ -3,9 +3,9 @@ import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import type pg from "pg"
-import { sealing } from "../../src/crypto/MasterKey.ts"
-import * as Partitions from "../../src/database/Partitions.ts"
-import { BEGINNING, seal } from "../../src/eventFeed/cursor.ts"
+import { BEGINNING, seal } from "../../src/events/feed/cursor.ts"
+import { sealing } from "../../src/runtime/crypto/MasterKey.ts"
+import * as Partitions from "../../src/runtime/database/Partitions.ts"
 import * as Id from "../../src/values/Id.ts"
 import { announced, custody, database, embedded, environment, folder, start, stop } from "./servers.ts"
 
@@ -108,7 +108,7 @@ const seed = async (client: pg.Client, count: number, from: number) => {
 
 /** Keys of the readers of other organizations, as rows: a command for each would take minutes. */
 const otherKeys = async (client: pg.Client, like: string): Promise<ReadonlyArray<string>> => {
-  const { hash, make } = await import("../../src/credentials/keySecret.ts")
+  const { hash, make } = await import("../../src/access/credentials/keySecret.ts")
   const { Redacted } = await import("effect")
   const secrets = Array.from({ length: OTHERS }, () => Redacted.value(make()))
   await client.query(

@@ -4,7 +4,7 @@
  * so it is never used. Decision D-11.
  */
 import type { IPv4, IPv6 } from "ipaddr.js"
-import * as Format from "../settings/Format.ts"
+import * as Format from "../runtime/settings/Format.ts"
 
 /**
  * The client's address; undefined if the peer is unknown or a trusted proxy sends a hop that is not an address (an IP

@@ -5,8 +5,8 @@
  * Decisions D-1, D-2, D-3.
  */
 import { Effect, Schema } from "effect"
-import { MasterKey } from "../crypto/MasterKey.ts"
-import { currentReading } from "../database/replica/Reading.ts"
+import { MasterKey } from "../runtime/crypto/MasterKey.ts"
+import { currentReading } from "../runtime/database/replica/Reading.ts"
 import { type Problem, problem } from "./Problem.ts"
 
 /** Default `limit`. Spec: Limits. */

@@ -10,7 +10,7 @@ import * as HttpServerError from "@effect/platform/HttpServerError"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Cause, Chunk, Effect } from "effect"
-import { isUnavailable } from "../database/unavailable.ts"
+import { isUnavailable } from "../runtime/database/unavailable.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "./Problem.ts"
 import { currentRequest, type RequestState, unshared } from "./RequestContext.ts"
 

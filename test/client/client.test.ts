@@ -101,7 +101,7 @@ describe("every operation", () => {
   })
 
   test("an id is sent as one path segment, and a request with an empty id is not sent", async () => {
-    expect(isCustodyError(await failure(client().getVault("../webhooks?limit=1")), "not_found")).toBe(true)
+    expect(isCustodyError(await failure(client().getVault("../delivery/webhooks?limit=1")), "not_found")).toBe(true)
     expect(await failure(client().getVault(""))).toBeInstanceOf(TypeError)
   })
 })

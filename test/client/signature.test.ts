@@ -5,8 +5,8 @@ import fc from "fast-check"
 import { Webhook } from "standardwebhooks"
 import { SignatureError, verifySignature } from "../../src/client/index.ts"
 import published from "../../src/client/vectors.json" with { type: "json" }
-import * as sign from "../../src/deliveries/signatureHeaders.ts"
-import * as Secret from "../../src/webhooks/signingSecret.ts"
+import * as sign from "../../src/delivery/deliveries/signatureHeaders.ts"
+import * as Secret from "../../src/delivery/webhooks/signingSecret.ts"
 
 const outcome = (verify: () => unknown): string => {
   try {

@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { readLine, types } from "../../src/ledger/Record.ts"
-import { document } from "../../src/OpenApi.ts"
+import { document } from "../../src/app/OpenApi.ts"
+import { readLine, types } from "../../src/custody/ledger/Record.ts"
 import { apiDocument } from "../support/apiDocument.ts"
 import { codeBlocks, documentPart, documentText, documentWhole, markdownTable } from "../support/document.ts"
 

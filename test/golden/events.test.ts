@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as OpenApiJsonSchema from "@effect/platform/OpenApiJsonSchema"
-import { schemaOf } from "../../src/events/Envelope.ts"
-import { type Kind, kinds, names } from "../../src/events/Kind.ts"
+import { schemaOf } from "../../src/events/log/Envelope.ts"
+import { type Kind, kinds, names } from "../../src/events/log/Kind.ts"
 import { names as files, golden, pretty, read } from "../support/golden.ts"
 import { broken, isNode, type Json, type Node } from "../support/jsonSchema.ts"
 

@@ -1,6 +1,6 @@
 import { test } from "bun:test"
-import type { Setting } from "../../src/settings/readers.ts"
-import { table } from "../../src/settings/table.ts"
+import type { Setting } from "../../src/runtime/settings/readers.ts"
+import { table } from "../../src/runtime/settings/table.ts"
 import { documentText, documentWhole } from "../support/document.ts"
 import { pretty } from "../support/golden.ts"
 
@@ -35,7 +35,7 @@ test("Decision D-59: the Helm chart's values have a schema: those of values.yaml
     "deploy/helm/values.schema.json",
     pretty({
       $schema: "http://json-schema.org/draft-07/schema#",
-      $comment: "Made from values.yaml and src/settings/table.ts by `bun run golden`.",
+      $comment: "Made from values.yaml and src/runtime/settings/table.ts by `bun run golden`.",
       type: "object",
       // Helm adds `global` itself.
       properties: { ...Object.fromEntries(properties), global: { type: "object" } },

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as HttpApi from "@effect/platform/HttpApi"
-import { Api } from "../../src/Api.ts"
+import { Api } from "../../src/app/Api.ts"
 import { type Answer, useApp } from "../support/app.ts"
 import { golden, pretty } from "../support/golden.ts"
 import { isNode, type Json, list, misfits, type Node, node, referent, resolve } from "../support/jsonSchema.ts"

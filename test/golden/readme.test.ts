@@ -3,13 +3,19 @@ import { describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import packageJson from "../../package.json" with { type: "json" }
-import { exitCodes } from "../../src/commands/exit.ts"
-import type { Setting } from "../../src/settings/readers.ts"
-import { fallbackOf } from "../../src/settings/Settings.ts"
-import { table } from "../../src/settings/table.ts"
+import { exitCodes } from "../../src/cli/commands/exit.ts"
+import type { Setting } from "../../src/runtime/settings/readers.ts"
+import { fallbackOf } from "../../src/runtime/settings/Settings.ts"
+import { table } from "../../src/runtime/settings/table.ts"
 import { documentPart, documentText, markdownTable } from "../support/document.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
+/** The folders in a folder. */
+const foldersOf = (folder: string) =>
+  fs
+    .readdirSync(path.join(root, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `${folder}/${name}`)
 const readme = documentText("README.md")
 
 /** A default that is a value, not a sentence, is formatted as code. */
@@ -48,13 +54,16 @@ describe("README.md", () => {
     expect([...named].sort()).toEqual(wanted.sort())
   })
 
-  test("names every room in its map", () => {
-    const rooms = fs
-      .readdirSync(path.join(root, "src"), { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map(({ name }) => `src/${name}`)
+  test("names every wing", () => {
     const named = quoted(section("How it is built")).filter((name) => name.startsWith("src/"))
-    expect([...named].sort()).toEqual(rooms.sort())
+    expect([...named].sort()).toEqual(foldersOf("src").sort())
+  })
+
+  test("the page on the architecture names every wing and room", () => {
+    const named = [...documentText("docs/architecture.md").matchAll(/`(src\/[^`]+)`/g)].map(([, name]) => name)
+    const wings = foldersOf("src")
+    const rooms = wings.flatMap((wing) => (/^src\/(?:client|http|values)$/.test(wing) ? [] : foldersOf(wing)))
+    expect(named.filter((name) => !name?.endsWith(".ts")).sort()).toEqual([...wings, ...rooms].sort())
   })
 })
 

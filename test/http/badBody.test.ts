@@ -5,7 +5,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as net from "node:net"
 import fc from "fast-check"
-import { delivery, event, insertDeliveries, insertEvents } from "../events/eventRows.ts"
+import { delivery, event, insertDeliveries, insertEvents } from "../events/log/eventRows.ts"
 import { type Answer, useApp } from "../support/app.ts"
 import { codeOf, rawCode } from "../support/problem.ts"
 import { rawGet, sendRaw } from "../support/raw.ts"

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import { Redacted } from "effect"
 import fc from "fast-check"
-import * as Secret from "../../src/credentials/keySecret.ts"
+import * as Secret from "../../src/access/credentials/keySecret.ts"
 import { patiently, useApp } from "../support/app.ts"
 import { codeOf, rawCode } from "../support/problem.ts"
 import { rawGet, sendRaw } from "../support/raw.ts"

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Either } from "effect"
 import fc from "fast-check"
 import { clientAddress } from "../../src/http/ClientAddress.ts"
-import * as Format from "../../src/settings/Format.ts"
+import * as Format from "../../src/runtime/settings/Format.ts"
 
 const trusted = Either.getOrThrow(Format.cidrs("10.0.0.0/8, 2001:db8:aaaa::/48"))
 const of = (peer: string | undefined, forwardedFor: string | null, proxies = trusted) =>

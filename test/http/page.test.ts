@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import { randomBytes } from "node:crypto"
 import fc from "fast-check"
-import { delivery, event, insertDeliveries, insertEvents } from "../events/eventRows.ts"
+import { delivery, event, insertDeliveries, insertEvents } from "../events/log/eventRows.ts"
 import { useApp } from "../support/app.ts"
 import { address, asset, balance, network, smallest, transaction, user, vault } from "../support/records.ts"
 import { create } from "../support/webhookFixtures.ts"

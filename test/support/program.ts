@@ -24,7 +24,7 @@ export const moduleForTests = async (file: string): Promise<string> => {
     /^\s*\/\/ failpoint: ([a-z-]+)$/gm,
     (_, name) => `globalThis.custodyFailpoint("${name}");`
   )
-  if (!file.endsWith("/src/database/decodeRows.ts")) return text
+  if (!file.endsWith("/src/runtime/database/decodeRows.ts")) return text
   const decoding = text.replace("export const castRows =", "export const castRows = decodeRows\nexport const unchecked =")
   if (decoding === text) throw new Error("castRows is not where this build looks for it")
   return decoding

@@ -9,32 +9,32 @@ const AT_MOST = 12
 
 /** Files that wait most of the time, for schedules and time limits: they run beside those that use the CPU. */
 const waiting = [
-  "test/deliveries/pings.test.ts",
+  "test/delivery/deliveries/pings.test.ts",
   "test/faults/interruptions.test.ts",
   "test/faults/resolver.test.ts",
   "test/faults/slowEndpointBacklog.test.ts",
-  "test/eventFeed/slowReader.test.ts",
-  "test/ledger/groupCommit.test.ts",
-  "test/proof/checkpoints.test.ts",
-  "test/sending/firstAttempts.test.ts",
-  "test/sending/hold.test.ts",
-  "test/sending/holdEnds.test.ts",
-  "test/sending/lostAnswers.test.ts",
-  "test/sending/rejectedFirst.test.ts",
-  "test/sending/signatures.test.ts",
-  "test/sending/slowEndpoint.test.ts",
-  "test/sending/unreachable.test.ts"
+  "test/events/feed/slowReader.test.ts",
+  "test/custody/ledger/groupCommit.test.ts",
+  "test/events/proof/checkpoints.test.ts",
+  "test/delivery/sending/firstAttempts.test.ts",
+  "test/delivery/sending/hold.test.ts",
+  "test/delivery/sending/holdEnds.test.ts",
+  "test/delivery/sending/lostAnswers.test.ts",
+  "test/delivery/sending/rejectedFirst.test.ts",
+  "test/delivery/sending/signatures.test.ts",
+  "test/delivery/sending/slowEndpoint.test.ts",
+  "test/delivery/sending/unreachable.test.ts"
 ]
 
 /** Files whose programs work for so long that JavaScriptCore's optimizing compiler pays off. */
 const optimized = [
-  "test/access/admission.test.ts",
-  "test/credentials/accessMatrix.test.ts",
-  "test/demo/demo.test.ts",
-  "test/events/eventPlans.test.ts",
-  "test/events/visibilityMatrix.test.ts",
-  "test/ledger/realData.test.ts",
-  "test/statements/sealing.test.ts"
+  "test/access/visibility/admission.test.ts",
+  "test/access/credentials/accessMatrix.test.ts",
+  "test/cli/demo/demo.test.ts",
+  "test/events/log/eventPlans.test.ts",
+  "test/events/log/visibilityMatrix.test.ts",
+  "test/custody/ledger/realData.test.ts",
+  "test/custody/statements/sealing.test.ts"
 ]
 
 /** Files that measure how soon something happens under a load of their own: they run after the others, one at a time. */
@@ -47,17 +47,17 @@ const measured = [
 
 /** The longest files start first, so that none is left for the end. The others follow by name. */
 const longest = [
-  "test/notifications/",
+  "test/delivery/notices/",
   "test/faults/",
-  "test/sending/",
+  "test/delivery/sending/",
   "test/portal/",
-  "test/demo/",
-  "test/embedded/",
-  "test/dispatch/",
-  "test/retention/",
-  "test/commands/",
+  "test/cli/demo/",
+  "test/runtime/embedded/",
+  "test/delivery/dispatch/",
+  "test/events/retention/",
+  "test/cli/commands/",
   "test/http/",
-  "test/ledger/"
+  "test/custody/ledger/"
 ]
 
 /** Groups that run at once: with the programs that they start, each uses a core most of the time. The runner adds more where they do not. */

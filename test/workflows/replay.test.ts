@@ -8,7 +8,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { Worker } from "@temporalio/worker"
 import { Effect } from "effect"
-import { bundle } from "../../src/temporal/bundle.ts"
+import { bundle } from "../../src/runtime/temporal/bundle.ts"
 
 const folder = path.join(import.meta.dir, "histories")
 const names = fs.readdirSync(folder).filter((name) => name.endsWith(".json"))

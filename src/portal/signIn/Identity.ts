@@ -7,12 +7,12 @@
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Effect, Redacted, Runtime } from "effect"
-import { MasterKey } from "../../crypto/MasterKey.ts"
 import { problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
-import { Settings } from "../../settings/Settings.ts"
-import { addressOf, requireOrigin } from "../origin.ts"
-import { PortalPool } from "../PortalPool.ts"
+import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
+import { Settings } from "../../runtime/settings/Settings.ts"
+import { addressOf, requireOrigin } from "../server/origin.ts"
+import { PortalPool } from "../server/PortalPool.ts"
 import type { Auth, Claims } from "./auth.ts"
 
 /** Id of the identity provider in accounts, and in its redirect URI. */

@@ -6,10 +6,10 @@
 import { createHash, randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Duration, Effect, Redacted, Schema } from "effect"
-import { OPERATOR, recordOfUser } from "../../audit/AuditTrail.ts"
-import { decodeRows } from "../../database/decodeRows.ts"
-import { dieOnSql } from "../../database/sql.ts"
+import { OPERATOR, recordOfUser } from "../../access/audit/AuditTrail.ts"
 import { problem } from "../../http/Problem.ts"
+import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { dieOnSql } from "../../runtime/database/sql.ts"
 import * as Id from "../../values/Id.ts"
 
 /** Default validity of an invitation. */

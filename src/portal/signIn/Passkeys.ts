@@ -6,12 +6,12 @@
 import { randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { recordOfUser } from "../../audit/AuditTrail.ts"
-import { Bytes, decodeRows } from "../../database/decodeRows.ts"
+import { recordOfUser } from "../../access/audit/AuditTrail.ts"
 import { notFound, problem } from "../../http/Problem.ts"
+import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import * as Id from "../../values/Id.ts"
-import { text } from "../bodies.ts"
-import { requireOrigin } from "../origin.ts"
+import { text } from "../server/bodies.ts"
+import { requireOrigin } from "../server/origin.ts"
 
 /** A passkey as its owner sees it. */
 const Passkey = Schema.Struct({

@@ -3,7 +3,7 @@
  * `/v1/vaults/${id}/balances`, has the type of its route's response, so that a page that requests a route that does not
  * exist, or reads a field that the response does not have, does not compile.
  */
-import type { PortalRoutes } from "../PortalRoutes.ts"
+import type { PortalRoutes } from "../server/PortalRoutes.ts"
 import type { ApiRoutes } from "./apiRoutes.ts"
 
 type Routes = ApiRoutes & PortalRoutes

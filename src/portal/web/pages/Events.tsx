@@ -1,7 +1,7 @@
 /** The event log, with the API's filters. */
 import { Activity } from "lucide-react"
 import { Link } from "react-router"
-import type { EventCounts } from "../../Overview.ts"
+import type { EventCounts } from "../../server/Overview.ts"
 import { useBeside, usePortalContext, useSymbols } from "../data.ts"
 import { useList } from "../list.ts"
 import { LinkButton } from "../parts/Button.tsx"

@@ -1,7 +1,7 @@
 /** The user's API keys; revoked ones are collapsed. */
 import { KeyRound, Plus } from "lucide-react"
 import { Link } from "react-router"
-import type { ApiKey } from "../../../credentials/ApiKeys.ts"
+import type { ApiKey } from "../../../access/keys/ApiKeys.ts"
 import { post } from "../api.ts"
 import { useNames, useOne } from "../data.ts"
 import { LinkButton } from "../parts/Button.tsx"

@@ -1,7 +1,7 @@
 /** The request of a delivery as it would be sent now, with code that verifies it. */
 import { useQuery } from "@tanstack/react-query"
 import { Tabs } from "radix-ui"
-import type { PreparedRequest } from "../../../deliveries/RequestPreview.ts"
+import type { PreparedRequest } from "../../../delivery/deliveries/RequestPreview.ts"
 import { post } from "../api.ts"
 import { Code, laidOut } from "../parts/Code.tsx"
 import { Dialog } from "../parts/Dialog.tsx"

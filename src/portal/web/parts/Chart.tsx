@@ -1,6 +1,6 @@
 /** A chart of deliveries over time, with a table for people who cannot see it. */
 import uPlot from "uplot"
-import type { Traffic } from "../../Overview.ts"
+import type { Traffic } from "../../server/Overview.ts"
 import { axis, HEIGHT, resolved, usePlot } from "./plot.ts"
 import { exactly, useZone } from "./Time.tsx"
 

@@ -1,5 +1,5 @@
 /** A sparkline of a day of deliveries; the numbers are beside it. */
-import type { Traffic } from "../../Overview.ts"
+import type { Traffic } from "../../server/Overview.ts"
 
 const WIDTH = 96,
   HEIGHT = 24

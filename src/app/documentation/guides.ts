@@ -1,0 +1,163 @@
+/**
+ * Guides: the Markdown files of `docs/` as pages beside the API reference. They are read once and load nothing from other
+ * hosts. Each error code has a page, generated from the table of codes.
+ */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { Marked } from "marked"
+import { type Code, codes, portalCodes } from "../../http/Problem.ts"
+import { bar, escaped, page } from "./page.ts"
+
+const FOLDER = path.resolve(import.meta.dir, "../../../docs")
+const GUIDES = "/v1/docs/guides"
+const ERRORS = "/v1/docs/errors"
+
+/** The guides by audience: path, file, title. */
+const shelves: ReadonlyArray<readonly [string, ReadonlyArray<readonly [name: string, file: string, title: string]>]> = [
+  [
+    "For developers",
+    [
+      ["quick-start", "guides/quick-start.md", "Quick start"],
+      ["verifying", "guides/verifying.md", "Verify signatures"],
+      ["retries", "guides/retries.md", "Retries and success"],
+      ["miss-nothing", "guides/miss-nothing.md", "Miss nothing"],
+      ["missed-events", "guides/missed-events.md", "Missed events"],
+      ["paging", "guides/paging.md", "Paging and a complete copy"],
+      ["statements", "statements.md", "Statements and exports"],
+      ["going-live", "guides/going-live.md", "Going live"],
+      ["versioning", "guides/versioning.md", "Versioning"],
+      ["client", "client.md", "TypeScript client"]
+    ]
+  ],
+  [
+    "For operators",
+    [
+      ["operations", "operations.md", "Install, operate, upgrade"],
+      ["feed", "feed.md", "Feeding records"],
+      ["delivery", "delivery.md", "How delivery works"],
+      ["temporal", "temporal.md", "Temporal"],
+      ["portal", "portal.md", "The web portal"],
+      ["security", "security.md", "Security"],
+      ["scale", "scale.md", "Sizing and growth"],
+      ["benchmarks", "benchmarks.md", "Benchmarks"]
+    ]
+  ]
+]
+const guides = shelves.flatMap(([, shelf]) => shelf)
+
+const anchor = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/<[^>]*>|[^\w\s-]/g, "")
+    .trim()
+    .replaceAll(/\s+/g, "-")
+
+const markdown = new Marked({
+  renderer: {
+    heading({ depth, text, tokens }) {
+      return `<h${depth} id="${anchor(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+    },
+    table(token) {
+      // The default rendering inside a frame that scrolls if the table is wider than the page.
+      const row = (cells: typeof token.header, tag: string) =>
+        `<tr>${cells.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join("")}</tr>`
+      return `<div class="table" tabindex="0" role="region" aria-label="Table"><table><thead>${row(token.header, "th")}</thead><tbody>${token.rows.map((cells) => row(cells, "td")).join("")}</tbody></table></div>\n`
+    },
+    code({ text }) {
+      return `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`
+    },
+    link({ href, tokens }) {
+      const text = this.parser.parseInline(tokens)
+      if (/^(https?:|\/v1\/|#)/.test(href)) return `<a href="${escaped(href)}">${text}</a>`
+      // Links between files of docs/ become links between pages; links to other files become plain text.
+      const [file = "", hash] = href.split("#")
+      const target = guides.find(([, known]) => path.basename(known) === path.basename(file))
+      return target === undefined ? text : `<a href="${GUIDES}/${target[0]}${hash === undefined ? "" : `#${hash}`}">${text}</a>`
+    },
+    image: ({ text }) => `<em>${escaped(text)}</em>`,
+    html: ({ text }) => (text.startsWith("<!--") ? "" : escaped(text))
+  }
+})
+
+const side = (current: string): string =>
+  `<nav class="guides" aria-label="Guides">${shelves
+    .map(
+      ([title, shelf]) =>
+        `<h2>${title}</h2><ul>${shelf
+          .map(([name, , label]) => `<li><a href="${GUIDES}/${name}"${name === current ? ' aria-current="page"' : ""}>${label}</a></li>`)
+          .join("")}</ul>`
+    )
+    .join("")}</nav>`
+
+const framed = (title: string, place: string, current: string, html: string): string =>
+  page(title, `${bar(place)}<div class="columns">${side(current)}<main>${html}</main></div>`)
+
+/** A guide by its path; undefined if there is none. */
+export const guide = (name: string): string | undefined => {
+  const found = guides.find(([known]) => known === name)
+  if (found === undefined) return undefined
+  const text = fs.readFileSync(path.join(FOLDER, found[1]), "utf8")
+  return framed(found[2], GUIDES, name, markdown.parse(text, { async: false }))
+}
+
+/** The API's error codes, without those of the portal. */
+const apiCodes = Object.entries(codes).filter(([code]) => !Object.hasOwn(portalCodes, code))
+
+/** Every error of the API in a table. */
+export const errorList = (): string =>
+  framed(
+    "Errors",
+    ERRORS,
+    "",
+    `<h1>Errors</h1><p>Every response that is not 2xx is <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is stable: handle errors by it, and show <code>detail</code> to people. <code>type</code> links to the page of the code. <code>errors</code> lists the invalid fields.</p><div class="table"><table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th></tr></thead><tbody>${apiCodes.map(([code, [status, title]]) => `<tr><td>${status}</td><td><a href="${ERRORS}/${code}">${code}</a></td><td>${escaped(title)}</td></tr>`).join("")}</tbody></table></div>`
+  )
+
+/** Advice for an error by status, if its code has none. */
+const byStatus: Readonly<Record<number, string>> = {
+  400: "Correct the request: `errors` lists each invalid field, and `detail` says what is wrong. The same request will fail again.",
+  401: "Send `Authorization: Bearer <API key>` with a key that is not revoked and not expired. Create keys in the portal.",
+  403: "The key is valid but may not do this. Use a key with the scope, from an allowed address, or ask an owner of your organization.",
+  404: "The resource does not exist, or the key cannot see it; both get the same response. Check the id, the key's vault allowlist and your role on the vault.",
+  405: "The `Allow` header lists the methods of this path.",
+  406: "Send `Accept: application/json` or no `Accept` header.",
+  409: "The state of the resource does not allow this now. Read it again before you retry.",
+  410: "The data is no longer stored. `detail` says how to continue.",
+  413: "Bodies have at most 64 KiB.",
+  414: "The request target has at most 8 KiB. Use fewer or shorter filters.",
+  415: "Send the body with `Content-Type: application/json`.",
+  422: "The request is well-formed but cannot be carried out. `detail` says why.",
+  429: "Wait for the number of seconds in `Retry-After`, then send the request again. The `RateLimit` header has the remaining quota.",
+  500: "This is an error in the service. Retry later, and quote `requestId` when you report it.",
+  503: "The service is temporarily unavailable. Wait for the number of seconds in `Retry-After`, then retry."
+}
+
+const advice: Partial<Readonly<Record<Code, string>>> = {
+  invalid_cursor:
+    "A cursor belongs to one list with its filters. Pass `nextCursor` back unchanged, with the same path and filters, or start at the first page.",
+  unknown_parameter:
+    "The path does not have this parameter. Unknown parameters are rejected so that a misspelled filter never returns unfiltered data. The API reference lists the known ones.",
+  ip_not_allowed:
+    "The key has an IP allowlist and `detail` shows the address that the service saw. Add it to the key in the portal, or call from an allowed address.",
+  recovery_running: "Wait until the recovery has ended, or cancel it: `POST /v1/webhook-recoveries/{recoveryId}/cancel`.",
+  recovery_ended: "Nothing is left to pause, resume or cancel. Create a new recovery for what is still missing.",
+  webhook_disabled: 'Enable the webhook first (`PATCH` with `{ "status": "ACTIVE" }`), then send the request again.',
+  webhook_limit_reached: "An entity can be covered by at most 20 active or paused webhooks. Disable or delete one that you no longer need.",
+  rotation_limit_reached: "At most three secrets are valid at the same time. Wait until the oldest expires, 24 hours after its rotation.",
+  idempotency_key_reused: "The idempotency key was used with another body before. Use a new `Idempotency-Key` for a new request.",
+  url_not_deliverable: "The host or port of the URL is not allowed: use a public host name and port 443 or 8443."
+}
+
+const isApiCode = (code: string): code is Code => apiCodes.some(([known]) => known === code)
+
+/** The page of an error code; undefined if there is no such code. */
+export const errorPage = (code: string): string | undefined => {
+  if (!isApiCode(code)) return undefined
+  const [status, title] = codes[code]
+  const html = markdown.parse(
+    `# ${title}\n\n\`${code}\`, status ${status}\n\n${advice[code] ?? byStatus[status] ?? ""}\n\n[All errors](/v1/docs/errors)`,
+    {
+      async: false
+    }
+  )
+  return framed(title, ERRORS, "", html)
+}

@@ -1,0 +1,86 @@
+/** The routes of the documentation: no key, compressed, cached by browsers for a while; unknown pages are 404. */
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import { Effect } from "effect"
+import { notFound } from "../../http/Problem.ts"
+import { currentRequest } from "../../http/RequestContext.ts"
+import { style, stylePath } from "./page.ts"
+
+/** Whether a path needs no key: everything under the documentation's base path. */
+export const isPublic = (path: string): boolean => path === "/v1/openapi.json" || path === "/v1/docs" || path.startsWith("/v1/docs/")
+
+const HTML = "text/html; charset=utf-8"
+const SOON = "public, max-age=300"
+const LONG = "public, max-age=31536000, immutable"
+const plainPolicy = "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+/** Compressed texts. */
+const packed = new Map<string, Uint8Array>()
+
+/** A text, compressed if the client accepts it. */
+const send = (text: string, contentType: string, cache: string, policy = plainPolicy) =>
+  Effect.gen(function* () {
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    const { headers: own } = yield* currentRequest
+    Object.assign(own, {
+      "cache-control": cache,
+      vary: "accept-encoding",
+      "content-security-policy": policy,
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer"
+    })
+    if (!(headers["accept-encoding"] ?? "").includes("gzip")) return HttpServerResponse.raw(text, { contentType })
+    const bytes = packed.get(text) ?? Bun.gzipSync(text)
+    packed.set(text, bytes)
+    return HttpServerResponse.uint8Array(bytes, { contentType, headers: { "content-encoding": "gzip" } })
+  })
+
+const found = (text: string | undefined) => (text === undefined ? notFound() : send(text, HTML, SOON))
+const name = Effect.map(HttpRouter.params, (params) => params["name"] ?? "")
+
+const made = new Map<string, string | undefined>()
+/** A page by its path, rendered once. Unknown paths are not cached, because there is no limit to them. */
+const once = (key: string, make: () => string | undefined): string | undefined => {
+  const known = made.get(key) ?? make()
+  if (known !== undefined) made.set(key, known)
+  return known
+}
+
+const lazy = <A>(load: () => Promise<A>): Effect.Effect<A> => {
+  let loading: Promise<A> | undefined
+  return Effect.promise(() => {
+    loading ??= load()
+    return loading
+  })
+}
+// Most processes never serve these pages, so nothing is loaded before the first request.
+const reference = lazy(() => import("./reference.ts").then(async (module) => ({ ...(await module.reference()), policy: module.policy })))
+const guides = lazy(() => import("./guides.ts"))
+const openapi = lazy(async () => JSON.stringify((await import("../OpenApi.ts")).document))
+const plain = lazy(async () => (await import("./plainReference.ts")).plainReference)
+
+const guidePage = (one: string) => Effect.flatMap(guides, ({ guide }) => found(once(`guides/${one}`, () => guide(one))))
+
+/** The response of each path. */
+export const routes = [
+  ["/v1/openapi.json", Effect.flatMap(openapi, (text) => send(text, "application/json", SOON))],
+  ["/v1/docs", Effect.flatMap(reference, ({ html, policy }) => send(html, HTML, SOON, policy))],
+  ["/v1/docs/plain", Effect.flatMap(plain, (text) => send(text, HTML, SOON))],
+  ["/v1/docs/guides", guidePage("quick-start")],
+  ["/v1/docs/guides/:name", Effect.flatMap(name, guidePage)],
+  ["/v1/docs/errors", Effect.flatMap(guides, ({ errorList }) => found(once("errors", errorList)))],
+  [
+    "/v1/docs/errors/:name",
+    Effect.flatMap(name, (one) => Effect.flatMap(guides, ({ errorPage }) => found(once(`errors/${one}`, () => errorPage(one)))))
+  ],
+  [
+    "/v1/docs/files/:name",
+    Effect.gen(function* () {
+      const file = `/v1/docs/files/${yield* name}`
+      if (file === stylePath) return yield* send(style, "text/css; charset=utf-8", LONG)
+      const script = (yield* reference).files.get(file)
+      return script === undefined ? yield* notFound() : yield* send(script, "text/javascript; charset=utf-8", LONG)
+    })
+  ]
+] as const

@@ -1,0 +1,102 @@
+/**
+ * The platform listener: the record feed for the custody platform, and health and metrics for orchestrators and scrapers.
+ * It never listens on the public port. Source: custody records; interface.
+ */
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import { Effect, Metric } from "effect"
+import { errorBoundary, methodsIn } from "../../http/errorBoundary.ts"
+import { render } from "../../runtime/telemetry/Prometheus.ts"
+
+/** Most bytes per request to the record feed. */
+export const MAX_BYTES = 4 * 1024 * 1024
+
+/** The readiness of the process: each dependency with its error, null if it is available. */
+export interface Readiness {
+  readonly ready: boolean
+  readonly dependencies: Readonly<Record<string, string | null>>
+  /** Age of the oldest undispatched event in seconds, 0 if there is none. */
+  readonly oldestUndispatchedSeconds: number | null
+  /** For how many seconds the most overdue delivery has been due, among those whose endpoint accepted its last attempt; 0 if there is none. */
+  readonly oldestOverdueSeconds: number | null
+  /** Age of the oldest unsent operational notice in seconds, 0 if there is none. */
+  readonly oldestUnsentNoticeSeconds: number | null
+  /** For how long the oldest unsealed statement has been due in seconds, 0 if none is due. */
+  readonly oldestOverdueStatementSeconds: number | null
+  /** Webhooks whose endpoint is down. */
+  readonly endpointsDown: number | null
+  /** Seconds by which the read replica may be behind, null if it is absent; only with one. */
+  readonly replicaLagSeconds?: number | null
+}
+
+const dependencyUp = (dependency: string) =>
+  Metric.gauge("custody_dependency_up", { description: "Whether a dependency is available: 1 or 0" }).pipe(
+    Metric.tagged("dependency", dependency)
+  )
+const oldestUndispatched = Metric.gauge("custody_oldest_undispatched_event_seconds", {
+  description: "Age of the oldest undispatched event; NaN while Postgres is unavailable"
+})
+
+const oldestOverdue = Metric.gauge("custody_oldest_overdue_delivery_seconds", {
+  description:
+    "How long the most overdue delivery has been due, among those whose endpoint accepted its last attempt; NaN while Postgres is unavailable"
+})
+
+const oldestUnsentNotice = Metric.gauge("custody_oldest_unsent_notice_seconds", {
+  description: "Age of the oldest unsent operational notice; NaN while Postgres is unavailable"
+})
+
+const oldestOverdueStatement = Metric.gauge("custody_oldest_overdue_statement_seconds", {
+  description: "How long the oldest unsealed statement has been due; NaN while Postgres is unavailable"
+})
+
+const endpointsDownGauge = Metric.gauge("custody_endpoints_down", {
+  description: "Webhooks whose endpoint is down, so that their deliveries are held and it is probed; NaN while Postgres is unavailable"
+})
+
+const replicaLag = Metric.gauge("custody_replica_lag_seconds", {
+  description: "Seconds by which the read replica may be behind; NaN while it is unavailable; not exported if none is configured"
+})
+
+/** Exports readiness as metrics. */
+const measure = ({
+  dependencies,
+  endpointsDown,
+  oldestOverdueSeconds,
+  oldestOverdueStatementSeconds,
+  oldestUndispatchedSeconds,
+  oldestUnsentNoticeSeconds,
+  replicaLagSeconds
+}: Readiness) =>
+  Effect.all([
+    replicaLagSeconds === undefined ? Effect.void : Metric.set(replicaLag, replicaLagSeconds ?? Number.NaN),
+    Effect.forEach(Object.entries(dependencies), ([name, fault]) => Metric.set(dependencyUp(name), fault === null ? 1 : 0)),
+    Metric.set(oldestUndispatched, oldestUndispatchedSeconds ?? Number.NaN),
+    Metric.set(oldestOverdue, oldestOverdueSeconds ?? Number.NaN),
+    Metric.set(oldestUnsentNotice, oldestUnsentNoticeSeconds ?? Number.NaN),
+    Metric.set(oldestOverdueStatement, oldestOverdueStatementSeconds ?? Number.NaN),
+    Metric.set(endpointsDownGauge, endpointsDown ?? Number.NaN)
+  ])
+
+/** The listener's routes: health, metrics and the given ones. `readiness` checks the process. */
+export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness: Effect.Effect<Readiness>) => {
+  const all = routes.pipe(
+    HttpRouter.get("/health/live", Effect.orDie(HttpServerResponse.json({ live: true }))),
+    HttpRouter.get(
+      "/health/ready",
+      Effect.flatMap(readiness, (state) => Effect.orDie(HttpServerResponse.json(state, { status: state.ready ? 200 : 503 })))
+    ),
+    HttpRouter.get(
+      "/metrics",
+      Effect.map(Effect.flatMap(readiness, measure), () =>
+        HttpServerResponse.text(render(), { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+      )
+    )
+  )
+  return errorBoundary({
+    isPublic: () => true,
+    methods: methodsIn(all),
+    authenticate: Effect.void,
+    unavailable: "Postgres is temporarily unavailable. Retry; with an Idempotency-Key the batch is applied only once."
+  })(all)
+}

@@ -1,0 +1,27 @@
+/** Implementation of `custody users`. */
+import { Console, Duration, Effect, Either, Option, Redacted } from "effect"
+import { commandDatabase } from "../../../app/Base.ts"
+import { addressOf } from "../../../portal/server/origin.ts"
+import { Invitations, VALIDITY } from "../../../portal/signIn/Invitations.ts"
+import * as Format from "../../../runtime/settings/Format.ts"
+import { Settings } from "../../../runtime/settings/Settings.ts"
+import { Usage } from "../exit.ts"
+
+const LONGEST = Duration.days(30)
+
+/** Invites a user and prints the link. */
+export const invite = (given: { readonly id: string; readonly reset: boolean; readonly valid: Option.Option<string> }) =>
+  Effect.gen(function* () {
+    const text = Option.getOrElse(given.valid, () => Format.showDuration(VALIDITY))
+    const validity = Format.duration(text)
+    if (Either.isLeft(validity)) return yield* new Usage({ message: `--valid: read “${text}”, expected ${validity.left}.` })
+    if (Duration.lessThanOrEqualTo(validity.right, Duration.zero) || Duration.greaterThan(validity.right, LONGEST)) {
+      return yield* new Usage({ message: `--valid: read “${text}”, expected a positive duration of at most 30d.` })
+    }
+    const { token, ...invited } = yield* Effect.flatMap(Invitations, (invitations) =>
+      invitations.create(given.id, { reset: given.reset, validity: validity.right })
+    ).pipe(Effect.provide(Invitations.layer), Effect.provide(commandDatabase), Effect.scoped)
+    // The token follows the #, which browsers do not send, so it appears in no request line and no log.
+    const url = `${addressOf(yield* Settings)}/invitation#${Redacted.value(token)}`
+    yield* Console.log(JSON.stringify({ ...invited, url }, null, 2))
+  })

@@ -1,0 +1,92 @@
+/** The doctor's checks of other servers: mail server, DNS resolvers, collector and identity provider, if configured. */
+import { Resolver } from "node:dns/promises"
+import * as net from "node:net"
+import { Effect, Redacted } from "effect"
+import { createTransport } from "nodemailer"
+import { Settings } from "../../runtime/settings/Settings.ts"
+import { type Finding, fault, notice, well, why } from "./Finding.ts"
+
+const PATIENCE_MS = 5_000
+
+const tried = (subject: string, good: string, advice: string, call: () => Promise<unknown>): Effect.Effect<Finding> =>
+  Effect.tryPromise({ try: call, catch: why }).pipe(
+    Effect.as(well(subject, good)),
+    Effect.catchAll((reason) => Effect.succeed(fault(subject, `It cannot be used: ${reason}.`, advice, 5)))
+  )
+
+const mail = (url: string) =>
+  tried(
+    "Mail server",
+    `${new URL(url).host} accepts messages`,
+    "Check SMTP_URL: host, port, user and password. Until it works, notices are retried.",
+    async () => {
+      const transport = createTransport({
+        url,
+        connectionTimeout: PATIENCE_MS,
+        greetingTimeout: PATIENCE_MS,
+        socketTimeout: PATIENCE_MS
+      })
+      try {
+        await transport.verify()
+      } finally {
+        transport.close()
+      }
+    }
+  )
+
+/** Responses of a working resolver that does not know the name. */
+const known = new Set(["ENOTFOUND", "ENODATA", "ESERVFAIL", "EREFUSED"])
+
+const resolver = (address: string) =>
+  tried(`Resolver ${address}`, "responds", "Check WEBHOOK_DNS_SERVERS: no delivery is sent without DNS.", async () => {
+    const asked = new Resolver({ timeout: 2_000, tries: 1 })
+    asked.setServers([address])
+    await asked.resolve4("example.com").catch((error: unknown) => {
+      if (!(error instanceof Error && "code" in error && known.has(String(error.code)))) throw error
+    })
+  })
+
+const collector = (endpoint: string) =>
+  tried(
+    "Collector",
+    `${new URL(endpoint).host} accepts connections`,
+    "Check OTEL_EXPORTER_OTLP_ENDPOINT; the service runs without it.",
+    () => {
+      const { hostname, port, protocol } = new URL(endpoint)
+      return new Promise((resolve, reject) => {
+        const socket = net.connect({ host: hostname, port: Number(port || (protocol === "https:" ? 443 : 80)), timeout: PATIENCE_MS })
+        socket.once("connect", () => resolve(socket.destroy()))
+        socket.once("timeout", () => reject(new Error("no answer")))
+        socket.once("error", reject)
+      })
+    }
+  )
+
+const identityProvider = (issuer: string) =>
+  tried(
+    "Identity provider",
+    `${issuer} serves its discovery document`,
+    "Check PORTAL_OIDC_ISSUER; until it works, signing in through the identity provider fails.",
+    async () => {
+      const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`
+      const answer = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS), redirect: "error" })
+      if (!answer.ok) throw new Error(`${url} answers ${answer.status}`)
+    }
+  )
+
+/** All network checks. */
+export const outside = Effect.flatMap(Settings, ({ otlpEndpoint, portalOidcIssuer, smtpUrl, webhookDnsServers }) =>
+  Effect.all(
+    [
+      smtpUrl === undefined
+        ? Effect.succeed(
+            notice("Mail server", "SMTP_URL is not set.", "Notices to the owners of failing webhooks are logged and stored, but not sent.")
+          )
+        : mail(Redacted.value(smtpUrl)),
+      ...webhookDnsServers.map(resolver),
+      ...(otlpEndpoint === undefined ? [] : [collector(otlpEndpoint)]),
+      ...(portalOidcIssuer === undefined ? [] : [identityProvider(portalOidcIssuer)])
+    ],
+    { concurrency: "unbounded" }
+  )
+)

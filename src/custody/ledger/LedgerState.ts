@@ -1,0 +1,141 @@
+/**
+ * The state that a batch of records is applied to: the rows that it names (readState.ts). The batch is applied to this state
+ * record by record (applyRecords.ts), so that a later record sees the changes of earlier ones; the changes are then written
+ * with one statement per table (writeState.ts).
+ */
+import { Schema } from "effect"
+import { TransactionStatus } from "../../values/Vault.ts"
+import type { Balance, BalanceHistory } from "./BalanceHistory.ts"
+import type { ChangedRows } from "./ChangedRows.ts"
+
+export const Network = Schema.Struct({ name: Schema.String, kind: Schema.String })
+export type Network = typeof Network.Type
+
+export const Asset = Schema.Struct({
+  id: Schema.String,
+  symbol: Schema.String,
+  name: Schema.String,
+  decimals: Schema.Number,
+  network: Schema.String
+})
+export type Asset = typeof Asset.Type
+
+export const Organization = Schema.Struct({ id: Schema.String, name: Schema.String, networks: Schema.Array(Schema.String) })
+export type Organization = typeof Organization.Type
+
+export const Entity = Schema.Struct({ id: Schema.String, organizationId: Schema.String, name: Schema.String })
+export type Entity = typeof Entity.Type
+
+export const Vault = Schema.Struct({
+  id: Schema.String,
+  entityId: Schema.String,
+  organizationId: Schema.String,
+  label: Schema.String,
+  networks: Schema.Array(Schema.String),
+  createdAt: Schema.String
+})
+export type Vault = typeof Vault.Type
+
+export const User = Schema.Struct({
+  id: Schema.String,
+  organizationId: Schema.String,
+  email: Schema.String,
+  name: Schema.String,
+  status: Schema.String,
+  organizationRole: Schema.String,
+  /** Vaults on which the user has the Developer role, sorted. */
+  vaultIds: Schema.Array(Schema.String)
+})
+export type User = typeof User.Type
+
+export const Address = Schema.Struct({
+  vaultId: Schema.String,
+  network: Schema.String,
+  address: Schema.String,
+  assetType: Schema.String,
+  createdAt: Schema.String
+})
+export type Address = typeof Address.Type
+
+export const Transaction = Schema.Struct({
+  vaultId: Schema.String,
+  hash: Schema.String,
+  network: Schema.String,
+  index: Schema.Number,
+  direction: Schema.Literal("inbound", "outbound"),
+  status: TransactionStatus,
+  asset: Schema.String,
+  amount: Schema.String,
+  from: Schema.String,
+  to: Schema.String,
+  timestamp: Schema.String
+})
+export type Transaction = typeof Transaction.Type
+
+/** The earliest time at which a vault's account changed. */
+export interface AccountChange {
+  readonly vaultId: string
+  readonly at: string
+}
+
+export interface State {
+  readonly networks: ChangedRows<Network>
+  readonly assets: ChangedRows<Asset>
+  readonly organizations: ChangedRows<Organization>
+  /** Organizations that are being deleted, whose records are rejected. */
+  readonly deleting: ReadonlySet<string>
+  readonly entities: ChangedRows<Entity>
+  readonly vaults: ChangedRows<Vault>
+  readonly users: ChangedRows<User>
+  /** Users that a record of the batch deactivates, even if a later one activates them again. */
+  readonly deactivated: Set<string>
+  readonly addresses: ChangedRows<Address>
+  readonly transactions: ChangedRows<Transaction>
+  /** The table of these transactions: one partition if all belong to one vault, otherwise the whole table. */
+  readonly transactionTable: string
+  readonly balances: ChangedRows<Balance>
+  readonly balanceHistory: BalanceHistory
+  /** By vault, the earliest time at which its account changed: statements of that day and later are compared again. */
+  readonly accountChanges: ChangedRows<AccountChange>
+}
+
+/** Records that something in a vault's statements changed at a time. */
+export const accountChanged = ({ accountChanges }: State, vaultId: string, at: string): void => {
+  const known = accountChanges.get(vaultId)
+  if (known === undefined || at < known.at) accountChanges.change(vaultId, { vaultId, at })
+}
+
+const join = (...parts: ReadonlyArray<string | number>) => parts.join("\n")
+
+/** Starts a part of a batch that {@link undo} can undo. */
+export const mark = (state: State): void => {
+  for (const rows of tables(state)) rows.mark()
+}
+
+/** Undoes what changed since {@link mark}. */
+export const undo = (state: State): void => {
+  for (const rows of tables(state)) rows.undo()
+}
+
+const tables = (state: State) => [
+  state.networks,
+  state.assets,
+  state.organizations,
+  state.entities,
+  state.vaults,
+  state.users,
+  state.addresses,
+  state.transactions,
+  state.balances,
+  state.balanceHistory,
+  state.accountChanges
+]
+
+/** Natural keys as text. Source: custody records, rule 1. */
+export const keyOf = {
+  address: (row: Pick<Address, "vaultId" | "network" | "address" | "assetType">) =>
+    join(row.vaultId, row.network, row.address, row.assetType),
+  transaction: (row: Pick<Transaction, "network" | "hash" | "index" | "vaultId" | "direction">) =>
+    join(row.hash, row.vaultId, row.network, row.index, row.direction),
+  balance: (row: Pick<Balance, "vaultId" | "asset">) => join(row.vaultId, row.asset)
+}

@@ -1,0 +1,149 @@
+/**
+ * Custody records: the JSON objects that the custody platform sends. Records are decoded strictly: everything invalid is
+ * reported by field and reason, and unknown fields are rejected. Source: custody records. Decisions D-15, D-16.
+ */
+import { Either, ParseResult, Schema, type SchemaAST } from "effect"
+import { isTooDeep, strict } from "../../http/Body.ts"
+import { AmountInput } from "../../values/Amount.ts"
+import { AddressInput, AssetIdInput, HashInput, NetworkName, TokenType } from "../../values/ChainNames.ts"
+import { given } from "../../values/Id.ts"
+import { TimestampUtc } from "../../values/Timestamp.ts"
+import { Direction, TransactionStatus } from "../../values/Vault.ts"
+
+const text = (maximum: number) =>
+  Schema.String.pipe(
+    Schema.filter(
+      (value) =>
+        (value.length > 0 && value.length <= maximum && !/\p{Cc}/u.test(value) && value.isWellFormed()) ||
+        `must be a string of 1 to ${maximum} characters without control characters or lone surrogates`
+    )
+  )
+
+const whole = (maximum: number) =>
+  Schema.Number.pipe(
+    Schema.filter((value) => (Number.isInteger(value) && value >= 0 && value <= maximum) || `must be a whole number from 0 to ${maximum}`)
+  )
+
+const networks = Schema.Array(NetworkName).pipe(
+  Schema.filter((names) => new Set(names).size === names.length || "must not name a network twice")
+)
+
+/** When it happened on the platform; default: the time of recording. */
+const occurredAt = { occurredAt: Schema.optional(TimestampUtc) }
+
+const record = <Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
+  Schema.Struct({ type: Schema.Literal(type), ...fields, ...occurredAt })
+
+/** Every type of record with its fields. */
+export const types = {
+  network: record("network", { name: NetworkName, kind: Schema.Literal("mainnet", "testnet") }),
+  asset: record("asset", { id: AssetIdInput, symbol: text(64), name: text(256), decimals: whole(78), network: NetworkName }),
+  organization: record("organization", { id: given("org"), name: text(256), networks }),
+  entity: record("entity", { id: given("entity"), organizationId: given("org"), name: text(256) }),
+  vault: record("vault", { id: given("vault"), entityId: given("entity"), label: text(256), networks, createdAt: TimestampUtc }),
+  user: record("user", {
+    id: given("user"),
+    organizationId: given("org"),
+    email: text(320),
+    name: text(256),
+    status: Schema.Literal("active", "deactivated"),
+    organizationRole: Schema.Literal("owner", "member"),
+    vaultRoles: Schema.Array(Schema.Struct({ vaultId: given("vault"), role: Schema.Literal("developer") }))
+  }),
+  address: record("address", {
+    vaultId: given("vault"),
+    address: AddressInput,
+    network: NetworkName,
+    assetType: TokenType,
+    createdAt: Schema.optional(TimestampUtc)
+  }),
+  transaction: record("transaction", {
+    vaultId: given("vault"),
+    hash: HashInput,
+    network: NetworkName,
+    index: Schema.optionalWith(whole(2_147_483_647), { default: () => 0 }),
+    status: TransactionStatus,
+    direction: Direction,
+    asset: AssetIdInput,
+    amount: AmountInput,
+    from: AddressInput,
+    to: AddressInput,
+    timestamp: TimestampUtc
+  }),
+  balance: record("balance", { vaultId: given("vault"), asset: AssetIdInput, amount: AmountInput })
+} as const
+
+/** The name of a type of record. */
+export type RecordType = keyof typeof types
+/** A decoded record of a type. */
+export type RecordOf<T extends RecordType> = Schema.Schema.Type<(typeof types)[T]>
+/** Any decoded record. */
+export type Record = { readonly [T in RecordType]: RecordOf<T> }[RecordType]
+
+/** What is wrong with a record: its line (from 1), the field, and the reason. */
+export interface Fault {
+  readonly line: number
+  readonly field: string
+  readonly reason: string
+}
+
+const decoders: {
+  readonly [T in RecordType]: (input: unknown, options: SchemaAST.ParseOptions) => Either.Either<Record, ParseResult.ParseError>
+} = {
+  network: Schema.decodeUnknownEither(types.network),
+  asset: Schema.decodeUnknownEither(types.asset),
+  organization: Schema.decodeUnknownEither(types.organization),
+  entity: Schema.decodeUnknownEither(types.entity),
+  vault: Schema.decodeUnknownEither(types.vault),
+  user: Schema.decodeUnknownEither(types.user),
+  address: Schema.decodeUnknownEither(types.address),
+  transaction: Schema.decodeUnknownEither(types.transaction),
+  balance: Schema.decodeUnknownEither(types.balance)
+}
+
+const isType = (value: unknown): value is RecordType => typeof value === "string" && Object.hasOwn(types, value)
+
+/** Decodes one record; on failure, returns every invalid field, or only the first of a very large record. */
+export const read = (input: unknown, line: number): Either.Either<Record, ReadonlyArray<Fault>> => {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) {
+    return Either.left([{ line, field: "", reason: "must be a JSON object" }])
+  }
+  const type: unknown = "type" in input ? input.type : undefined
+  if (!isType(type)) {
+    return Either.left([{ line, field: "type", reason: `must be one of ${Object.keys(types).join(", ")}` }])
+  }
+  if (isTooDeep(input)) return Either.left([{ line, field: "", reason: "is nested too deeply" }])
+  return Either.mapLeft(decoders[type](input, strict(input)), (error) => faultsOf(error, line))
+}
+
+/** Decodes one line of NDJSON. */
+export const readLine = (source: string, line: number): Either.Either<Record, ReadonlyArray<Fault>> => {
+  try {
+    return read(JSON.parse(source), line)
+  } catch {
+    return Either.left([{ line, field: "", reason: "is not JSON" }])
+  }
+}
+
+const faultsOf = (error: ParseResult.ParseError, line: number): ReadonlyArray<Fault> => {
+  const byField = new Map<string, Fault>()
+  for (const issue of ParseResult.ArrayFormatter.formatErrorSync(error)) {
+    const field = issue.path.map(String).join(".")
+    const reason =
+      issue._tag === "Unexpected"
+        ? "is not a field of this type"
+        : issue._tag === "Missing"
+          ? "is missing"
+          : /^(must|is) /.test(issue.message)
+            ? issue.message
+            : describe(issue.message)
+    if (!byField.has(field)) byField.set(field, { line, field, reason })
+  }
+  return [...byField.values()]
+}
+
+/** `Expected "a" | "b", actual "c"` and the like as the end of a sentence about the field. */
+const describe = (message: string): string => {
+  const expected = /^Expected (.+?), actual/s.exec(message)?.[1]
+  return expected === undefined ? "is not valid" : `must be ${expected.replaceAll('"', "").replaceAll(" | ", " or ")}`
+}

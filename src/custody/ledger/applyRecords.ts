@@ -1,0 +1,299 @@
+/**
+ * Applies records to the state in order: what changes, which events follow, or why a record is rejected. Pure: nothing
+ * here reads or writes. Source: custody records, rules 1 to 4. Decision D-15.
+ */
+
+import type { Occurrence } from "../../events/log/Envelope.ts"
+import type { Kind } from "../../events/log/Kind.ts"
+import * as Amount from "../../values/Amount.ts"
+import type { TransactionStatus } from "../../values/Vault.ts"
+import { applyBalance } from "./applyBalance.ts"
+import type { ChangedRows } from "./ChangedRows.ts"
+import { deletingOf } from "./deletingOf.ts"
+import { accountChanged, keyOf, type State, type Vault } from "./LedgerState.ts"
+import type { Fault, Record, RecordOf } from "./Record.ts"
+
+/** The result of a batch. If there are faults, nothing of it may be written. */
+export interface ApplyResult {
+  readonly faults: ReadonlyArray<Fault>
+  readonly changed: number
+  readonly unchanged: number
+  readonly occurrences: ReadonlyArray<Occurrence<Kind>>
+  /** The latest date in ms of each object's changes so far. */
+  readonly dates: ReadonlyMap<string, number>
+}
+
+/** A record with its line, from 1. */
+export interface Numbered {
+  readonly line: number
+  readonly record: Record
+}
+
+/** Allowed transitions. `new` is a transaction without a row. */
+const transitions: { readonly [From in TransactionStatus | "new"]: ReadonlyArray<TransactionStatus> } = {
+  new: ["pending", "confirmed", "failed"],
+  pending: ["confirmed", "failed", "replaced", "dropped"],
+  confirmed: ["pending"],
+  failed: [],
+  replaced: ["pending"],
+  dropped: ["pending"]
+}
+
+/** The effect of one record: nothing, or a change with its events. */
+type Outcome = "unchanged" | ReadonlyArray<Occurrence<Kind>>
+
+/** Why a record is rejected. */
+class Rejection {
+  readonly field: string
+  readonly reason: string
+  constructor(field: string, reason: string) {
+    this.field = field
+    this.reason = reason
+  }
+}
+
+/**
+ * Applies records to the state. `broken` has ids of records that could not be decoded: records that refer to them are not
+ * reported again. `now` is the time of recording, UTC ISO 8601, and the default date. Two changes of one object never
+ * have the same date, because consumers order by it: `earlier` has the latest dates so far, in ms, of objects that are
+ * ahead of the clock, and each further change is a millisecond later.
+ */
+export const applyRecords = (
+  state: State,
+  records: ReadonlyArray<Numbered>,
+  broken: ReadonlySet<string>,
+  now: string,
+  earlier: ReadonlyMap<string, number> = new Map()
+): ApplyResult => {
+  const faults: Array<Fault> = []
+  const occurrences: Array<Occurrence<Kind>> = []
+  const invalidIds = new Set(broken)
+  const dates = new Map(earlier)
+  const start = Date.parse(now)
+  let changed = 0,
+    unchanged = 0
+  for (const { line, record } of records) {
+    const object = objectOf(record),
+      date = Math.max(start, (dates.get(object) ?? 0) + 1)
+    const outcome = apply(state, record, record.occurredAt ?? new Date(date).toISOString(), now, invalidIds)
+    if (outcome instanceof Rejection) {
+      if (outcome.reason !== "") faults.push({ line, field: outcome.field, reason: outcome.reason })
+      if ("id" in record) invalidIds.add(record.id)
+      if (record.type === "network") invalidIds.add(record.name)
+    } else if (outcome === "unchanged") unchanged++
+    else {
+      changed++
+      occurrences.push(...outcome)
+      if (outcome.length > 0) dates.set(object, date)
+    }
+  }
+  return { faults, changed, unchanged, occurrences, dates }
+}
+
+/** The object of a record. */
+const objectOf = (record: Record): string => {
+  switch (record.type) {
+    case "network":
+      return `network ${record.name}`
+    case "address":
+      return `address ${keyOf.address(record)}`
+    case "transaction":
+      return `transaction ${keyOf.transaction(record)}`
+    case "balance":
+      return `balance ${keyOf.balance(record)}`
+    default:
+      return record.id
+  }
+}
+
+const apply = (state: State, record: Record, date: string, now: string, invalidIds: ReadonlySet<string>): Outcome | Rejection => {
+  /** The row that a field refers to, or a rejection; without a reason if the row's own record is invalid. */
+  const refer = <Row>(rows: ChangedRows<Row>, field: string, id: string): Row | Rejection =>
+    rows.get(id) ?? new Rejection(field, invalidIds.has(id) ? "" : `refers to ${id}, which was not recorded before`)
+
+  const referAll = <Row>(rows: ChangedRows<Row>, field: string, ids: ReadonlyArray<string>): Rejection | undefined =>
+    ids.map((id) => refer(rows, field, id)).find((row) => row instanceof Rejection)
+
+  const deleting = deletingOf(state, record)
+  if (deleting !== undefined) return new Rejection(deleting.field, `${deleting.organizationId} is being deleted`)
+
+  switch (record.type) {
+    case "network":
+      return put(state.networks, record.name, { name: record.name, kind: record.kind })
+
+    case "asset": {
+      const network = refer(state.networks, "network", record.network)
+      if (network instanceof Rejection) return network
+      if (!record.id.startsWith(`${record.network}/`)) return new Rejection("id", `must begin with its network, ${record.network}/`)
+      const { decimals, id, name, symbol } = record
+      return put(state.assets, id, { id, symbol, name, decimals, network: record.network })
+    }
+
+    case "organization": {
+      const { id, name, networks } = record
+      return referAll(state.networks, "networks", networks) ?? put(state.organizations, id, { id, name, networks })
+    }
+
+    case "entity": {
+      const { id, name, organizationId } = record
+      const organization = refer(state.organizations, "organizationId", organizationId)
+      if (organization instanceof Rejection) return organization
+      return moved(state.entities.get(id), organizationId) ?? put(state.entities, id, { id, organizationId, name })
+    }
+
+    case "vault":
+      return vault(
+        state,
+        record,
+        date,
+        refer(state.entities, "entityId", record.entityId),
+        referAll(state.networks, "networks", record.networks)
+      )
+
+    case "user": {
+      const { email, id, name, organizationId, organizationRole, status } = record
+      const organization = refer(state.organizations, "organizationId", organizationId)
+      if (organization instanceof Rejection) return organization
+      const vaultIds = [...new Set(record.vaultRoles.map(({ vaultId }) => vaultId))].sort()
+      const missing = referAll(state.vaults, "vaultRoles", vaultIds)
+      if (missing !== undefined) return missing
+      const foreign = vaultIds.find((vaultId) => state.vaults.get(vaultId)?.organizationId !== organizationId)
+      if (foreign !== undefined) return new Rejection("vaultRoles", `${foreign} belongs to another organization`)
+      if (status === "deactivated") state.deactivated.add(id)
+      return (
+        moved(state.users.get(id), organizationId) ??
+        put(state.users, id, { id, organizationId, email, name, status, organizationRole, vaultIds })
+      )
+    }
+
+    case "address": {
+      const owner = refer(state.vaults, "vaultId", record.vaultId)
+      if (owner instanceof Rejection) return owner
+      const network = refer(state.networks, "network", record.network)
+      if (network instanceof Rejection) return network
+      const { address, assetType, vaultId } = record
+      const known = state.addresses.get(keyOf.address(record))
+      const createdAt = record.createdAt ?? known?.createdAt ?? date
+      const outcome = put(state.addresses, keyOf.address(record), { vaultId, network: record.network, address, assetType, createdAt })
+      if (outcome === "unchanged" || known !== undefined) return outcome
+      return [event("deposit_address.created", owner, date, { vaultId, depositAddress: { address, network: record.network, assetType } })]
+    }
+
+    case "transaction":
+      return transaction(
+        state,
+        record,
+        date,
+        refer(state.vaults, "vaultId", record.vaultId),
+        referAll(state.networks, "network", [record.network]),
+        refer(state.assets, "asset", record.asset)
+      )
+
+    case "balance": {
+      const owner = refer(state.vaults, "vaultId", record.vaultId)
+      if (owner instanceof Rejection) return owner
+      const asset = refer(state.assets, "asset", record.asset)
+      if (asset instanceof Rejection) return asset
+      const tooFine = fits(record.amount, asset.decimals)
+      if (tooFine !== undefined) return tooFine
+      const { outcome, present } = applyBalance(state, record, date, now)
+      if (outcome !== "present") return outcome === "unchanged" ? "unchanged" : []
+      const { amount, asOf, vaultId } = present
+      return [
+        event("balance.updated", owner, date, {
+          vaultId,
+          balance: { asset: asset.id, network: asset.network, symbol: asset.symbol, amount, asOf }
+        })
+      ]
+    }
+  }
+}
+
+const vault = (
+  state: State,
+  record: RecordOf<"vault">,
+  date: string,
+  entity: { readonly organizationId: string } | Rejection,
+  missing: Rejection | undefined
+): Outcome | Rejection => {
+  if (entity instanceof Rejection) return entity
+  if (missing !== undefined) return missing
+  const { createdAt, entityId, id, label, networks } = record
+  const known = state.vaults.get(id)
+  const away = moved(known, entity.organizationId)
+  if (away !== undefined) return away
+  const row = { id, entityId, organizationId: entity.organizationId, label, networks, createdAt }
+  const outcome = put(state.vaults, id, row)
+  if (outcome === "unchanged") return outcome
+  return [
+    event(known === undefined ? "vault.created" : "vault.updated", row, date, { vaultId: id, vault: { id, label, networks, createdAt } })
+  ]
+}
+
+const transaction = (
+  state: State,
+  record: RecordOf<"transaction">,
+  date: string,
+  owner: Vault | Rejection,
+  missing: Rejection | undefined,
+  asset: { readonly network: string; readonly decimals: number } | Rejection
+): Outcome | Rejection => {
+  if (owner instanceof Rejection) return owner
+  if (missing !== undefined) return missing
+  if (asset instanceof Rejection) return asset
+  if (asset.network !== record.network) return new Rejection("asset", `is not an asset of ${record.network}`)
+  const tooFine = fits(record.amount, asset.decimals)
+  if (tooFine !== undefined) return tooFine
+  const key = keyOf.transaction(record)
+  const known = state.transactions.get(key)
+  const from = known?.status ?? "new"
+  if (from !== record.status && !transitions[from].includes(record.status)) {
+    return new Rejection(
+      "status",
+      from === "new"
+        ? `cannot be ${record.status} for a new transaction: it must be ${transitions.new.join(", ")}`
+        : `cannot go from ${from} to ${record.status}`
+    )
+  }
+  const { direction, hash, index, network, status, timestamp, to, vaultId } = record
+  const amount = Amount.canonical(record.amount)
+  const row = { vaultId, hash, network, index, direction, status, asset: record.asset, amount, from: record.from, to, timestamp }
+  const outcome = put(state.transactions, key, row)
+  if (outcome === "unchanged") return outcome
+  for (const one of [known, row]) if (one?.status === "confirmed") accountChanged(state, vaultId, one.timestamp)
+  if (from === status) return outcome
+  const kind = from === "confirmed" && status === "pending" ? "transaction.reorged" : (`transaction.${status}` as const)
+  return [
+    event(kind, owner, date, {
+      vaultId,
+      transaction: { hash, network, status, direction, asset: record.asset, amount, from: record.from, to, timestamp }
+    })
+  ]
+}
+
+const event = <K extends Kind>(kind: K, owner: Vault, date: string, data: Occurrence<K>["data"]): Occurrence<K> => ({
+  kind,
+  date,
+  organizationId: owner.organizationId,
+  entityId: owner.entityId,
+  vaultId: owner.id,
+  data
+})
+
+/** Stores a row; an identical row changes nothing. */
+const put = <Row extends object>(rows: ChangedRows<Row>, key: string, row: Row): Outcome => {
+  const known = rows.get(key)
+  if (known !== undefined && Bun.deepEquals(known, row)) return "unchanged"
+  rows.change(key, row)
+  return []
+}
+
+const moved = (known: { readonly organizationId: string } | undefined, organizationId: string): Rejection | undefined =>
+  known === undefined || known.organizationId === organizationId
+    ? undefined
+    : new Rejection("organizationId", `cannot move to another organization; it belongs to ${known.organizationId}`)
+
+const fits = (amount: string, decimals: number): Rejection | undefined =>
+  Amount.fractionDigits(amount) <= decimals
+    ? undefined
+    : new Rejection("amount", `has more fraction digits than the asset's ${decimals} decimals`)

@@ -1,0 +1,111 @@
+/**
+ * Writes the changes of a batch, one statement per table, in the order of the tables' foreign keys. Call it in the
+ * transaction that loaded the state.
+ */
+
+import type { SqlClient } from "@effect/sql"
+import { Effect } from "effect"
+import { record, SERVICE } from "../../access/audit/AuditTrail.ts"
+import { revokeKeys } from "../../access/keys/revokeKeys.ts"
+import { transactionJson } from "../../values/Vault.ts"
+import { noteLateChanges, writeBalances } from "./applyBalance.ts"
+import type { State } from "./LedgerState.ts"
+
+export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClient, state: State) {
+  if (changesCatalog(state)) yield* sql`UPDATE catalog_version SET version = version + 1`
+  const networks = state.networks.changed()
+  if (networks.length > 0) {
+    yield* sql`
+      INSERT INTO networks (name, kind) SELECT * FROM unnest(${networks.map((_) => _.name)}::text[], ${networks.map((_) => _.kind)}::text[])
+      ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, updated_at = now()`
+  }
+  const assets = state.assets.changed()
+  if (assets.length > 0) {
+    yield* sql`
+      INSERT INTO assets (id, network, symbol, name, decimals)
+      SELECT * FROM unnest(${assets.map((_) => _.id)}::text[], ${assets.map((_) => _.network)}::text[], ${assets.map((_) => _.symbol)}::text[],
+        ${assets.map((_) => _.name)}::text[], ${assets.map((_) => _.decimals)}::smallint[])
+      ON CONFLICT (id) DO UPDATE SET symbol = excluded.symbol, name = excluded.name, decimals = excluded.decimals, updated_at = now()`
+  }
+  for (const one of state.organizations.changed()) {
+    yield* sql`
+      WITH stream AS (INSERT INTO event_streams (organization_id) VALUES (${one.id}) ON CONFLICT DO NOTHING)
+      INSERT INTO organizations (id, name, networks) VALUES (${one.id}, ${one.name}, ${one.networks}::text[])
+      ON CONFLICT (id) DO UPDATE SET name = excluded.name, networks = excluded.networks, updated_at = now()`
+  }
+  const entities = state.entities.changed()
+  if (entities.length > 0) {
+    yield* sql`
+      INSERT INTO entities (id, organization_id, name)
+      SELECT * FROM unnest(${entities.map((_) => _.id)}::text[], ${entities.map((_) => _.organizationId)}::text[], ${entities.map((_) => _.name)}::text[])
+      ON CONFLICT (id) DO UPDATE SET name = excluded.name, updated_at = now()`
+  }
+  const vaults = state.vaults.changed()
+  if (vaults.length > 0) {
+    // Postgres has no arrays of arrays of different lengths, so each list of networks is passed as one text.
+    yield* sql`
+      INSERT INTO vaults (id, entity_id, organization_id, label, networks, created_at)
+      SELECT id, entity_id, organization_id, label, string_to_array(networks, ' '), created_at
+      FROM unnest(${vaults.map((_) => _.id)}::text[], ${vaults.map((_) => _.entityId)}::text[], ${vaults.map((_) => _.organizationId)}::text[],
+        ${vaults.map((_) => _.label)}::text[], ${vaults.map((_) => _.networks.join(" "))}::text[], ${vaults.map((_) => _.createdAt)}::timestamptz[])
+        AS v (id, entity_id, organization_id, label, networks, created_at)
+      ON CONFLICT (id) DO UPDATE SET entity_id = excluded.entity_id, label = excluded.label, networks = excluded.networks,
+        created_at = excluded.created_at, updated_at = now()`
+  }
+  yield* writeUsers(sql, state)
+  const addresses = state.addresses.changedInOrder()
+  if (addresses.length > 0) {
+    yield* sql`
+      INSERT INTO deposit_addresses (vault_id, network, address, asset_type, created_at)
+      SELECT * FROM unnest(${addresses.map((_) => _.vaultId)}::text[], ${addresses.map((_) => _.network)}::text[],
+        ${addresses.map((_) => _.address)}::text[], ${addresses.map((_) => _.assetType)}::text[], ${addresses.map((_) => _.createdAt)}::timestamptz[])
+      ON CONFLICT (vault_id, network, address, asset_type) DO UPDATE SET created_at = excluded.created_at, updated_at = now()`
+  }
+  const transactions = state.transactions.changedInOrder()
+  if (transactions.length > 0) {
+    yield* sql`
+      INSERT INTO ${sql.literal(state.transactionTable)} (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
+      SELECT * FROM unnest(${transactions.map((_) => _.vaultId)}::text[], ${transactions.map((_) => _.network)}::text[],
+        ${transactions.map((_) => _.hash)}::text[], ${transactions.map((_) => _.index)}::int[], ${transactions.map((_) => _.direction)}::text[],
+        ${transactions.map((_) => _.status)}::text[], ${transactions.map((_) => _.asset)}::text[], ${transactions.map((_) => _.amount)}::numeric[],
+        ${transactions.map((_) => _.from)}::text[], ${transactions.map((_) => _.to)}::text[], ${transactions.map((_) => _.timestamp)}::timestamptz[],
+        ${transactions.map(transactionJson)}::text[])
+      ON CONFLICT (hash, vault_id, network, index, direction) DO UPDATE SET status = excluded.status, asset_id = excluded.asset_id,
+        amount = excluded.amount, from_address = excluded.from_address, to_address = excluded.to_address,
+        timestamp = excluded.timestamp, json = excluded.json, updated_at = now()`
+  }
+  yield* writeBalances(sql, state)
+  yield* noteLateChanges(sql, state)
+})
+
+/** Whether anything changed that a ledger caches between batches. */
+const changesCatalog = ({ assets, entities, networks, organizations, vaults }: State): boolean =>
+  [networks, assets, organizations, entities, vaults].some((rows) => rows.changed().length > 0)
+
+/** Users with their complete set of roles; deactivating a user also revokes their keys. Spec: Authentication 10. */
+const writeUsers = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state: State) {
+  for (const one of state.users.changed()) {
+    yield* sql`
+      INSERT INTO users (id, organization_id, email, name, status, organization_role)
+      VALUES (${one.id}, ${one.organizationId}, ${one.email}, ${one.name}, ${one.status}, ${one.organizationRole})
+      ON CONFLICT (id) DO UPDATE SET email = excluded.email, name = excluded.name, status = excluded.status,
+        organization_role = excluded.organization_role, updated_at = now()`
+    yield* sql`DELETE FROM vault_roles WHERE user_id = ${one.id} AND vault_id <> ALL(${one.vaultIds}::text[])`
+    yield* sql`
+      INSERT INTO vault_roles (user_id, vault_id, organization_id, role, vault_created_at)
+      SELECT ${one.id}, v.id, ${one.organizationId}, 'developer', v.created_at FROM vaults v WHERE v.id = ANY(${one.vaultIds}::text[])
+      ON CONFLICT (user_id, vault_id, role) DO NOTHING`
+    if (state.deactivated.has(one.id)) {
+      const revoked = yield* revokeKeys(sql, sql`u.id = ${one.id}`, "user_deactivated")
+      yield* record(
+        sql,
+        revoked.map(({ id }) => ({
+          organizationId: one.organizationId,
+          actor: SERVICE,
+          action: "api_key.revoked",
+          target: { type: "api_key", id }
+        }))
+      )
+    }
+  }
+})

@@ -1,0 +1,137 @@
+/** The handlers of the vault routes. Spec: Custody reads. */
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import { Effect, Option } from "effect"
+import { Principal } from "../../access/credentials/Principal.ts"
+import { reads } from "../../access/visibility/Admission.ts"
+import { Api } from "../../app/Api.ts"
+import { handler } from "../../http/handler.ts"
+import { answer, type Key, type Of, Pages } from "../../http/Page.ts"
+import { notFound, problem } from "../../http/Problem.ts"
+import { BalanceHistoryRepo } from "./BalanceHistoryRepo.ts"
+import { TransactionExport } from "./TransactionExport.ts"
+import { Transactions } from "./Transactions.ts"
+import { type Rows, VaultsRepo } from "./VaultsRepo.ts"
+
+/** The rows of a visible vault, or 404. */
+const orNotFound = <Row>(rows: Rows<Row>) => Effect.flatMap(rows, Option.match({ onNone: () => notFound(), onSome: Effect.succeed }))
+
+const inFuture = problem("invalid_parameter", "at must not be in the future.", {
+  fields: [{ in: "query", field: "at", code: "invalid_parameter", detail: "must not be in the future" }]
+})
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "vaults",
+  Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
+    const pages = yield* Pages
+    const vaults = yield* VaultsRepo
+    const balances = yield* BalanceHistoryRepo
+    const transactions = yield* Transactions
+    const exports = yield* TransactionExport
+
+    /** A page of a list that belongs to the vault of the path. */
+    const page = <Row>(
+      of: Of,
+      { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
+      keyLength: number,
+      fetch: (after: Key | null, take: number) => Rows<Row>,
+      keyOf: (row: Row) => Key
+    ) => pages.cut({ of, limit, cursor, keyLength, fetch: (after, take) => orNotFound(fetch(after, take)), keyOf })
+
+    return handlers
+      .handle(
+        "listVaults",
+        read("listVaults", ({ urlParams: { cursor, limit } }) =>
+          Effect.flatMap(Principal, (principal) =>
+            Effect.map(
+              pages.cut({
+                of: { list: "vaults" },
+                limit,
+                cursor,
+                keyLength: 2,
+                fetch: (after, take) => vaults.list(principal, after, take),
+                keyOf: (row) => [row.createdAt, row.id]
+              }),
+              (found) => answer(found, (row) => row)
+            )
+          )
+        )
+      )
+      .handle(
+        "getVault",
+        read("getVault", ({ path: { vaultId } }) =>
+          Effect.flatMap(Principal, (principal) =>
+            Effect.flatMap(vaults.find(principal, vaultId), Option.match({ onNone: () => notFound(), onSome: Effect.succeed }))
+          )
+        )
+      )
+      .handle(
+        "listBalances",
+        read("listBalances", ({ path: { vaultId }, urlParams: { at, network, ...asked } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            if (at !== undefined && at > new Date().toISOString()) return yield* inFuture
+            const found = yield* page(
+              { list: "balances", path: [vaultId], filters: { network, at } },
+              asked,
+              1,
+              (after, take) =>
+                at === undefined
+                  ? vaults.balances(principal, vaultId, network, after, take)
+                  : balances.at(principal, vaultId, at, network, after, take),
+              // The asset alone identifies the position; the whole sort key would be too long for a cursor.
+              (row) => [row.asset]
+            )
+            return answer(found, ({ amount, asOf, asset, network, symbol }) => ({ asset, network, symbol, amount, asOf }))
+          })
+        )
+      )
+      .handle(
+        "listBalanceHistory",
+        read("listBalanceHistory", ({ path: { vaultId }, urlParams: { asset, occurredAfter, occurredBefore, ...asked } }) =>
+          Effect.flatMap(Principal, (principal) =>
+            Effect.map(
+              page(
+                { list: "balance-history", path: [vaultId], filters: { asset, occurredAfter, occurredBefore } },
+                asked,
+                2,
+                (after, take) => balances.history(principal, vaultId, { asset, occurredAfter, occurredBefore }, after, take),
+                (row) => [row.asOf, String(row.id)]
+              ),
+              (found) => answer(found, ({ amount, asOf, asset, recordedAt }) => ({ asset, amount, asOf, recordedAt }))
+            )
+          )
+        )
+      )
+      .handleRaw(
+        "listTransactions",
+        read("listTransactions", ({ path: { vaultId }, urlParams }) =>
+          Effect.flatMap(Principal, (principal) => transactions.list(principal, vaultId, urlParams))
+        )
+      )
+      .handleRaw(
+        "exportTransactions",
+        handler("exportTransactions", ({ path: { vaultId }, urlParams: { format, ...filters } }) =>
+          Effect.flatMap(Principal, (principal) => exports.start(principal, vaultId, format, filters))
+        )
+      )
+      .handle(
+        "listAddresses",
+        read("listAddresses", ({ path: { vaultId }, urlParams: { network, ...asked } }) =>
+          Effect.flatMap(Principal, (principal) =>
+            Effect.map(
+              page(
+                { list: "addresses", path: [vaultId], filters: { network } },
+                asked,
+                2,
+                (after, take) => vaults.addresses(principal, vaultId, network, after, take),
+                (row) => [row.createdAt, String(row.id)]
+              ),
+              (found) => answer(found, ({ address, assetType, network }) => ({ address, network, assetType }))
+            )
+          )
+        )
+      )
+  })
+)

@@ -1,0 +1,106 @@
+/** The handlers of the delivery routes. Spec: Webhook operations; List event deliveries. */
+
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Effect, Option } from "effect"
+import { callerOf, Principal } from "../../access/credentials/Principal.ts"
+import { slidingWindows } from "../../access/limits/SlidingWindows.ts"
+import { reads, turns } from "../../access/visibility/Admission.ts"
+import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
+import { Api } from "../../app/Api.ts"
+import { EventsRepo } from "../../events/log/EventsRepo.ts"
+import { handler } from "../../http/handler.ts"
+import * as Idempotency from "../../http/Idempotency.ts"
+import { notFound, problem } from "../../http/Problem.ts"
+import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
+import { dieOnSql } from "../../runtime/database/sql.ts"
+import { Settings } from "../../runtime/settings/Settings.ts"
+import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
+import { DeliveriesRepo } from "./DeliveriesRepo.ts"
+import { DeliveryReads } from "./DeliveryReads.ts"
+import { PINGS_A_MINUTE, Pings } from "./Pings.ts"
+import { redeliver, requireRedeliverable } from "./redeliver.ts"
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "deliveries",
+  Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
+    const inTurn = yield* turns
+    const lists = yield* DeliveryReads
+    const webhooks = yield* WebhooksRepo
+    const events = yield* EventsRepo
+    const deliveries = yield* DeliveriesRepo
+    const pings = yield* Pings
+    const sql = yield* SqlClient.SqlClient
+    const master = yield* MasterKey
+    const pinged = yield* slidingWindows({ name: "ping", limit: PINGS_A_MINUTE, windowMs: 60_000 })
+    const { rateLimit, webhookRetrySchedule } = yield* Settings
+
+    const spendPing = (webhookId: string) =>
+      rateLimit === null
+        ? Effect.void
+        : Effect.flatMap(pinged.take(webhookId), (wait) =>
+            wait === 0
+              ? Effect.void
+              : problem("rate_limited", `A webhook can be pinged ${PINGS_A_MINUTE} times a minute.`, {
+                  headers: { "retry-after": String(Math.ceil(wait / 1_000)) }
+                })
+          )
+
+    return handlers
+      .handleRaw(
+        "listWebhookDeliveries",
+        read("listWebhookDeliveries", ({ path: { webhookId }, urlParams }) =>
+          Effect.flatMap(Principal, (principal) => lists.list(principal, webhookId, urlParams))
+        )
+      )
+      .handle(
+        "listEventDeliveries",
+        read("listEventDeliveries", ({ path: { eventId } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            if (Option.isNone(yield* events.find(principal, eventId))) return yield* notFound()
+            return { data: yield* deliveries.ofEvent(principal, eventId) }
+          })
+        )
+      )
+      .handleRaw(
+        "redeliver",
+        handler("redeliver", ({ path: { deliveryId } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
+            yield* inTurn(requireRedeliverable(sql, principal, deliveryId))
+            const made = Effect.map(redeliver(sql, webhookRetrySchedule, principal, deliveryId), (delivery) => ({
+              status: 202,
+              body: delivery
+            }))
+            const sent = yield* Idempotency.sentText
+            return yield* inTurn(Idempotency.once(sql, callerOf(principal), sent, made))
+          }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
+        ),
+        { uninterruptible: true }
+      )
+      .handle(
+        "pingWebhook",
+        handler("pingWebhook", ({ path: { webhookId } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            // Before anything takes a turn at the database: pings beyond the limit are answered at once.
+            return yield* pings.inFlight(
+              principal.organizationId,
+              Effect.gen(function* () {
+                if (Option.isNone(yield* inTurn(webhooks.find(principal, webhookId)))) return yield* notFound()
+                yield* requireManage(principal)
+                // A body is not used, but it is read so that the time limit for sending one ends.
+                yield* Idempotency.sentText
+                yield* spendPing(webhookId)
+                return yield* pings.ping(inTurn(pings.enter(principal, webhookId)))
+              })
+            )
+          }).pipe(dieOnSql)
+        )
+      )
+  })
+)

@@ -1,0 +1,95 @@
+/**
+ * Sends operational notices by e-mail. A notice is a row before it is a message; sending is a separate durable step,
+ * retried until it succeeds. Nothing is sent while the row cannot be updated, and recording a sent message is retried
+ * until it succeeds. The message id is derived from the notice, so a mail server can drop the duplicate that a crash
+ * between sending and recording causes. Without SMTP_URL a notice is logged. Decision D-23.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Data, Effect, Predicate, Redacted, Schema } from "effect"
+import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { whileUnavailable } from "../../runtime/database/unavailable.ts"
+import { Settings } from "../../runtime/settings/Settings.ts"
+import { messageOf } from "./message.ts"
+
+const decodeNotices = decodeRows(
+  Schema.Struct({
+    recipient: Schema.String,
+    subject: Schema.String,
+    body: Schema.String,
+    channel: Schema.NullOr(Schema.String),
+    webhookId: Schema.String,
+    description: Schema.String
+  })
+)
+
+/**
+ * The mail server did not accept the message; it is retried. The server's own text, which may contain addresses of people,
+ * is only in the log.
+ */
+class MailRefused extends Data.TaggedError("MailRefused")<{ readonly message: string }> {}
+
+/** The mail library's error, whose text only the log may contain. */
+class MailFailed extends Data.TaggedError("MailFailed")<{ readonly cause: unknown }> {}
+
+const refused = ({ cause }: MailFailed) => {
+  const codes = ["code", "responseCode"].flatMap((name) => (Predicate.hasProperty(cause, name) ? [String(cause[name])] : []))
+  return new MailRefused({ message: `the mail server rejected the message (${codes.join(", ")})` })
+}
+
+/** The mail server, whose library is loaded only if one is configured. */
+const connect = (url: Redacted.Redacted) =>
+  Effect.map(
+    Effect.promise(() => import("nodemailer")),
+    ({ createTransport }) =>
+      createTransport({ url: Redacted.value(url), connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 20_000 })
+  )
+
+export class Notices extends Effect.Service<Notices>()("custody/Notices", {
+  scoped: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { noticeFrom, portalBaseUrl, smtpUrl } = yield* Settings
+    const transport = smtpUrl === undefined ? undefined : yield* connect(smtpUrl)
+    if (transport !== undefined) yield* Effect.addFinalizer(() => Effect.sync(() => transport.close()))
+
+    return {
+      /** Sends an unsent notice; returns how, `smtp` or `log`. */
+      send: (noticeId: string) =>
+        Effect.gen(function* () {
+          // Read with an UPDATE that changes nothing, which fails if recording the sending would.
+          const [notice] = yield* decodeNotices(sql`
+            UPDATE notices n SET recipient = recipient WHERE id = ${noticeId}
+            RETURNING recipient, subject, body, channel, webhook_id AS "webhookId",
+              coalesce((SELECT w.description FROM webhooks w WHERE w.id = n.webhook_id), '') AS description`)
+          if (notice === undefined) return { channel: "none" }
+          if (notice.channel !== null) return { channel: notice.channel }
+          const channel = transport === undefined ? "log" : "smtp"
+          if (transport === undefined) {
+            yield* Effect.logWarning(notice.subject).pipe(Effect.annotateLogs({ noticeId, webhookId: notice.webhookId }))
+          } else {
+            yield* Effect.tryPromise({
+              try: () =>
+                transport.sendMail({
+                  from: noticeFrom,
+                  to: notice.recipient,
+                  ...messageOf(notice, portalBaseUrl),
+                  messageId: `<${noticeId}@custody-data-service>`
+                }),
+              catch: (cause) => new MailFailed({ cause })
+            }).pipe(
+              Effect.tapError(({ cause }) =>
+                Effect.logWarning("a notice could not be sent and will be retried", cause).pipe(Effect.annotateLogs({ noticeId }))
+              ),
+              Effect.mapError(refused)
+            )
+          }
+          // failpoint: notice-sent
+          yield* whileUnavailable("500 millis")(
+            sql`UPDATE notices SET sent_at = now(), channel = ${channel} WHERE id = ${noticeId} AND sent_at IS NULL`
+          )
+          return { channel }
+        })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

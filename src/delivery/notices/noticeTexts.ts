@@ -1,0 +1,128 @@
+/** The texts of operational notices: what happened, since when, and what to do. Decision D-23. */
+
+import { Duration } from "effect"
+import type { Values } from "../../runtime/settings/table.ts"
+
+/** The content of a notice. */
+export interface Facts {
+  readonly webhookId: string
+  /** Host of the webhook's URL; the rest may contain a secret and is not mailed. */
+  readonly host: string
+  /** Since when attempts fail, UTC ISO 8601. */
+  readonly since: string
+  /** Failed attempts in a row. */
+  readonly failures: number
+  readonly lastResult: string
+  readonly deliveryId: string
+  /** Deliveries held because the endpoint is down; undefined if none is. */
+  readonly held?: number | undefined
+}
+
+/** The settings in the texts. */
+export type Terms = Pick<Values, "webhookRetrySchedule" | "webhookProbeSchedule" | "webhookDisableAfter">
+
+/** A subject and a plain text. */
+export interface Text {
+  readonly subject: string
+  readonly body: string
+}
+
+const rows = (all: ReadonlyArray<readonly [string, string]>) => all.map(([name, value]) => `${`${name}:`.padEnd(17)}${value}`).join("\n")
+
+const table = ({ failures, host, lastResult, since, webhookId }: Facts, more: ReadonlyArray<readonly [string, string]> = []) =>
+  rows([
+    ["Webhook", webhookId],
+    ["Host", host],
+    ["Failing since", since],
+    ["Failed in a row", `${failures} ${failures === 1 ? "attempt" : "attempts"}`],
+    ["Last result", lastResult],
+    ...more
+  ])
+
+const redeliver = (webhookId: string) => `To redeliver an event once the endpoint works:
+  POST /v1/webhook-deliveries/{deliveryId}/redeliver
+To list the deliveries that did not arrive:
+  GET /v1/webhooks/${webhookId}/deliveries?status=FAILED&status=CANCELED`
+
+/** A duration in words, in its largest unit: `3 days`, `1 hour`. */
+const inWords = (duration: Duration.Duration): string => {
+  const seconds = Math.round(Duration.toSeconds(duration))
+  for (const [unit, size] of [
+    ["day", 86_400],
+    ["hour", 3_600],
+    ["minute", 60]
+  ] as const) {
+    const count = Math.round(seconds / size)
+    if (seconds >= size) return `${count} ${unit}${count === 1 ? "" : "s"}`
+  }
+  return `${seconds} second${seconds === 1 ? "" : "s"}`
+}
+
+/** Deliveries are counted up to 10,000. */
+const deliveriesInWords = (count: number): string =>
+  count === 1 ? "1 delivery" : count > 10_000 ? "more than 10,000 deliveries" : `${count} deliveries`
+
+/** When an endpoint that is down is probed: `after 30 seconds and later every 5 minutes`. */
+const probesInWords = (schedule: ReadonlyArray<Duration.Duration>): string => {
+  const [first = Duration.zero, last = first] = [schedule[0], schedule.at(-1)]
+  const every = `every ${inWords(last).replace(/^1 /, "")}`
+  return Duration.equals(first, last) ? every : `after ${inWords(first)} and later ${every}`
+}
+
+/** The texts for the configured settings. */
+export const noticeTexts = ({ webhookDisableAfter: disableAfter, webhookProbeSchedule, webhookRetrySchedule: schedule }: Terms) => {
+  const span = inWords(schedule.reduce(Duration.sum, Duration.zero))
+  return {
+    /** After ten failed attempts and an hour, once per streak. */
+    streak: (facts: Facts): Text => ({
+      subject: `Webhook ${facts.webhookId} is failing (${facts.host})`,
+      body:
+        `Deliveries to your webhook keep failing. Each delivery is attempted ${schedule.length} times over about ${span}.\n\n${table(facts)}\n\n` +
+        `${facts.held === undefined ? "" : `Nothing is lost: ${deliveriesInWords(facts.held)} ${facts.held === 1 ? "is" : "are"} held until the endpoint returns 2xx. `}` +
+        `No action is needed if the endpoint recovers. Otherwise the webhook is disabled when the endpoint has not ` +
+        `returned 2xx for ${inWords(disableAfter)}.\n`
+    }),
+
+    /** When an endpoint is down and its deliveries are held, at most once an hour. */
+    held: (facts: Facts): Text => ({
+      subject: `Webhook ${facts.webhookId} is on hold: its endpoint is down (${facts.host})`,
+      body:
+        `The endpoint does not accept deliveries, so they are held. Nothing is lost: while a delivery is held, no attempt of its schedule ` +
+        `is used up. The endpoint is probed ${probesInWords(webhookProbeSchedule)}; after the first 2xx everything is sent, ` +
+        `oldest first.\n\n${table(facts, [["Held", deliveriesInWords(facts.held ?? 0)]])}\n\n` +
+        `What to do: restore the endpoint. If it does not return 2xx for ${inWords(disableAfter)}, the webhook is disabled and its ` +
+        `waiting deliveries are canceled.\n`
+    }),
+
+    /** When all deliveries that were held for a down endpoint have been sent. */
+    recovered: ({ count, host, since, webhookId }: Pick<Facts, "webhookId" | "host" | "since"> & { readonly count: number }): Text => ({
+      subject: `Webhook ${webhookId} recovered, nothing was lost: ${count} delivered (${host})`,
+      body:
+        `The endpoint accepts deliveries again, and all held deliveries have been sent.\n\n` +
+        `${rows([
+          ["Webhook", webhookId],
+          ["Host", host],
+          ["Held since", since],
+          ["Delivered", deliveriesInWords(count)]
+        ])}\n\nNo action is needed.\n`
+    }),
+
+    /** After the first delivery that failed permanently, at most once a day. */
+    failed: (facts: Facts): Text => ({
+      subject: `A delivery to webhook ${facts.webhookId} failed permanently (${facts.host})`,
+      body:
+        `All ${schedule.length} attempts of a delivery failed, and it is not retried. You receive this notice at most once a day; ` +
+        `there may be more failed deliveries.\n\n${table(facts, [["Delivery", facts.deliveryId]])}\n\n${redeliver(facts.webhookId)}\n`
+    }),
+
+    /** After an automatic disable. */
+    disabled: (facts: Facts & { readonly gone: boolean; readonly canceled: number }): Text => ({
+      subject: `Webhook ${facts.webhookId} was disabled (${facts.host})`,
+      body:
+        `${facts.gone ? "The endpoint repeatedly returned 410 Gone" : `The endpoint has not returned 2xx for ${inWords(disableAfter)}`}, ` +
+        `so the webhook was disabled. New events are still recorded, and events are kept for 31 days. Waiting deliveries were canceled.\n\n` +
+        `${table(facts, [["Canceled", deliveriesInWords(facts.canceled)]])}\n\n` +
+        `To enable it again:\n  PATCH /v1/webhooks/${facts.webhookId} with {"status": "ACTIVE"}\n${redeliver(facts.webhookId)}\n`
+    })
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Reads of recoveries. Each includes the caller's visibility and counts only deliveries whose events the caller can see.
+ * Counts use an index by status and vault. C-4.
+ */
+
+import type { Statement } from "@effect/sql"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Effect, Option, Schema } from "effect"
+import type { PrincipalState } from "../../access/credentials/Principal.ts"
+import { seesEvent, seesVault, seesWebhook } from "../../access/visibility/visibility.ts"
+import { oldestId } from "../../events/log/logWindow.ts"
+import { matches } from "../../events/log/matching.ts"
+import type { Key } from "../../http/Page.ts"
+import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { and, limit } from "../../runtime/database/sql.ts"
+import { Recovery } from "./Recovery.ts"
+
+/** Maximum number of events examined and counted for a preview. */
+const LOOK = 50_000
+export const COUNTED = 10_000
+
+const Row = Schema.Struct({
+  ...Recovery.omit("progress").fields,
+  all: Schema.Boolean,
+  scanned: Schema.Number,
+  counts: Schema.Record({ key: Schema.String, value: Schema.Number })
+})
+const decode = decodeRows(Row)
+const decodeCount = decodeRows(Schema.Struct({ count: Schema.Number }))
+
+const recoveryOf = ({ all, completedAt, counts, createdAt, scanned, updatedAt, ...row }: typeof Row.Type): Recovery => {
+  const of = (...statuses: ReadonlyArray<string>) => statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0)
+  const created = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  return {
+    ...row,
+    progress: {
+      scanned: all ? scanned : created,
+      created,
+      delivered: of("DELIVERED"),
+      failed: of("FAILED"),
+      canceled: of("CANCELED"),
+      pending: of("PENDING", "RETRYING", "HELD")
+    },
+    createdAt,
+    updatedAt,
+    completedAt
+  }
+}
+
+export class RecoveriesRepo extends Effect.Service<RecoveriesRepo>()("custody/RecoveriesRepo", {
+  effect: Effect.map(SqlClient.SqlClient, (sql) => {
+    /** Recoveries `r` of webhooks `w`, with the part of their progress that the caller can see. */
+    const rows = (principal: PrincipalState, where: Statement.Fragment, order: Statement.Fragment) =>
+      decode(sql`
+      SELECT r.id, r.webhook_id AS "webhookId", r.status, r.since, r.until, r.event_kinds AS "eventKinds", r.vault_ids AS "vaultIds", r.include,
+        r.rate_per_second AS "ratePerSecond", r.created_at AS "createdAt", r.updated_at AS "updatedAt", r.completed_at AS "completedAt", r.scanned,
+        NOT EXISTS (SELECT 1 FROM webhook_entities we JOIN vaults v ON v.entity_id = we.entity_id
+          WHERE we.webhook_id = w.id AND (w.vault_ids IS NULL OR v.id = ANY(w.vault_ids)) AND NOT (${seesVault(sql, principal, sql.literal("v.id"))})) AS all,
+        (SELECT coalesce(json_object_agg(c.status, c.count), '{}') FROM (
+          SELECT k.status, sum(k.count)::float8 AS count FROM (
+            SELECT d.status, d.vault_id, count(*) AS count FROM deliveries d
+            WHERE d.recovery_id = r.id AND d.vault_id IS NOT NULL GROUP BY d.status, d.vault_id
+            UNION ALL
+            SELECT d.status, NULL, count(*) FROM deliveries d JOIN events e ON e.id = d.event_id
+            WHERE d.recovery_id = r.id AND d.vault_id IS NULL AND ${seesEvent(sql, principal)} GROUP BY d.status
+          ) k WHERE k.vault_id IS NULL OR (${seesVault(sql, principal, sql.literal("k.vault_id"))}) GROUP BY k.status) c) AS counts
+      FROM (SELECT r.* FROM recoveries r JOIN webhooks w ON w.id = r.webhook_id WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)} AND ${where} ${order}) r
+      JOIN webhooks w ON w.id = r.webhook_id ${order}`)
+
+    return {
+      /** A page of a webhook's recoveries; empty if the caller cannot see the webhook. */
+      list: (principal: PrincipalState, webhookId: string, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Recovery>> =>
+        Effect.orDie(
+          Effect.map(
+            rows(
+              principal,
+              sql`r.webhook_id = ${webhookId} ${and(sql, after !== null && sql`(r.created_at, r.id) < (${after[0]}::timestamptz, ${after[1]})`)}`,
+              sql`ORDER BY r.created_at DESC, r.id DESC ${limit(sql, take)}`
+            ),
+            (found) => found.map(recoveryOf)
+          )
+        ),
+
+      /**
+       * How many events recorded since a time a recovery would send to the webhook, among the organization's newest
+       * {@link LOOK}, counted up to {@link COUNTED}; events that the caller cannot see are left out.
+       */
+      missed: (principal: PrincipalState, webhookId: string, since: string): Effect.Effect<number> =>
+        Effect.orDie(
+          Effect.map(
+            decodeCount(sql`
+              WITH newest AS MATERIALIZED (
+                SELECT e.id, e.organization_id, e.entity_id, e.vault_id, e.kind, e.audience, e.created_at FROM events e
+                WHERE e.organization_id = ${principal.organizationId} AND e.id >= ${oldestId("evt")}
+                ORDER BY e.position DESC LIMIT ${LOOK})
+              SELECT count(*) FROM (SELECT 1 FROM newest e JOIN webhooks w ON w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
+                WHERE e.created_at >= ${since}::timestamptz AND ${matches(sql, "e")}
+                  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id AND d.webhook_id = w.id
+                    AND d.status IN ('DELIVERED', 'PENDING', 'RETRYING', 'HELD'))
+                  AND ${seesEvent(sql, principal)} LIMIT ${COUNTED}) missed`),
+            ([row]) => row?.count ?? 0
+          )
+        ),
+
+      /** A recovery, if the caller can see its webhook and the webhook is not deleted. */
+      find: (principal: PrincipalState, recoveryId: string): Effect.Effect<Option.Option<Recovery>> =>
+        Effect.orDie(
+          Effect.map(rows(principal, sql`r.id = ${recoveryId}`, sql`LIMIT 1`), ([found]) =>
+            Option.map(Option.fromNullable(found), recoveryOf)
+          )
+        )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

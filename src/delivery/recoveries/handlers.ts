@@ -1,0 +1,97 @@
+/** The handlers of recoveries. C-4. */
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Effect, Option } from "effect"
+import { callerOf, Principal, type PrincipalState } from "../../access/credentials/Principal.ts"
+import { reads, turns } from "../../access/visibility/Admission.ts"
+import { Api } from "../../app/Api.ts"
+import * as Body from "../../http/Body.ts"
+import { handler } from "../../http/handler.ts"
+import * as Idempotency from "../../http/Idempotency.ts"
+import { answer, Pages } from "../../http/Page.ts"
+import { notFound } from "../../http/Problem.ts"
+import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
+import { dieOnSql } from "../../runtime/database/sql.ts"
+import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
+import { Recoveries } from "./Recoveries.ts"
+import { RecoveriesRepo } from "./RecoveriesRepo.ts"
+import { CreateRecovery } from "./Recovery.ts"
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "recoveries",
+  Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
+    const inTurn = yield* turns
+    const pages = yield* Pages
+    const webhooks = yield* WebhooksRepo
+    const repo = yield* RecoveriesRepo
+    const recoveries = yield* Recoveries
+    const sql = yield* SqlClient.SqlClient
+    const master = yield* MasterKey
+
+    const mutation = { uninterruptible: true }
+
+    /** The operation has no body; it is read so that the timeout for sending one does not apply later. */
+    const commanded = <A, E, R>(act: (principal: PrincipalState) => Effect.Effect<A, E, R>) =>
+      Effect.zipRight(Idempotency.sentText, inTurn(Effect.flatMap(Principal, act))).pipe(dieOnSql)
+
+    return handlers
+      .handleRaw(
+        "createRecovery",
+        handler("createRecovery", ({ path: { webhookId } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            // Whether the webhook exists and the caller may manage it is checked before the body.
+            yield* inTurn(recoveries.requireManageable(principal, webhookId))
+            const body = yield* Body.json(CreateRecovery)
+            const created = Effect.map(recoveries.create(principal, webhookId, body), (recovery) => ({ status: 202, body: recovery }))
+            return yield* inTurn(Idempotency.once(sql, callerOf(principal), body, created))
+          }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
+        ),
+        mutation
+      )
+      .handle(
+        "listRecoveries",
+        read("listRecoveries", ({ path: { webhookId }, urlParams: { cursor, limit } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            if (Option.isNone(yield* webhooks.find(principal, webhookId))) return yield* notFound()
+            const page = yield* pages.cut({
+              of: { list: "recoveries", path: [webhookId] },
+              limit,
+              cursor,
+              keyLength: 2,
+              fetch: (after, take) => repo.list(principal, webhookId, after, take),
+              keyOf: (row) => [row.createdAt, row.id]
+            })
+            return answer(page, (row) => row)
+          })
+        )
+      )
+      .handle(
+        "getRecovery",
+        read("getRecovery", ({ path: { recoveryId } }) =>
+          Effect.gen(function* () {
+            const found = yield* repo.find(yield* Principal, recoveryId)
+            return Option.isNone(found) ? yield* notFound() : found.value
+          })
+        )
+      )
+      .handle(
+        "pauseRecovery",
+        handler("pauseRecovery", ({ path: { recoveryId } }) => commanded((principal) => recoveries.pause(principal, recoveryId))),
+        mutation
+      )
+      .handle(
+        "resumeRecovery",
+        handler("resumeRecovery", ({ path: { recoveryId } }) => commanded((principal) => recoveries.resume(principal, recoveryId))),
+        mutation
+      )
+      .handle(
+        "cancelRecovery",
+        handler("cancelRecovery", ({ path: { recoveryId } }) => commanded((principal) => recoveries.cancel(principal, recoveryId))),
+        mutation
+      )
+  })
+)

@@ -1,0 +1,81 @@
+/**
+ * The worker's side of a ping: sends the signed test request and stores its result for the API. If the result cannot be
+ * stored, the ping fails. Nothing is sent a second time, or after the API has stopped waiting. Spec: ping. Decision D-26.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Effect, Schema } from "effect"
+import { PING } from "../../events/log/Kind.ts"
+import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
+import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
+import { whileUnavailable } from "../../runtime/database/unavailable.ts"
+import { GONE, LONGEST } from "../deliveries/Pings.ts"
+import * as signingSecret from "../webhooks/signingSecret.ts"
+import { WebhookClient } from "./request/WebhookClient.ts"
+
+/** Retries while Postgres is unavailable, for part of a ping's time. */
+const soon = whileUnavailable("250 millis", "4 seconds")
+
+/** The entity is null for a webhook without entities. */
+const decode = decodeRows(Schema.Struct({ url: Schema.String, entityId: Schema.NullOr(Schema.String), secrets: Schema.Array(Bytes) }))
+
+export class PingSender extends Effect.Service<PingSender>()("custody/PingSender", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const webhookClient = yield* WebhookClient
+    const master = yield* MasterKey
+
+    return {
+      send: (webhookId: string, eventId: string) =>
+        Effect.gen(function* () {
+          const begun = yield* soon(sql`
+            UPDATE pings SET until = greatest(until + interval '1 second', clock_timestamp() + make_interval(secs => ${LONGEST}))
+            WHERE event_id = ${eventId} RETURNING 1`)
+          // The API no longer waits for it.
+          if (begun.length === 0) return { result: GONE }
+          const [webhook] = yield* soon(
+            decode(sql`
+            SELECT w.url, (SELECT min(we.entity_id) FROM webhook_entities we WHERE we.webhook_id = w.id) AS "entityId",
+              ${signingSecret.live(sql, "w.id")} AS secrets
+            FROM webhooks w WHERE w.id = ${webhookId} AND w.deleted_at IS NULL`)
+          )
+          if (webhook === undefined) return { result: GONE }
+          const secrets = signingSecret.openAll(master, webhookId, webhook.secrets)
+          // A ping that no secret signs is not sent.
+          if (secrets.length === 0)
+            return yield* Effect.die(new Error("no signing secret can be decrypted: was MASTER_KEY replaced without MASTER_KEY_PREVIOUS?"))
+          const at = new Date().toISOString()
+          const body = JSON.stringify({
+            id: eventId,
+            kind: PING,
+            schemaVersion: 1,
+            date: at,
+            entityId: webhook.entityId,
+            vaultIds: null,
+            data: { webhookId }
+          })
+          const answer = yield* webhookClient
+            .send({
+              webhookId,
+              url: webhook.url,
+              eventId,
+              kind: PING,
+              deliveryId: eventId.replace(/^evt_/, "del_"),
+              attempt: 1,
+              body,
+              secrets,
+              wanted: Effect.succeed(true),
+              // A ping has one attempt, which must not be wasted on a connection that the endpoint is about to close.
+              fresh: true
+            })
+            .pipe(Effect.catchTag("Withdrawn", Effect.die))
+          yield* soon(sql`
+            UPDATE pings SET at = ${at}::timestamptz, result = ${answer.result}, http_status = ${answer.httpStatus},
+              latency_ms = ${answer.latencyMs}, body_snippet = ${answer.bodySnippet}
+            WHERE event_id = ${eventId} AND result IS NULL`)
+          return { result: answer.result }
+        })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

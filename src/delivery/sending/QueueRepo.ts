@@ -1,0 +1,160 @@
+/** The rows of a webhook's queue, as its drain reads and changes them. C-5. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Effect, Schema } from "effect"
+import { record, SERVICE } from "../../access/audit/AuditTrail.ts"
+import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { Settings } from "../../runtime/settings/Settings.ts"
+import { inFlight, RANK } from "../webhooks/queue.ts"
+import { makeNotices } from "./recordNotices.ts"
+
+/** The oldest deliveries that take turns as probes. */
+const PROBES = 10
+
+const Queue = Schema.Struct({
+  status: Schema.Literal("ACTIVE", "PAUSED", "DISABLED"),
+  down: Schema.Boolean,
+  probes: Schema.Number,
+  retriesQueued: Schema.Boolean,
+  /** Whether waiting deliveries are to be canceled. */
+  canceling: Schema.Boolean,
+  /** Time in ms until the drain may act. */
+  dueInMs: Schema.Number,
+  /** Attempts at the webhook that are in flight, of any process. */
+  inFlight: Schema.Number
+})
+/** A queue at the beginning of a drain's step. */
+export type Queue = typeof Queue.Type
+
+const Queued = Schema.Struct({ id: Schema.String, rank: Schema.Number, sequence: Schema.Number })
+/** A delivery in a queue. */
+export type Queued = typeof Queued.Type
+
+const decodeQueues = decodeRows(Queue),
+  decodeQueued = decodeRows(Queued),
+  decodeCounts = decodeRows(Schema.Struct({ count: Schema.Number })),
+  decodeEnding = decodeRows(
+    Schema.Struct({
+      organizationId: Schema.String,
+      /** Since when the endpoint was down; null if it was not. */
+      downAt: Schema.NullOr(Schema.String),
+      delivered: Schema.Number,
+      noticed: Schema.Boolean,
+      down: Schema.Boolean
+    })
+  ),
+  decodeLeft = decodeRows(Schema.Struct({ any: Schema.Boolean, live: Schema.Boolean, sendable: Schema.Boolean }))
+
+/** Whether a delivery `d` may be sent now: not while the recovery that made it is paused. */
+const mayBeSent = `(d.recovery_id IS NULL OR EXISTS (SELECT 1 FROM recoveries r WHERE r.id = d.recovery_id AND r.status <> 'PAUSED'))`
+
+export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const notices = makeNotices(sql, yield* Settings)
+
+    return {
+      /** Begins a step: it is due no earlier than now, so that the sweep sees when the drain last acted. Undefined without a queue. */
+      begin: (webhookId: string) =>
+        Effect.map(
+          decodeQueues(sql`
+            UPDATE webhook_queues q SET due = CASE WHEN w.status <> 'PAUSED' OR q.cancel_until IS NOT NULL
+              -- No drain waits longer to send: Postgres' clock was set back.
+              THEN greatest(CASE WHEN q.down OR q.due < clock_timestamp() + interval '1 minute' THEN q.due END, clock_timestamp()) END
+            FROM webhooks w WHERE q.webhook_id = ${webhookId} AND w.id = q.webhook_id
+            RETURNING w.status, q.down, q.probes, q.retries_queued AS "retriesQueued", q.cancel_until IS NOT NULL AS canceling,
+              coalesce(greatest(0, ceil(extract(epoch FROM q.due - clock_timestamp()) * 1000)), 0)::float8 AS "dueInMs",
+              ${inFlight(sql, sql.literal("delivery_attempts"))} AS "inFlight"`),
+          ([queue]) => queue
+        ),
+
+      /** Attempts at the webhook that are in flight now, of any process. */
+      inFlight: (webhookId: string) =>
+        Effect.map(
+          decodeCounts(sql`SELECT ${inFlight(sql, sql.literal("delivery_attempts"))} AS count FROM webhooks w WHERE w.id = ${webhookId}`),
+          ([row]) => row?.count ?? 0
+        ),
+
+      /** The next deliveries in order, after one of them. */
+      next: (webhookId: string, after: Pick<Queued, "rank" | "sequence">, most: number) =>
+        decodeQueued(sql`
+          SELECT d.id, d.rank, d.sequence FROM deliveries d
+          WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND (d.rank, d.sequence) > (${after.rank}::smallint, ${after.sequence}::bigint)
+            AND ${sql.literal(mayBeSent)}
+          ORDER BY d.rank, d.sequence LIMIT ${most}`),
+
+      /** The delivery to probe with: the oldest that has not probed in this hold, or that of the oldest that probed longest ago. */
+      nextProbe: (webhookId: string) =>
+        Effect.map(
+          decodeQueued(sql`
+            SELECT o.id, o.rank, o.sequence FROM (
+              SELECT d.id, d.rank, d.sequence, d.probed_at FROM deliveries d
+              WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND ${sql.literal(mayBeSent)} ORDER BY d.rank, d.sequence LIMIT ${PROBES}) o
+            LEFT JOIN webhook_queues q ON q.webhook_id = ${webhookId}
+            ORDER BY CASE WHEN o.probed_at >= q.down_at THEN o.probed_at END NULLS FIRST, o.rank, o.sequence LIMIT 1`),
+          ([queued]) => queued
+        ),
+
+      /** Records that the waiting retries have been moved into the queue. */
+      retriesQueued: (webhookId: string) => sql`UPDATE webhook_queues SET retries_queued = true WHERE webhook_id = ${webhookId}`,
+
+      /** Sets when the drain acts next. */
+      postpone: (webhookId: string, waitMs: number) => sql`
+        UPDATE webhook_queues SET due = clock_timestamp() + ${waitMs} * interval '1 millisecond' WHERE webhook_id = ${webhookId} AND due IS NOT NULL`,
+
+      /** The same, but not for an endpoint that is down, whose next probe has a time of its own. */
+      postponeSending: (webhookId: string, waitMs: number) => sql`
+        UPDATE webhook_queues SET due = clock_timestamp() + ${waitMs} * interval '1 millisecond'
+        WHERE webhook_id = ${webhookId} AND due IS NOT NULL AND NOT down`,
+
+      /**
+       * Ends a queue that is empty. Whoever queues a delivery locks its key, so none is left behind. Returns what is there
+       * otherwise: deliveries to send, a webhook that is no longer active, or a cancellation (`changed`), or only deliveries of
+       * paused recoveries, for which the drain has nothing to do.
+       */
+      end: (webhookId: string) =>
+        sql.withTransaction(
+          Effect.gen(function* () {
+            const [queue] = yield* decodeEnding(sql`
+              SELECT w.organization_id AS "organizationId", q.down_at AS "downAt", q.delivered, q.noticed, q.down
+              FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id
+              WHERE q.webhook_id = ${webhookId} AND w.status = 'ACTIVE' AND q.cancel_until IS NULL FOR UPDATE OF q`)
+            if (queue === undefined) return "changed" as const
+            const [left] = yield* decodeLeft(sql`
+              SELECT EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD') AS any,
+                EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND d.rank < ${RANK.recovery}
+                  AND ${sql.literal(mayBeSent)}) AS live,
+                EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND ${sql.literal(mayBeSent)}) AS sendable`)
+            if (left?.any === true) {
+              // New events pass a queue of which nothing may be sent.
+              yield* sql`
+                UPDATE webhook_queues SET live = ${left.live}, down = down AND ${left.sendable},
+                  due = CASE WHEN ${left.sendable} THEN clock_timestamp() END WHERE webhook_id = ${webhookId}`
+              return left.sendable ? ("changed" as const) : ("waits for a recovery" as const)
+            }
+            yield* sql`DELETE FROM webhook_queues WHERE webhook_id = ${webhookId}`
+            const { delivered, down, downAt, noticed, organizationId } = queue
+            if (downAt !== null) {
+              yield* record(sql, [
+                {
+                  organizationId,
+                  actor: SERVICE,
+                  action: "webhook.released",
+                  target: { type: "webhook", id: webhookId },
+                  changes: { heldSince: { old: downAt, new: null }, delivered: { old: null, new: delivered } }
+                }
+              ])
+              if (noticed && !down) yield* notices.recovered(webhookId, downAt, delivered)
+            }
+            return "ended" as const
+          })
+        ),
+
+      /** Lets new events pass if only deliveries of recoveries are queued. */
+      onlyRecoveries: (webhookId: string) => sql`
+        UPDATE webhook_queues SET live = false WHERE webhook_id = ${webhookId} AND live AND NOT down AND NOT EXISTS (
+          SELECT 1 FROM deliveries d WHERE d.webhook_id = ${webhookId} AND d.status = 'HELD' AND d.rank < ${RANK.recovery})`
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

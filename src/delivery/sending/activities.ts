@@ -1,0 +1,91 @@
+/** The worker's activities, each bridged from its Effect. */
+import { Context } from "@temporalio/activity"
+import { Data, Effect, Fiber, Option } from "effect"
+import type {
+  Activities,
+  AttemptInput,
+  DrainInput,
+  FirstAttemptsInput,
+  NotifyInput,
+  PingInput,
+  RecoverStep,
+  SealInput
+} from "../../../workflows/contract.ts"
+import { StatementSealer } from "../../custody/statements/StatementSealer.ts"
+import { Retention } from "../../events/retention/Retention.ts"
+import { activity } from "../../runtime/temporal/activity.ts"
+import { TemporalConnection } from "../../runtime/temporal/Connection.ts"
+import { BACKGROUND } from "../../runtime/temporal/Worker.ts"
+import { Notices } from "../notices/Notices.ts"
+import { RecoveryRunner } from "../recoveries/RecoveryRunner.ts"
+import { Attempts } from "./Attempts.ts"
+import { IN_FLIGHT } from "./attemptOutcome.ts"
+import { Drain } from "./Drain.ts"
+import { FirstAttempts, PATIENCE_MS } from "./FirstAttempts.ts"
+import { PingSender } from "./PingSender.ts"
+import { WorkerSlots } from "./Slots.ts"
+
+/** How long one part of sealing may start further vaults, in ms. */
+const SEAL_MS = 20_000
+/** When a notice that found half of the background slots taken by others is tried again, in ms. */
+const MAIL_AGAIN_MS = 2_000
+
+/** Half of the background slots send mail already: a mail server that hangs must not delay recoveries and statements. */
+class MailBusy extends Data.TaggedError("MailBusy")<{ readonly message: string; readonly nextRetryMs: number }> {}
+
+/** Every activity, with the services that it needs. */
+export const activities = Effect.gen(function* () {
+  const attempts = yield* Attempts
+  const firstAttempts = yield* FirstAttempts
+  const slots = yield* WorkerSlots
+  const drain = yield* Drain
+  const recoveries = yield* RecoveryRunner
+  const pings = yield* PingSender
+  const notices = yield* Notices
+  const retention = yield* Retention
+  const statements = yield* StatementSealer
+  const temporal = yield* TemporalConnection
+  const mail = yield* Effect.makeSemaphore(BACKGROUND / 2)
+  const make = activity(yield* Effect.runtime<never>())
+
+  /** A later attempt: one that finds no slot within a second joins its webhook's queue. */
+  const attempt = ({ after, cancel, waitsMs, ...member }: AttemptInput) =>
+    Effect.gen(function* () {
+      if (cancel) return yield* attempts.cancel(member.deliveryId)
+      // An organization that has taken its part does not keep the steps of others waiting.
+      const patience = slots.hasSlot(member) ? PATIENCE_MS : 0
+      const release = yield* slots.take(member, performance.now() + patience)
+      if (release === undefined) return yield* attempts.enqueue(member)
+      const started = yield* attempts.start({ ...member, waitsMs, after, via: "retry" }, release)
+      if (started === undefined) return IN_FLIGHT
+      return yield* Effect.onInterrupt(Fiber.join(started.fiber), () => Effect.sync(started.detach))
+    })
+
+  const retain = make("retain", (_: undefined) => retention.retain)
+  const cancelSelf = make("cancelSelf", (_: undefined) =>
+    Effect.flatMap(temporal.ready, ({ client }) => {
+      const { runId, workflowId = "" } = Context.current().info.workflowExecution ?? {}
+      return Effect.tryPromise(() => client.workflow.getHandle(workflowId, runId).cancel())
+    }).pipe(Effect.asVoid)
+  )
+  const send = ({ noticeId }: NotifyInput) =>
+    Effect.flatMap(
+      mail.withPermitsIfAvailable(1)(notices.send(noticeId)),
+      Option.match({
+        onNone: () => Effect.fail(new MailBusy({ message: "other notices are being sent", nextRetryMs: MAIL_AGAIN_MS })),
+        onSome: Effect.succeed
+      })
+    )
+
+  return {
+    firstAttempts: make("firstAttempts", (input: FirstAttemptsInput) => firstAttempts.run(input)),
+    attempt: make("attempt", attempt),
+    drain: make("drain", (input: DrainInput) => drain.step(input)),
+    ping: make("ping", ({ eventId, webhookId }: PingInput) => pings.send(webhookId, eventId)),
+    recover: make("recover", (input: RecoverStep) => recoveries.step(input)),
+    sendNotice: make("sendNotice", send),
+    retain: () => retain(undefined),
+    sealStatements: make("sealStatements", ({ after }: SealInput) => statements.seal(after, SEAL_MS)),
+    cancelSelf: () => cancelSelf(undefined)
+  } satisfies Activities
+})

@@ -1,0 +1,87 @@
+/**
+ * The TLS identity of deliveries: trusted roots (the built-in ones and WEBHOOK_EXTRA_CA), and the client certificate of
+ * WEBHOOK_CLIENT_CERT_FILE for endpoints that require mTLS. The certificate is reloaded at run time, so it can be
+ * replaced; if certificate and key do not match, the last valid pair stays in use. C-8.
+ */
+import { createHash } from "node:crypto"
+import * as fs from "node:fs"
+import { createSecureContext, rootCertificates, type SecureContext } from "node:tls"
+import { Effect, Schedule } from "effect"
+import { InvalidSettings } from "../../../runtime/settings/Settings.ts"
+import type { Values } from "../../../runtime/settings/table.ts"
+
+/** How often the certificate's files are checked: a change applies within 5 s. */
+const LOOK = "2 seconds"
+
+/** A client certificate and its private key, in PEM. */
+export interface ClientCertificate {
+  readonly cert: string
+  readonly key: string
+}
+
+/** TLS options of connections. */
+export interface Identity {
+  readonly context: SecureContext
+  /** Identifies the client certificate; empty without one. */
+  readonly certificate: string
+}
+
+/** Mozilla's roots and those of an extra PEM file, and a client certificate if configured. TLS 1.2 or newer. */
+export const trustIn = (extra: string | undefined, client?: ClientCertificate): SecureContext =>
+  createSecureContext({ minVersion: "TLSv1.2", ...(extra === undefined ? {} : { ca: [...rootCertificates, extra] }), ...client })
+
+const nameOf = (client: ClientCertificate | undefined): string =>
+  client === undefined ? "" : createHash("sha256").update(client.cert).update(client.key).digest("hex").slice(0, 16)
+
+const faultOf = (name: string, file: string, expected: string, error: unknown) =>
+  new InvalidSettings({
+    faults: [`${name}: read “${file}”, expected ${expected} (${error instanceof Error ? error.message : String(error)}).`]
+  })
+
+/** The current identity; fails if it is invalid at startup. Watches the certificate until its scope closes. */
+export const clientIdentity = Effect.fnUntraced(function* (
+  settings: Pick<Values, "webhookExtraCa" | "webhookClientCertFile" | "webhookClientKeyFile">
+) {
+  const { webhookClientCertFile: certFile, webhookClientKeyFile: keyFile, webhookExtraCa } = settings
+  const extra = yield* Effect.try({
+    try: () => (webhookExtraCa === undefined ? undefined : fs.readFileSync(webhookExtraCa, "utf8")),
+    catch: (error) => faultOf("WEBHOOK_EXTRA_CA", webhookExtraCa ?? "", "a readable PEM file", error)
+  })
+  const read = (): ClientCertificate | undefined =>
+    certFile === undefined || keyFile === undefined
+      ? undefined
+      : { cert: fs.readFileSync(certFile, "utf8"), key: fs.readFileSync(keyFile, "utf8") }
+  const make = (client: ClientCertificate | undefined): Identity => ({ context: trustIn(extra, client), certificate: nameOf(client) })
+
+  let now = yield* Effect.try({
+    try: () => make(read()),
+    catch: (error) =>
+      certFile === undefined
+        ? faultOf("WEBHOOK_EXTRA_CA", webhookExtraCa ?? "", "a readable PEM file", error)
+        : faultOf("WEBHOOK_CLIENT_CERT_FILE", certFile, "a PEM certificate with its key in WEBHOOK_CLIENT_KEY_FILE", error)
+  })
+  let fault = ""
+  const look = Effect.suspend(() => {
+    try {
+      const client = read()
+      if (nameOf(client) === now.certificate) return Effect.void
+      now = make(client)
+      fault = ""
+      return Effect.logInfo("deliveries now use a new client certificate")
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      if (message === fault) return Effect.void
+      fault = message
+      return Effect.logError(
+        `WEBHOOK_CLIENT_CERT_FILE or WEBHOOK_CLIENT_KEY_FILE cannot be used, the last valid pair remains in use: ${message}`
+      )
+    }
+  })
+  if (certFile !== undefined) yield* Effect.forkScoped(Effect.schedule(look, Schedule.spaced(LOOK)))
+  return {
+    /** TLS options of a new connection. */
+    now: () => now,
+    /** The same without the client certificate, for connections to a proxy. */
+    roots: trustIn(extra)
+  }
+})

@@ -1,0 +1,136 @@
+/**
+ * Sends one request to a webhook: chooses and checks the address, signs, posts. Deliveries, redeliveries and pings all
+ * use it, and nothing else in the program connects to endpoints. Runs in the worker role only. Decisions D-24, D-30.
+ */
+
+import * as dns from "node:dns/promises"
+import * as os from "node:os"
+import { Clock, Effect, Either, type Layer, Redacted } from "effect"
+import { SigningKeys } from "../../../runtime/crypto/SigningKeys.ts"
+import * as Format from "../../../runtime/settings/Format.ts"
+import { type InvalidSettings, Settings } from "../../../runtime/settings/Settings.ts"
+import * as sign from "../../deliveries/signatureHeaders.ts"
+import * as webhookUrl from "../../webhooks/url.ts"
+import type { Answer } from "./Answer.ts"
+import { clientIdentity } from "./ClientIdentity.ts"
+import { ConnectionPool } from "./ConnectionPool.ts"
+import * as address from "./ssrfGuard.ts"
+import { post, type Withdrawn } from "./webhookRequest.ts"
+
+/** One request. */
+export interface Sending {
+  /** Connections are only shared by requests of one webhook. */
+  readonly webhookId: string
+  readonly url: string
+  readonly eventId: string
+  readonly kind: string
+  readonly deliveryId: string
+  /** The delivery's number within its webhook; a ping has none. C-2. */
+  readonly sequence?: number | undefined
+  /** Number of the attempt, from 1. */
+  readonly attempt: number
+  readonly body: string
+  /** Valid secrets, newest first; at least one. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+  /** Called when the connection is open and before anything is sent: whether to continue. */
+  readonly wanted: Effect.Effect<boolean>
+  /** Whether to open a new connection although one may be kept; default false. */
+  readonly fresh?: boolean
+}
+
+/** Addresses of this machine and of the service's own servers: denied even if they are public. */
+const ownAddresses = (hosts: ReadonlyArray<string>) =>
+  Effect.map(
+    Effect.forEach(hosts, (host) => Effect.promise(() => dns.lookup(host, { all: true }).catch(() => []))),
+    (found) => new Set([...found.flat(), ...interfaces()].flatMap(({ address }) => Format.address(address)?.toString() ?? []))
+  )
+
+const interfaces = () => Object.values(os.networkInterfaces()).flatMap((list) => list ?? [])
+
+/** Whether this machine can reach IPv6 hosts: an interface has an address that is neither link-local nor loopback. */
+const speaks6 = Effect.sync(() =>
+  interfaces().some(({ address, family, internal }) => family === "IPv6" && !internal && !/^fe[89ab]/i.test(address))
+)
+
+const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).hostname : url.replace(/:\d+$/, ""))
+
+export class WebhookClient extends Effect.Service<WebhookClient>()("custody/WebhookClient", {
+  scoped: Effect.gen(function* () {
+    const settings = yield* Settings
+    const signingKeys = yield* SigningKeys
+    const identity = yield* clientIdentity(settings)
+    const proxy = settings.webhookProxyUrl && { url: new URL(Redacted.value(settings.webhookProxyUrl)), trust: identity.roots }
+    const pool = new ConnectionPool({ proxy })
+    yield* Effect.addFinalizer(() => Effect.sync(() => pool.destroy()))
+    const own = yield* ownAddresses(
+      [
+        settings.host,
+        settings.platformHost,
+        ...(settings.databaseUrl === undefined ? [] : [hostOf(Redacted.value(settings.databaseUrl))]),
+        ...(settings.temporalAddress === undefined ? [] : [hostOf(settings.temporalAddress)])
+      ].filter((host) => host !== "" && host !== "0.0.0.0" && host !== "::")
+    )
+    // Listing the interfaces takes longer than signing.
+    const policy: address.Policy = { allow: settings.webhookAllowCidrs, own, speaks6: yield* Effect.cachedWithTTL(speaks6, "10 seconds") }
+    const allowed: webhookUrl.Allowed = { cidrs: settings.webhookAllowCidrs, ports: settings.webhookAllowPorts }
+    const lookup = address.lookup(settings.webhookDnsServers)
+    /** The current URL rules: a webhook may be older than a setting. */
+    const judged = (text: string) =>
+      Either.match(webhookUrl.check(text, allowed), {
+        onRight: (href) => Effect.succeed(new URL(href)),
+        onLeft: () => new address.NoAddress({ result: "blocked_address" })
+      })
+
+    return {
+      /** Sends a request and returns its outcome; fails only if it was withdrawn before anything was sent. */
+      send: (sending: Sending): Effect.Effect<Answer, Withdrawn> =>
+        Effect.suspend(() => {
+          const startedAt = performance.now()
+          return Effect.gen(function* () {
+            const url = yield* judged(sending.url)
+            const host = url.hostname.replace(/^\[(.*)\]$/, "$1")
+            const { certificate, context } = identity.now()
+            const chosen = yield* address.choose(host, policy, lookup, sending.attempt - 1)
+            const route = { webhookId: sending.webhookId, address: chosen.address, port: Number(url.port || 443), host, certificate }
+            pool.retain(
+              route.webhookId,
+              ({ address, host, port }) => host === route.host && port === route.port && chosen.allowed.includes(address)
+            )
+            const timestamp = Math.floor((yield* Clock.currentTimeMillis) / 1_000)
+            const signed = { id: sending.eventId, timestamp, body: sending.body, secrets: sending.secrets }
+            const ed25519 = yield* signingKeys.signBytes(Buffer.from(sign.signedText(signed)))
+            return yield* post({
+              url,
+              route,
+              pool,
+              fresh: sending.fresh === true,
+              body: sending.body,
+              trust: context,
+              startedAt,
+              wanted: sending.wanted,
+              headers: { ...sign.descriptive(sending), ...sign.headers({ ...signed, ed25519 }) }
+            })
+          }).pipe(
+            Effect.catchTag("NoAddress", ({ resolverAway = false, result }) =>
+              Effect.sync((): Answer => {
+                pool.retain(sending.webhookId)
+                // The latency would reveal whether an internal name resolves.
+                const latencyMs = result === "blocked_address" ? 0 : Math.round(performance.now() - startedAt)
+                return {
+                  result,
+                  httpStatus: 0,
+                  latencyMs,
+                  bodySnippet: null,
+                  retryAfterSeconds: undefined,
+                  stale: false,
+                  resolverAway
+                }
+              })
+            )
+          )
+        })
+    }
+  })
+}) {
+  static readonly layer: Layer.Layer<WebhookClient, InvalidSettings, Settings | SigningKeys> = this.Default
+}

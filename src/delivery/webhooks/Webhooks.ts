@@ -1,0 +1,230 @@
+/**
+ * Commands on webhooks: create, update, delete, rotate the secret. Each is one transaction that includes its checks on
+ * the locked row: what the caller can see (webhookScope.ts), how many are active (limit.ts), which URLs are allowed
+ * (url.ts). A transaction that fails with a deadlock or serialization error is repeated. Spec: Webhook operations;
+ * Delivery contract 5 to 7. Decisions D-8, D-19, D-25, D-29.
+ */
+
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Duration, Effect, Either, Redacted, Schema } from "effect"
+import { type Action, actorOf, type Changes, changed, record } from "../../access/audit/AuditTrail.ts"
+import type { PrincipalState } from "../../access/credentials/Principal.ts"
+import { seesEvent } from "../../access/visibility/visibility.ts"
+import * as EventLog from "../../events/log/EventLog.ts"
+import { covers } from "../../events/log/matching.ts"
+import { fieldIssue, invalidFields } from "../../http/Body.ts"
+import { problem } from "../../http/Problem.ts"
+import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
+import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { transaction } from "../../runtime/database/sql.ts"
+import { Settings } from "../../runtime/settings/Settings.ts"
+import * as Id from "../../values/Id.ts"
+import { cancelWaiting, requestCancellation, runCancellation } from "./cancelWaiting.ts"
+import { endRecoveries } from "./endRecoveries.ts"
+import { endStreak } from "./failureStreak.ts"
+import { requireBelowLimit } from "./limit.ts"
+import { lockWebhook } from "./lockWebhook.ts"
+import * as queue from "./queue.ts"
+import * as Secret from "./signingSecret.ts"
+import * as url from "./url.ts"
+import { type CreateWebhook, type UpdateWebhook, Webhook } from "./Webhook.ts"
+import { columns } from "./WebhooksRepo.ts"
+import { requireReadableKinds, requireWebhookScope, seesEveryVault } from "./webhookScope.ts"
+
+/** A URL for the audit log: its path and query may contain a secret of the endpoint. */
+const originOf = (text: string) => (URL.canParse(text) ? `${new URL(text).origin}/…` : "a URL without a host")
+
+const audited = ({ url, ...webhook }: Webhook) => ({ ...webhook, url: originOf(url) })
+const auditedFields = ["url", "status", "entityIds", "eventKinds", "vaultIds", "description", "notificationEmail"] as const
+
+const decode = decodeRows(Webhook)
+const decodeExpiries = decodeRows(Schema.Struct({ expires: Schema.String }))
+const decodeTimes = decodeRows(Schema.Struct({ at: Schema.String }))
+
+export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const master = yield* MasterKey
+    const settings = yield* Settings
+    const allowed: url.Allowed = { cidrs: settings.webhookAllowCidrs, ports: settings.webhookAllowPorts }
+
+    const checkUrl = (text: string) =>
+      Either.match(url.check(text, allowed), {
+        onRight: (href) => Effect.succeed(href),
+        onLeft: ({ code, detail }) =>
+          code === "invalid_body"
+            ? Effect.fail(invalidFields([fieldIssue("url", detail)]))
+            : Effect.fail(problem("url_not_deliverable", `url ${detail}.`, { fields: [fieldIssue("url", detail, "url_not_deliverable")] }))
+      })
+
+    const audit = (principal: PrincipalState, action: Action, webhookId: string, changes: Changes = {}) =>
+      record(sql, [
+        { organizationId: principal.organizationId, actor: actorOf(principal), action, target: { type: "webhook", id: webhookId }, changes }
+      ])
+
+    const read = Effect.fnUntraced(function* (webhookId: string) {
+      const [found] = yield* decode(sql`SELECT ${sql.literal(columns)} FROM webhooks w WHERE w.id = ${webhookId}`)
+      return found === undefined ? yield* Effect.die(new Error(`the webhook ${webhookId} is missing within its transaction`)) : found
+    })
+
+    const lock = (principal: PrincipalState, webhookId: string) => Effect.zipRight(lockWebhook(sql, principal, webhookId), read(webhookId))
+
+    /** Checks that the caller may create this webhook, and returns its normalized URL. Call it in a transaction. */
+    const requireCreatable = Effect.fnUntraced(function* (principal: PrincipalState, body: CreateWebhook) {
+      const href = yield* checkUrl(body.url)
+      yield* requireWebhookScope(sql, principal, body.entityIds, body.vaultIds)
+      yield* requireReadableKinds(principal, body.eventKinds)
+      if (body.status !== "DISABLED") yield* requireBelowLimit(sql, body.entityIds)
+      return href
+    })
+
+    /** Locks the webhook, checks that the caller may apply this patch, and returns what it changes. Call it in a transaction. */
+    const requireUpdatable = Effect.fnUntraced(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
+      const known = yield* lock(principal, webhookId)
+      const href = patch.url === undefined ? known.url : yield* checkUrl(patch.url)
+      const status = patch.status ?? known.status
+      const enabling = status !== "DISABLED" && known.status === "DISABLED"
+      const resuming = status === "ACTIVE" && known.status === "PAUSED"
+      const disabling = status === "DISABLED" && known.status !== "DISABLED"
+      const moving = href !== known.url
+      // The URL and the status need the same checks as the filters.
+      if (patch.vaultIds !== undefined || patch.eventKinds !== undefined || moving || enabling || resuming) {
+        yield* requireWebhookScope(sql, principal, known.entityIds, patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds)
+        yield* requireReadableKinds(principal, patch.eventKinds ?? known.eventKinds)
+      }
+      if (enabling) yield* requireBelowLimit(sql, known.entityIds)
+      return { known, href, status, enabling, resuming, disabling, moving }
+    })
+
+    /** Runs a change in a transaction, and then some of the cancellations that it requested; the webhook's drain does the rest. */
+    const afterwards = <A, E, R>(change: Effect.Effect<A, E, R>, _principal: PrincipalState, webhookId: string) =>
+      Effect.tap(transaction(sql)(change), () =>
+        Effect.repeat(runCancellation(sql, webhookId), { times: 1, until: ({ done }) => done }).pipe(
+          Effect.catchAllCause((cause) =>
+            Effect.logWarning("waiting deliveries of a webhook could not be canceled yet and will be canceled later", cause)
+          )
+        )
+      )
+
+    return {
+      /** Fails where `create` would fail, and changes nothing. */
+      check: (principal: PrincipalState, body: CreateWebhook) => transaction(sql)(requireCreatable(principal, body)),
+
+      /** Fails where `update` would fail, and changes nothing. */
+      checkUpdate: (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) =>
+        transaction(sql)(requireUpdatable(principal, webhookId, patch)),
+
+      /** Creates a webhook and returns its secret, only this once. Call it in a transaction. Spec: POST /v1/webhooks. */
+      create: Effect.fn("Webhooks.create")(function* (principal: PrincipalState, body: CreateWebhook) {
+        const href = yield* requireCreatable(principal, body)
+        const id = Id.make("whs"),
+          secret = Secret.make()
+        const disabled = body.status === "DISABLED"
+        yield* sql`
+          INSERT INTO webhooks (id, organization_id, url, description, status, disabled_reason, disabled_at, event_kinds, vault_ids, notification_email)
+          VALUES (${id}, ${principal.organizationId}, ${href}, ${body.description}, ${body.status}, ${disabled ? "MANUAL" : null},
+            CASE WHEN ${disabled} THEN now() END, ${body.eventKinds}::text[], ${body.vaultIds}::text[], ${body.notificationEmail})`
+        yield* sql`
+          INSERT INTO webhook_entities (webhook_id, entity_id, organization_id, created_at, status)
+          SELECT w.id, a.id, w.organization_id, w.created_at, w.status
+          FROM webhooks w CROSS JOIN unnest(${body.entityIds}::text[]) AS a (id) WHERE w.id = ${id}`
+        yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${id}, ${Secret.seal(master, id, secret)})`
+        if (body.status === "PAUSED") yield* queue.pause(sql, id)
+        const made = yield* read(id)
+        yield* audit(principal, "webhook.created", id, changed(auditedFields, undefined, audited(made)))
+        return { ...made, secret: Redacted.value(secret) }
+      }),
+
+      /** Applies a patch. Enabling counts against the limit and starts a new streak; disabling cancels waiting deliveries; pausing holds them. */
+      update: Effect.fn("Webhooks.update")(function* (principal: PrincipalState, webhookId: string, patch: UpdateWebhook) {
+        const { disabling, enabling, href, known, moving, resuming, status } = yield* requireUpdatable(principal, webhookId, patch)
+        // Waiting deliveries may belong to vaults that the webhook no longer covers. They must not go to a URL of somebody
+        // who cannot read them. Those that are locked, or not committed yet, are canceled when they are due.
+        const hiding = moving && !(yield* seesEveryVault(sql, principal, known.entityIds))
+        // A new URL may work where the old one did not.
+        if (moving) yield* queue.probeNow(sql, webhookId)
+        if (enabling) yield* endStreak(sql, webhookId)
+        if (disabling) {
+          yield* requestCancellation(sql, webhookId, "WEBHOOK_DISABLED")
+          yield* endRecoveries(sql, webhookId)
+        }
+        if (status === "PAUSED" && known.status !== "PAUSED") yield* queue.pause(sql, webhookId)
+        if (resuming) yield* queue.sendNow(sql, webhookId)
+        yield* sql`
+          UPDATE webhooks SET url = ${href}, event_kinds = ${patch.eventKinds ?? known.eventKinds}::text[],
+            vault_ids = ${patch.vaultIds === undefined ? known.vaultIds : patch.vaultIds}::text[],
+            description = ${patch.description === undefined ? known.description : (patch.description ?? "")}, status = ${status},
+            disabled_reason = CASE WHEN ${disabling} THEN 'MANUAL' WHEN ${enabling} THEN NULL ELSE disabled_reason END,
+            disabled_at = CASE WHEN ${disabling} THEN now() WHEN ${enabling} THEN NULL ELSE disabled_at END,
+            moved_at = CASE WHEN ${hiding} THEN clock_timestamp() ELSE moved_at END,
+            updated_at = CASE WHEN ${Object.keys(patch).length > 0} THEN now() ELSE updated_at END
+          WHERE id = ${webhookId}`
+        if (hiding) {
+          const unseen = sql`NOT EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id AND ${seesEvent(sql, principal)})`
+          const uncovered = sql`EXISTS (SELECT 1 FROM webhooks w WHERE w.id = d.webhook_id AND NOT ${covers(sql, "d")})`
+          yield* cancelWaiting(sql, webhookId, sql`(${uncovered} OR ${unseen})`)
+        }
+        const now = yield* read(webhookId)
+        const path = href === known.url ? {} : { url: { old: originOf(known.url), new: originOf(href) } }
+        yield* audit(principal, "webhook.updated", webhookId, { ...changed(auditedFields, audited(known), audited(now)), ...path })
+        return now
+      }, afterwards),
+
+      /** Deletes a webhook; its deliveries stay readable through their events. Waiting deliveries are canceled. */
+      delete: Effect.fn("Webhooks.delete")(function* (principal: PrincipalState, webhookId: string) {
+        yield* lock(principal, webhookId)
+        yield* requestCancellation(sql, webhookId, "WEBHOOK_DELETED")
+        yield* endRecoveries(sql, webhookId)
+        yield* sql`
+          UPDATE webhooks SET deleted_at = now(), status = 'DISABLED', disabled_reason = coalesce(disabled_reason, 'MANUAL'),
+            disabled_at = coalesce(disabled_at, now()), updated_at = now() WHERE id = ${webhookId}`
+        // A deleted webhook never signs again.
+        yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId}`
+        yield* audit(principal, "webhook.deleted", webhookId)
+      }, afterwards),
+
+      /**
+       * Creates a new secret and returns it, only this once; requests are signed with the previous one as well during the
+       * grace period. At most three are valid. Call it in a transaction. Spec: rotate-secret; Limits.
+       */
+      rotateSecret: Effect.fn("Webhooks.rotateSecret")(function* (principal: PrincipalState, webhookId: string) {
+        const known = yield* lock(principal, webhookId)
+        yield* sql`DELETE FROM webhook_secrets WHERE webhook_id = ${webhookId} AND expires_at <= clock_timestamp()`
+        const live = yield* sql`SELECT id FROM webhook_secrets WHERE webhook_id = ${webhookId}`
+        if (live.length >= Secret.LIVE_SECRETS) {
+          return yield* problem(
+            "rotation_limit_reached",
+            `At most ${Secret.LIVE_SECRETS} secrets can be active. Wait until an older one expires.`
+          )
+        }
+        const secret = Secret.make()
+        // By the clock that the grace period uses.
+        const [previous] = yield* decodeExpiries(sql`
+          UPDATE webhook_secrets SET expires_at = clock_timestamp() + ${Duration.toMillis(settings.webhookRotationGrace)} * interval '1 millisecond'
+          WHERE webhook_id = ${webhookId} AND expires_at IS NULL RETURNING expires_at AS expires`)
+        if (previous === undefined) return yield* Effect.die(new Error(`the webhook ${webhookId} has no secret that is valid`))
+        const { expires } = previous
+        yield* sql`INSERT INTO webhook_secrets (webhook_id, ciphertext) VALUES (${webhookId}, ${Secret.seal(master, webhookId, secret)})`
+        const [updated] = yield* decodeTimes(sql`
+          UPDATE webhooks SET updated_at = now() WHERE id = ${webhookId} RETURNING updated_at AS at`)
+        if (updated === undefined) return yield* Effect.die(new Error(`the webhook ${webhookId} is missing although it is locked`))
+        yield* EventLog.record(
+          sql,
+          known.entityIds.map((entityId) => ({
+            kind: "webhook.secret_rotated",
+            date: updated.at,
+            organizationId: principal.organizationId,
+            entityId,
+            vaultId: null,
+            audience: known.entityIds,
+            data: { webhookId, webhook: { id: webhookId, previousSecretExpiresAt: expires } }
+          }))
+        )
+        yield* audit(principal, "webhook.secret_rotated", webhookId)
+        return { id: webhookId, secret: Redacted.value(secret), previousSecretExpiresAt: expires }
+      })
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

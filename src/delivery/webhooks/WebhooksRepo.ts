@@ -1,0 +1,177 @@
+/** Reads of webhooks. Each includes the caller's visibility; none returns deleted webhooks. Decisions D-2, D-8. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Effect, Option, Record, Schema, Struct } from "effect"
+import type { PrincipalState } from "../../access/credentials/Principal.ts"
+import { seesWebhook } from "../../access/visibility/visibility.ts"
+import type { Key } from "../../http/Page.ts"
+import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
+import { and, limit } from "../../runtime/database/sql.ts"
+import { STREAK_ATTEMPTS, STREAK_HOURS } from "./failureStreak.ts"
+import { type Health, Webhook, WebhookStatus } from "./Webhook.ts"
+
+/** The columns of `webhooks w` as the API's record. */
+export const columns = `w.id, w.url, w.description, w.status, w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt",
+  ARRAY(SELECT we.entity_id FROM webhook_entities we WHERE we.webhook_id = w.id ORDER BY we.entity_id)::text[] AS "entityIds",
+  w.event_kinds AS "eventKinds", w.vault_ids AS "vaultIds", w.notification_email AS "notificationEmail",
+  (SELECT max(s.expires_at) FROM webhook_secrets s WHERE s.webhook_id = w.id AND s.expires_at > clock_timestamp()) AS "previousSecretExpiresAt",
+  w.created_at AS "createdAt", w.updated_at AS "updatedAt"`
+
+/** Filters of the list. */
+export interface WebhookFilter {
+  readonly entityId?: string | undefined
+  readonly status?: string | undefined
+}
+
+const HealthRow = Schema.Struct({
+  id: Schema.String,
+  consecutiveFailures: Schema.Number,
+  failingSince: Schema.NullOr(Schema.String),
+  lastSuccessAt: Schema.NullOr(Schema.String),
+  lastFailureAt: Schema.NullOr(Schema.String),
+  lastFailureResult: Schema.NullOr(Schema.String),
+  pendingDeliveries: Schema.Number,
+  /** Whether any deliveries may be HELD. */
+  mayHold: Schema.Boolean,
+  holding: Schema.Boolean,
+  nextProbeAt: Schema.NullOr(Schema.String),
+  delivered24h: Schema.Number,
+  failed24h: Schema.Number,
+  failingLong: Schema.Boolean
+})
+type HealthRow = typeof HealthRow.Type
+
+const Counts = Schema.Struct({ id: Schema.String, pendingDeliveries: Schema.Number, heldDeliveries: Schema.Number })
+type Counts = typeof Counts.Type
+
+const pickWebhook = Struct.pick(...Record.keys(Webhook.fields))
+const decodeWebhooks = decodeRows(Webhook),
+  decodeHealth = decodeRows(HealthRow),
+  decodeWithHealth = decodeRows(Schema.Struct({ ...Webhook.fields, ...HealthRow.fields })),
+  decodeCounts = decodeRows(Counts)
+
+/** Most rows per slot of the counters: one per shard (sending/AttemptsRepo.ts). */
+const SHARDS = 8
+
+/** Waiting deliveries are counted up to this, so that an endpoint that has been down for days does not cost more. */
+const COUNTED = 100_000
+
+const PENDING = "d.status IN ('PENDING', 'RETRYING')",
+  HELD = "d.status = 'HELD'"
+
+/** Health and counters of webhooks `w`. */
+const healthJoins = `
+  LEFT JOIN webhook_health h ON h.webhook_id = w.id LEFT JOIN webhook_queues q ON q.webhook_id = w.id
+  LEFT JOIN LATERAL (SELECT sum(k.delivered) AS delivered, sum(k.failed) AS failed FROM webhook_counters k
+    WHERE k.webhook_id = w.id AND k.slot > clock_timestamp() - interval '24 hours') c ON true`
+
+/** The number of deliveries of a webhook `w` with these statuses, up to {@link COUNTED}. */
+const counted = (sql: SqlClient.SqlClient, which: string) => sql`
+  (SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.id AND ${sql.literal(which)} LIMIT ${COUNTED}) counted)`
+
+export class WebhooksRepo extends Effect.Service<WebhooksRepo>()("custody/WebhooksRepo", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const direct = yield* DirectRows
+    const healthColumns = sql`coalesce(h.consecutive_failures, 0) AS "consecutiveFailures", h.failing_since AS "failingSince",
+      h.last_failure_at AS "lastFailureAt", h.last_failure_result AS "lastFailureResult",
+      coalesce(h.consecutive_failures >= ${STREAK_ATTEMPTS}
+        AND h.failing_since <= clock_timestamp() - make_interval(hours => ${STREAK_HOURS}), false) AS "failingLong",
+      (SELECT max(n.last_success_at) FROM (SELECT c.last_success_at FROM webhook_counters c
+        WHERE c.webhook_id = w.id AND c.last_success_at IS NOT NULL ORDER BY c.slot DESC LIMIT ${SHARDS}) n) AS "lastSuccessAt",
+      ${counted(sql, PENDING)} AS "pendingDeliveries",
+      q.webhook_id IS NOT NULL AS "mayHold", coalesce(q.down, false) AS holding,
+      (SELECT q.due FROM webhooks a WHERE a.id = w.id AND a.status = 'ACTIVE' AND q.down) AS "nextProbeAt",
+      coalesce(c.delivered, 0) AS "delivered24h", coalesce(c.failed, 0) AS "failed24h"`
+
+    /** Waiting and held deliveries of those that may hold some, by id. A statement of its own: even an empty count opens an index of every day. */
+    const held = (rows: ReadonlyArray<HealthRow>) => {
+      const holding = rows.filter(({ mayHold }) => mayHold).map(({ id }) => id)
+      if (holding.length === 0) return Effect.succeed(new Map<string, Counts>())
+      return Effect.map(
+        decodeCounts(sql`
+          SELECT w.id, ${counted(sql, PENDING)} AS "pendingDeliveries", ${counted(sql, HELD)} AS "heldDeliveries"
+          FROM unnest(${holding}::text[]) w (id)`),
+        (found) => new Map(found.map((counts) => [counts.id, counts]))
+      )
+    }
+
+    return {
+      list: (principal: PrincipalState, filter: WebhookFilter, after: Key | null, take: number): Effect.Effect<ReadonlyArray<Webhook>> => {
+        const { entityId, status } = filter
+        const order = sql.literal(
+          entityId === undefined && status !== undefined ? "created_at DESC NULLS LAST, id DESC" : "created_at DESC, id DESC"
+        )
+        const behind = (row: string) => and(sql, after !== null && sql`${sql.literal(row)} < (${after[0]}::timestamptz, ${after[1]})`)
+        // For an entity: an index range per status.
+        const run = (one: string) => sql`
+        (SELECT f.created_at, f.webhook_id AS id FROM webhook_entities f JOIN webhooks w ON w.id = f.webhook_id
+         WHERE f.entity_id = ${entityId} AND f.status = ${one} AND ${seesWebhook(sql, principal)} ${behind("(f.created_at, f.webhook_id)")}
+         ORDER BY f.created_at DESC, f.webhook_id DESC ${limit(sql, take)})`
+        const found =
+          entityId === undefined
+            ? sql`SELECT w.created_at, w.id FROM webhooks w WHERE w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
+              ${and(sql, status !== undefined && sql`w.status = ${status}`)} ${behind("(w.created_at, w.id)")} ORDER BY ${order} ${limit(sql, take)}`
+            : sql.join(" UNION ALL ", false)((status === undefined ? WebhookStatus.literals : [status]).map(run))
+        return Effect.orDie(
+          decodeWebhooks(sql`
+        SELECT ${sql.literal(columns)} FROM (SELECT created_at, id FROM (${found}) found ORDER BY ${order} ${limit(sql, take)}) found
+        JOIN webhooks w ON w.id = found.id ORDER BY found.created_at DESC, found.id DESC`)
+        )
+      },
+
+      find: (principal: PrincipalState, webhookId: string): Effect.Effect<Option.Option<Webhook>> =>
+        Effect.orDie(
+          Effect.map(
+            decodeWebhooks(sql`
+            SELECT ${sql.literal(columns)} FROM webhooks w
+            WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`),
+            (rows) => Option.fromNullable(rows[0])
+          )
+        ),
+
+      /** A webhook and its health. */
+      findWithHealth: (principal: PrincipalState, webhookId: string): Effect.Effect<Option.Option<Webhook & { readonly health: Health }>> =>
+        Effect.gen(function* () {
+          const [row] = yield* decodeWithHealth(
+            direct.query(sql`
+            SELECT ${sql.literal(columns)}, ${healthColumns} FROM webhooks w ${sql.literal(healthJoins)}
+            WHERE w.id = ${webhookId} AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`)
+          )
+          if (row === undefined) return Option.none()
+          const health = healthOf(row, (yield* held([row])).get(row.id))
+          return Option.some({ ...pickWebhook(row), health })
+        }).pipe(Effect.orDie),
+
+      /** The health counters of webhooks, by id. Counts waiting deliveries and the slots of a day, never history. */
+      health: (webhookIds: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, Health>>> =>
+        Effect.gen(function* () {
+          const rows = yield* decodeHealth(sql`
+          SELECT w.id, ${healthColumns} FROM unnest(${webhookIds}::text[]) w (id) ${sql.literal(healthJoins)}`)
+          const counts = yield* held(rows)
+          return Object.fromEntries(rows.map((row) => [row.id, healthOf(row, counts.get(row.id))]))
+        }).pipe(Effect.orDie)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}
+
+const healthOf = (row: HealthRow, counts: Omit<Counts, "id"> = { ...row, heldDeliveries: 0 }): Health => {
+  const { heldDeliveries, pendingDeliveries } = counts
+  const { consecutiveFailures, failingLong, lastFailureAt, lastSuccessAt } = row
+  const succeededLast = lastSuccessAt !== null && (lastFailureAt === null || lastSuccessAt >= lastFailureAt)
+  return {
+    state: row.holding ? "HOLDING" : consecutiveFailures === 0 ? "HEALTHY" : failingLong ? "FAILING" : "DEGRADED",
+    consecutiveFailures,
+    failingSince: row.failingSince,
+    lastSuccessAt,
+    lastFailureAt,
+    lastResult: succeededLast ? "2xx" : row.lastFailureResult,
+    pendingDeliveries: Math.min(COUNTED, pendingDeliveries + heldDeliveries),
+    heldDeliveries,
+    nextProbeAt: row.nextProbeAt,
+    delivered24h: row.delivered24h,
+    failed24h: row.failed24h
+  }
+}

@@ -1,0 +1,135 @@
+/** The handlers of the webhook routes. Spec: Webhook operations. */
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Effect, Option } from "effect"
+import { callerOf, Principal, type PrincipalState, requireSecondFactor } from "../../access/credentials/Principal.ts"
+import { reads, turns } from "../../access/visibility/Admission.ts"
+import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
+import { Api } from "../../app/Api.ts"
+import * as Body from "../../http/Body.ts"
+import { handler } from "../../http/handler.ts"
+import * as Idempotency from "../../http/Idempotency.ts"
+import { answer, Pages } from "../../http/Page.ts"
+import { notFound } from "../../http/Problem.ts"
+import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
+import { dieOnSql } from "../../runtime/database/sql.ts"
+import { CreateWebhook, PreviewWebhook, UpdateWebhook } from "./Webhook.ts"
+import { WebhookPreview } from "./WebhookPreview.ts"
+import { WebhookReads } from "./WebhookReads.ts"
+import { Webhooks } from "./Webhooks.ts"
+import { WebhooksRepo } from "./WebhooksRepo.ts"
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "webhooks",
+  Effect.fnUntraced(function* (handlers) {
+    const read = yield* reads
+    const inTurn = yield* turns
+    const pages = yield* Pages
+    const repo = yield* WebhooksRepo
+    const single = yield* WebhookReads
+    const webhooks = yield* Webhooks
+    const preview = yield* WebhookPreview
+    const sql = yield* SqlClient.SqlClient
+    const master = yield* MasterKey
+
+    const mutation = { uninterruptible: true }
+
+    const requireManageable = Effect.fnUntraced(function* (principal: PrincipalState, webhookId: string) {
+      const found = yield* repo.find(principal, webhookId)
+      if (Option.isNone(found)) return yield* notFound()
+      yield* requireManage(principal)
+      return found.value
+    })
+
+    return handlers
+      .handleRaw(
+        "createWebhook",
+        handler("createWebhook", () =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            const body = yield* Body.json(CreateWebhook)
+            const created = Effect.map(webhooks.create(principal, body), (webhook) => ({ status: 201, body: webhook }))
+            // The URL could send data to a third party.
+            const confirmed = requireSecondFactor(webhooks.check(principal, body))
+            return yield* inTurn(Effect.zipRight(confirmed, Idempotency.once(sql, callerOf(principal), body, created)))
+          }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
+        ),
+        mutation
+      )
+      .handleRaw(
+        "previewWebhook",
+        handler("previewWebhook", () =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            const body = yield* Body.json(PreviewWebhook)
+            return HttpServerResponse.raw(yield* inTurn(preview.of(principal, body)), { contentType: "application/json" })
+          }).pipe(dieOnSql)
+        )
+      )
+      .handle(
+        "listWebhooks",
+        read("listWebhooks", ({ urlParams: { cursor, limit, ...filters } }) =>
+          Effect.flatMap(Principal, (principal) =>
+            Effect.map(
+              pages.cut({
+                of: { list: "webhooks", filters },
+                limit,
+                cursor,
+                keyLength: 2,
+                fetch: (after, take) => repo.list(principal, filters, after, take),
+                keyOf: (row) => [row.createdAt, row.id]
+              }),
+              (found) => answer(found, (row) => row)
+            )
+          )
+        )
+      )
+      .handleRaw(
+        "getWebhook",
+        read("getWebhook", ({ path: { webhookId } }) => Effect.flatMap(Principal, (principal) => single.get(principal, webhookId)))
+      )
+      .handleRaw(
+        "updateWebhook",
+        handler("updateWebhook", ({ path: { webhookId } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            // Existence and permission are checked before the body.
+            const known = yield* inTurn(requireManageable(principal, webhookId))
+            const patch = yield* Body.json(UpdateWebhook, ["application/json", "application/merge-patch+json"])
+            // A new URL could send data to a third party.
+            const moves = patch.url !== undefined && patch.url !== known.url
+            const confirmed = moves ? requireSecondFactor(webhooks.checkUpdate(principal, webhookId, patch)) : Effect.void
+            return HttpServerResponse.unsafeJson(yield* inTurn(Effect.zipRight(confirmed, webhooks.update(principal, webhookId, patch))))
+          }).pipe(dieOnSql)
+        ),
+        mutation
+      )
+      .handle(
+        "deleteWebhook",
+        handler("deleteWebhook", ({ path: { webhookId } }) =>
+          // A body is not used, but it is read so that the time limit for sending one ends.
+          Effect.zipRight(
+            Idempotency.sentText,
+            inTurn(Effect.flatMap(Principal, (principal) => webhooks.delete(principal, webhookId)))
+          ).pipe(dieOnSql)
+        ),
+        mutation
+      )
+      .handleRaw(
+        "rotateSecret",
+        handler("rotateSecret", ({ path: { webhookId } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            // Permission is checked before the response to an earlier request with the same Idempotency-Key is returned.
+            yield* inTurn(Effect.zipRight(requireManageable(principal, webhookId), requireSecondFactor()))
+            const rotated = Effect.map(webhooks.rotateSecret(principal, webhookId), (body) => ({ status: 200, body }))
+            const sent = yield* Idempotency.sentText
+            return yield* inTurn(Idempotency.once(sql, callerOf(principal), sent, rotated))
+          }).pipe(Effect.provideService(MasterKey, master), dieOnSql)
+        ),
+        mutation
+      )
+  })
+)

@@ -1,0 +1,252 @@
+/**
+ * Delivers new events to waiting readers of the feed. All waiting readers of a process share one poll of the database and
+ * one read of new events, and their access is checked together. A Postgres notification triggers the poll immediately; if
+ * one is lost, the poll comes a little later. Nothing is queried while no reader waits. Access is evaluated with every event
+ * and every {@link RECHECK}. C-1.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Effect, Runtime, Schedule, Schema } from "effect"
+import { KeyChecks } from "../../access/credentials/KeyChecks.ts"
+import type { PrincipalState } from "../../access/credentials/Principal.ts"
+import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
+import { Notifications } from "../../runtime/database/Notifications.ts"
+import * as Id from "../../values/Id.ts"
+import { CHANNEL } from "../log/EventLog.ts"
+import type { Place } from "./cursor.ts"
+import { type FeedFilter, LONGEST_WRITE, placeOf } from "./FeedRepo.ts"
+import { FeedRow, feedColumns } from "./FeedRow.ts"
+
+/** Longest and shortest poll interval while a reader waits, in ms. */
+const POLL = 1_000,
+  PAUSE = 5
+/** How often the keys of waiting readers are checked, in ms. */
+const RECHECK = 4_000
+/** Events per read. */
+const BATCH = 500
+/** Events that a reader may be behind before it reads on its own. */
+const BEHIND = 2_000
+
+/** A waiting reader. */
+export interface Waiting {
+  /** The key's access at the last evaluation. */
+  principal: PrincipalState
+  readonly filter: FeedFilter
+  /** The position up to which everything was delivered. */
+  place: Place
+  /** The next events that the reader can see and that match its filter, oldest first. */
+  readonly onEvents: (rows: ReadonlyArray<FeedRow>) => void
+  /** There is more than is delivered: the reader must read from its position, and no longer waits. */
+  readonly onBehind: () => void
+  /** The key is no longer valid or lost its scope; the reader no longer waits. */
+  readonly onRefused: () => void
+}
+
+interface Followed {
+  position: number
+  /** A time in ms: every event after the position was recorded at it or later. */
+  at: number
+  readonly waiting: Set<Waiting>
+}
+
+/** The recorded events of an organization. */
+interface Recorded {
+  readonly end: number
+  /** A time in ms: no event up to the end was recorded later. */
+  readonly latest: number
+  /** A time in ms: every event after the end was recorded at it or later. */
+  readonly at: number
+}
+
+const Row = Schema.Struct({ ...FeedRow.fields, audience: Schema.NullOr(Schema.Array(Schema.String)) })
+type Row = typeof Row.Type
+// Up to hundreds of events at a time, while readers wait for them.
+const castEvents = castRows(Row)
+const decodeAccess = decodeRows(Schema.Struct({ userId: Schema.String, id: Schema.String })),
+  decodeEnds = decodeRows(Schema.Struct({ id: Schema.String, end: Schema.Number, clock: Schema.Number, now: Schema.Number }))
+
+/** Whether a filter matches an event. */
+export const matches = ({ entityId, kind, vaultId }: FeedFilter, row: FeedRow): boolean =>
+  (kind?.includes(row.kind) ?? true) &&
+  (entityId?.includes(row.entityId) ?? true) &&
+  (vaultId === undefined || (row.vaultId !== null && vaultId.includes(row.vaultId)))
+
+export class FeedFollower extends Effect.Service<FeedFollower>()("custody/FeedFollower", {
+  scoped: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const keys = yield* KeyChecks
+    const notifications = yield* Notifications
+    const streams = new Map<string, Followed>()
+    const runtime = yield* Effect.runtime<never>()
+
+    const ends = new Set<() => void>()
+    let stopping = false
+    /** Open while a reader waits. */
+    const hasReaders = Effect.unsafeMakeLatch(false)
+    const wake = yield* notifications.on(CHANNEL)
+
+    const leave = (one: Waiting) => {
+      const { organizationId } = one.principal
+      const followed = streams.get(organizationId)
+      followed?.waiting.delete(one)
+      if (followed?.waiting.size === 0) streams.delete(organizationId)
+      if (streams.size === 0) hasReaders.unsafeClose()
+    }
+
+    /** Evaluates the access of some readers again; those without access are rejected. */
+    const recheck = Effect.fnUntraced(function* (some: ReadonlyArray<Waiting>) {
+      const current = yield* keys.current(some.map(({ principal }) => principal))
+      for (const one of some) {
+        if (one.principal.keyId === null) continue
+        const principal = current.get(one.principal)
+        if (principal?.scopes.has("webhook:read") === true) one.principal = principal
+        else {
+          leave(one)
+          one.onRefused()
+        }
+      }
+    })
+
+    /** Which of the users have the Developer role on which of the vaults, and access to which of the entities. */
+    const accessOf = Effect.fnUntraced(function* (userIds: ReadonlyArray<string>, rows: ReadonlyArray<Row>) {
+      const vaultIds = [...new Set(rows.flatMap(({ vaultId }) => vaultId ?? []))]
+      const entityIds = [...new Set(rows.flatMap(({ audience, entityId }) => [entityId, ...(audience ?? [])]))]
+      const found = yield* decodeAccess(sql`
+        SELECT user_id AS "userId", vault_id AS id FROM vault_roles
+        WHERE user_id = ANY(${userIds}::text[]) AND vault_id = ANY(${vaultIds}::text[])
+        UNION ALL
+        SELECT u.id, n.id FROM unnest(${userIds}::text[]) AS u (id) CROSS JOIN unnest(${entityIds}::text[]) AS n (id)
+        WHERE EXISTS (SELECT 1 FROM vaults v JOIN vault_roles r ON r.vault_id = v.id AND r.user_id = u.id WHERE v.entity_id = n.id)`)
+      const pairs = new Set(found.map(({ id, userId }) => `${userId}\n${id}`))
+      return (userId: string, id: string) => pairs.has(`${userId}\n${id}`)
+    })
+
+    /** Decision D-9 on rows of the reader's own organization. */
+    const sees = ({ isOwner, userId, vaultAllowlist }: PrincipalState, row: Row, has: (userId: string, id: string) => boolean) =>
+      (row.vaultId === null
+        ? vaultAllowlist === null
+        : has(userId, row.vaultId) && (vaultAllowlist === null || vaultAllowlist.includes(row.vaultId))) &&
+      (isOwner || [row.entityId, ...(row.audience ?? [])].every((id) => has(userId, id)))
+
+    /** Delivers the next events of an organization. Returns whether there are more. */
+    const deliverNext = Effect.fnUntraced(function* (organizationId: string, followed: Followed, { at, end, latest }: Recorded) {
+      if (end - followed.position > BEHIND) {
+        for (const one of [...followed.waiting]) {
+          leave(one)
+          one.onBehind()
+        }
+        return false
+      }
+      const until = Math.min(end, followed.position + BATCH)
+      // Limited by id, too, so that Postgres opens only the tables of these days.
+      const [from, before] = [Id.floor("evt", followed.at), Id.floor("evt", latest + 1)]
+      const rows = yield* castEvents(sql`
+        SELECT ${sql.literal(feedColumns)}, e.audience
+        FROM events e LEFT JOIN event_dispatches x ON x.event_id = e.id AND x.event_id >= ${from} AND x.event_id < ${before}
+        WHERE e.organization_id = ${organizationId} AND e.position > ${followed.position} AND e.position <= ${until}
+          AND e.id >= ${from} AND e.id < ${before} ORDER BY e.position`)
+      const all = new Set(followed.waiting)
+      yield* recheck([...all])
+      // Positions are dense, so the last row has the position up to which this reads.
+      const [last] = rows.slice(-1)
+      const place = until === end || last === undefined ? { position: until, at } : placeOf(last)
+      const has = yield* accessOf([...new Set([...all].map(({ principal }) => principal.userId))], rows)
+      let reached = until
+      for (const one of followed.waiting) {
+        if (one.place.position >= until) continue
+        if (!all.has(one)) {
+          // It joined meanwhile, so its access was not read: the next round begins at its position.
+          reached = Math.min(reached, one.place.position)
+          continue
+        }
+        const seen = rows.filter((row) => row.position > one.place.position && matches(one.filter, row) && sees(one.principal, row, has))
+        one.place = place
+        if (seen.length > 0) one.onEvents(seen)
+      }
+      followed.position = reached
+      if (reached === end) followed.at = at
+      return reached < end
+    })
+
+    let failing = false
+    const poll = Effect.gen(function* () {
+      const ids = [...streams.keys()]
+      const ends = yield* decodeEnds(sql`
+        SELECT organization_id AS id, position AS end, CASE WHEN isfinite(clock) THEN ceil(extract(epoch FROM clock) * 1000)::float8 ELSE 0 END AS clock,
+          floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now
+        FROM event_streams WHERE organization_id = ANY(${ids}::text[])`)
+      for (const { clock, end, id, now } of ends) {
+        const followed = streams.get(id)
+        if (followed === undefined) continue
+        const recorded = { end, latest: clock, at: now - LONGEST_WRITE }
+        while (followed.waiting.size > 0 && followed.position < end) {
+          if (!(yield* deliverNext(id, followed, recorded))) break
+        }
+      }
+      failing = false
+    }).pipe(
+      Effect.catchAllCause((cause) => {
+        const first = !failing
+        failing = true
+        return first ? Effect.logWarning("the event feed cannot be followed now", cause) : Effect.void
+      })
+    )
+
+    yield* Effect.forkScoped(
+      hasReaders.await.pipe(
+        Effect.zipRight(poll),
+        Effect.zipRight(Effect.sleep(PAUSE)),
+        Effect.zipRight(Effect.timeoutOption(wake.next, POLL)),
+        Effect.forever
+      )
+    )
+    yield* Effect.forkScoped(
+      hasReaders.await.pipe(
+        Effect.zipRight(Effect.suspend(() => recheck([...streams.values()].flatMap(({ waiting }) => [...waiting])))),
+        Effect.catchAllCause((cause) => Effect.logWarning("the keys of open streams cannot be checked now", cause)),
+        Effect.schedule(Schedule.spaced(RECHECK))
+      )
+    )
+
+    return {
+      /** Number of waiting readers. */
+      get size() {
+        return [...streams.values()].reduce((total, { waiting }) => total + waiting.size, 0)
+      },
+      /**
+       * Waits for events after the position of `one`, until {@link leave}. Returns false if later events were already
+       * delivered to others: then it must read once more.
+       */
+      join: (one: Waiting): boolean => {
+        const { organizationId } = one.principal
+        const known = streams.get(organizationId)
+        const followed = known ?? { ...one.place, waiting: new Set<Waiting>() }
+        if (followed.position > one.place.position) return false
+        followed.waiting.add(one)
+        if (known === undefined) {
+          streams.set(organizationId, followed)
+          // No reader was notified of events recorded since this one's read.
+          wake.now()
+        }
+        hasReaders.unsafeOpen()
+        return true
+      },
+      leave,
+      /** Calls back when the process stops; returns how to unsubscribe. */
+      onStop: (done: () => void): (() => void) => {
+        ends.add(done)
+        return () => ends.delete(done)
+      },
+      /** Whether the process is stopping: no reader may wait any more. */
+      isStopping: () => stopping,
+      /** Ends every wait. */
+      stop: () => {
+        stopping = true
+        for (const done of [...ends]) done()
+      },
+      /** Runs an effect of the feed outside Effect code. */
+      run: Runtime.runFork(runtime)
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,179 @@
+/**
+ * Writes the event log. Events are recorded in the transaction of the change that causes them, so both are committed or
+ * neither is. A writer first locks the organization's event stream and holds the lock until the commit. Positions are
+ * therefore dense and in commit order, and an organization's ids and dates ascend with them, by the clock of Postgres
+ * only. An event that a webhook matches also goes into the outbox; others count as dispatched. Notifications are only
+ * hints. Spec: Emission and log. Decisions D-17, D-18.
+ */
+
+import type { SqlClient } from "@effect/sql"
+import { Effect, Schema } from "effect"
+import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
+import * as Id from "../../values/Id.ts"
+import { extend } from "./chain.ts"
+import { type Occurrence, write } from "./Envelope.ts"
+import type { Kind } from "./Kind.ts"
+import { kinds } from "./Kind.ts"
+import { covers } from "./matching.ts"
+
+/** The channel that announces recorded events, and the one that announces events that wait in the outbox. */
+export const CHANNEL = "custody_events",
+  OUTBOX_CHANNEL = "custody_outbox"
+
+/** An organization's locked stream. Mutable: it advances with the events that are recorded while it is locked. */
+export interface Stream {
+  readonly organizationId: string
+  /** The position of the newest event. */
+  position: number
+  /** The time in ms of the newest event's id; new events get later times. */
+  clock: number
+}
+
+/** Streams by organization, with the time of the lock. */
+export interface Streams {
+  readonly of: ReadonlyMap<string, Stream>
+  /** A time in ms later than these organizations' events: now, unless the clock was set back. */
+  readonly now: number
+  /** The latest dates in ms of objects that recently changed more than once in a batch. */
+  readonly dates: ReadonlyMap<string, number>
+  /** The version of the catalog, read under the lock. */
+  readonly catalogVersion: number
+}
+
+/** A locked stream and the values read with it. Without any stream there is one row, whose columns of a stream are null. */
+const decodeStreams = decodeRows(
+  Schema.Struct({
+    id: Schema.NullOr(Schema.String),
+    position: Schema.NullOr(Schema.Number),
+    clock: Schema.NullOr(Schema.Number),
+    now: Schema.Number,
+    version: Schema.Number,
+    dates: Schema.NullOr(Schema.Record({ key: Schema.String, value: Schema.Number }))
+  })
+)
+const decodeChains = decodeRows(Schema.Struct({ entityId: Schema.String, count: Schema.Number, hash: Bytes, sealedUntil: Schema.Number }))
+
+/**
+ * Locks the streams of organizations until the transaction ends, in the order of their ids, so that writers never
+ * deadlock. An organization that does not exist has no stream.
+ */
+export const lock = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, organizationIds: Iterable<string>) {
+  const wanted = [...new Set(organizationIds)].sort()
+  const rows = yield* decodeStreams(sql`
+    SELECT s.id, s.position, s.clock, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now, v.version,
+      (SELECT json_object_agg(a.object, extract(epoch FROM a.date)::float8 * 1000) FROM event_dates a) AS dates
+    FROM catalog_version v LEFT JOIN (
+      SELECT organization_id AS id, position, CASE WHEN isfinite(clock) THEN extract(epoch FROM clock)::float8 * 1000 END AS clock
+      FROM event_streams WHERE organization_id = ANY(${wanted}::text[]) ORDER BY organization_id FOR UPDATE) s ON true`)
+  const streams = rows.flatMap(
+    ({ clock, id, position }): ReadonlyArray<Stream> =>
+      id === null || position === null ? [] : [{ organizationId: id, position, clock: Math.round(clock ?? 0) }]
+  )
+  const now = Math.max(...rows.map((row) => Math.floor(row.now)), ...streams.map(({ clock }) => clock + 1))
+  const of = new Map(streams.map((stream) => [stream.organizationId, stream]))
+  const dates = new Map(Object.entries(rows[0]?.dates ?? {}))
+  return { of, now, dates, catalogVersion: rows[0]?.version ?? 0 } satisfies Streams
+})
+
+/** The chains of entities, extended with the recorded events. C-3. */
+const extended = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  occurrences: ReadonlyArray<Occurrence<Kind>>,
+  made: { readonly ids: ReadonlyArray<string>; readonly positions: ReadonlyArray<number>; readonly payloads: ReadonlyArray<string> }
+) {
+  const links = occurrences.map(({ entityId }, index) => ({
+    entityId,
+    payload: made.payloads[index] ?? "",
+    at: Id.time(made.ids[index] ?? "") ?? 0,
+    before: (made.positions[index] ?? 1) - 1
+  }))
+  const entityIds = [...new Set(links.map(({ entityId }) => entityId))]
+  const chains = yield* decodeChains(sql`
+    SELECT entity_id AS "entityId", count, hash, (extract(epoch FROM sealed_until) * 1000)::float8 AS "sealedUntil"
+    FROM entity_chains WHERE entity_id = ANY(${entityIds}::text[])`)
+  return extend(chains, links)
+})
+
+/** Records events in the given order, in the transaction that locked their streams. Returns their ids. */
+export const append = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  streams: Streams,
+  occurrences: ReadonlyArray<Occurrence<Kind>>
+) {
+  if (occurrences.length === 0) return []
+  const ids = Id.ascending("evt", streams.now, occurrences.length)
+  const end = Id.time(ids.at(-1) ?? "") ?? 0
+  const positions = occurrences.map(({ organizationId }) => {
+    const stream = streams.of.get(organizationId)
+    if (stream === undefined) throw new Error(`the event stream of ${organizationId} is not locked`)
+    stream.clock = end
+    return ++stream.position
+  })
+  const payloads = occurrences.map((one, index) => write(ids[index] ?? "", one))
+  const { chains, sealed } = yield* extended(sql, occurrences, { ids, positions, payloads })
+  const touched = [...streams.of.values()].filter(({ clock }) => clock === end)
+  const organizationOf = (entityId: string) => occurrences.find((one) => one.entityId === entityId)?.organizationId ?? ""
+  const column = <A>(value: (one: Occurrence<Kind>, index: number) => A) => occurrences.map(value)
+  yield* sql`
+    WITH recorded AS MATERIALIZED (
+      SELECT *, clock_timestamp() AS at FROM unnest(${ids}::text[], ${column((one) => one.organizationId)}::text[], ${positions}::bigint[],
+        ${column((one) => one.entityId)}::text[], ${column((one) => one.vaultId)}::text[], ${column((one) => one.kind)}::text[],
+        ${column((one) => kinds[one.kind].schemaVersion)}::int[], ${payloads}::text[],
+        ${column((one) => one.date)}::timestamptz[], ${column((one) => one.audience?.join(" ") ?? null)}::text[])
+        AS event (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience)
+    ), wanted AS MATERIALIZED (
+      SELECT r.id FROM recorded r WHERE EXISTS (
+        SELECT 1 FROM webhook_entities we JOIN webhooks w ON w.id = we.webhook_id
+        WHERE we.entity_id = r.entity_id AND w.status IN ('ACTIVE', 'PAUSED') AND ${covers(sql, "r")})
+    ), logged AS (
+      INSERT INTO events (id, organization_id, position, entity_id, vault_id, kind, schema_version, payload, occurred_at, audience, created_at, dispatched_at)
+      SELECT r.id, r.organization_id, r.position, r.entity_id, r.vault_id, r.kind, r.schema_version, r.payload, r.occurred_at,
+        string_to_array(r.audience, ' '), r.at, CASE WHEN r.id NOT IN (SELECT id FROM wanted) THEN r.at END
+      FROM recorded r
+    ), waiting AS (
+      INSERT INTO event_outbox (organization_id, position, event_id, entity_id, vault_id, kind)
+      SELECT r.organization_id, r.position, r.id, r.entity_id, r.vault_id, r.kind FROM recorded r JOIN wanted USING (id)
+    ), linked AS (
+      INSERT INTO entity_chains (entity_id, organization_id, count, hash, sealed_until)
+      SELECT n.entity_id, n.organization_id, n.count, n.hash, to_timestamp(n.sealed_until / 1000)
+      FROM unnest(${chains.map((_) => _.entityId)}::text[], ${chains.map((_) => organizationOf(_.entityId))}::text[],
+        ${chains.map((_) => _.count)}::bigint[], ${chains.map((_) => _.hash)}::bytea[], ${chains.map((_) => _.sealedUntil)}::float8[])
+        AS n (entity_id, organization_id, count, hash, sealed_until)
+      ON CONFLICT (entity_id) DO UPDATE SET count = excluded.count, hash = excluded.hash, sealed_until = excluded.sealed_until
+    ), sealed AS (
+      INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
+      SELECT n.entity_id, to_timestamp(n.at / 1000), n.count, n.hash, n.position FROM unnest(${sealed.map((_) => _.entityId)}::text[],
+        ${sealed.map((_) => _.at)}::float8[], ${sealed.map((_) => _.count)}::bigint[], ${sealed.map((_) => _.hash)}::bytea[],
+        ${sealed.map((_) => _.position)}::bigint[]) AS n (entity_id, at, count, hash, position)
+      ON CONFLICT (entity_id, at) DO NOTHING
+    ), moved AS (
+      UPDATE event_streams s SET position = m.position, clock = to_timestamp(m.clock / 1000)
+      FROM unnest(${touched.map((_) => _.organizationId)}::text[], ${touched.map((_) => _.position)}::bigint[], ${touched.map((_) => _.clock)}::float8[])
+        AS m (organization_id, position, clock)
+      WHERE s.organization_id = m.organization_id
+    )
+    SELECT pg_notify(${CHANNEL}, 'recorded'), CASE WHEN EXISTS (SELECT 1 FROM wanted) THEN pg_notify(${OUTBOX_CHANNEL}, 'waiting') END`
+  return ids
+})
+
+/** Keeps the latest dates of objects that are ahead of `now`, and forgets those that have passed. */
+export const keepDates = (sql: SqlClient.SqlClient, { dates: before, now }: Streams, dates: ReadonlyMap<string, number>) => {
+  const ahead = [...dates].filter(([, date]) => date > now)
+  if (ahead.length === 0 && before.size === 0) return Effect.void
+  return sql`
+    WITH passed AS (DELETE FROM event_dates WHERE date < to_timestamp(${now}::float8 / 1000))
+    INSERT INTO event_dates (object, date) SELECT object, to_timestamp(date / 1000) FROM unnest(${ahead.map(([object]) => object)}::text[], ${ahead.map(([, date]) => date)}::float8[]) AS a (object, date)
+    ON CONFLICT (object) DO UPDATE SET date = excluded.date`
+}
+
+/** Locks the streams and records events; call it in the transaction of the change. Returns their ids. */
+export const record = (sql: SqlClient.SqlClient, occurrences: ReadonlyArray<Occurrence<Kind>>) =>
+  occurrences.length === 0
+    ? Effect.succeed<ReadonlyArray<string>>([])
+    : Effect.flatMap(
+        lock(
+          sql,
+          occurrences.map(({ organizationId }) => organizationId)
+        ),
+        (streams) => append(sql, streams, occurrences)
+      )

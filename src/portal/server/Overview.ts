@@ -1,0 +1,182 @@
+/**
+ * Data that the portal's pages show in addition to the API's responses: names of the objects that a user can see, for
+ * selection, and counts and health for the rows of a list, in two statements for all of them. Every statement has the same
+ * conditions as the API's (access/visibility.ts); no access rule is duplicated here.
+ */
+
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Effect, Option, Schema } from "effect"
+import type { PrincipalState } from "../../access/credentials/Principal.ts"
+import { reachesEntity, seesEvent, seesVault, seesWebhook } from "../../access/visibility/visibility.ts"
+import type { ReceivedEvent } from "../../client/receivedEvent.ts"
+import type { Health } from "../../delivery/webhooks/Webhook.ts"
+import { WebhooksRepo } from "../../delivery/webhooks/WebhooksRepo.ts"
+import { EventsRepo } from "../../events/log/EventsRepo.ts"
+import { oldestId } from "../../events/log/logWindow.ts"
+import { decodeRows } from "../../runtime/database/decodeRows.ts"
+
+/** Most entities and vaults that a page offers; users with more enter ids. */
+const CHOICES = 2_000
+/** Most ids that a request may name. */
+export const IDS_PER_REQUEST = 100
+
+/** A selectable object with its name. */
+const Choice = Schema.Struct({ id: Schema.String, name: Schema.String })
+/** A selectable vault. */
+const VaultChoice = Schema.Struct({ ...Choice.fields, entityId: Schema.String, networks: Schema.Array(Schema.String) })
+
+/** The entities and vaults that a user can see. */
+export interface VisibleNames {
+  readonly entities: ReadonlyArray<typeof Choice.Type>
+  /** Vaults where the user has the Developer role. */
+  readonly vaults: ReadonlyArray<typeof VaultChoice.Type>
+  /** Whether there are more than {@link CHOICES} of either. */
+  readonly truncated: boolean
+}
+
+/** How many webhooks an event matched, and its deliveries by status. */
+export interface EventCounts {
+  readonly matchedCount: number
+  readonly deliveryCounts: Readonly<Record<string, number>>
+}
+
+/** The name of an asset. */
+const AssetName = Schema.Struct({ symbol: Schema.String, name: Schema.String, decimals: Schema.Number })
+export type AssetName = typeof AssetName.Type
+
+/** Ended deliveries of a webhook per time step. */
+export interface Traffic {
+  /** Beginning of the first step, UTC ISO 8601. */
+  readonly from: string
+  readonly stepSeconds: number
+  /** Delivered and failed deliveries, by step. */
+  readonly delivered: ReadonlyArray<number>
+  readonly failed: ReadonlyArray<number>
+}
+
+/** The ranges of charts: number of steps, and seconds per step. */
+export const spans = {
+  "24h": { steps: 48, seconds: 1_800 },
+  "7d": { steps: 84, seconds: 7_200 },
+  "31d": { steps: 124, seconds: 21_600 }
+} as const
+export type Span = keyof typeof spans
+
+const decodeChoices = decodeRows(Choice),
+  decodeVaults = decodeRows(VaultChoice),
+  decodeIds = decodeRows(Schema.Struct({ id: Schema.String })),
+  decodeMatches = decodeRows(Schema.Struct({ id: Schema.String, matchedCount: Schema.Number })),
+  decodeCounts = decodeRows(Schema.Struct({ id: Schema.String, status: Schema.String, count: Schema.Number })),
+  decodePayloads = decodeRows(Schema.Struct({ id: Schema.String, payload: Schema.String })),
+  decodeAssets = decodeRows(Schema.Struct({ id: Schema.String, ...AssetName.fields })),
+  decodeSteps = decodeRows(
+    Schema.Struct({ id: Schema.String, step: Schema.NullOr(Schema.Number), delivered: Schema.Number, failed: Schema.Number })
+  )
+
+export class Overview extends Effect.Service<Overview>()("custody/portal/Overview", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const webhooks = yield* WebhooksRepo
+    const events = yield* EventsRepo
+
+    return {
+      visibleNames: (principal: PrincipalState): Effect.Effect<VisibleNames> =>
+        Effect.gen(function* () {
+          const entities = yield* decodeChoices(sql`
+            SELECT e.id, e.name FROM entities e
+            WHERE e.organization_id = ${principal.organizationId} AND ${reachesEntity(sql, principal, sql.literal("e.id"))}
+            ORDER BY e.name, e.id LIMIT ${CHOICES + 1}`)
+          const vaults = yield* decodeVaults(sql`
+            SELECT v.id, v.label AS name, v.entity_id AS "entityId", v.networks FROM vaults v
+            WHERE v.organization_id = ${principal.organizationId} AND ${seesVault(sql, principal, sql.literal("v.id"))}
+            ORDER BY v.label, v.id LIMIT ${CHOICES + 1}`)
+          return {
+            entities: entities.slice(0, CHOICES),
+            vaults: vaults.slice(0, CHOICES),
+            truncated: entities.length > CHOICES || vaults.length > CHOICES
+          }
+        }).pipe(Effect.orDie),
+
+      /** Counts of the events that the user can see, by id. */
+      eventCounts: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, EventCounts>>> =>
+        Effect.gen(function* () {
+          const asked = sql`e.id = ANY(${ids}) AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`
+          const seen = yield* decodeMatches(sql`
+            SELECT e.id, coalesce(x.matched_count, 0) AS "matchedCount" FROM events e LEFT JOIN event_dispatches x ON x.event_id = e.id WHERE ${asked}`)
+          const counts = yield* decodeCounts(sql`
+            SELECT d.event_id AS id, d.status, count(*) AS count FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
+            WHERE d.event_id = ANY(${seen.map(({ id }) => id)}) AND d.id >= ${oldestId("del")} AND ${seesWebhook(sql, principal)}
+            GROUP BY d.event_id, d.status`)
+          const byEvent = Map.groupBy(counts, ({ id }) => id)
+          return Object.fromEntries(
+            seen.map(({ id, matchedCount }) => [
+              id,
+              { matchedCount, deliveryCounts: Object.fromEntries((byEvent.get(id) ?? []).map(({ count, status }) => [status, count])) }
+            ])
+          )
+        }).pipe(Effect.orDie),
+
+      /** Health of the webhooks that the user can see, by id. */
+      webhookHealth: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, Health>>> =>
+        Effect.gen(function* () {
+          const seen = yield* decodeIds(sql`
+            SELECT w.id FROM webhooks w WHERE w.id = ANY(${ids}) AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}`)
+          return yield* webhooks.health(seen.map(({ id }) => id))
+        }).pipe(Effect.orDie),
+
+      /** Data of the events that the user can see, by id: what each is about. */
+      eventData: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, ReceivedEvent["data"]>>> =>
+        Effect.orDie(
+          Effect.map(
+            decodePayloads(sql`
+              SELECT e.id, e.payload FROM events e WHERE e.id = ANY(${ids}) AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}`),
+            (rows) => Object.fromEntries(rows.map(({ id, payload }) => [id, JSON.parse(payload).data]))
+          )
+        ),
+
+      /** Names of assets on the networks of the user's organization, by id. */
+      assetNames: (principal: PrincipalState, ids: ReadonlyArray<string>): Effect.Effect<Readonly<Record<string, AssetName>>> =>
+        Effect.orDie(
+          Effect.map(
+            decodeAssets(sql`
+              SELECT a.id, a.symbol, a.name, a.decimals FROM assets a
+              WHERE a.id = ANY(${ids})
+                AND a.network = ANY((SELECT o.networks FROM organizations o WHERE o.id = ${principal.organizationId})::text[])`),
+            (rows) => Object.fromEntries(rows.map(({ id, ...name }) => [id, name]))
+          )
+        ),
+
+      /** Deliveries of the webhooks that the user can see, over a time range, by id. Reads counters, never deliveries. */
+      traffic: (principal: PrincipalState, ids: ReadonlyArray<string>, span: Span): Effect.Effect<Readonly<Record<string, Traffic>>> =>
+        Effect.gen(function* () {
+          const { seconds, steps } = spans[span]
+          const from = (Math.floor(Date.now() / 1_000 / seconds) - steps + 1) * seconds
+          const rows = yield* decodeSteps(sql`
+            SELECT w.id, floor((extract(epoch FROM c.slot) - ${from}) / ${seconds}::int)::int AS step,
+              coalesce(sum(c.delivered), 0)::int AS delivered, coalesce(sum(c.failed), 0)::int AS failed
+            FROM webhooks w LEFT JOIN webhook_counters c ON c.webhook_id = w.id AND c.slot >= to_timestamp(${from})
+            WHERE w.id = ANY(${ids}) AND w.deleted_at IS NULL AND ${seesWebhook(sql, principal)}
+            GROUP BY w.id, step`)
+          return Object.fromEntries(
+            [...Map.groupBy(rows, ({ id }) => id)].map(([id, found]): readonly [string, Traffic] => {
+              const of = (name: "delivered" | "failed") =>
+                Array.from({ length: steps }, (_, step) => found.find((one) => one.step === step)?.[name] ?? 0)
+              return [
+                id,
+                { from: new Date(from * 1_000).toISOString(), stepSeconds: seconds, delivered: of("delivered"), failed: of("failed") }
+              ]
+            })
+          )
+        }).pipe(Effect.orDie),
+
+      /** The text of an event's envelope, exactly as it is sent. */
+      payload: (principal: PrincipalState, eventId: string): Effect.Effect<Option.Option<string>> =>
+        Effect.map(
+          events.find(principal, eventId),
+          Option.map(({ payload }) => payload)
+        )
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

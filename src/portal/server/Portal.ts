@@ -1,0 +1,142 @@
+/**
+ * The web portal, under `/portal` of the public listener. Its pages read custody data, webhooks, events and deliveries
+ * through the API itself: `/portal/api/v1/…` runs the API's own app, handlers and access rules, with a session instead of
+ * a key. The portal's own routes are beside it: sign-in, keys, accounts, additional data for lists. Changes are only
+ * accepted from the portal's own pages; every other path returns the pages. Decision D-42.
+ */
+
+import type { HttpApp } from "@effect/platform"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import { Effect, Layer, Option, Schema } from "effect"
+import { Confirmation as ConfirmAct, SignedIn } from "../../access/credentials/Principal.ts"
+import { ApiKeys } from "../../access/keys/ApiKeys.ts"
+import { CredentialRepo } from "../../access/visibility/CredentialRepo.ts"
+import { DeliveriesRepo } from "../../delivery/deliveries/DeliveriesRepo.ts"
+import { DeliveryCommands } from "../../delivery/deliveries/DeliveryCommands.ts"
+import { RequestPreview } from "../../delivery/deliveries/RequestPreview.ts"
+import { WaitingDeliveries } from "../../delivery/deliveries/WaitingDeliveries.ts"
+import { RecoveriesRepo } from "../../delivery/recoveries/RecoveriesRepo.ts"
+import { WebhooksRepo } from "../../delivery/webhooks/WebhooksRepo.ts"
+import { EventsRepo } from "../../events/log/EventsRepo.ts"
+import { errorBoundary, methodsIn, pathOf } from "../../http/errorBoundary.ts"
+import { currentRequest, type RequestContext } from "../../http/RequestContext.ts"
+import { Settings } from "../../runtime/settings/Settings.ts"
+import { accountRoutes } from "../signIn/accountRoutes.ts"
+import { confirm } from "../signIn/confirmSecondFactor.ts"
+import { Identity } from "../signIn/Identity.ts"
+import { Invitations } from "../signIn/Invitations.ts"
+import { Passkeys } from "../signIn/Passkeys.ts"
+import { SecondFactor } from "../signIn/SecondFactor.ts"
+import { principalOf, Sessions } from "../signIn/Sessions.ts"
+import { SignIn } from "../signIn/SignIn.ts"
+import { signInRoutes } from "../signIn/signInRoutes.ts"
+import { Confirmation } from "./bodies.ts"
+import { keyRoutes } from "./keyRoutes.ts"
+import { Overview } from "./Overview.ts"
+import { PATH, requireOrigin, requireOwnPage } from "./origin.ts"
+import { overviewRoutes } from "./overviewRoutes.ts"
+import { Search } from "./Search.ts"
+import { WebAssets } from "./WebAssets.ts"
+
+const API = `${PATH}/api`
+const THROUGH = `${API}/v1/`
+
+const isPortal = (url: string) => /^\/portal(?:[/?]|$)/.test(url)
+
+/** On every response over TLS: browsers return over TLS only. */
+const overTls = { "strict-transport-security": "max-age=31536000" }
+
+/** On every response of the portal: no caching, framing, content sniffing or referrers. */
+const guards = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY"
+}
+
+const own = HttpRouter.concatAll(signInRoutes, keyRoutes, accountRoutes, overviewRoutes).pipe(HttpRouter.prefixAll(API))
+
+const isRead = (method: string) => method === "GET" || method === "HEAD"
+
+/**
+ * Proof of the second factor for an action of the API: JSON in a header, because the API's bodies belong to its contract.
+ * An invalid value counts as absent.
+ */
+const confirmationIn = (header: string | undefined) =>
+  Option.getOrElse(Schema.decodeUnknownOption(Schema.parseJson(Confirmation))(header), (): Confirmation => ({}))
+
+/** The API's app with the session instead of a key. */
+const through = <E, R>(api: HttpApp.Default<E, R>) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const session = yield* (yield* Sessions).complete
+    const services = yield* Effect.context<Passkeys | SecondFactor | Settings | HttpServerRequest.HttpServerRequest | RequestContext>()
+    const confirmed = confirm(session.userId, confirmationIn(request.headers["x-portal-confirmation"])).pipe(
+      Effect.catchAll(Effect.die),
+      Effect.provide(services)
+    )
+    return yield* Effect.provideService(api, SignedIn, principalOf(session)).pipe(
+      Effect.provideService(ConfirmAct, confirmed),
+      Effect.provideService(HttpServerRequest.HttpServerRequest, request.modify({ url: request.url.slice(API.length) }))
+    )
+  })
+
+/** Requests that browsers send to the root of the service: the first page, when somebody enters the address, and the icon. */
+const isEntrance = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
+  (url === "/favicon.ico" || (url === "/" && (headers["accept"] ?? "").includes("text/html"))) && isRead(method)
+
+/** The icon; or a redirect to the portal if it is served under that name, otherwise to the documentation. */
+const entrance = Effect.gen(function* () {
+  const { url } = yield* HttpServerRequest.HttpServerRequest
+  if (url === "/favicon.ico") return yield* (yield* WebAssets).icon
+  const location = yield* Effect.orElseSucceed(Effect.as(requireOrigin, `${PATH}/`), () => "/v1/docs")
+  return HttpServerResponse.empty({ status: 302, headers: { location, "cache-control": "no-store", vary: "accept" } })
+})
+
+/** Handles requests under {@link PATH} and passes every other one to the API. */
+export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
+  const asked = Effect.gen(function* () {
+    const { method, url } = yield* HttpServerRequest.HttpServerRequest
+    const origin = yield* requireOrigin
+    if (!isRead(method)) yield* requireOwnPage(origin)
+    if (url.startsWith(THROUGH)) return yield* through(api)
+    if (pathOf(url).startsWith(`${API}/`) || pathOf(url) === API) return yield* own
+    return yield* (yield* WebAssets).answer(method, pathOf(url))
+  })
+  const guarded = errorBoundary({ isPublic: () => true, methods: methodsIn(own), authenticate: Effect.void })(asked)
+  const portal = Effect.gen(function* () {
+    const { portalBaseUrl, tlsCertFile } = yield* Settings
+    const { headers } = yield* currentRequest
+    Object.assign(headers, guards, portalBaseUrl?.startsWith("https:") === true || tlsCertFile !== undefined ? overTls : {})
+    return yield* guarded
+  })
+  return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    Effect.if(isPortal(request.url), {
+      onTrue: () => portal,
+      onFalse: () => Effect.if(isEntrance(request), { onTrue: () => entrance, onFalse: () => api })
+    })
+  )
+}
+
+/** The services that the portal's routes use. */
+export const layer = Layer.mergeAll(
+  SignIn.layer,
+  Overview.layer,
+  Search.layer,
+  DeliveryCommands.layer,
+  WaitingDeliveries.layer,
+  RecoveriesRepo.layer,
+  RequestPreview.layer,
+  ApiKeys.layer,
+  CredentialRepo.layer,
+  WebAssets.layer
+).pipe(
+  Layer.provideMerge(Layer.mergeAll(Sessions.layer, SecondFactor.layer, Passkeys.layer, Invitations.layer)),
+  Layer.provideMerge(Identity.layer),
+  Layer.provide([WebhooksRepo.layer, EventsRepo.layer, DeliveriesRepo.layer])
+)

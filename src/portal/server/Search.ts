@@ -1,0 +1,114 @@
+/**
+ * The portal's search over what the signed-in user can see: ids, transaction hashes and deposit addresses by exact match,
+ * names by substring. Every statement has the API's conditions (access/visibility.ts) and uses an index or one
+ * organization's vaults and webhooks; each kind returns a few rows at most.
+ */
+
+import * as SqlClient from "@effect/sql/SqlClient"
+import { Effect, Schema } from "effect"
+import type { PrincipalState } from "../../access/credentials/Principal.ts"
+import { seesEvent, seesVault, seesWebhook } from "../../access/visibility/visibility.ts"
+import { oldestId } from "../../events/log/logWindow.ts"
+import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import * as ChainNames from "../../values/ChainNames.ts"
+
+/** Most rows per kind. */
+const FEW = 6
+/** Events that are searched for a transaction's, starting an hour before its time. */
+const LOOK = 1_000
+
+/** A search result. */
+const Found = Schema.Struct({
+  is: Schema.Literal("vault", "webhook", "event", "delivery", "transaction", "address", "key"),
+  label: Schema.String,
+  note: Schema.String,
+  /** A time that distinguishes it from others, UTC ISO 8601; null if there is none. */
+  at: Schema.NullOr(Schema.String),
+  /** Its page in the portal. */
+  to: Schema.String
+})
+export type Found = typeof Found.Type
+const decode = decodeRows(Found)
+
+/** A LIKE pattern for text that contains the input. */
+const containing = (text: string): string => `%${text.replaceAll(/[\\%_]/g, (one) => `\\${one}`)}%`
+
+export class Search extends Effect.Service<Search>()("custody/portal/Search", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const byName = (principal: PrincipalState, text: string) =>
+      decode(sql`
+        (SELECT 'vault' AS "is", v.label, v.id AS note, NULL::timestamptz AS at, '/vaults/' || v.id AS "to" FROM vaults v
+          WHERE v.organization_id = ${principal.organizationId} AND (v.id = ${text} OR v.label ILIKE ${containing(text)})
+            AND ${seesVault(sql, principal, sql.literal("v.id"))} ORDER BY v.label, v.id LIMIT ${FEW})
+        UNION ALL
+        (SELECT 'webhook', CASE WHEN w.description = '' THEN w.url ELSE w.description END, w.id, NULL, '/webhooks/' || w.id FROM webhooks w
+          WHERE w.organization_id = ${principal.organizationId} AND w.deleted_at IS NULL
+            AND (w.id = ${text} OR w.description ILIKE ${containing(text)} OR w.url ILIKE ${containing(text)})
+            AND ${seesWebhook(sql, principal)} ORDER BY w.created_at DESC, w.id DESC LIMIT ${FEW})
+        UNION ALL
+        (SELECT 'key', CASE WHEN k.label = '' THEN k.id ELSE k.label END, k.id, k.created_at, '/keys/' || k.id FROM api_keys k
+          WHERE k.user_id = ${principal.userId} AND k.revoked_at IS NULL AND (k.id = ${text} OR k.label ILIKE ${containing(text)})
+          ORDER BY k.created_at DESC, k.id DESC LIMIT ${FEW})`)
+
+    const byId = (principal: PrincipalState, id: string) =>
+      decode(sql`
+        SELECT 'event' AS "is", e.kind AS label, e.id AS note, e.occurred_at AS at, '/events/' || e.id AS "to" FROM events e
+          WHERE e.id = ${id} AND e.id >= ${oldestId("evt")} AND ${seesEvent(sql, principal)}
+        UNION ALL
+        SELECT 'delivery', d.kind, d.status, d.created_at, '/events/' || e.id
+          FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
+          WHERE d.id = ${id} AND d.id >= ${oldestId("del")} AND e.id >= ${oldestId("evt")}
+            AND ${seesWebhook(sql, principal)} AND ${seesEvent(sql, principal)}`)
+
+    const byHash = (principal: PrincipalState, hash: string) =>
+      decode(sql`
+        SELECT 'transaction' AS "is", CASE t.direction WHEN 'inbound' THEN 'Received' ELSE 'Sent' END || ', ' || t.status AS label,
+          v.label AS note, t.timestamp AS at, '/vaults/' || v.id || '?show=transactions&hash=' || t.hash AS "to"
+        FROM transactions t JOIN vaults v ON v.id = t.vault_id
+        WHERE t.hash = ${hash} AND ${seesVault(sql, principal, sql.literal("t.vault_id"))}
+        ORDER BY t.timestamp DESC, t.id DESC LIMIT ${FEW}`)
+
+    const eventsOfHash = (principal: PrincipalState, hash: string) =>
+      decode(sql`
+        SELECT 'event' AS "is", e.kind AS label, e.id AS note, e.occurred_at AS at, '/events/' || e.id AS "to"
+        FROM (SELECT DISTINCT ON (t.vault_id) t.vault_id, t.timestamp FROM transactions t
+            WHERE t.hash = ${hash} AND ${seesVault(sql, principal, sql.literal("t.vault_id"))} ORDER BY t.vault_id, t.timestamp LIMIT ${FEW}) t
+        CROSS JOIN LATERAL (SELECT n.* FROM events n
+            WHERE n.vault_id = t.vault_id AND n.id >= ${oldestId("evt")} AND n.occurred_at >= t.timestamp - interval '1 hour'
+            ORDER BY n.occurred_at, n.id LIMIT ${LOOK}) e
+        WHERE e.kind LIKE 'transaction.%' AND position(${JSON.stringify(hash)} IN e.payload) > 0 AND ${seesEvent(sql, principal)}
+        ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${FEW}`)
+
+    // One index lookup per network of each vault: there is no index on addresses alone.
+    const byAddress = (principal: PrincipalState, address: string) =>
+      decode(sql`
+        SELECT 'address' AS "is", d.address AS label, v.label || ', ' || d.network AS note, NULL::timestamptz AS at,
+          '/vaults/' || v.id || '?show=addresses' AS "to"
+        FROM vaults v CROSS JOIN LATERAL unnest(v.networks) n (network)
+        JOIN deposit_addresses d ON d.vault_id = v.id AND d.network = n.network AND d.address = ${address}
+        WHERE v.organization_id = ${principal.organizationId} AND ${seesVault(sql, principal, sql.literal("v.id"))}
+        ORDER BY v.label, v.id LIMIT ${FEW}`)
+
+    return {
+      /** Matches for a text, exact ones first. */
+      find: (principal: PrincipalState, text: string): Effect.Effect<ReadonlyArray<Found>> => {
+        const hash = ChainNames.hash(text)
+        const parts = /^(evt|del)_/.test(text)
+          ? [byId(principal, text)]
+          : text.length < 20 || text.includes(" ")
+            ? [byName(principal, text)]
+            : [
+                byHash(principal, hash),
+                eventsOfHash(principal, hash),
+                byAddress(principal, ChainNames.address(text)),
+                byName(principal, text)
+              ]
+        return Effect.orDie(Effect.map(Effect.all(parts), (found) => found.flat()))
+      }
+    }
+  })
+}) {
+  static readonly layer = this.Default
+}

@@ -1,0 +1,70 @@
+/** Concurrent changes of a key, or of what it depends on. Spec: Authentication 9, 10. */
+import { beforeAll, expect, test } from "bun:test"
+import { Effect } from "effect"
+import pg from "pg"
+import { ApiKeys, type Choice } from "../../../src/access/keys/ApiKeys.ts"
+import { useApp } from "../../support/app.ts"
+import { until } from "../../support/receiver.ts"
+import { smallest, user } from "../../support/records.ts"
+
+const app = useApp()
+
+beforeAll(() => app.feed(smallest()))
+
+const edit = (id: string, change: Partial<Choice>) =>
+  app.run(Effect.flatMap(ApiKeys, ({ update }) => update(id, change, { mayWiden: true })))
+
+/** Does something while another session has executed these statements but not committed them. */
+const beside = async <A>(statements: ReadonlyArray<string>, use: () => Promise<A>): Promise<A> => {
+  const other = new pg.Client({ connectionString: app.databaseUrl })
+  await other.connect()
+  try {
+    await other.query("BEGIN")
+    for (const statement of statements) await other.query(statement)
+    const result = await use()
+    await other.query("COMMIT")
+    return result
+  } finally {
+    await other.end()
+  }
+}
+const waiting = async (count: number) => {
+  const rows = await app.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
+  return rows.length === count
+}
+
+test("two concurrent edits of a key both apply: changing the label does not restore a removed scope", async () => {
+  const { key } = await app.key("user_a")
+  const edits = await beside([`SELECT 1 FROM api_keys WHERE id = '${key.id}' FOR UPDATE`], async () => {
+    const both = Promise.all([edit(key.id, { scopes: ["vault:read"] }), edit(key.id, { label: "renamed" })])
+    await until("both edits wait", () => waiting(2))
+    return () => both
+  })
+  await edits()
+  expect(await edit(key.id, {})).toMatchObject({ scopes: ["vault:read"], label: "renamed" })
+})
+
+test("a key created while its user is deactivated is revoked with the others, and stays revoked when the user is reactivated", async () => {
+  await app.feed([user("user_leaving", "org_a", ["vault_a"])])
+  await app.sql(
+    `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(31337); RETURN NEW; END $$`
+  )
+  await app.sql("CREATE TRIGGER slow BEFORE INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION slow()")
+  try {
+    const done = await beside(["SELECT pg_advisory_xact_lock(31337)"], async () => {
+      const made = app.key("user_leaving")
+      await until("the key is about to be made", () => waiting(1))
+      const left = app.feed([user("user_leaving", "org_a", ["vault_a"], { status: "deactivated" })])
+      await Promise.race([left, until("the deactivation waits for it", () => waiting(2))])
+      return () => Promise.all([made, left])
+    })
+    const [{ key, secret }] = await done()
+    await app.feed([user("user_leaving", "org_a", ["vault_a"])])
+    const answer = await app.get("/v1/vaults", secret)
+    expect([answer.status, answer.json.code]).toEqual([401, "revoked_api_key"])
+    const [row] = await app.sql("SELECT revoked_reason AS reason FROM api_keys WHERE id = $1", [key.id])
+    expect(row).toEqual({ reason: "user_deactivated" })
+  } finally {
+    await app.sql("DROP TRIGGER slow ON api_keys")
+  }
+})

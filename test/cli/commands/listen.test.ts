@@ -1,0 +1,200 @@
+/** `custody listen`: prints the feed and posts it to a developer's server, through restarts of the service. C-1. */
+import { afterAll, beforeAll, expect, test } from "bun:test"
+import * as path from "node:path"
+import { Effect } from "effect"
+import { Webhook } from "standardwebhooks"
+import { freePort } from "../../../src/runtime/embedded/Process.ts"
+import { baseEnv, cli, type Process, useApp } from "../../support/app.ts"
+import { program } from "../../support/program.ts"
+import { until } from "../../support/receiver.ts"
+import { asset, entity, network, organization, transaction, user, vault } from "../../support/records.ts"
+
+const app = useApp()
+const root = path.resolve(import.meta.dir, "../../..")
+let key = ""
+const base = () => app.main?.baseUrl ?? ""
+
+/** A developer's server: records requests, answers 500 at /broken, and does not answer at /silent. */
+interface Hook {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+const hooks: Array<Hook> = []
+const server = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  fetch: async (request) => {
+    const { pathname } = new URL(request.url)
+    hooks.push({ path: pathname, headers: Object.fromEntries(request.headers.entries()), body: await request.text() })
+    return new Response("ok", { status: pathname === "/broken" ? 500 : 204 })
+  }
+})
+const at = (name: string) => `http://localhost:${server.port}/${name}`
+const to = (name: string) => hooks.filter(({ path }) => path === `/${name}`)
+
+beforeAll(async () => {
+  await app.feed(
+    [
+      network("ethereum"),
+      asset("ethereum/native"),
+      organization("org_a", ["ethereum"]),
+      entity("entity_a", "org_a"),
+      vault("vault_a", "entity_a"),
+      vault("vault_b", "entity_a"),
+      user("user_a", "org_a", ["vault_a", "vault_b"], { organizationRole: "owner" })
+    ],
+    { "x-record-events": "none" }
+  )
+  key = (await app.key("user_a")).secret
+})
+afterAll(() => server.stop(true))
+
+let counter = 0
+const record = async (...vaultIds: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
+  const made = vaultIds.map((vaultId) => transaction(vaultId, ++counter))
+  await app.feed(made)
+  return made.map(({ hash }) => String(hash))
+}
+const hashOf = (text: string): string => JSON.parse(text).data.transaction.hash
+
+/** A running `custody listen` whose output can be read. */
+const listen = async (args: ReadonlyArray<string>, url = base(), env: { readonly [name: string]: string } = { CUSTODY_KEY: key }) => {
+  const child = Bun.spawn([process.execPath, ...program(), "listen", "--api", url, ...args], {
+    cwd: root,
+    env: { ...baseEnv(), ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe"
+  })
+  const seen = { out: "", errors: "" }
+  const read = async (stream: ReadableStream<Uint8Array>, name: keyof typeof seen) => {
+    const decoder = new TextDecoder()
+    for await (const chunk of stream) seen[name] += decoder.decode(chunk, { stream: true })
+  }
+  const done = Promise.all([read(child.stdout, "out"), read(child.stderr, "errors")])
+  const end = async (signal: NodeJS.Signals = "SIGINT") => {
+    child.kill(signal)
+    return whole()
+  }
+  const whole = async () => {
+    const code = await child.exited
+    await done
+    return code
+  }
+  await until("listen", () => `${seen.out}${seen.errors}`.includes("Listening.") || child.exitCode !== null)
+  return { seen, end, whole }
+}
+
+test("C-1: listen prints one line per event and posts it as a delivery that the Standard Webhooks library verifies; Ctrl-C exits with code 0", async () => {
+  const { end, seen } = await listen(["--forward-to", at("hook"), "--key", key], base(), {})
+  const hashes = await record("vault_a", "vault_b", "vault_a")
+  await until("the posts", () => to("hook").length === 3 && seen.out.includes("#3"))
+  const [, secret = ""] = /(whsec_\S+)/.exec(seen.out) ?? []
+  for (const [index, { body, headers }] of to("hook").entries()) {
+    expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
+    expect(hashOf(body)).toBe(hashes[index] ?? "")
+    const event = (await app.get(`/v1/webhook-events/${headers["webhook-id"]}`, key)).json
+    // The same bytes that a webhook receives.
+    expect(body).toBe(JSON.stringify(event.payload))
+    expect(headers).toMatchObject({
+      "content-type": "application/json",
+      "user-agent": "custody-data-service-webhooks/1",
+      "x-service-event-kind": "transaction.confirmed",
+      "x-service-attempt": "1",
+      "x-service-delivery-id": expect.stringMatching(/^del_\w{26}$/),
+      "x-service-signature": expect.stringMatching(/^t=\d+,v1=[0-9a-f]{64}$/),
+      "webhook-sequence": String(index + 1)
+    })
+  }
+  expect(await end()).toBe(0)
+  expect(seen.out.split("\n").filter((line) => /transaction\.confirmed.*COIN +#\d +✓ 204 +\d+ ms$/.test(line)).length).toBe(3)
+  expect(seen.errors).toBe("")
+})
+
+test("C-1: a failed forward is shown and not retried, and the next events follow", async () => {
+  const secret = `whsec_${Buffer.alloc(24, 7).toString("base64")}`
+  const { end, seen } = await listen(["--forward-to", at("broken"), "--secret", secret, "--vault", "vault_b"])
+  await record("vault_a", "vault_b", "vault_b")
+  await until("the lines", () => seen.out.includes("#2"))
+  expect(to("broken").map(({ body }) => JSON.parse(body).vaultIds)).toEqual([["vault_b"], ["vault_b"]])
+  expect(seen.out.match(/✗ 500/g)?.length).toBe(2)
+  const [first] = to("broken")
+  expect(new Webhook(secret).verify(first?.body ?? "", first?.headers ?? {})).toBeDefined()
+  expect(await end("SIGTERM")).toBe(0)
+  const closed = await listen(["--forward-to", "http://127.0.0.1:1/hook"])
+  await record("vault_a")
+  await until("the failure", () => closed.seen.out.includes("✗ ECONNREFUSED"))
+  expect(await closed.end()).toBe(0)
+})
+
+test("C-1: --json prints one object per event to standard output and everything else to standard error; --from takes oldest or a cursor", async () => {
+  const { end, seen } = await listen(["--json", "--from", "oldest", "--kind", "transaction.confirmed"])
+  await until("the events", () => seen.out.split("\n").length > counter)
+  expect(await end()).toBe(0)
+  const objects = seen.out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+  const { data } = (await app.get("/v1/event-feed?limit=500", key)).json
+  expect(objects.map(({ resumeCursor, ...event }) => [typeof resumeCursor, event])).toEqual(data.map((event: unknown) => ["string", event]))
+  expect(seen.errors).toContain("Listening.")
+  const rest = await listen(["--json", "--from", objects.at(-3).resumeCursor, "--forward-to", at("rest")])
+  await until("the rest", () => rest.seen.out.split("\n").length === 3)
+  expect(await rest.end()).toBe(0)
+  const lines = rest.seen.out.trim().split("\n")
+  expect(lines.map((line) => [JSON.parse(line).id, JSON.parse(line).forwarded.status])).toEqual(
+    objects.slice(-2).map(({ id }) => [id, 204])
+  )
+})
+
+test("C-1: listen survives graceful and abrupt restarts of the service without losing or repeating an event", async () => {
+  const port = String(await Effect.runPromise(freePort))
+  const start = () => app.start(["api"], { PORT: port })
+  let service: Process = await start()
+  const { end, seen } = await listen(["--forward-to", at("restarts")], service.baseUrl)
+  const hashes: Array<string> = []
+  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+    hashes.push(...(await record("vault_a", "vault_b")))
+    const ended = service.end(signal)
+    hashes.push(...(await record("vault_a")))
+    await ended
+    hashes.push(...(await record("vault_b", "vault_a", "vault_b")))
+    service = await start()
+    hashes.push(...(await record("vault_a")))
+  }
+  await until("every event", () => to("restarts").length >= hashes.length)
+  expect(to("restarts").map(({ body }) => hashOf(body))).toEqual(hashes)
+  expect(seen.out).toContain("Connected again")
+  expect(await end()).toBe(0)
+})
+
+test("C-1: an invalid or revoked key, an unknown kind, a bad cursor and a public address each give a message and an exit code", async () => {
+  const run = (args: ReadonlyArray<string>, env: { readonly [name: string]: string } = { CUSTODY_KEY: key }) =>
+    cli(["listen", "--api", base(), ...args], env)
+  for (const [args, code, message] of [
+    [["--key", "cds_nonsense"], 1, "invalid_api_key"],
+    [["--kind", "transaction.unheard"], 2, "“transaction.unheard”, expected one of transaction.pending"],
+    [["--from", "yesterday"], 1, "--from is expected to be now, oldest, or a resumeCursor"],
+    [["--forward-to", "http://93.184.216.34/hook"], 2, "which is public: allow it with --allow-public"],
+    [["--forward-to", "http://169.254.169.254/latest"], 2, "--allow-public"],
+    [["--forward-to", "http://[::ffff:8.8.8.8]/"], 2, "--allow-public"],
+    [["--forward-to", "localhost:3000"], 2, "expected a URL"],
+    [["--forward-to", at("x"), "--secret", "hunter2"], 2, "--secret is expected to be whsec_"]
+  ] as const) {
+    const ended = await run(args)
+    expect([args, ended.code, ended.stderr.includes(message)]).toEqual([args, code, true])
+  }
+  expect(await run([], {})).toMatchObject({ code: 2, stderr: expect.stringContaining("CUSTODY_KEY") })
+  expect(await cli(["listen", "--api", "http://127.0.0.1:1"], { CUSTODY_KEY: key })).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining("cannot be reached")
+  })
+  const limited = (await app.key("user_a", { scopes: ["vault:read"] })).secret
+  expect(await run([], { CUSTODY_KEY: limited })).toMatchObject({ code: 1, stderr: expect.stringContaining("insufficient_scope") })
+  const gone = await app.key("user_a")
+  const { seen, whole } = await listen([], base(), { CUSTODY_KEY: gone.secret })
+  await app.sql("UPDATE api_keys SET revoked_at = now(), revoked_reason = 'revoked' WHERE id = $1", [gone.key.id])
+  expect(await whole()).toBe(1)
+  expect(seen.errors).toContain("revoked_api_key")
+})

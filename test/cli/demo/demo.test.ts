@@ -1,0 +1,238 @@
+/** The demo: from an empty folder, in terminals of two widths, again, beside another instance, and stopped. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { stripVTControlCharacters } from "node:util"
+import { type SigningKeySet, type Statement, verifyStatement } from "../../../src/client/index.ts"
+import { baseEnv } from "../../support/app.ts"
+import { codeBlocks, documentText } from "../../support/document.ts"
+import { processesOf } from "../../support/processes.ts"
+import { until } from "../../support/receiver.ts"
+import { cache } from "../../support/servers.ts"
+
+const root = path.resolve(import.meta.dir, "../../..")
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-demo-"))
+const dataDir = path.join(folder, ".data")
+const free = ["PORT", "PLATFORM_PORT", "EMBEDDED_POSTGRES_PORT", "EMBEDDED_TEMPORAL_PORT", "EMBEDDED_TEMPORAL_UI_PORT"]
+const env = { ...baseEnv(), ...Object.fromEntries(free.map((name) => [name, "0"])), DATA_DIR: dataDir }
+
+interface Run {
+  readonly child: ReturnType<typeof Bun.spawn>
+  /** The output so far, as a terminal without colors shows it. */
+  readonly shown: () => string
+}
+
+const runs: Array<Run> = []
+
+/** Starts the demo in a terminal with this many columns, or with its output to a pipe. */
+const demo = (args: ReadonlyArray<string>, columns: number | undefined, more: { readonly [name: string]: string } = {}): Run => {
+  let written = ""
+  const command = [process.execPath, "src/main.ts", "demo", ...args]
+  const options = { cwd: root, env: { ...env, TERM: "xterm-256color", ...more } }
+  const decoder = new TextDecoder()
+  const write = (text: string) => {
+    written += text
+  }
+  const child =
+    columns === undefined
+      ? Bun.spawn(command, { ...options, stdin: "ignore", stdout: "pipe", stderr: "pipe" })
+      : Bun.spawn(command, {
+          ...options,
+          terminal: { cols: columns, rows: 40, data: (_, data) => write(decoder.decode(data, { stream: true })) }
+        })
+  for (const stream of [child.stdout, child.stderr]) {
+    if (!(stream instanceof ReadableStream)) continue
+    const read = async () => {
+      for await (const chunk of stream) write(new TextDecoder().decode(chunk))
+    }
+    void read()
+  }
+  const run = { child, shown: () => stripVTControlCharacters(written).replaceAll("\r\n", "\n") }
+  runs.push(run)
+  return run
+}
+
+/** Lines longer than the terminal, except for those meant to be copied. */
+const tooLong = (run: Run, columns: number) =>
+  run
+    .shown()
+    .split(/[\n\r]/)
+    .filter((line) => Bun.stringWidth(line.trimEnd()) > columns && !/cds_|curl /.test(line) && !line.includes(os.tmpdir()))
+
+const rows = (run: Run, kind: string) =>
+  run
+    .shown()
+    .split(/[\n\r]/)
+    .filter((line) => /^ \d\d:\d\d:\d\d /.test(line) && line.includes(kind))
+const file = () => JSON.parse(fs.readFileSync(path.join(dataDir, "demo.json"), "utf8"))
+
+beforeAll(() => {
+  // Without `temporal` on PATH, the one built for the other tests is used.
+  const built = path.join(cache, "bin", "temporal")
+  fs.mkdirSync(path.join(dataDir, "bin"), { recursive: true })
+  if (fs.existsSync(built)) fs.symlinkSync(built, path.join(dataDir, "bin", "temporal"))
+})
+
+afterAll(async () => {
+  for (const { child } of runs) {
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM")
+    await child.exited
+  }
+  fs.rmSync(folder, { recursive: true, force: true })
+})
+
+describe.skipIf(process.platform !== "linux")("the demo", () => {
+  let live: Run
+
+  test("goes from an empty folder to verified deliveries, a retry, an endpoint that is held and drained, and a rotation, in rows that fit 80 columns", async () => {
+    live = demo([], 80)
+    await until("the live part", () => live.shown().includes("Live  a new transaction every few seconds"), 120)
+    for (const step of ["Postgres", "Temporal", "Workflows", "Receiver", "Service", "Demo data", "Balances", "Statements", "Webhooks"]) {
+      expect(live.shown()).toMatch(new RegExp(`✓ ${step} .*\\d m?s`))
+    }
+    for (const line of rows(live, "transaction.confirmed"))
+      expect(line).toMatch(/ [+−] [\d,.…]+ \S+ +(#1 +\d+ ms {2}✓ (verified|new ✓ old)|#\d+ +\d+ ms {2}(✓ verified|✗ 503 → (retry|held)))$/)
+    expect(rows(live, "transaction.confirmed").length).toBeGreaterThan(8)
+    const [first, second] = rows(live, "deposit_address.created")
+    expect(first).toMatch(/ #1 +\d+ ms {2}✗ 503 → retry$/)
+    expect(second).toMatch(/ #2 +\d+ ms {2}✓ verified$/)
+    // C-5: ten failures, probes, and everything that was held.
+    // The row of the last failure may come after the line about the hold.
+    const [before = "", after = ""] = live.shown().split(" Held ")
+    expect(before).toContain(" On hold ")
+    expect(before.match(/✗ 503 → (retry|held)/g)?.length).toBeGreaterThanOrEqual(11)
+    expect(after).toMatch(/^ 8 deliveries wait, 3 of them without a single request\n[\s\S]* Back .*\n[\s\S]* Rotation /)
+    const drained = after.split(" Back ")[1]?.split(" Recovery ")[0] ?? ""
+    expect(drained.match(/✓ verified/g)).toHaveLength(8)
+    // C-4: what happened while the webhook was disabled.
+    expect(after).toMatch(/ Recovery [\s\S]*✓ recovered: 3 of 3 missed events delivered\n[\s\S]* Rotation /)
+    expect(rows(live, "webhook.secret_rotated")[0]).toMatch(/✓ new ✓ old$/)
+    // The feed holds the deliveries' events, and the signed checkpoints cover all of them.
+    expect(live.shown()).toMatch(/✓ complete: \d\d+ events of 3 entities, none missing or changed/)
+    expect(tooLong(live, 80)).toEqual([])
+  })
+
+  test("prints the addresses of the API, its documentation and the Temporal UI, and they respond", async () => {
+    const links = [...live.shown().matchAll(/https?:\/\/127[^\s'"]+/g)].map(([url]) => url.replace(/["'…]+$/, ""))
+    const { baseUrl, temporalUi } = file()
+    expect(links).toContain(`${baseUrl}/v1/docs`)
+    expect(links).toContain(`${temporalUi}/namespaces/default/workflows`)
+    for (const url of [`${baseUrl}/v1/docs`, temporalUi]) expect([url, (await fetch(url)).status]).toEqual([url, 200])
+  })
+
+  test("serves every line of the README's API examples, pasted in order", async () => {
+    const section = documentText("README.md").split("## Try the API")[1]?.split("\n## ")[0] ?? ""
+    const blocks = codeBlocks(section, "sh")
+    const script = blocks.map((block) => `${block}\nprintf '\\n---\\n'`).join("\n")
+    const shell = Bun.spawn(["sh", "-eu", "-c", script], { cwd: folder, stdout: "pipe", stderr: "inherit" })
+    const [, ...answers] = (await new Response(shell.stdout).text()).split("\n---\n").slice(0, -1)
+    expect(await shell.exited).toBe(0)
+    const bodies = answers.map((text) => JSON.parse(text))
+    expect(bodies).toHaveLength(5)
+    expect(bodies[0].data).toHaveLength(2)
+    expect(bodies[1].data.length).toBeGreaterThan(0)
+    expect(bodies[2].data).toHaveLength(3)
+    expect(bodies[3].data[0].kind).toBe("transaction.confirmed")
+    expect(bodies[4]).toMatchObject({ success: true, result: "2xx" })
+  })
+
+  test("prints a portal invitation for the owner, which works", async () => {
+    const [, origin = "", token = ""] = /(http:\/\/localhost:\d+)\/portal\/invitation#([\w-]+)/.exec(live.shown()) ?? []
+    expect((await fetch(`${origin}/portal/`)).headers.get("content-type")).toStartWith("text/html")
+    const invited = await fetch(`${origin}/portal/api/invitation`, {
+      method: "POST",
+      headers: { origin, "x-portal": "1", "content-type": "application/json" },
+      body: JSON.stringify({ token })
+    })
+    expect(await invited.json()).toMatchObject({ reset: false, organizationName: expect.any(String) })
+  })
+
+  test("prints a first curl line that works as printed", async () => {
+    const printed = live.shown().replaceAll("\n", "")
+    const [line = ""] = /curl -s \S+\/v1\/vaults -H 'Authorization: Bearer cds_\w+'/.exec(printed) ?? []
+    const answer = JSON.parse(await new Response(Bun.spawn(["sh", "-c", line]).stdout).text())
+    expect(answer.data).toHaveLength(file().vaultIds.length)
+  })
+
+  test("C-6: prints commands that return balances of years ago and a signed statement", async () => {
+    const { baseUrl, keys } = file()
+    const printed = live.shown().replaceAll("\n", "")
+    const [at = ""] = /http:\S+\/balances\?at=[^"]+/.exec(printed) ?? []
+    const [statement = ""] = /http:\S+\/statements\/\d{4}-\d\d-\d\d/.exec(printed) ?? []
+    const get = async (url: string) => (await fetch(url, { headers: { authorization: `Bearer ${keys.owner}` } })).json()
+    const balances = (await get(at)) as { readonly data: ReadonlyArray<{ readonly amount: string; readonly asOf: string }> }
+    expect(balances.data.some(({ amount, asOf }) => amount !== "0" && asOf < "2022")).toBe(true)
+    const day = (await get(statement)) as Statement
+    expect(day.assets.some(({ inbound, outbound }) => inbound !== "0" || outbound !== "0")).toBe(true)
+    expect(await verifyStatement(day, (await get(`${baseUrl}/v1/jwks.json`)) as SigningKeySet)).toMatchObject({ valid: true })
+    const list = (await get(`${statement.slice(0, statement.lastIndexOf("/"))}?limit=500`)) as { readonly data: ReadonlyArray<unknown> }
+    expect(list.data.length).toBeGreaterThan(365)
+  })
+
+  test("writes every address to demo.json, with one key for each access rule", async () => {
+    const { baseUrl, entityIds, keys, organizationId, platformToken, platformUrl, receiverUrl, temporalUi, vaultIds, webhookId } = file()
+    expect((fs.statSync(path.join(dataDir, "demo.json")).mode & 0o077).toString(8)).toBe("0")
+    expect([baseUrl, platformUrl, temporalUi, receiverUrl].every((url) => URL.canParse(url))).toBe(true)
+    expect([organizationId.slice(0, 4), entityIds.length, webhookId.slice(0, 4)]).toEqual(["org_", 3, "whs_"])
+    const status = async (name: string, target: string) =>
+      (await fetch(`${baseUrl}${target}`, { headers: { authorization: `Bearer ${keys[name]}` } })).status
+    const seen = async (name: string) => {
+      const list = await fetch(`${baseUrl}/v1/vaults`, { headers: { authorization: `Bearer ${keys[name]}` } })
+      return ((await list.json()) as { data: ReadonlyArray<{ id: string }> }).data.map(({ id }) => id)
+    }
+    expect((await seen("owner")).sort()).toEqual([...vaultIds].sort())
+    expect(await seen("restricted")).toHaveLength(1)
+    expect(await status("reader", "/v1/vaults")).toBe(200)
+    expect(await status("reader", "/v1/webhooks")).toBe(403)
+    expect(await status("webhookOnly", `/v1/webhooks/${webhookId}`)).toBe(200)
+    expect(await status("webhookOnly", `/v1/vaults/${vaultIds[0]}`)).toBe(404)
+    expect(await status("expired", "/v1/vaults")).toBe(401)
+    expect(await status("ipLocked", "/v1/vaults")).toBe(403)
+    const health = await fetch(`${platformUrl}/platform/v1/records`, {
+      method: "POST",
+      body: "",
+      headers: { authorization: `Bearer ${platformToken}` }
+    })
+    expect(health.status).toBe(200)
+  })
+
+  test("started a second time, names the ports in use and their settings, and how to run beside the first", async () => {
+    const { port } = new URL(file().baseUrl)
+    const same = demo([], undefined)
+    const elsewhere = demo([], undefined, { DATA_DIR: path.join(folder, "other"), PORT: port })
+    expect([await same.child.exited, await elsewhere.child.exited]).toEqual([5, 5])
+    expect(same.shown()).toContain(`A demo of ${dataDir} is already running (process ${live.child.pid})`)
+    expect(elsewhere.shown()).toContain(`Port ${port} (PORT) is in use.`)
+    expect(elsewhere.shown()).toContain("DATA_DIR=.data-2 PORT=0")
+    expect(live.child.exitCode).toBeNull()
+  })
+
+  test("stops gracefully on Ctrl-C and leaves nothing behind", async () => {
+    live.child.terminal?.write("\u0003")
+    expect(await live.child.exited).toBe(0)
+    expect(live.shown()).toMatch(/Stopped in .* Data is kept in/)
+    expect(processesOf(folder)).toEqual([])
+    expect(fs.readdirSync(path.join(dataDir, "run")).filter((name) => name.endsWith(".pid") || name.endsWith(".owner"))).toEqual([])
+  })
+
+  test("killed midway in a wide terminal that shows each row's vault, starts again with the same keys: --once, plain lines for a pipe", async () => {
+    const before = file().keys
+    const killed = demo([], 120)
+    await until("deliveries", () => rows(killed, "transaction.confirmed").length > 0)
+    killed.child.kill("SIGKILL")
+    await killed.child.exited
+    expect(killed.shown()).toMatch(/ TIME +EVENT +CONTENT +VAULT +TRY LATENCY {2}SIGNATURE/)
+    expect(tooLong(killed, 120)).toEqual([])
+
+    const once = demo(["--once"], undefined)
+    expect([await once.child.exited, once.shown()]).toEqual([
+      0,
+      expect.stringMatching(/✓ \d+ deliveries, all DELIVERED, in \d+ attempts\./)
+    ])
+    expect(once.shown()).toContain("already loaded")
+    expect(once.shown()).not.toContain("\u001b")
+    expect(file().keys).toEqual(before)
+    expect(processesOf(folder)).toEqual([])
+  })
+})

@@ -1,0 +1,117 @@
+/** Exports to clients that stop reading: disconnected, and everything is released. C-6. */
+import { beforeAll, describe, expect, test } from "bun:test"
+import * as net from "node:net"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import { Effect, Exit, Layer, Redacted, Scope } from "effect"
+import type { PrincipalState } from "../../../src/access/credentials/Principal.ts"
+import { TransactionExport } from "../../../src/custody/vaults/TransactionExport.ts"
+import { listen } from "../../../src/http/listener.ts"
+import { RequestContext } from "../../../src/http/RequestContext.ts"
+import * as Database from "../../../src/runtime/database/Database.ts"
+import { Snapshots } from "../../../src/runtime/database/Snapshots.ts"
+import { useApp } from "../../support/app.ts"
+import { fillVault } from "../../support/bigVault.ts"
+import { until } from "../../support/receiver.ts"
+import { smallest, user, vault } from "../../support/records.ts"
+import { settingsOf } from "../../support/servers.ts"
+
+const app = useApp(["api"])
+const owner: PrincipalState = {
+  keyId: "key_test",
+  sessionId: null,
+  userId: "user_a",
+  organizationId: "org_a",
+  scopes: new Set(["vault:read"]),
+  vaultAllowlist: null,
+  isOwner: true,
+  client: undefined
+}
+
+beforeAll(async () => {
+  const records = [...smallest(), vault("vault_big", "entity_a"), user("user_a", "org_a", ["vault_big"], { organizationRole: "owner" })]
+  await app.feed(records, { "x-record-events": "none" })
+  // More than fits into the buffers of a connection.
+  await fillVault(app, "vault_big")
+})
+
+/** Connections of the exports' pool that hold a transaction. */
+const held = async () => {
+  const [row] = await app.sql(
+    "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'custody-export' AND datname = current_database() AND state <> 'idle'"
+  )
+  return row?.["n"]
+}
+
+/** Serves exports of the vault with this layer; `allowed` collects the seconds that its connections may be idle. */
+const serve = async (layer: typeof TransactionExport.layer, allowed: Array<number>) => {
+  const scope = await Effect.runPromise(Scope.make())
+  const url = Redacted.make(app.databaseUrl)
+  const served = Effect.gen(function* () {
+    const exports = yield* TransactionExport
+    return yield* listen(
+      { name: "test", portSetting: "PORT", host: "127.0.0.1", port: 0, trustedProxies: [], maxBody: 1_024 },
+      Effect.gen(function* () {
+        const context = yield* RequestContext
+        const { allowIdle } = context
+        context.allowIdle = (seconds) => {
+          allowed.push(seconds)
+          allowIdle(seconds)
+        }
+        return yield* exports.start(owner, "vault_big", "ndjson", {})
+      }).pipe(Effect.catchAll(() => Effect.succeed(HttpServerResponse.empty({ status: 500 }))))
+    )
+  })
+  const services = layer.pipe(
+    Layer.provide(Snapshots.layer(url)),
+    Layer.provide(Database.layer(url, Database.pools.command)),
+    Layer.provide(settingsOf(app.env["DATA_DIR"] ?? "", Object.entries(app.env)))
+  )
+  const { port } = await Effect.runPromise(
+    Effect.flatMap(Layer.build(services), (context) => Effect.provide(served, context)).pipe(Scope.extend(scope))
+  )
+  return { port, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
+}
+
+/** A client that reads the beginning of a file and then nothing. */
+const stalled = (port: number) =>
+  new Promise<net.Socket>((resolve, reject) => {
+    const socket = net.connect(port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+    socket.once("error", reject)
+    socket.once("data", (data) => {
+      socket.pause()
+      if (String(data).startsWith("HTTP/1.1 200")) resolve(socket)
+      else reject(new Error(String(data)))
+    })
+  })
+
+describe("C-6: an export", () => {
+  test("to a client that reads nothing is cut off after a minute, and its connection is released", async () => {
+    // A minute, and up to 4 s until the listener looks.
+    const minute: Array<number> = []
+    const usual = await serve(TransactionExport.layer, minute)
+    const one = await stalled(usual.port)
+    expect(minute).toEqual([64])
+    one.destroy()
+    await until("the release", async () => (await held()) === 0, 5)
+    await usual.close()
+
+    // The same with a shorter time.
+    const impatient = await serve(TransactionExport.Default(8), [])
+    const two = await stalled(impatient.port)
+    const closed = new Promise((resolve) => two.once("close", resolve))
+    expect(await held()).toBe(1)
+    const since = performance.now()
+    await until("the release", async () => (await held()) === 0, 40)
+    expect(performance.now() - since).toBeGreaterThan(3_000)
+    // What was sent before is still there to be read; then the connection is closed, without the file's end.
+    let last = ""
+    two.on("data", (data: Buffer) => {
+      last = data.subarray(-5).toString("latin1")
+    })
+    two.on("error", () => {})
+    two.resume()
+    await closed
+    expect(last).not.toEndWith("0\r\n\r\n")
+    await impatient.close()
+  })
+})

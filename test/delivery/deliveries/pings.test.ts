@@ -1,0 +1,80 @@
+/** Pings of endpoints that hang do not delay deliveries and are limited per organization. Spec: ping. Decision D-26. */
+import { expect, test } from "bun:test"
+import { type Answer, useApp } from "../../support/app.ts"
+import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
+import { receiverEnv, until, useReceiver } from "../../support/receiver.ts"
+import { entity, organization, user, vault } from "../../support/records.ts"
+
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
+const IN_FLIGHT = 20
+
+test(`at most ${IN_FLIGHT} pings of an organization are in flight, and one more gets 429; other organizations' pings and events are not delayed`, async () => {
+  const key = await feedOrganization(app, 2)
+  await app.feed(
+    [
+      organization("org_b", ["ethereum"]),
+      entity("entity_b", "org_b"),
+      vault("vault_b", "entity_b"),
+      user("user_b", "org_b", ["vault_b"], { organizationRole: "owner" })
+    ],
+    {
+      "x-record-events": "none"
+    }
+  )
+  const other = (await app.key("user_b")).secret
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  receiver.on("/hangs", async () => {
+    await released
+    return new Response("")
+  })
+  const hanging = await webhookOf(app, key, 0, receiver.url("/hangs"), { status: "DISABLED" })
+  const ping = (id: string, by: string): Promise<Answer> => app.request("POST", `/v1/webhooks/${id}/ping`, { key: by })
+  await until("a worker", async () => (await ping((await webhookOf(app, key, 0, receiver.url("/up"))).id, key)).status === 200)
+  const pings = Array.from({ length: IN_FLIGHT }, () => ping(hanging.id, key))
+  // They count from when they are accepted, and each ends after the time of an attempt, also where it is sent late.
+  await until("the pings in flight", async () => (await app.sql("SELECT 1 FROM pings WHERE result IS NULL")).length === IN_FLIGHT)
+  const refused = await ping(hanging.id, key)
+  expect([refused.status, refused.json.code, refused.headers.get("retry-after")]).toEqual([429, "rate_limited", "10"])
+  await until("the pings at the endpoint", () => receiver.to("/hangs").length === IN_FLIGHT)
+  // A ping of another organization, and an event of this one.
+  const theirs = await app.request("POST", "/v1/webhooks", {
+    key: other,
+    body: {
+      url: receiver.url("/theirs"),
+      entityIds: ["entity_b"],
+      eventKinds: ["transaction.confirmed"],
+      notificationEmail: "ops@example.com"
+    }
+  })
+  expect((await ping(theirs.json.id, other)).json).toMatchObject({ success: true })
+  const webhook = await webhookOf(app, key, 1, receiver.url("/events"))
+  await feedTransactions(app, [1])
+  await deliveryWhen(app, key, webhook.id, ({ status }) => status === "DELIVERED")
+  release()
+  for (const answer of await Promise.all(pings)) expect(answer.status).toBe(200)
+  expect((await ping(hanging.id, key)).json).toMatchObject({ success: true })
+  expect(await app.sql("SELECT 1 FROM pings WHERE result IS NULL")).toEqual([])
+})
+
+test("a ping that a worker starts late still gives the endpoint the full attempt timeout from then on", async () => {
+  const key = await feedOrganization(app, 3)
+  receiver.on("/late", async () => {
+    await Bun.sleep(30_000)
+    return new Response("")
+  })
+  const { id } = await webhookOf(app, key, 2, receiver.url("/late"), { status: "DISABLED" })
+  const second = await app.start(["api"])
+  const worker = app.main
+  app.main = second
+  // The process with the only worker stops for a while.
+  worker?.child.kill("SIGSTOP")
+  const answer = app.request("POST", `/v1/webhooks/${id}/ping`, { key })
+  // Longer than a task of a worker that was killed, and with the time of an attempt longer than the API waits for a beginning.
+  await Bun.sleep(6_000)
+  worker?.child.kill("SIGCONT")
+  expect((await answer).json).toMatchObject({ success: false, result: "timeout" })
+  expect(receiver.to("/late")).toHaveLength(1)
+  await second.end()
+  app.main = worker
+})

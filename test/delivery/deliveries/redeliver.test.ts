@@ -1,0 +1,42 @@
+/** Redeliver returns what it wrote: after the commit, no later failure turns the response into an error. */
+import { beforeAll, expect, test } from "bun:test"
+import { delivery, event, insertDeliveries, insertEvents } from "../../events/log/eventRows.ts"
+import { useApp } from "../../support/app.ts"
+import { smallest } from "../../support/records.ts"
+import { create } from "../../support/webhookFixtures.ts"
+
+const app = useApp()
+let key = "",
+  sent = ""
+
+beforeAll(async () => {
+  await app.feed(smallest())
+  key = (await app.key("user_a")).secret
+  const { id: webhookId } = await create(app, key)
+  const one = event()
+  await insertEvents(app, [one])
+  const made = delivery({ eventId: one.id, webhookId })
+  await insertDeliveries(app, [made])
+  sent = made.id
+})
+
+test("redeliver returns 202 with the new delivery even if nothing can be read after its commit", async () => {
+  // The event log becomes unreadable when the redelivery commits: any read after it fails.
+  await app.sql(`
+    CREATE FUNCTION log_goes_away() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      ALTER TABLE events RENAME TO events_away;
+      RETURN NULL;
+    END $$`)
+  await app.sql(`CREATE CONSTRAINT TRIGGER log_goes_away AFTER INSERT ON deliveries
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION log_goes_away()`)
+  const answer = await app.request("POST", `/v1/webhook-deliveries/${sent}/redeliver`, { key })
+  await app.sql("ALTER TABLE events_away RENAME TO events")
+  await app.sql("DROP TRIGGER log_goes_away ON deliveries")
+  expect([answer.status, answer.json]).toMatchObject([
+    202,
+    { status: "PENDING", attempts: [], replayedFromDeliveryId: sent, deliveredAt: null }
+  ])
+  const { data } = (await app.get(`/v1/webhooks/${answer.json.webhookId}/deliveries`, key)).json
+  expect(data.find(({ id }: { readonly id: string }) => id === answer.json.id)).toEqual(answer.json)
+})

@@ -1,0 +1,59 @@
+/** The end of a hold: an endpoint that answers is not down, whatever it thinks of single deliveries. C-5. */
+import { expect, test } from "bun:test"
+import { useApp } from "../../support/app.ts"
+import { deliveriesOf, feedOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
+import { receiverEnv, until, useReceiver } from "../../support/receiver.ts"
+
+/** More than the oldest ten, of which probes choose. */
+const REFUSED = 12
+const LATER = 50
+
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => ({
+  ...receiverEnv(receiver),
+  WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,1s,1s,1h,1h",
+  WEBHOOK_HOLD_AFTER: "1s",
+  WEBHOOK_PROBE_SCHEDULE: "1s"
+}))
+
+test("a hold ends when the endpoint answers again, even if it rejects the oldest deliveries", async () => {
+  let down = true
+  receiver.on(
+    "/hook",
+    ({ headers }) => new Response("", { status: down ? 503 : Number(headers["webhook-sequence"]) <= REFUSED ? 409 : 200 })
+  )
+  const key = await feedOrganization(app, 1)
+  const { id } = await webhookOf(app, key, 0, receiver.url("/hook"))
+  const health = async () => (await app.get(`/v1/webhooks/${id}`, key)).json.health
+  const feed = (count: number) =>
+    feedTransactions(
+      app,
+      Array.from({ length: count }, () => 0)
+    )
+  await feed(REFUSED)
+  await until("the hold", async () => {
+    const { heldDeliveries, state } = await health()
+    return state === "HOLDING" && heldDeliveries === REFUSED
+  })
+  down = false
+  await feed(LATER)
+  await until("the end of the hold", async () => (await health()).state !== "HOLDING", 20)
+  const after = await until(
+    "the other deliveries",
+    async () => {
+      const all = await deliveriesOf(app, key, id)
+      return all.filter(({ status }) => status === "DELIVERED").length === LATER && all
+    },
+    20
+  )
+  const delivered = after.filter(({ sequence }) => sequence > REFUSED).map(({ status }) => status)
+  expect(delivered).toEqual(Array.from({ length: LATER }, () => "DELIVERED"))
+  // The others go on with their own schedule.
+  const own = await until("the attempts of the others", async () => {
+    const rejected = (await deliveriesOf(app, key, id)).filter(({ sequence }) => sequence <= REFUSED)
+    return rejected.every(({ status }) => status !== "HELD") && rejected
+  })
+  expect(own).toHaveLength(REFUSED)
+  expect(own.filter(({ status }) => status !== "RETRYING" && status !== "FAILED")).toEqual([])
+  expect((await app.get(`/v1/webhooks/${id}`, key)).json.status).toBe("ACTIVE")
+})

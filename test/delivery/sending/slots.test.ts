@@ -1,0 +1,62 @@
+/** Slots of attempts in flight in a process. Decision D-52. */
+import { expect, test } from "bun:test"
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import { SLOTS, Slots } from "../../../src/delivery/sending/Slots.ts"
+import { shareOf } from "../../../src/delivery/sending/WorkerProcess.ts"
+
+const take = (slots: Slots, webhookId: string, organizationId = "org_a", patienceMs = 0) =>
+  Effect.runPromise(slots.take({ webhookId, organizationId }, performance.now() + patienceMs))
+
+test("a webhook has its share of slots, and the next attempt gets none", async () => {
+  const slots = new Slots(() => 2)
+  await take(slots, "whs_a")
+  const second = await take(slots, "whs_a")
+  expect(await take(slots, "whs_a")).toBeUndefined()
+  expect(await take(slots, "whs_b")).toBeDefined()
+  second?.()
+  expect(await take(slots, "whs_a")).toBeDefined()
+})
+
+test("attempts that wait get slots in the order in which they came", async () => {
+  const slots = new Slots(() => 1)
+  const first = await take(slots, "whs_a")
+  const order: Array<number> = []
+  const waiting = [1, 2, 3].map(async (number) => {
+    const release = await take(slots, "whs_a", "org_a", 5_000)
+    order.push(number)
+    release?.()
+  })
+  first?.()
+  await Promise.all(waiting)
+  expect(order).toEqual([1, 2, 3])
+})
+
+test("an organization has at most a quarter of all slots, also for its drains", async () => {
+  const slots = new Slots(() => SLOTS)
+  for (let count = 0; count < SLOTS / 4; count++)
+    expect(slots.takeNow({ webhookId: `whs_${count}`, organizationId: "org_a" })).toBeDefined()
+  expect(slots.takeNow({ webhookId: "whs_x", organizationId: "org_a" })).toBeUndefined()
+  expect(await take(slots, "whs_x")).toBeUndefined()
+  expect(await take(slots, "whs_x", "org_b")).toBeDefined()
+})
+
+test("releasing a slot twice frees one", async () => {
+  const slots = new Slots(() => 1)
+  const release = await take(slots, "whs_a")
+  release?.()
+  release?.()
+  expect(slots.of("whs_a")).toBe(0)
+  await take(slots, "whs_a")
+  expect(await take(slots, "whs_a")).toBeUndefined()
+})
+
+test("the shares of all processes are whole numbers that add up to the limit", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 1, max: 50 }), (limit, processes) => {
+      const shares = Array.from({ length: processes }, (_, rank) => shareOf(limit, rank, processes))
+      expect(shares.reduce((sum, share) => sum + share, 0)).toBe(limit)
+      expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(1)
+    })
+  )
+})

@@ -1,0 +1,97 @@
+/**
+ * An owner who does not see every vault changes a webhook's URL: no waiting delivery of another vault is sent to the new
+ * URL, even if it is locked or being written at that moment. Decision D-8.
+ */
+import { beforeAll, expect, test } from "bun:test"
+import pg from "pg"
+import { useApp } from "../../support/app.ts"
+import { type Receiver, receiverEnv, until, useReceiver } from "../../support/receiver.ts"
+import { smallest, transaction, user, vault } from "../../support/records.ts"
+import { create, patch, short } from "../../support/webhookFixtures.ts"
+
+const receiver: Receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => ({
+  ...receiverEnv(receiver),
+  WEBHOOK_RETRY_SCHEDULE: "0s,2s,2s,2s,2s,2s",
+  WEBHOOK_HOLD: "off"
+}))
+/** An owner who sees `vault_a` only, and one who also sees `vault_b`. */
+let partial = "",
+  whole = ""
+
+beforeAll(async () => {
+  await app.feed(
+    [
+      ...smallest(),
+      vault("vault_b", "entity_a"),
+      user("user_a", "org_a", ["vault_a"], { organizationRole: "owner" }),
+      user("user_w", "org_a", ["vault_a", "vault_b"], { organizationRole: "owner" })
+    ],
+    { "x-record-events": "none" }
+  )
+  partial = (await app.key("user_a")).secret
+  whole = (await app.key("user_w")).secret
+})
+
+const deliveries = (webhookId: string) =>
+  app.sql(
+    `SELECT d.id, e.vault_id AS vault, d.status, d.failure_reason AS reason FROM deliveries d JOIN events e ON e.id = d.event_id
+     WHERE d.webhook_id = $1 ORDER BY e.vault_id, d.id`,
+    [webhookId]
+  )
+const vaultsAt = (path: string) => receiver.to(path).map(({ body }) => JSON.parse(body).data.vaultId)
+
+test("D-8: a delivery that is locked while the URL changes is canceled when it is due", async () => {
+  receiver.on("/first", () => new Response("later", { status: 503 }))
+  const { id } = await create(app, whole, { url: receiver.url("/first"), eventKinds: ["transaction.confirmed"] })
+  await app.feed([transaction("vault_a", 1), transaction("vault_b", 2)])
+  await until("the first attempts", () => receiver.to("/first").length >= 2)
+  const client = new pg.Client({ connectionString: app.databaseUrl })
+  await client.connect()
+  try {
+    await client.query("BEGIN")
+    await client.query("SELECT 1 FROM deliveries WHERE webhook_id = $1 FOR UPDATE", [id])
+    expect(short(await patch(app, partial, id, { vaultIds: ["vault_a"], url: receiver.url("/mine") }))).toBe("200")
+  } finally {
+    await client.query("ROLLBACK")
+    await client.end()
+  }
+  await until("the end of both", async () => (await deliveries(id)).every(({ status }) => status === "DELIVERED" || status === "CANCELED"))
+  expect((await deliveries(id)).map(({ reason, status, vault: of }) => [of, status, reason])).toEqual([
+    ["vault_a", "DELIVERED", null],
+    ["vault_b", "CANCELED", "MANUAL"]
+  ])
+  expect(vaultsAt("/mine")).toEqual(["vault_a"])
+})
+
+test("D-8: a delivery that a dispatcher writes after a change of the URL, by the old filters, is not sent to the new URL", async () => {
+  const { id } = await create(app, whole, { url: receiver.url("/before"), eventKinds: ["transaction.confirmed"] })
+  await app.feed([transaction("vault_a", 11)])
+  await until("the first delivery", () => receiver.to("/before").length === 1)
+  const client = new pg.Client({ connectionString: app.databaseUrl })
+  await client.connect()
+  try {
+    // The dispatcher has read the filters, and cannot number its delivery yet.
+    await client.query("BEGIN")
+    await client.query("SELECT 1 FROM webhook_sequences WHERE webhook_id = $1 FOR UPDATE", [id])
+    await app.feed([transaction("vault_b", 12)])
+    await until(
+      "a dispatcher that waits",
+      async () =>
+        (await app.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%webhook_sequences%'")).length > 0
+    )
+    expect(short(await patch(app, partial, id, { vaultIds: ["vault_a"], url: receiver.url("/after") }))).toBe("200")
+  } finally {
+    await client.query("ROLLBACK")
+    await client.end()
+  }
+  await until("the delivery", async () => (await deliveries(id)).some(({ status, vault: of }) => of === "vault_b" && status === "CANCELED"))
+  await app.feed([transaction("vault_a", 13)])
+  await until("what is covered", () => receiver.to("/after").length > 0)
+  expect(vaultsAt("/after")).toEqual(["vault_a"])
+  expect((await deliveries(id)).map(({ reason, vault: of }) => [of, reason])).toEqual([
+    ["vault_a", null],
+    ["vault_a", null],
+    ["vault_b", "MANUAL"]
+  ])
+})

@@ -1,0 +1,65 @@
+/**
+ * The cost of a page of the feed: the rows that its statements read are bounded by the page and by what is searched on
+ * purpose, and do not increase with ten times as many events that the key cannot see. So neither the length of the log nor
+ * response times reveal what happens elsewhere. C-1.
+ */
+import { beforeAll, test } from "bun:test"
+import { expectWithin, explained } from "../../support/plans.ts"
+import { smallest, user, vault } from "../../support/records.ts"
+import { event, insertEvents } from "../log/eventRows.ts"
+
+const { app, pageOf } = explained()
+const FEED = "/v1/event-feed"
+/** Events, of which the member sees one vault's: one in a thousand. */
+const HIDDEN = 6_000,
+  MORE_HIDDEN = 54_000,
+  RARE = 1_000
+const callers = { member: "", allowlist: "", owner: "" }
+
+/** Events after the existing ones, in the order of recording. */
+const insert = async (count: number) => {
+  for (let from = 0; from < count; from += 6_000) {
+    const rows = Array.from({ length: Math.min(6_000, count - from) }, (_, index) =>
+      event({ vaultId: index % RARE === 0 ? "vault_rare" : "vault_a" })
+    )
+    await insertEvents(app, rows)
+  }
+  await app.sql(`UPDATE events e SET position = n.position
+    FROM (SELECT id, row_number() OVER (ORDER BY id) AS position FROM events) n WHERE n.id = e.id AND e.position IS DISTINCT FROM n.position`)
+  await app.sql("UPDATE event_streams SET position = (SELECT count(*) FROM events)")
+  await app.sql("VACUUM ANALYZE events")
+}
+
+beforeAll(async () => {
+  await app.feed([...smallest(), vault("vault_rare", "entity_a"), user("user_member", "org_a", ["vault_rare"])], {
+    "x-record-events": "none"
+  })
+  await app.feed([user("user_owner", "org_a", ["vault_a", "vault_rare"], { organizationRole: "owner" })], { "x-record-events": "none" })
+  callers.member = (await app.key("user_member")).secret
+  callers.owner = (await app.key("user_owner")).secret
+  callers.allowlist = (await app.key("user_owner", { vaultIds: ["vault_rare"] })).secret
+  await insert(HIDDEN)
+  // Statements from the start of the service are not part of a page.
+  await pageOf(FEED, {}, callers.owner)
+})
+
+/** A search with a filter reads 4,004 events on purpose, each with a visibility check. */
+const BOUNDS = { rows: 20_000, buffers: 15_000 }
+
+test("C-1: the number of rows that a page reads is bounded, even with ten times as many events that the key cannot see", async () => {
+  const filters = [{}, { vaultId: "vault_rare" }, { kind: "transaction.confirmed" }, { kind: "vault.created" }, { entityId: "entity_a" }]
+  for (const more of [0, MORE_HIDDEN]) {
+    await insert(more)
+    for (const secret of Object.values(callers)) {
+      for (const query of filters) {
+        let cursor: string | null = null
+        for (let page = 0; page < 3; page++) {
+          const found = await pageOf(FEED, { limit: "5", ...query, ...(cursor === null ? {} : { after: cursor }) }, secret)
+          expectWithin(found.costs, BOUNDS, JSON.stringify(query))
+          cursor = found.cursor
+          if (cursor === null) break
+        }
+      }
+    }
+  }
+})

@@ -1,0 +1,84 @@
+/** The cost and robustness of following the feed: one poll for all readers, none without readers, and broken connections. C-1. */
+import { beforeAll, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { useApp } from "../../support/app.ts"
+import { until } from "../../support/receiver.ts"
+import { smallest, transaction } from "../../support/records.ts"
+
+const statements = path.join(os.tmpdir(), `custody-follower-${process.pid}.jsonl`)
+const app = useApp(["api"], { EXPLAIN_TO: statements })
+let key = ""
+
+beforeAll(async () => {
+  await app.feed(smallest(), { "x-record-events": "none" })
+  key = (await app.key("user_a")).secret
+})
+
+/** Statements so far that read what waiting readers may have missed, or the state of their keys. */
+const asked = (): number =>
+  fs.existsSync(statements)
+    ? fs
+        .readFileSync(statements, "utf8")
+        .split("\n")
+        .filter((line) => line.includes("FROM event_streams WHERE organization_id = ANY") || line.includes("FROM api_keys k JOIN users u"))
+        .length
+    : 0
+const askedIn = async (millis: number): Promise<number> => {
+  const before = asked()
+  await Bun.sleep(millis)
+  return asked() - before
+}
+
+/** A stream whose text is recorded. */
+const open = async () => {
+  const abort = new AbortController()
+  const stream = { text: "", close: () => abort.abort() }
+  const response = await fetch(`${app.main?.baseUrl}/v1/event-feed/stream?from=now`, {
+    headers: { authorization: `Bearer ${key}` },
+    signal: abort.signal
+  })
+  const read = async () => {
+    const decoder = new TextDecoder()
+    for await (const chunk of response.body ?? []) stream.text += decoder.decode(chunk, { stream: true })
+  }
+  read().catch(() => {})
+  await until("the stream", () => stream.text.includes(": at "))
+  return stream
+}
+
+test("C-1: without waiting readers the database is not queried, and one poll serves all waiting readers", async () => {
+  // Longer than between two polls.
+  expect(await askedIn(1_500)).toBe(0)
+  const streams = [await open(), await open(), await open()]
+  await until("a poll", () => asked() > 0)
+  const startedAt = performance.now()
+  const queries = await askedIn(3_000)
+  // One poll a second and one check of the keys in four, for three streams.
+  expect(queries).toBeLessThanOrEqual(2 + (1.5 * (performance.now() - startedAt)) / 1_000)
+  for (const stream of streams) stream.close()
+  await until("the streams' end", async () => (await askedIn(1_500)) === 0)
+})
+
+test("C-1: a stream continues after the listening connection broke", async () => {
+  const stream = await open()
+  const pids = async () =>
+    (
+      await app.sql("SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'custody-notifications'")
+    ).map(({ pid }) => pid)
+  const before = await pids()
+  expect(before.length).toBe(1)
+  await app.sql(`SELECT pg_terminate_backend(${before[0]})`)
+  const hashes: Array<string> = []
+  for (let counter = 1; counter <= 20; counter++) {
+    const made = transaction("vault_a", counter)
+    hashes.push(String(made.hash))
+    await app.feed([made])
+  }
+  await until("the events", () => hashes.every((hash) => stream.text.includes(hash)))
+  const received = [...stream.text.matchAll(/"hash":"(0x\w+)"/g)].map(([, hash]) => hash)
+  expect(received).toEqual(hashes)
+  await until("a new connection", async () => (await pids()).some((pid) => !before.includes(pid)))
+  stream.close()
+})

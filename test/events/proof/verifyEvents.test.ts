@@ -1,0 +1,126 @@
+/** Verifies that a copy of an entity's events is complete, by the client and by `custody verify`, and detects every change. C-3. */
+import { beforeAll, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { createClient, verifyEvents } from "../../../src/client/index.ts"
+import { cli, useApp } from "../../support/app.ts"
+import { smallest, transaction } from "../../support/records.ts"
+
+const app = useApp()
+let key = ""
+const EVENTS = 25
+
+beforeAll(async () => {
+  await app.feed([...smallest(), { type: "entity", id: "entity_z", organizationId: "org_a", name: "Z" }], { "x-record-events": "none" })
+  key = (await app.key("user_a")).secret
+  await app.feed(Array.from({ length: EVENTS }, (_, index) => transaction("vault_a", index + 1)))
+})
+
+type Change = (text: string) => string
+
+/** A client whose responses on a path are changed in transit. */
+const clientOf = (of: string, change: Change) =>
+  createClient({
+    baseUrl: app.main?.baseUrl ?? "",
+    apiKey: key,
+    fetch: async (request) => {
+      const response = await fetch(request)
+      return new URL(request.url).pathname.startsWith(of) ? new Response(change(await response.text()), response) : response
+    }
+  })
+const verify = (of = "/none", change: Change = (text) => text, entityId = "entity_a") => verifyEvents(clientOf(of, change), entityId)
+
+const events =
+  (change: (data: Array<unknown>) => Array<unknown>): Change =>
+  (text) => {
+    const page = JSON.parse(text)
+    return JSON.stringify({ ...page, data: change(page.data) })
+  }
+
+test("C-3: the events of an entity verify as complete, from its beginning and from a checkpoint on", async () => {
+  expect(await verify()).toMatchObject({ complete: true, events: EVENTS })
+  const kept = await createClient({ baseUrl: app.main?.baseUrl ?? "", apiKey: key }).getLatestEventCheckpoint({ entityId: "entity_a" })
+  await app.feed([transaction("vault_a", 101), transaction("vault_a", 102)])
+  expect(await verifyEvents(clientOf("/none", String), "entity_a", kept)).toMatchObject({ complete: true, events: 2 })
+  expect(await verify("/none", String, "entity_z")).toMatchObject({ complete: true, events: 0 })
+})
+
+test("C-3: a changed byte, a missing, a repeated and a swapped event, a wrong signature and a foreign checkpoint are detected", async () => {
+  const feed = "/v1/event-feed"
+  const differs = async (of: string, change: Change) => {
+    const found = await verify(of, change)
+    return found.complete ? "complete" : found.difference
+  }
+  expect(await differs(feed, (text) => text.replace('"amount":"1"', '"amount":"2"'))).toMatch(/^the events between .* differ/)
+  expect(
+    await differs(
+      feed,
+      events((data) => data.toSpliced(7, 1))
+    )
+  ).toMatch(/^1 event is missing/)
+  expect(
+    await differs(
+      feed,
+      events((data) => data.toSpliced(7, 0, data[6]))
+    )
+  ).toMatch(/^the event evt_\w+ is repeated$/)
+  expect(
+    await differs(
+      feed,
+      events((data) => data.toSpliced(3, 2, data[4], data[3]))
+    )
+  ).toMatch(/^the events between .* differ/)
+  const latest = "/v1/event-checkpoints/latest"
+  expect(await differs(latest, (text) => text.replace(/"count":\d+/, '"count":3'))).toMatch(/is for different content$/)
+  expect(await differs(latest, (text) => text.replace(/(\.[\w-]+\.)([\w-]{4})/, "$1AAAA"))).toMatch(/does not verify$/)
+  expect(await differs(latest, (text) => text.replace('"entity_a"', '"entity_z"'))).toMatch(/is of entity_z and not of entity_a$/)
+})
+
+test("C-3: a checkpoint that is sealed while events are verified does not hide that they differ from the current one", async () => {
+  const latest = "/v1/event-checkpoints/latest"
+  const before = (await app.get(`${latest}?entityId=entity_a`, key)).text
+  await app.feed([transaction("vault_a", 201)])
+  // The midnight's checkpoint counts an event that the current one, read before it, does not.
+  await app.sql(`INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
+    SELECT c.entity_id, date_trunc('day', now(), 'UTC'), c.count, c.hash, s.position FROM entity_chains c JOIN event_streams s USING (organization_id)
+    WHERE c.entity_id = 'entity_a' ON CONFLICT (entity_id, at) DO UPDATE SET count = excluded.count, hash = excluded.hash, position = excluded.position`)
+  const client = (change: Change) =>
+    createClient({
+      baseUrl: app.main?.baseUrl ?? "",
+      apiKey: key,
+      fetch: async (request) => {
+        const response = await fetch(request)
+        const { pathname } = new URL(request.url)
+        if (pathname === latest) return new Response(before, response)
+        return pathname === "/v1/event-feed" ? new Response(change(await response.text()), response) : response
+      }
+    })
+  const { count } = JSON.parse(before)
+  expect(await verifyEvents(client(String), "entity_a")).toMatchObject({ complete: true, events: count })
+  expect(
+    await verifyEvents(
+      client((text) => text.replace('"amount":"1"', '"amount":"2"')),
+      "entity_a"
+    )
+  ).toMatchObject({ complete: false })
+  await app.sql("DELETE FROM event_checkpoints")
+})
+
+test("C-3: custody verify reports it with exit code 0, 1 or 2", async () => {
+  const args = ["verify", "--api", app.main?.baseUrl ?? "", "--key", key, "--entity", "entity_a"]
+  expect(await cli(args, {})).toMatchObject({ code: 0, stdout: expect.stringMatching(/^complete: \d+ events\n$/) })
+  const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "custody-verify-")), "kept.json")
+  const kept = (await app.get("/v1/event-checkpoints/latest?entityId=entity_a", key)).json
+  fs.writeFileSync(file, JSON.stringify({ ...kept, hash: "0".repeat(64) }))
+  expect(await cli([...args, "--since", file], {})).toMatchObject({ code: 1, stderr: expect.stringContaining("differs: the signature") })
+  fs.writeFileSync(file, JSON.stringify((await app.get("/v1/event-checkpoints/latest?entityId=entity_z", key)).json))
+  expect(await cli([...args, "--since", file], {})).toMatchObject({ code: 1, stderr: expect.stringContaining("is of entity_z and not of") })
+  fs.writeFileSync(file, JSON.stringify({ count: 1 }))
+  expect(await cli([...args, "--since", file], {})).toMatchObject({ code: 2, stderr: expect.stringContaining("not a checkpoint") })
+  expect(await cli([...args.slice(0, -1), "entity_absent"], {})).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("could not be checked")
+  })
+  fs.rmSync(path.dirname(file), { recursive: true, force: true })
+})
