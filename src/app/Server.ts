@@ -6,62 +6,21 @@ import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import { Effect, Layer, Metric, MetricBoundaries, type Runtime } from "effect"
-import { AuditLogRepo } from "../access/audit/AuditLogRepo.ts"
-import * as auditLog from "../access/audit/handlers.ts"
 import { Authentication } from "../access/credentials/Authentication.ts"
-import { KeyChecks } from "../access/credentials/KeyChecks.ts"
+import * as access from "../access/routes.ts"
 import { Admission } from "../access/visibility/Admission.ts"
-import { CredentialRepo } from "../access/visibility/CredentialRepo.ts"
-import * as credential from "../access/visibility/handlers.ts"
-import * as Access from "../access/visibility/scopeMiddleware.ts"
-import { CatalogRepo } from "../custody/catalog/CatalogRepo.ts"
-import * as catalog from "../custody/catalog/handlers.ts"
-import * as statements from "../custody/statements/handlers.ts"
-import { StatementsRepo } from "../custody/statements/StatementsRepo.ts"
-import { BalanceHistoryRepo } from "../custody/vaults/BalanceHistoryRepo.ts"
-import * as vaults from "../custody/vaults/handlers.ts"
-import { TransactionExport } from "../custody/vaults/TransactionExport.ts"
-import { Transactions } from "../custody/vaults/Transactions.ts"
-import { TransactionQuery } from "../custody/vaults/VaultsApi.ts"
-import { VaultsRepo } from "../custody/vaults/VaultsRepo.ts"
-import { DeliveriesQuery } from "../delivery/deliveries/DeliveriesApi.ts"
-import { DeliveriesRepo } from "../delivery/deliveries/DeliveriesRepo.ts"
-import { DeliveryReads } from "../delivery/deliveries/DeliveryReads.ts"
-import * as deliveries from "../delivery/deliveries/handlers.ts"
-import { Pings } from "../delivery/deliveries/Pings.ts"
-import { WorkflowStarter } from "../delivery/deliveries/WorkflowStarter.ts"
-import * as recoveries from "../delivery/recoveries/handlers.ts"
-import { Recoveries } from "../delivery/recoveries/Recoveries.ts"
-import { RecoveriesRepo } from "../delivery/recoveries/RecoveriesRepo.ts"
-import * as webhooks from "../delivery/webhooks/handlers.ts"
-import { WebhookPreview } from "../delivery/webhooks/WebhookPreview.ts"
-import { WebhookReads } from "../delivery/webhooks/WebhookReads.ts"
-import { Webhooks } from "../delivery/webhooks/Webhooks.ts"
-import { WebhooksRepo } from "../delivery/webhooks/WebhooksRepo.ts"
-import { CatchUpQuery } from "../events/feed/FeedApi.ts"
-import { FeedFollower } from "../events/feed/FeedFollower.ts"
-import { FeedPages } from "../events/feed/FeedPages.ts"
-import { FeedRepo } from "../events/feed/FeedRepo.ts"
+import { layer as scopes } from "../access/visibility/scopeMiddleware.ts"
+import * as custody from "../custody/routes.ts"
+import * as delivery from "../delivery/routes.ts"
 import { FeedStreams } from "../events/feed/FeedStreams.ts"
-import * as feed from "../events/feed/handlers.ts"
-import { OpenReaders } from "../events/feed/OpenReaders.ts"
-import { EventReads } from "../events/log/EventReads.ts"
-import { EventsQuery } from "../events/log/EventsApi.ts"
-import { EventsRepo } from "../events/log/EventsRepo.ts"
-import * as events from "../events/log/handlers.ts"
-import { CheckpointsRepo } from "../events/proof/CheckpointsRepo.ts"
-import * as proof from "../events/proof/handlers.ts"
+import * as events from "../events/routes.ts"
 import { accessLog } from "../http/accessLog.ts"
 import { MAX_BODY } from "../http/Body.ts"
 import { errorBoundary } from "../http/errorBoundary.ts"
-import { fastPath } from "../http/fastPath.ts"
 import { listen } from "../http/listener.ts"
 import { Pages } from "../http/Page.ts"
-import { noQuery } from "../http/Parameters.ts"
 import type { RequestState } from "../http/RequestContext.ts"
 import * as Portal from "../portal/server/Portal.ts"
-import { SigningKeys } from "../runtime/crypto/SigningKeys.ts"
-import { routed } from "../runtime/database/replica/ReadReplica.ts"
 import { Settings } from "../runtime/settings/Settings.ts"
 import { Api } from "./Api.ts"
 import { routes as documentation, isPublic as isDocumentation } from "./documentation/routes.ts"
@@ -113,43 +72,9 @@ const observer = (logReads: boolean, runtime: Runtime.Runtime<never>) => {
   }
 }
 
-/** Reads that may use a replica and be up to 5 seconds old: custody data and its catalog. All others use the primary. Decision D-58. */
-const custodyReads = Layer.provide(
-  Layer.mergeAll(VaultsRepo.layer, BalanceHistoryRepo.layer, CatalogRepo.layer, TransactionExport.layer),
-  routed
-)
-
-const reads = Layer.provideMerge(Transactions.layer, Layer.mergeAll(Pages.layer, custodyReads, Admission.layer))
-
-/** The services of the event feed. */
-const following = Layer.merge(FeedStreams.layer, FeedPages.layer).pipe(
-  Layer.provideMerge(FeedFollower.layer),
-  Layer.provideMerge(Layer.mergeAll(FeedRepo.layer, KeyChecks.layer, OpenReaders.layer))
-)
-
-const groups = Layer.mergeAll(
-  vaults.layer,
-  statements.layer,
-  catalog.layer,
-  webhooks.layer,
-  events.layer,
-  deliveries.layer,
-  recoveries.layer,
-  proof.layer,
-  auditLog.layer,
-  credential.layer,
-  feed.layer
-).pipe(
-  Layer.provide([SigningKeys.layer, AuditLogRepo.layer, CheckpointsRepo.layer, Webhooks.layer]),
-  Layer.provideMerge(Layer.mergeAll(EventReads.layer, DeliveryReads.layer, WebhookReads.layer)),
-  Layer.provide([WebhooksRepo.layer, EventsRepo.layer, DeliveriesRepo.layer]),
-  Layer.provide([Layer.provideMerge(Recoveries.layer, RecoveriesRepo.layer)]),
-  Layer.provide([CredentialRepo.layer, WebhookPreview.layer, StatementsRepo.layer]),
-  Layer.provide(Pings.layer),
-  Layer.provide(WorkflowStarter.layer),
-  Layer.provide(Access.layer),
-  Layer.provideMerge(following),
-  Layer.provide(reads)
+const groups = Layer.mergeAll(custody.layer, events.layer, delivery.layer, access.layer).pipe(
+  Layer.provide(scopes),
+  Layer.provideMerge(Layer.mergeAll(Pages.layer, Admission.layer))
 )
 
 /** The OpenAPI document and its page, created at the first request: most processes never serve them and start faster. */
@@ -159,7 +84,6 @@ const documents = HttpApiBuilder.Router.use((router) => Effect.forEach(documenta
 const layer = HttpApiBuilder.api(Api).pipe(
   Layer.provideMerge(groups),
   Layer.merge(documents),
-  Layer.merge(reads),
   Layer.merge(Portal.layer),
   Layer.provideMerge(Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer)),
   Layer.provide(
@@ -180,51 +104,6 @@ const listening = Effect.gen(function* () {
     methods: methodsOf,
     authenticate: authentication.authenticate
   })
-  const transactions = yield* Transactions
-  const { admit } = yield* Admission
-  const feedPages = yield* FeedPages
-  const { vaultReadable, webhookReadable, webhooksReadable } = Access.authorizations(authentication)
-  const eventReads = yield* EventReads
-  const deliveryReads = yield* DeliveryReads
-  const webhookReads = yield* WebhookReads
-  const hot = [
-    fastPath({
-      path: "/v1/vaults/:vaultId/transactions",
-      query: TransactionQuery,
-      authorize: vaultReadable,
-      handle: (principal, vaultId, asked) => admit(principal, transactions.list(principal, vaultId, asked))
-    }),
-    fastPath({
-      path: "/v1/event-feed",
-      query: CatchUpQuery,
-      authorize: webhooksReadable,
-      handle: (principal, _, asked) => feedPages.answer(principal, asked)
-    }),
-    fastPath({
-      path: "/v1/webhook-events",
-      query: EventsQuery,
-      authorize: webhooksReadable,
-      handle: (principal, _, asked) => admit(principal, eventReads.list(principal, asked))
-    }),
-    fastPath({
-      path: "/v1/webhook-events/:eventId",
-      query: noQuery,
-      authorize: webhookReadable,
-      handle: (principal, eventId) => admit(principal, eventReads.get(principal, eventId))
-    }),
-    fastPath({
-      path: "/v1/webhooks/:webhookId",
-      query: noQuery,
-      authorize: webhookReadable,
-      handle: (principal, webhookId) => admit(principal, webhookReads.get(principal, webhookId))
-    }),
-    fastPath({
-      path: "/v1/webhooks/:webhookId/deliveries",
-      query: DeliveriesQuery,
-      authorize: webhookReadable,
-      handle: (principal, webhookId, asked) => admit(principal, deliveryReads.list(principal, webhookId, asked))
-    })
-  ]
   // Inside the framework's app, so that the error boundary sees failures before the framework turns them into responses.
   const { add } = yield* HttpApiBuilder.Middleware
   yield* add(through)
@@ -245,7 +124,7 @@ const listening = Effect.gen(function* () {
       onDrain: (yield* FeedStreams).stop,
       onResponse: observer(settings.logLevel === "debug", yield* Effect.runtime<never>())
     },
-    Portal.withPortal(hot.reduce((served, path) => path(through)(served), app))
+    Portal.withPortal(app)
   )
 })
 

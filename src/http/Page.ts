@@ -4,6 +4,7 @@
  * list, its path ids and its filters. It grants no access: access is evaluated again for each page. Spec: Common rules 2.
  * Decisions D-1, D-2, D-3.
  */
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect, Schema } from "effect"
 import { MasterKey } from "../runtime/crypto/MasterKey.ts"
 import { currentReading } from "../runtime/database/replica/Reading.ts"
@@ -153,9 +154,14 @@ export const answer = <Row, Item>(page: PageOf<Row>, toItem: (row: Row) => Item)
   pagination: { limit: page.limit, nextCursor: page.nextCursor }
 })
 
-/** A page whose rows are JSON text already, as the response's text. */
-export const answerText = (page: PageOf<{ readonly json: string }>): string => {
+/** JSON text as a response. */
+export const jsonText = (text: string) => HttpServerResponse.raw(text, { contentType: "application/json" })
+
+/** A page of rows whose JSON text is made or stored already, as a response. */
+export const answerJson = <Row>(page: PageOf<Row>, jsonOf: (row: Row) => string) => {
   let data = ""
-  for (const row of page.rows) data += data === "" ? row.json : `,${row.json}`
-  return `{"data":[${data}],"pagination":{"limit":${page.limit},"nextCursor":${page.nextCursor === null ? "null" : `"${page.nextCursor}"`}}}`
+  for (const row of page.rows) data += data === "" ? jsonOf(row) : `,${jsonOf(row)}`
+  return jsonText(
+    `{"data":[${data}],"pagination":{"limit":${page.limit},"nextCursor":${page.nextCursor === null ? "null" : `"${page.nextCursor}"`}}}`
+  )
 }

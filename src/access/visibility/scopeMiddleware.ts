@@ -39,55 +39,31 @@ const apiKey = HttpApiSecurity.bearer.pipe(
   HttpApiSecurity.annotate(OpenApi.Format, "cds_ and 49 letters and digits")
 )
 
-/** Routes for any valid key, about itself. */
-export class Authenticated extends HttpApiMiddleware.Tag<Authenticated>()("custody/Authenticated", {
-  provides: Principal,
-  failure: authenticationFailure,
-  security: { apiKey }
-}) {}
-/** Lists that need `vault:read`: vaults, assets, networks. */
-export class VaultsReadable extends HttpApiMiddleware.Tag<VaultsReadable>()("custody/VaultsReadable", {
-  provides: Principal,
-  failure: collectionFailure,
-  security: { apiKey }
-}) {}
-/** Routes that name a vault. */
-export class VaultReadable extends HttpApiMiddleware.Tag<VaultReadable>()("custody/VaultReadable", {
-  provides: Principal,
-  failure: resourceFailure,
-  security: { apiKey }
-}) {}
-/** Routes that name a vault and also respond with CSV or NDJSON. */
-export class VaultDocumentReadable extends HttpApiMiddleware.Tag<VaultDocumentReadable>()("custody/VaultDocumentReadable", {
-  provides: Principal,
-  failure: resourceFailure,
-  security: { apiKey }
-}) {}
-/** Lists that need `webhook:read`: webhooks, events. */
-export class WebhooksReadable extends HttpApiMiddleware.Tag<WebhooksReadable>()("custody/WebhooksReadable", {
-  provides: Principal,
-  failure: collectionFailure,
-  security: { apiKey }
-}) {}
-/** Routes that name a webhook, an event or a delivery, including mutations. */
-export class WebhookReadable extends HttpApiMiddleware.Tag<WebhookReadable>()("custody/WebhookReadable", {
-  provides: Principal,
-  failure: resourceFailure,
-  security: { apiKey }
-}) {}
-/** Creation of webhooks: needs `webhook:manage` and an owner. */
-export class WebhooksManageable extends HttpApiMiddleware.Tag<WebhooksManageable>()("custody/WebhooksManageable", {
-  provides: Principal,
-  failure: Schema.Union(collectionFailure, OwnerRequired),
-  security: { apiKey }
-}) {}
+/** A middleware that authenticates, and authorizes for a kind of routes. */
+const scoped =
+  <Self>() =>
+  <const Name extends string, Failure extends Schema.Schema.All>(name: Name, failure: Failure) =>
+    HttpApiMiddleware.Tag<Self>()(`custody/${name}`, { provides: Principal, failure, security: { apiKey } })
 
+/** Routes for any valid key, about itself. */
+export class Authenticated extends scoped<Authenticated>()("Authenticated", authenticationFailure) {}
+/** Lists that need `vault:read`: vaults, assets, networks. */
+export class VaultsReadable extends scoped<VaultsReadable>()("VaultsReadable", collectionFailure) {}
+/** Routes that name a vault. */
+export class VaultReadable extends scoped<VaultReadable>()("VaultReadable", resourceFailure) {}
+/** Routes that name a vault and also respond with CSV or NDJSON. */
+export class VaultDocumentReadable extends scoped<VaultDocumentReadable>()("VaultDocumentReadable", resourceFailure) {}
+/** Lists that need `webhook:read`: webhooks, events. */
+export class WebhooksReadable extends scoped<WebhooksReadable>()("WebhooksReadable", collectionFailure) {}
+/** Routes that name a webhook, an event or a delivery, including mutations. */
+export class WebhookReadable extends scoped<WebhookReadable>()("WebhookReadable", resourceFailure) {}
+/** Creation of webhooks: needs `webhook:manage` and an owner. */
+export class WebhooksManageable extends scoped<WebhooksManageable>()(
+  "WebhooksManageable",
+  Schema.Union(collectionFailure, OwnerRequired)
+) {}
 /** The audit log: needs `webhook:read`, an owner, and a key without a vault allowlist. */
-export class AuditReadable extends HttpApiMiddleware.Tag<AuditReadable>()("custody/AuditReadable", {
-  provides: Principal,
-  failure: Schema.Union(collectionFailure, OwnerRequired),
-  security: { apiKey }
-}) {}
+export class AuditReadable extends scoped<AuditReadable>()("AuditReadable", Schema.Union(collectionFailure, OwnerRequired)) {}
 
 const insufficientScope = (scope: Scope) => problem("insufficient_scope", `The API key lacks the scope ${scope}.`)
 
@@ -112,50 +88,28 @@ const requireAuditor = (principal: PrincipalState): Effect.Effect<void, ProblemO
         ? Effect.void
         : problem("insufficient_scope", "The API key is limited to some vaults, and the audit log is of the whole organization.")
 
-/**
- * The steps of authorization as effects: authenticate, reject what no handler should see, check the scope. The
- * middlewares above are made of these, and so is the fast path.
- */
-export const authorizations = ({ authenticate }: Authentication) => {
-  const allowed = <E>(check: (principal: PrincipalState) => Effect.Effect<void, E>, types: ReadonlyArray<string> = []) =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+/** The middlewares: authenticate, reject what no handler should see, check the scope. */
+export const layer = Effect.map(Authentication, ({ authenticate }) => {
+  const allowed = <E>(check: (principal: PrincipalState) => Effect.Effect<void, E>, types: ReadonlyArray<string> = []) => {
+    const authorized = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
       Effect.flatMap(authenticate, (principal) => Effect.as(Effect.zipRight(acceptable(request, types), check(principal)), principal))
     )
+    return { apiKey: () => authorized }
+  }
   const collection = (scope: Scope) => allowed((principal) => (principal.scopes.has(scope) ? Effect.void : insufficientScope(scope)))
   const resource = (scope: Scope, types?: ReadonlyArray<string>) =>
     allowed((principal) => (principal.scopes.has(scope) ? Effect.void : notFound()), types)
-  return {
-    authenticated: allowed(() => Effect.void),
-    vaultsReadable: collection("vault:read"),
-    vaultReadable: resource("vault:read"),
-    vaultDocumentReadable: resource("vault:read", ["text/csv", "application/x-ndjson"]),
-    webhooksReadable: collection("webhook:read"),
-    webhookReadable: resource("webhook:read"),
-    webhooksManageable: allowed(requireManage),
-    auditReadable: allowed(requireAuditor)
-  }
-}
-
-/** The implementations of the middlewares above. */
-export const layer = Effect.map(Authentication, (authentication) => {
-  const {
-    auditReadable,
-    authenticated,
-    vaultDocumentReadable,
-    vaultReadable,
-    vaultsReadable,
-    webhookReadable,
-    webhooksManageable,
-    webhooksReadable
-  } = authorizations(authentication)
   return Layer.mergeAll(
-    Layer.succeed(Authenticated, { apiKey: () => authenticated }),
-    Layer.succeed(VaultsReadable, { apiKey: () => vaultsReadable }),
-    Layer.succeed(VaultDocumentReadable, { apiKey: () => vaultDocumentReadable }),
-    Layer.succeed(VaultReadable, { apiKey: () => vaultReadable }),
-    Layer.succeed(WebhooksReadable, { apiKey: () => webhooksReadable }),
-    Layer.succeed(WebhookReadable, { apiKey: () => webhookReadable }),
-    Layer.succeed(WebhooksManageable, { apiKey: () => webhooksManageable }),
-    Layer.succeed(AuditReadable, { apiKey: () => auditReadable })
+    Layer.succeed(
+      Authenticated,
+      allowed(() => Effect.void)
+    ),
+    Layer.succeed(VaultsReadable, collection("vault:read")),
+    Layer.succeed(VaultReadable, resource("vault:read")),
+    Layer.succeed(VaultDocumentReadable, resource("vault:read", ["text/csv", "application/x-ndjson"])),
+    Layer.succeed(WebhooksReadable, collection("webhook:read")),
+    Layer.succeed(WebhookReadable, resource("webhook:read")),
+    Layer.succeed(WebhooksManageable, allowed(requireManage)),
+    Layer.succeed(AuditReadable, allowed(requireAuditor))
   )
 }).pipe(Layer.unwrapEffect)

@@ -7,7 +7,7 @@ import { Principal } from "../../access/credentials/Principal.ts"
 import { reads } from "../../access/visibility/Admission.ts"
 import { Api } from "../../app/Api.ts"
 import { takes } from "../../http/errorBoundary.ts"
-import { answerText, Pages } from "../../http/Page.ts"
+import { answerJson, Pages } from "../../http/Page.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { csvCell, csvRow } from "../../values/csv.ts"
 import type { StatementLine } from "./Statement.ts"
@@ -67,10 +67,7 @@ export const layer = HttpApiBuilder.group(
                   ),
                 keyOf: (row) => [row.date]
               }),
-              (found) =>
-                HttpServerResponse.raw(answerText({ ...found, rows: found.rows.map((row) => ({ json: statementJson(row) })) }), {
-                  contentType: "application/json"
-                })
+              (found) => answerJson(found, statementJson)
             )
           )
         )

@@ -5,11 +5,10 @@ import { Principal } from "../../access/credentials/Principal.ts"
 import { reads } from "../../access/visibility/Admission.ts"
 import { Api } from "../../app/Api.ts"
 import { handler } from "../../http/handler.ts"
-import { answer, type Key, type Of, Pages } from "../../http/Page.ts"
+import { answer, answerJson, type Key, type Of, Pages } from "../../http/Page.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { BalanceHistoryRepo } from "./BalanceHistoryRepo.ts"
 import { TransactionExport } from "./TransactionExport.ts"
-import { Transactions } from "./Transactions.ts"
 import { type Rows, VaultsRepo } from "./VaultsRepo.ts"
 
 /** The rows of a visible vault, or 404. */
@@ -27,7 +26,6 @@ export const layer = HttpApiBuilder.group(
     const pages = yield* Pages
     const vaults = yield* VaultsRepo
     const balances = yield* BalanceHistoryRepo
-    const transactions = yield* Transactions
     const exports = yield* TransactionExport
 
     /** A page of a list that belongs to the vault of the path. */
@@ -106,8 +104,20 @@ export const layer = HttpApiBuilder.group(
       )
       .handleRaw(
         "listTransactions",
-        read("listTransactions", ({ path: { vaultId }, urlParams }) =>
-          Effect.flatMap(Principal, (principal) => transactions.list(principal, vaultId, urlParams))
+        // Rows are stored as the JSON text of their response and sent unchanged.
+        read("listTransactions", ({ path: { vaultId }, urlParams: { cursor, limit, ...filters } }) =>
+          Effect.flatMap(Principal, (principal) =>
+            Effect.map(
+              page(
+                { list: "transactions", path: [vaultId], filters },
+                { cursor, limit },
+                2,
+                (after, take) => vaults.transactions(principal, vaultId, filters, after, take),
+                (row) => [row.timestamp, String(row.id)]
+              ),
+              (found) => answerJson(found, ({ json }) => json)
+            )
+          )
         )
       )
       .handleRaw(

@@ -11,13 +11,13 @@ import { Api } from "../../app/Api.ts"
 import { EventsRepo } from "../../events/log/EventsRepo.ts"
 import { handler } from "../../http/handler.ts"
 import * as Idempotency from "../../http/Idempotency.ts"
+import { answer, Pages } from "../../http/Page.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { WebhooksRepo } from "../webhooks/WebhooksRepo.ts"
 import { DeliveriesRepo } from "./DeliveriesRepo.ts"
-import { DeliveryReads } from "./DeliveryReads.ts"
 import { PINGS_A_MINUTE, Pings } from "./Pings.ts"
 import { redeliver, requireRedeliverable } from "./redeliver.ts"
 
@@ -27,7 +27,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const read = yield* reads
     const inTurn = yield* turns
-    const lists = yield* DeliveryReads
+    const pages = yield* Pages
     const webhooks = yield* WebhooksRepo
     const events = yield* EventsRepo
     const deliveries = yield* DeliveriesRepo
@@ -49,10 +49,23 @@ export const layer = HttpApiBuilder.group(
           )
 
     return handlers
-      .handleRaw(
+      .handle(
         "listWebhookDeliveries",
-        read("listWebhookDeliveries", ({ path: { webhookId }, urlParams }) =>
-          Effect.flatMap(Principal, (principal) => lists.list(principal, webhookId, urlParams))
+        read("listWebhookDeliveries", ({ path: { webhookId }, urlParams: { cursor, limit, ...filters } }) =>
+          Effect.gen(function* () {
+            const principal = yield* Principal
+            const page = yield* pages.cut({
+              of: { list: "deliveries", path: [webhookId], filters },
+              limit,
+              cursor,
+              keyLength: 2,
+              fetch: (after, take) => deliveries.ofWebhook(principal, webhookId, filters, after, take),
+              keyOf: (row) => [row.createdAt, row.id]
+            })
+            // A webhook that the caller cannot see has no deliveries.
+            if (page.rows.length === 0 && Option.isNone(yield* webhooks.find(principal, webhookId))) return yield* notFound()
+            return answer(page, (row) => row)
+          })
         )
       )
       .handle(

@@ -10,13 +10,12 @@ import { Api } from "../../app/Api.ts"
 import * as Body from "../../http/Body.ts"
 import { handler } from "../../http/handler.ts"
 import * as Idempotency from "../../http/Idempotency.ts"
-import { answer, Pages } from "../../http/Page.ts"
+import { answer, jsonText, Pages } from "../../http/Page.ts"
 import { notFound } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
 import { CreateWebhook, PreviewWebhook, UpdateWebhook } from "./Webhook.ts"
 import { WebhookPreview } from "./WebhookPreview.ts"
-import { WebhookReads } from "./WebhookReads.ts"
 import { Webhooks } from "./Webhooks.ts"
 import { WebhooksRepo } from "./WebhooksRepo.ts"
 
@@ -28,7 +27,6 @@ export const layer = HttpApiBuilder.group(
     const inTurn = yield* turns
     const pages = yield* Pages
     const repo = yield* WebhooksRepo
-    const single = yield* WebhookReads
     const webhooks = yield* Webhooks
     const preview = yield* WebhookPreview
     const sql = yield* SqlClient.SqlClient
@@ -64,7 +62,7 @@ export const layer = HttpApiBuilder.group(
           Effect.gen(function* () {
             const principal = yield* Principal
             const body = yield* Body.json(PreviewWebhook)
-            return HttpServerResponse.raw(yield* inTurn(preview.of(principal, body)), { contentType: "application/json" })
+            return jsonText(yield* inTurn(preview.of(principal, body)))
           }).pipe(dieOnSql)
         )
       )
@@ -86,9 +84,13 @@ export const layer = HttpApiBuilder.group(
           )
         )
       )
-      .handleRaw(
+      .handle(
         "getWebhook",
-        read("getWebhook", ({ path: { webhookId } }) => Effect.flatMap(Principal, (principal) => single.get(principal, webhookId)))
+        read("getWebhook", ({ path: { webhookId } }) =>
+          Effect.flatMap(Principal, (principal) =>
+            Effect.flatMap(repo.findWithHealth(principal, webhookId), Option.match({ onNone: () => notFound(), onSome: Effect.succeed }))
+          )
+        )
       )
       .handleRaw(
         "updateWebhook",

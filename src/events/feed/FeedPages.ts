@@ -1,13 +1,12 @@
 /**
- * Pages of the event feed: where a reader begins, and the wait for an event that it can see. The framework's route and the
- * fast path share this implementation. C-1.
+ * Pages of the event feed: where a reader begins, and the wait for an event that it can see. C-1.
  */
 
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect } from "effect"
 import { KeyChecks } from "../../access/credentials/KeyChecks.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { Admission } from "../../access/visibility/Admission.ts"
+import { jsonText } from "../../http/Page.ts"
 import { problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
@@ -160,9 +159,8 @@ export class FeedPages extends Effect.Service<FeedPages>()("custody/FeedPages", 
         if (wait > 0) (yield* currentRequest).allowIdle(wait + BEYOND_WAIT)
         const { more, place, rows } = yield* read(principal, filterOf(filters), start, limit, wait)
         const cursor = seal(master, principal.organizationId, place)
-        return HttpServerResponse.raw(
-          `{"data":[${rows.map(({ json }) => json).join(",")}],"pagination":{"limit":${limit},"nextCursor":${more ? `"${cursor}"` : "null"}},"resumeCursor":"${cursor}"}`,
-          { contentType: "application/json" }
+        return jsonText(
+          `{"data":[${rows.map(({ json }) => json).join(",")}],"pagination":{"limit":${limit},"nextCursor":${more ? `"${cursor}"` : "null"}},"resumeCursor":"${cursor}"}`
         )
       })
     }
