@@ -2,10 +2,9 @@
 import { expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { document } from "../../src/app/OpenApi.ts"
 import { readLine, types } from "../../src/custody/ledger/Record.ts"
-import { apiDocument } from "../support/apiDocument.ts"
-import { codeBlocks, documentPart, documentText, documentWhole, markdownTable } from "../support/document.ts"
+import { markdownTable } from "../../tools/markdown.ts"
+import { codeBlocks, documentPart, documentText } from "../support/document.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
 const sources = [...new Bun.Glob("src/**/*.ts").scanSync({ cwd: root })]
@@ -30,10 +29,6 @@ test("docs/operations.md alerts on existing metrics only", () => {
   const names = [...documentText("docs/operations.md").matchAll(/\bcustody_\w+/g)].map(([name]) => name.replace(/_bucket$/, ""))
   const known = declared.map(([name = ""]) => name.replaceAll("`", ""))
   expect(names.filter((name) => !known.includes(name))).toEqual([])
-})
-
-test("docs/api.md matches the OpenAPI document", () => {
-  documentWhole("docs/api.md", apiDocument(document))
 })
 
 test("docs/decisions.md has a row for each decision that code or tests cite", () => {

@@ -1,4 +1,4 @@
-/** The README's statements about the program are generated from the program or compared with it. */
+/** What the README and the documents say about the program is generated from the program or compared with it. */
 import { describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -7,7 +7,8 @@ import { exitCodes } from "../../src/cli/commands/exit.ts"
 import type { Setting } from "../../src/runtime/settings/readers.ts"
 import { fallbackOf } from "../../src/runtime/settings/Settings.ts"
 import { table } from "../../src/runtime/settings/table.ts"
-import { documentPart, documentText, markdownTable } from "../support/document.ts"
+import { markdownTable } from "../../tools/markdown.ts"
+import { documentPart, documentText } from "../support/document.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
 /** The folders in a folder. */
@@ -30,11 +31,11 @@ const section = (title: string): string => readme.split(`\n## ${title}\n`)[1]?.s
 /** The texts in backticks. */
 const quoted = (text: string): ReadonlyArray<string> => [...text.matchAll(/`([^`\n]+)`/g)].map(([, name = ""]) => name)
 
-describe("README.md", () => {
+describe("README.md and the pages that it points to", () => {
   test("lists the program's settings with their defaults", () => {
     const settings: ReadonlyArray<Setting<unknown>> = Object.values(table)
     documentPart(
-      "README.md",
+      "docs/settings.md",
       "settings",
       `\n${markdownTable(
         ["name", "default", "meaning"],
@@ -45,11 +46,11 @@ describe("README.md", () => {
 
   test("lists the program's exit codes", () => {
     const codes = Object.entries(exitCodes).map(([code, meaning]) => [code, meaning])
-    documentPart("README.md", "exit codes", `\n${markdownTable(["code", "meaning"], codes)}\n`)
+    documentPart("docs/settings.md", "exit codes", `\n${markdownTable(["code", "meaning"], codes)}\n`)
   })
 
   test("lists the dependencies of package.json, each once", () => {
-    const named = quoted(section("Dependencies")).filter((name) => name !== "package.json")
+    const named = quoted(documentText("docs/dependencies.md").split("\n## ")[0] ?? "").filter((name) => name !== "package.json")
     const wanted = [...Object.keys(packageJson.dependencies), ...Object.keys(packageJson.devDependencies)]
     expect([...named].sort()).toEqual(wanted.sort())
   })

@@ -1,5 +1,5 @@
 /**
- * The README's consumers in Node.js, Python and Go, extracted from it unchanged and run against real deliveries of the
+ * The consumers in Node.js, Python and Go of the README and of the guide on signatures, extracted unchanged and run against real deliveries of the
  * service: they accept what it signed, also with either secret of a rotation, and reject everything else.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
@@ -15,8 +15,9 @@ import { type Received, receiverEnv, until, useReceiver } from "../support/recei
 import { smallest } from "../support/records.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
-const section = documentText("README.md").split("\n## Verify a delivery\n")[1]?.split("\n## ")[0] ?? ""
-const [node = ""] = codeBlocks(section, "js")
+const sectionOf = (document: string, title: string) => documentText(document).split(`\n## ${title}\n`)[1]?.split("\n## ")[0] ?? ""
+const section = sectionOf("docs/guides/verifying.md", "Complete consumers")
+const [node = ""] = codeBlocks(sectionOf("README.md", "Verify a delivery"), "js")
 const [pythonCode = "", stripe = ""] = codeBlocks(section, "python")
 const [go = ""] = codeBlocks(section, "go")
 

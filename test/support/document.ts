@@ -34,13 +34,6 @@ export const documentWhole = (name: string, made: string): void => {
   else expect((fs.existsSync(file) ? fs.readFileSync(file, "utf8") : "").split("\n")).toEqual(made.split("\n"))
 }
 
-/** A Markdown table. */
-export const markdownTable = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const line = (cells: ReadonlyArray<string>) =>
-    `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |\n`
-  return `${line(head)}${line(head.map(() => "---"))}${rows.map(line).join("")}`
-}
-
 /** The fenced blocks of a language in a document, in order. */
 export const codeBlocks = (text: string, language: string): ReadonlyArray<string> =>
   [...text.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, "gm"))].map(([, code = ""]) => code)

@@ -1,5 +1,5 @@
 /**
- * Generates docs/conformance.md: every rule with its tests. A test's title names the rules that it proves
+ * Every rule with its tests. A test's title names the rules that it proves
  * (`Authentication 5`, `Decision D-21`, `F6`); if the title has no room, tests.json names them. Rules are in rules.json and
  * decisions also in docs/decisions.md, so a new one fails the check until a test names it.
  */
@@ -128,7 +128,7 @@ const row = (cells: ReadonlyArray<string>) => `| ${cells.map((cell) => cell.repl
 export const conformance = (): string =>
   `${[
     "# Conformance",
-    "<!-- Made from the tests' titles, tools/conformance and docs/decisions.md by `bun run golden`. -->",
+    "<!-- Made from the tests' titles, tools/conformance and docs/decisions.md by `bun run documents`. -->",
     `Every rule of the API's specification, every decision that fills in what the specification leaves open, and every goal
 that the service sets itself, each with the tests that fail when the rule is broken. Where the specification numbers its
 rules, the number is the specification's.`,

@@ -1,6 +1,6 @@
 /** The OpenAPI document as Markdown: operations with their parameters, bodies and answers, event kinds, errors, schemas. */
-import { codes, portalCodes } from "../../src/http/Problem.ts"
-import { markdownTable } from "./document.ts"
+import { codes, portalCodes } from "../src/http/Problem.ts"
+import { markdownTable } from "./markdown.ts"
 
 type Node = { readonly [key: string]: unknown }
 const node = (value: unknown): Node => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Node) : {})
