@@ -120,6 +120,19 @@ export const record = (sql: SqlClient.SqlClient, entries: ReadonlyArray<Entry>) 
         AS e (id, organization_id, actor_type, actor_id, user_id, action, target_type, target_id, changes)`)
   })
 
+/** Records what a caller did to something of its organization; call it in the transaction of the change. */
+export const recordOf = (
+  sql: SqlClient.SqlClient,
+  caller: Parameters<typeof actorOf>[0] & { readonly organizationId: string },
+  action: Action,
+  target: Entry["target"],
+  changes: Changes = {}
+) => record(sql, [{ organizationId: caller.organizationId, actor: actorOf(caller), action, target, changes }])
+
+/** Records what the service did to a webhook by itself; call it in the transaction of the change. */
+export const recordOfService = (sql: SqlClient.SqlClient, organizationId: string, action: Action, webhookId: string, changes: Changes) =>
+  record(sql, [{ organizationId, actor: SERVICE, action, target: { type: "webhook", id: webhookId }, changes }])
+
 const decodeOrganizations = decodeRows(Schema.Struct({ organizationId: Schema.String }))
 
 /** Records an entry about a portal user, in that user's organization. */

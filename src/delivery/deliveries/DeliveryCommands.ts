@@ -6,7 +6,7 @@
 import type { Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { actorOf, record } from "../../access/audit/AuditTrail.ts"
+import { recordOf } from "../../access/audit/AuditTrail.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { problem } from "../../http/Problem.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
@@ -36,9 +36,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
         return waiting === undefined ? yield* ended() : waiting
       })
     const audit = (principal: PrincipalState, action: "delivery.retried" | "delivery.canceled", deliveryId: string) =>
-      record(sql, [
-        { organizationId: principal.organizationId, actor: actorOf(principal), action, target: { type: "delivery", id: deliveryId } }
-      ])
+      recordOf(sql, principal, action, { type: "delivery", id: deliveryId })
 
     return {
       /**

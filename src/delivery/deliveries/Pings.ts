@@ -6,7 +6,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Fiber, Schema } from "effect"
 import { type PingInput, searchKeys, workflows } from "../../../workflows/contract.ts"
-import { actorOf, record } from "../../access/audit/AuditTrail.ts"
+import { recordOf } from "../../access/audit/AuditTrail.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { PING } from "../../events/log/Kind.ts"
 import { notFound, type Problem, problem } from "../../http/Problem.ts"
@@ -72,9 +72,7 @@ export class Pings extends Effect.Service<Pings>()("custody/Pings", {
             VALUES (${eventId}, ${webhookId}, ${organizationId}, clock_timestamp(), clock_timestamp() + make_interval(secs => ${LONGEST}))
             RETURNING until::text AS until`)
           // Before the ping, which cannot be undone.
-          yield* record(sql, [
-            { organizationId, actor: actorOf(principal), action: "webhook.pinged", target: { type: "webhook", id: webhookId } }
-          ])
+          yield* recordOf(sql, principal, "webhook.pinged", { type: "webhook", id: webhookId })
           return { organizationId, webhookId, eventId, until: row?.until ?? "" } satisfies Entered
         })
       )

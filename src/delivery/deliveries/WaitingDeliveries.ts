@@ -4,7 +4,7 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { type Action, actorOf, record } from "../../access/audit/AuditTrail.ts"
+import { type Action, recordOf } from "../../access/audit/AuditTrail.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { problem } from "../../http/Problem.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
@@ -20,9 +20,7 @@ export class WaitingDeliveries extends Effect.Service<WaitingDeliveries>()("cust
     const sql = yield* SqlClient.SqlClient
 
     const audit = (principal: PrincipalState, action: Action, webhookId: string) =>
-      record(sql, [
-        { organizationId: principal.organizationId, actor: actorOf(principal), action, target: { type: "webhook", id: webhookId } }
-      ])
+      recordOf(sql, principal, action, { type: "webhook", id: webhookId })
 
     return {
       /**

@@ -1,7 +1,7 @@
 /** Redelivers a delivery: a new one of the same event to the same webhook. Spec: Redeliver. Decisions D-8, D-22, D-27. */
 import type { SqlClient } from "@effect/sql"
 import { type Duration, Effect, Schema } from "effect"
-import { actorOf, record } from "../../access/audit/AuditTrail.ts"
+import { recordOf } from "../../access/audit/AuditTrail.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
 import { seesEvent, seesWebhook } from "../../access/visibility/visibility.ts"
@@ -65,14 +65,6 @@ export const redeliver = Effect.fn("redeliver")(function* (
     )
     SELECT ${sql.literal(columns)}, true AS seen FROM written d`)
   if (made === undefined) return yield* Effect.die(new Error(`the delivery ${id} was not written`))
-  yield* record(sql, [
-    {
-      organizationId: principal.organizationId,
-      actor: actorOf(principal),
-      action: "delivery.redelivered",
-      target: { type: "delivery", id: deliveryId },
-      changes: { redelivery: { old: null, new: id } }
-    }
-  ])
+  yield* recordOf(sql, principal, "delivery.redelivered", { type: "delivery", id: deliveryId }, { redelivery: { old: null, new: id } })
   return deliveryOf({ ...made, attempts: [] })
 })

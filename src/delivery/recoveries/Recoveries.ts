@@ -5,7 +5,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
 import { drainIdOf } from "../../../workflows/contract.ts"
-import { type Action, actorOf, type Changes, record } from "../../access/audit/AuditTrail.ts"
+import { type Action, type Changes, recordOf } from "../../access/audit/AuditTrail.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { requireManage } from "../../access/visibility/scopeMiddleware.ts"
 import { seesWebhook } from "../../access/visibility/visibility.ts"
@@ -41,15 +41,7 @@ export class Recoveries extends Effect.Service<Recoveries>()("custody/Recoveries
     const repo = yield* RecoveriesRepo
 
     const audit = (principal: PrincipalState, action: Action, recoveryId: string, changes: Changes = {}) =>
-      record(sql, [
-        {
-          organizationId: principal.organizationId,
-          actor: actorOf(principal),
-          action,
-          target: { type: "recovery", id: recoveryId },
-          changes
-        }
-      ])
+      recordOf(sql, principal, action, { type: "recovery", id: recoveryId }, changes)
 
     const read = (principal: PrincipalState, recoveryId: string) =>
       Effect.flatMap(repo.find(principal, recoveryId), Option.match({ onNone: () => Effect.fail(notFound()), onSome: Effect.succeed }))

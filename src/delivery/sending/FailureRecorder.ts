@@ -7,7 +7,7 @@
 import type { SqlError, Statement } from "@effect/sql"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Schema } from "effect"
-import { record, SERVICE } from "../../access/audit/AuditTrail.ts"
+import { recordOfService } from "../../access/audit/AuditTrail.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { insertCommands } from "../../runtime/temporal/commands.ts"
@@ -256,15 +256,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
           if (disabled !== undefined) yield* notices.disabled(cause, disabled, disables === "GONE")
         }
         if (hold === "begins") {
-          yield* record(sql, [
-            {
-              organizationId: facts.organizationId,
-              actor: SERVICE,
-              action: "webhook.held",
-              target: { type: "webhook", id: webhookId },
-              changes: { lastResult: { old: null, new: cause.lastResult } }
-            }
-          ])
+          yield* recordOfService(sql, facts.organizationId, "webhook.held", webhookId, { lastResult: { old: null, new: cause.lastResult } })
           yield* notices.held(cause, timeOf(facts.now) ?? "")
         }
         if (wanted.includes("streak")) yield* notices.streak(cause, hold === "begins" || hold === "goes on")

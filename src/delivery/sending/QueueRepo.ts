@@ -1,7 +1,7 @@
 /** The rows of a webhook's queue, as its drain reads and changes them. C-5. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { record, SERVICE } from "../../access/audit/AuditTrail.ts"
+import { recordOfService } from "../../access/audit/AuditTrail.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { inFlight, RANK } from "../webhooks/queue.ts"
@@ -134,15 +134,10 @@ export class QueueRepo extends Effect.Service<QueueRepo>()("custody/QueueRepo", 
             yield* sql`DELETE FROM webhook_queues WHERE webhook_id = ${webhookId}`
             const { delivered, down, downAt, noticed, organizationId } = queue
             if (downAt !== null) {
-              yield* record(sql, [
-                {
-                  organizationId,
-                  actor: SERVICE,
-                  action: "webhook.released",
-                  target: { type: "webhook", id: webhookId },
-                  changes: { heldSince: { old: downAt, new: null }, delivered: { old: null, new: delivered } }
-                }
-              ])
+              yield* recordOfService(sql, organizationId, "webhook.released", webhookId, {
+                heldSince: { old: downAt, new: null },
+                delivered: { old: null, new: delivered }
+              })
               if (noticed && !down) yield* notices.recovered(webhookId, downAt, delivered)
             }
             return "ended" as const

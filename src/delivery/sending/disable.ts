@@ -4,7 +4,7 @@
  */
 import type { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
-import { record, SERVICE } from "../../access/audit/AuditTrail.ts"
+import { recordOfService } from "../../access/audit/AuditTrail.ts"
 import * as EventLog from "../../events/log/EventLog.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { requestCancellation } from "../webhooks/cancelWaiting.ts"
@@ -37,14 +37,9 @@ export const makeDisable = (sql: SqlClient.SqlClient) =>
         data: { webhookId, webhook: { id: webhookId, status: "DISABLED" as const, disabledReason: reason, disabledAt: at } }
       }))
     )
-    yield* record(sql, [
-      {
-        organizationId,
-        actor: SERVICE,
-        action: "webhook.disabled",
-        target: { type: "webhook", id: webhookId },
-        changes: { status: { old: "ACTIVE", new: "DISABLED" }, disabledReason: { old: null, new: reason } }
-      }
-    ])
+    yield* recordOfService(sql, organizationId, "webhook.disabled", webhookId, {
+      status: { old: "ACTIVE", new: "DISABLED" },
+      disabledReason: { old: null, new: reason }
+    })
     return { at, canceled } satisfies Disabled
   })

@@ -7,7 +7,7 @@
 
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Either, Redacted, Schema } from "effect"
-import { type Action, actorOf, type Changes, changed, record } from "../../access/audit/AuditTrail.ts"
+import { type Action, type Changes, changed, recordOf } from "../../access/audit/AuditTrail.ts"
 import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { seesEvent } from "../../access/visibility/visibility.ts"
 import * as EventLog from "../../events/log/EventLog.ts"
@@ -58,9 +58,7 @@ export class Webhooks extends Effect.Service<Webhooks>()("custody/Webhooks", {
       })
 
     const audit = (principal: PrincipalState, action: Action, webhookId: string, changes: Changes = {}) =>
-      record(sql, [
-        { organizationId: principal.organizationId, actor: actorOf(principal), action, target: { type: "webhook", id: webhookId }, changes }
-      ])
+      recordOf(sql, principal, action, { type: "webhook", id: webhookId }, changes)
 
     const read = Effect.fnUntraced(function* (webhookId: string) {
       const [found] = yield* decode(sql`SELECT ${sql.literal(columns)} FROM webhooks w WHERE w.id = ${webhookId}`)

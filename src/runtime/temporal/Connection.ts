@@ -14,11 +14,10 @@ import { Context, Data, Deferred, Effect, type Layer, Option, Redacted, Schedule
 import { MasterKey } from "../crypto/MasterKey.ts"
 import { Settings } from "../settings/Settings.ts"
 import type { Values } from "../settings/table.ts"
-import { readHeapStatisticsOnce } from "./heapStatistics.ts"
+import { patchSdk } from "./bunCompatibility.ts"
 import { payloadCodec } from "./payloadCodec.ts"
 import { installRuntime } from "./sdkLog.ts"
 import { temporalCall } from "./temporalCall.ts"
-import { logThreads } from "./threads.ts"
 
 /** Temporal is unavailable. */
 export class TemporalUnavailable extends Data.TaggedError("TemporalUnavailable")<{ readonly message: string }> {}
@@ -62,8 +61,7 @@ let installed = false
 const install = () => {
   if (installed) return
   installed = true
-  logThreads()
-  readHeapStatisticsOnce()
+  patchSdk()
   installRuntime()
 }
 
