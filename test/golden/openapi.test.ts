@@ -217,7 +217,7 @@ describe("the OpenAPI document", () => {
 
 describe("the documentation", () => {
   test("is served without a key, loads from this service only, and has no broken link", async () => {
-    const seen = new Set(["/v1/docs", "/v1/docs/plain", "/v1/docs/guides", "/v1/docs/errors"])
+    const seen = new Set(["/v1/docs", "/v1/docs/guides", "/v1/docs/errors"])
     for (const path of seen) {
       const { headers, status, text } = await app.get(path)
       expect([path, status, headers.get("cache-control")]).toEqual([
@@ -234,25 +234,8 @@ describe("the documentation", () => {
     for (const path of ["/v1/docs/nothing", "/v1/docs/guides/nothing", "/v1/docs/errors/signed_out", "/v1/docs/files/x.js"])
       expect([path, (await app.get(path)).status]).toEqual([path, 404])
     expect((await app.get("/v1/docs/errors/invalid_cursor")).text).toContain("nextCursor")
-  })
-})
-
-describe("the plain page", () => {
-  test("loads nothing and runs no script, and its headers tell the browser so", async () => {
-    const { headers, text } = await app.get("/v1/docs/plain")
-    expect(text).not.toMatch(/<script|<img|<iframe|<object|<embed|<link|@import|url\(|\bsrc=|srcset=|\bon\w+=/i)
-    for (const [, target = ""] of text.matchAll(/href="([^"]*)"/g)) expect(target).toMatch(/^(#|\/v1\/)/)
-    expect(headers.get("content-security-policy")).toContain("default-src 'none'")
-    expect(headers.get("x-content-type-options")).toBe("nosniff")
-  })
-
-  test("has an anchor for every operation, every error code and every link to itself", async () => {
-    const { text } = await app.get("/v1/docs/plain")
-    const anchors = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
-    for (const { value } of operations()) expect(anchors).toContain(String(value["operationId"]))
-    for (const [, target] of text.matchAll(/href="#([^"]+)"/g)) expect([target, anchors.has(target)]).toEqual([target, true])
     const { json } = await app.get("/v1/vaults")
     expect(json.type).toBe("/v1/docs/errors/missing_credentials")
-    expect(anchors).toContain("missing_credentials")
+    expect(seen).toContain(json.type)
   })
 })

@@ -52,7 +52,7 @@ export const reference = async (): Promise<{ readonly html: string; readonly fil
   const javascript = await scalar()
   const [library, begin] = [named("scalar", "js", javascript), named("reference", "js", start)]
   const scripts = `<script defer src="${library}"></script>\n<script defer src="${begin}"></script>\n`
-  const body = `${bar("/v1/docs")}<div id="reference"></div><noscript><p>The reference needs JavaScript. <a href="/v1/docs/plain">The plain reference</a> does not.</p></noscript>`
+  const body = `${bar("/v1/docs")}<div id="reference"></div><noscript><p>The reference needs JavaScript. <a href="/v1/openapi.json">The document</a> that it shows does not.</p></noscript>`
   return {
     html: page("API reference", body, scripts),
     files: new Map([

@@ -58,7 +58,6 @@ const lazy = <A>(load: () => Promise<A>): Effect.Effect<A> => {
 const reference = lazy(() => import("./reference.ts").then(async (module) => ({ ...(await module.reference()), policy: module.policy })))
 const guides = lazy(() => import("./guides.ts"))
 const openapi = lazy(async () => JSON.stringify((await import("../OpenApi.ts")).document))
-const plain = lazy(async () => (await import("./plainReference.ts")).plainReference)
 
 const guidePage = (one: string) => Effect.flatMap(guides, ({ guide }) => found(once(`guides/${one}`, () => guide(one))))
 
@@ -66,7 +65,6 @@ const guidePage = (one: string) => Effect.flatMap(guides, ({ guide }) => found(o
 export const routes = [
   ["/v1/openapi.json", Effect.flatMap(openapi, (text) => send(text, "application/json", SOON))],
   ["/v1/docs", Effect.flatMap(reference, ({ html, policy }) => send(html, HTML, SOON, policy))],
-  ["/v1/docs/plain", Effect.flatMap(plain, (text) => send(text, HTML, SOON))],
   ["/v1/docs/guides", guidePage("quick-start")],
   ["/v1/docs/guides/:name", Effect.flatMap(name, guidePage)],
   ["/v1/docs/errors", Effect.flatMap(guides, ({ errorList }) => found(once("errors", errorList)))],
