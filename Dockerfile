@@ -1,15 +1,15 @@
-# The image of the service. A separate stage installs dependencies and builds the workflow bundle; the final stage has
+# The image of the service. A separate stage installs dependencies and builds the workflow bundle and the portal's pages; the final stage has
 # neither compilers nor the embedded servers, and does not run as root.
 
 FROM oven/bun:1.4.5-slim AS build
 WORKDIR /build
 COPY package.json bun.lock bunfig.toml ./
-# Only the bundle needs development dependencies.
+# Only the build needs development dependencies.
 RUN bun install --frozen-lockfile --ignore-scripts
 COPY tsconfig.json ./
 COPY workflows ./workflows
 COPY src ./src
-RUN bun run bundle
+RUN bun run build
 
 FROM oven/bun:1.4.5-slim AS dependencies
 WORKDIR /dependencies

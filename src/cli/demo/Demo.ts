@@ -11,6 +11,7 @@ import { type Addresses, start, temporal } from "../../app/App.ts"
 import { commandDatabase, databaseUrl } from "../../app/Base.ts"
 import { platformToken } from "../../app/platform/platformToken.ts"
 import { StatementSealer } from "../../custody/statements/StatementSealer.ts"
+import { pages } from "../../portal/server/builtPages.ts"
 import { Invitations } from "../../portal/signIn/Invitations.ts"
 import { masterKeyLayer } from "../../runtime/crypto/MasterKey.ts"
 import { SigningKeys } from "../../runtime/crypto/SigningKeys.ts"
@@ -101,6 +102,8 @@ const prepare = Effect.fnUntraced(function* (data: DemoData, loadedAt: string) {
   const postgresStarting = yield* Effect.forkScoped(Effect.timed(databaseUrl))
   const temporalStarting = yield* Effect.forkScoped(Effect.timed(withMessages(temporal, noted)))
   const bundling = yield* Effect.forkScoped(Effect.timed(bundle(dataDir.at("cache"))))
+  // So that the first visitor of the portal does not wait.
+  yield* Effect.forkScoped(Effect.ignore(pages(dataDir.at("cache"))))
   const took = ([duration]: readonly [Duration.Duration, unknown]) => duration
   yield* screen.step("Postgres", Fiber.join(postgresStarting), { took, show: ([, url]) => hostOf(Redacted.value(url)) })
   const [, servers] = yield* screen.step("Temporal", Fiber.join(temporalStarting), {
