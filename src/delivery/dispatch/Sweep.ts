@@ -13,6 +13,8 @@ import { insertCommands } from "../../runtime/temporal/commands.ts"
 const OVERDUE = "30 seconds",
   INACTIVE = "3 minutes",
   UNSENT = "10 seconds"
+/** Longer than any command but a claim's waits. */
+const LONGEST = "2 minutes"
 /** Deliveries per statement. */
 const PAGE = 500
 
@@ -55,9 +57,13 @@ export class Sweep extends Effect.Service<Sweep>()("custody/Sweep", {
         SELECT id FROM notices WHERE sent_at IS NULL AND created_at BETWEEN now() - make_interval(days => ${RETENTION_DAYS}) AND now() - ${UNSENT}::interval`
     )
 
+    /** Makes commands due that are further away than any is written: Postgres' clock was set back. */
+    const stranded = sql`
+      UPDATE commands SET due = clock_timestamp() WHERE members IS NULL AND due > clock_timestamp() + ${LONGEST}::interval`
+
     return {
       /** Writes the commands. */
-      run: Effect.zipRight(deliveries, others)
+      run: Effect.all([stranded, deliveries, others], { discard: true })
     }
   })
 }) {

@@ -60,6 +60,18 @@ test("a delivery whose first attempt a claim is about to make gets none", async 
   expect(await keys()).toEqual([`claim/${id}`])
 })
 
+test("a command that is due far in the future is due now, since Postgres' clock was set back, but not that of a claim", async () => {
+  const [id = ""] = await deliveries(1, "PENDING", -3_600)
+  await app.sql(
+    `INSERT INTO commands (key, members, due) VALUES ('drain/' || $1, NULL, now() + interval '10 minutes'), ('rec_a', NULL, now() + interval '1 minute'),
+      ('claim/' || $2, ARRAY[$2], now() + interval '1 hour')`,
+    [webhookId, id]
+  )
+  await sweep()
+  const due = await app.sql("SELECT key FROM commands WHERE due <= clock_timestamp()")
+  expect(due.map(({ key }) => String(key))).toEqual([`drain/${webhookId}`])
+})
+
 test("a queue whose drain is overdue gets a command, and one that is paused gets none", async () => {
   await app.sql("INSERT INTO webhook_queues (webhook_id, live, due) VALUES ($1, true, now() - interval '61 seconds')", [webhookId])
   await sweep()
