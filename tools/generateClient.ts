@@ -2,7 +2,9 @@
  * Generates the client's types and its table of operations from the OpenAPI document, which is derived from the contract.
  * The output is plain TypeScript with the contract's descriptions, without dependencies.
  */
+import * as HttpApi from "@effect/platform/HttpApi"
 import { document } from "../src/app/OpenApi.ts"
+import { API as PORTAL, PortalApi } from "../src/portal/server/PortalApi.ts"
 import { isNode, list, type Node, node, referent } from "../test/support/jsonSchema.ts"
 
 const schemas = node(node(document["components"])["schemas"])
@@ -151,6 +153,25 @@ import type { ${names.join(", ")} } from "../../client/index.ts"
 /** The API's routes under \`/portal/api\`: the body that each takes and what it answers. */
 export interface ApiRoutes {
 ${text}
+}
+`
+}
+
+/** `src/portal/web/portalRoutes.ts`: the portal's own routes by method and path, with the types of their contract. */
+export const portalRoutesFile = (): string => {
+  const rows: Array<string> = []
+  HttpApi.reflect(PortalApi, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => {
+      rows.push(`  "${endpoint.method} ${endpoint.path.slice(PORTAL.length)}": Route<"${endpoint.name}">`)
+    }
+  })
+  return `${HEAD}
+import type { Route } from "../server/PortalApi.ts"
+
+/** The portal's own routes under \`/portal/api\`: the body that each takes and what it answers. */
+export interface PortalRoutes {
+${rows.join("\n")}
 }
 `
 }

@@ -84,7 +84,7 @@ const documents = HttpApiBuilder.Router.use((router) => Effect.forEach(documenta
 const layer = HttpApiBuilder.api(Api).pipe(
   Layer.provideMerge(groups),
   Layer.merge(documents),
-  Layer.merge(Portal.layer),
+  Layer.merge(Layer.provide(Portal.layer, Admission.layer)),
   Layer.provideMerge(Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer)),
   Layer.provide(
     HttpRouter.setRouterConfig({

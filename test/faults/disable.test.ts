@@ -11,7 +11,7 @@ import { long, report } from "./Rig.ts"
 const receiver = useReceiver()
 const ALL = ["api", "worker", "dispatcher"]
 const app = useApp(ALL, () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1h" }))
-const WAITING = long ? 100_000 : 2_500
+const WAITING = long ? 30_000 : 2_500
 /** Where the process is killed, on the fifth pass. */
 const PLACE = "canceled-part"
 let key = ""

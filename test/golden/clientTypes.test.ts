@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import * as path from "node:path"
-import { apiRoutesFile, custody, eventsFile, operationsFile, webhooks } from "../../tools/generateClient.ts"
+import { apiRoutesFile, custody, eventsFile, operationsFile, portalRoutesFile, webhooks } from "../../tools/generateClient.ts"
 import { golden } from "../support/golden.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
@@ -23,7 +23,8 @@ test("the client's types and operations, and the routes of the portal's pages, m
     ["src/client/generated/webhooks.ts", webhooks()],
     ["src/client/generated/events.ts", eventsFile()],
     ["src/client/generated/operations.ts", operationsFile()],
-    ["src/portal/web/apiRoutes.ts", apiRoutesFile()]
+    ["src/portal/web/apiRoutes.ts", apiRoutesFile()],
+    ["src/portal/web/portalRoutes.ts", portalRoutesFile()]
   ] as const) {
     golden(path.relative(path.join(root, "test/golden/files"), path.join(root, file)), await formatted(file, text))
   }

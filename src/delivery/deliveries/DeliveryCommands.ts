@@ -11,7 +11,7 @@ import type { PrincipalState } from "../../access/credentials/Principal.ts"
 import { problem } from "../../http/Problem.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { dieOnSql } from "../../runtime/database/sql.ts"
-import { command } from "../../runtime/temporal/commands.ts"
+import { wakeDeliveries } from "../../runtime/temporal/commands.ts"
 import { RANK, sendNow } from "../webhooks/queue.ts"
 import { requireRedeliverable } from "./redeliver.ts"
 
@@ -55,7 +55,9 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
               )
               if (status === "HELD" && paused)
                 return yield* problem("webhook_paused", "The webhook is paused. Resume it to send the waiting deliveries.")
-              yield* status === "HELD" ? sendNow(sql, webhookId) : command(sql, deliveryId)
+              yield* status === "HELD"
+                ? sendNow(sql, webhookId)
+                : wakeDeliveries(sql, [{ deliveryId, organizationId: principal.organizationId }])
               yield* audit(principal, "delivery.retried", deliveryId)
             })
           )
@@ -68,7 +70,7 @@ export class DeliveryCommands extends Effect.Service<DeliveryCommands>()("custod
             Effect.gen(function* () {
               yield* requireRedeliverable(sql, principal, deliveryId)
               yield* change(deliveryId, sql`status = 'CANCELED', failure_reason = 'MANUAL', next_attempt_at = NULL`)
-              yield* command(sql, deliveryId)
+              yield* wakeDeliveries(sql, [{ deliveryId, organizationId: principal.organizationId }])
               yield* audit(principal, "delivery.canceled", deliveryId)
             })
           )

@@ -27,11 +27,12 @@ const decode = decodeRows(
 )
 
 /** The request that an attempt would send. */
-export interface PreparedRequest {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
+export const PreparedRequest = Schema.Struct({
+  url: Schema.String,
+  headers: Schema.Record({ key: Schema.String, value: Schema.String }),
+  body: Schema.String
+})
+export type PreparedRequest = typeof PreparedRequest.Type
 
 export class RequestPreview extends Effect.Service<RequestPreview>()("custody/RequestPreview", {
   effect: Effect.gen(function* () {

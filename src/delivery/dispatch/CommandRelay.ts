@@ -3,6 +3,7 @@
  * that waits for its next attempt has a workflow that hears when that is due; one that ended or is queued needs none, and
  * a workflow that still runs hears of it; a canceled one's workflow is canceled. A command is removed after it was sent, if
  * it was not written again meanwhile; sending twice is harmless, and while one dispatcher sends a command, others leave it.
+ * Drains, recoveries, notices and claims go first; of deliveries, organizations take turns.
  * The command of a claim stays until its first attempts have begun, and is sent again every ten seconds. Decision D-22.
  */
 import type { SqlError } from "@effect/sql"
@@ -11,12 +12,14 @@ import { Array as Arr, Effect, Schema } from "effect"
 import { IN_FLIGHT_MS } from "../../../workflows/contract.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { TemporalConnection, type TemporalUnavailable } from "../../runtime/temporal/Connection.ts"
-import { AGAIN_S, insertCommands } from "../../runtime/temporal/commands.ts"
+import { AGAIN_S, insertDeliveryCommands } from "../../runtime/temporal/commands.ts"
 import { NotStarted, ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
 
-/** Commands per batch, and concurrent calls. */
+/** Commands per batch that are not of deliveries, and of deliveries: those of one organization delay no other by more. */
 const BATCH = 200,
-  CONCURRENCY = 24
+  DELIVERIES = 50
+/** Concurrent calls. */
+const CONCURRENCY = 24
 /** When a command that Temporal rejected is sent again, in seconds, and one that could not be sent. */
 const REJECTED_S = 60,
   FAILED_S = 1
@@ -41,8 +44,19 @@ export class CommandRelay extends Effect.Service<CommandRelay>()("custody/Comman
 
     /** Takes what is due; it is due again later, in case that this process ends before it has sent it. */
     const take = decodeCommands(sql`
-      WITH due AS MATERIALIZED (
-        SELECT key FROM commands WHERE due <= clock_timestamp() ORDER BY due LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
+      WITH RECURSIVE organizations (id) AS (
+        SELECT min(organization_id) FROM commands
+        UNION ALL
+        SELECT (SELECT min(c.organization_id) FROM commands c WHERE c.organization_id > o.id) FROM organizations o WHERE o.id IS NOT NULL
+      ), others AS MATERIALIZED (
+        SELECT key FROM commands WHERE organization_id IS NULL AND due <= clock_timestamp() ORDER BY due LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
+      ), deliveries AS MATERIALIZED (
+        SELECT mine.key FROM organizations o CROSS JOIN LATERAL (
+          SELECT c.key, c.due FROM commands c WHERE c.organization_id = o.id AND c.due <= clock_timestamp()
+          ORDER BY c.due LIMIT greatest(1, ${DELIVERIES}::int / (SELECT count(*) FROM organizations)) FOR UPDATE SKIP LOCKED) mine
+        ORDER BY mine.due LIMIT ${DELIVERIES}
+      ), due AS (
+        SELECT key FROM others UNION ALL SELECT key FROM deliveries
       )
       UPDATE commands c SET due = clock_timestamp() + make_interval(secs => ${AGAIN_S}) FROM due WHERE c.key = due.key
       RETURNING c.key, c.id, c.members`)
@@ -140,7 +154,7 @@ export class CommandRelay extends Effect.Service<CommandRelay>()("custody/Comman
           if (rejected.length > 0)
             yield* sql`
               WITH closed AS (DELETE FROM commands WHERE id = ANY(${ids(rejected)}::bigint[]) AND members IS NOT NULL RETURNING members)
-              ${insertCommands(sql, sql`SELECT unnest(members) FROM closed`)}`
+              ${insertDeliveryCommands(sql, sql`SELECT d.id, d.organization_id FROM closed, unnest(members) m (id) JOIN deliveries d ON d.id = m.id`)}`
           for (const [waiting, seconds] of [
             [rejected, REJECTED_S],
             [failed, FAILED_S]
@@ -148,7 +162,6 @@ export class CommandRelay extends Effect.Service<CommandRelay>()("custody/Comman
             if (waiting.length > 0)
               yield* sql`UPDATE commands SET due = clock_timestamp() + make_interval(secs => ${seconds}) WHERE id = ANY(${ids(waiting)}::bigint[])`
           if (failed.length > 0) return true
-          if (commands.length < BATCH) return false
         }
       })
     }

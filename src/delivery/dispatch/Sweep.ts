@@ -7,7 +7,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
 import { oldestId, RETENTION_DAYS } from "../../events/log/logWindow.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
-import { insertCommands } from "../../runtime/temporal/commands.ts"
+import { insertCommands, insertDeliveryCommands } from "../../runtime/temporal/commands.ts"
 
 /** How overdue something must be, and for how long a recovery must have been inactive; its longest wait is a minute. */
 const OVERDUE = "30 seconds",
@@ -28,14 +28,14 @@ export class Sweep extends Effect.Service<Sweep>()("custody/Sweep", {
     const page = (after: { readonly id: string; readonly dueAt: string }) =>
       decode(sql`
         WITH overdue AS MATERIALIZED (
-          SELECT d.id, d.next_attempt_at FROM deliveries d
+          SELECT d.id, d.next_attempt_at, d.organization_id FROM deliveries d
           WHERE d.status IN ('PENDING', 'RETRYING') AND d.next_attempt_at < now() - ${OVERDUE}::interval AND d.id >= ${oldestId("del")}
             AND (d.next_attempt_at, d.id) > (${after.dueAt}::timestamptz, ${after.id})
           ORDER BY d.next_attempt_at, d.id LIMIT ${PAGE}
         ), claimed AS MATERIALIZED (
           SELECT unnest(members) AS id FROM commands WHERE key >= 'claim/' AND key < 'claim0'
         ), woken AS (
-          ${insertCommands(sql, sql`SELECT o.id FROM overdue o WHERE o.id NOT IN (SELECT c.id FROM claimed c)`)}
+          ${insertDeliveryCommands(sql, sql`SELECT o.id, o.organization_id FROM overdue o WHERE o.id NOT IN (SELECT c.id FROM claimed c)`)}
         )
         SELECT id, next_attempt_at AS "dueAt" FROM overdue ORDER BY next_attempt_at, id`)
 

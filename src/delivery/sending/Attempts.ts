@@ -15,7 +15,7 @@ import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { batched } from "../../runtime/database/Batch.ts"
 import { isUnavailable } from "../../runtime/database/unavailable.ts"
 import { TemporalConnection } from "../../runtime/temporal/Connection.ts"
-import { command } from "../../runtime/temporal/commands.ts"
+import { wakeDeliveries } from "../../runtime/temporal/commands.ts"
 import { waitAfterInterruption } from "../deliveries/retrySchedule.ts"
 import { enqueue, type Joining } from "../webhooks/queue.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
@@ -244,7 +244,7 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
           flights.set(deliveryId, flight)
           const run = make(asked, flight).pipe(
             // The outcome was recorded just before nobody waited for it any more.
-            Effect.tap(() => (flight.detached && !flight.woken ? whenBack(command(sql, deliveryId)) : Effect.void)),
+            Effect.tap(() => (flight.detached && !flight.woken ? whenBack(wakeDeliveries(sql, [asked])) : Effect.void)),
             Effect.tapErrorCause((cause) =>
               // Readiness reports an unavailable Postgres; any other failure would go unnoticed, as the step is repeated.
               isUnavailable(Cause.squash(cause))

@@ -14,7 +14,7 @@ import { batched } from "../../runtime/database/Batch.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { partitionsOf } from "../../runtime/database/Partitions.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
-import { insertCommands } from "../../runtime/temporal/commands.ts"
+import { insertCommands, insertDeliveryCommands } from "../../runtime/temporal/commands.ts"
 import { type CancelReason, cancelReason } from "../webhooks/cancelWaiting.ts"
 import { inFlight, joinsQueue } from "../webhooks/queue.ts"
 import * as Secret from "../webhooks/signingSecret.ts"
@@ -141,7 +141,7 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
           ), done AS (
             UPDATE ${deliveries} d SET status = 'DELIVERED', delivered_at = clock_timestamp(), next_attempt_at = NULL, failure_reason = NULL
             FROM r WHERE d.id = r.delivery_id AND d.status <> 'DELIVERED'
-            RETURNING d.id, d.webhook_id, r.held, r.wakes OR r.held AND d.started AS wakes
+            RETURNING d.id, d.webhook_id, d.organization_id, r.held, r.wakes OR r.held AND d.started AS wakes
           ), healed AS (
             UPDATE webhook_health h SET consecutive_failures = 0, failing_since = NULL, first_failed_delivery = NULL,
               several_deliveries = false, gone_at = NULL, down_failures = 0
@@ -155,11 +155,9 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
               ORDER BY x.webhook_id FOR NO KEY UPDATE)
             RETURNING q.webhook_id
           ), woken AS (
-            ${insertCommands(
-              sql,
-              sql`SELECT id FROM done WHERE wakes
-                UNION SELECT 'drain/' || q.webhook_id FROM webhook_queues q JOIN up ON up.webhook_id = q.webhook_id WHERE q.down`
-            )}
+            ${insertDeliveryCommands(sql, sql`SELECT id, organization_id FROM done WHERE wakes`)}
+          ), drained AS (
+            ${insertCommands(sql, sql`SELECT 'drain/' || q.webhook_id FROM webhook_queues q JOIN up ON up.webhook_id = q.webhook_id WHERE q.down`)}
           )
           INSERT INTO webhook_counters AS c (webhook_id, slot, shard, delivered, last_success_at)
           SELECT r.webhook_id, date_bin('10 minutes', clock_timestamp(), 'epoch'), ${SHARD},
@@ -200,9 +198,9 @@ export class AttemptsRepo extends Effect.Service<AttemptsRepo>()("custody/Attemp
       abandonAllBut: (inFlight: ReadonlyArray<string>) => sql`
         WITH closed AS (
           UPDATE delivery_attempts SET result = 'interrupted' WHERE process_id = ${me} AND result IS NULL
-            AND at < clock_timestamp() - interval '30 seconds' AND delivery_id <> ALL(${inFlight}::text[]) RETURNING delivery_id
+            AND at < clock_timestamp() - interval '30 seconds' AND delivery_id <> ALL(${inFlight}::text[]) RETURNING delivery_id, organization_id
         )
-        ${insertCommands(sql, sql`SELECT delivery_id FROM closed`)}`,
+        ${insertDeliveryCommands(sql, sql`SELECT delivery_id, organization_id FROM closed`)}`,
 
       /** Closes an attempt of this process that it does not make: whether its beginning was recorded is not known. */
       abandon: (deliveryId: string) =>

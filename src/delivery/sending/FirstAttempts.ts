@@ -9,7 +9,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Deferred, Effect, Fiber, FiberId } from "effect"
 import type { AttemptOutcome, FirstAttemptsInput, Member } from "../../../workflows/contract.ts"
 import { resolverIsAway } from "../../runtime/processes/resolver.ts"
-import { claimKeyOf, command } from "../../runtime/temporal/commands.ts"
+import { claimKeyOf, wakeDeliveries } from "../../runtime/temporal/commands.ts"
 import { Attempts, RESOLVER_AWAY, type Started, type StepError } from "./Attempts.ts"
 import { IN_FLIGHT } from "./attemptOutcome.ts"
 import { WorkerSlots } from "./Slots.ts"
@@ -91,15 +91,17 @@ export class FirstAttempts extends Effect.Service<FirstAttempts>()("custody/Firs
           const removing = isAlone ? undefined : yield* Effect.fork(Effect.zipRight(Deferred.await(allBegun), removeClaim))
           const outcomes = yield* Effect.forEach(
             deliveries,
-            (member) => Effect.map(first(member), (outcome) => [member.deliveryId, outcome] as const),
+            (member) => Effect.map(first(member), (outcome) => [member, outcome] as const),
             { concurrency: "unbounded" }
           )
           if (removing !== undefined && waiting === 0) yield* Fiber.join(removing)
           else if (!isTaken) yield* removeClaim
           // A delivery that is alone goes on in this workflow.
-          const goOn = outcomes.flatMap(([id, { next }]) => (next === "retry" || next === "later" || next === "in flight" ? [id] : []))
-          if (!isAlone && goOn.length > 0) yield* command(sql, ...goOn)
-          return Object.fromEntries(outcomes)
+          const goOn = outcomes.flatMap(([member, { next }]) =>
+            next === "retry" || next === "later" || next === "in flight" ? [member] : []
+          )
+          if (!isAlone && goOn.length > 0) yield* wakeDeliveries(sql, goOn)
+          return Object.fromEntries(outcomes.map(([{ deliveryId }, outcome]) => [deliveryId, outcome]))
         })
     }
   })

@@ -9,7 +9,7 @@ import { Deferred, Effect } from "effect"
 import { presence } from "../../runtime/processes/Presence.ts"
 import { resolverIsAway } from "../../runtime/processes/resolver.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
-import { insertCommands } from "../../runtime/temporal/commands.ts"
+import { insertDeliveryCommands } from "../../runtime/temporal/commands.ts"
 
 /** Longest time from a worker's start until attempts of others by their earlier shares have ended, in seconds. */
 const JOINING_S = 13
@@ -27,7 +27,10 @@ export class WorkerProcess extends Effect.Service<WorkerProcess>()("custody/Work
     const joined = yield* Deferred.make<void>()
     /** The attempts of processes that are gone are made again: their deliveries' workflows hear of it. */
     const takeOver = (lost: ReadonlyArray<string>) =>
-      insertCommands(sql, sql`SELECT t.delivery_id FROM delivery_attempts t WHERE t.process_id = ANY(${lost}::text[]) AND t.result IS NULL`)
+      insertDeliveryCommands(
+        sql,
+        sql`SELECT t.delivery_id, t.organization_id FROM delivery_attempts t WHERE t.process_id = ANY(${lost}::text[]) AND t.result IS NULL`
+      )
     yield* keep({
       canSend: () => !resolverIsAway(),
       takeOver,

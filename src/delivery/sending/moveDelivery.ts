@@ -1,6 +1,6 @@
 /** Moves a delivery that waits to its next state. */
 import type { SqlClient, Statement } from "@effect/sql"
-import { insertCommands } from "../../runtime/temporal/commands.ts"
+import { insertDeliveryCommands } from "../../runtime/temporal/commands.ts"
 
 /**
  * Changes a delivery `d` of a webhook `w` if it waits, and makes its own workflow hear of it: always, or if it has one that
@@ -14,9 +14,9 @@ export const moveDelivery = (
 ) => sql`
   WITH moved AS (
     UPDATE deliveries d SET ${change} FROM webhooks w
-    WHERE d.id = ${id} AND w.id = d.webhook_id AND d.status IN ('PENDING', 'RETRYING', 'HELD') RETURNING d.id, d.started
+    WHERE d.id = ${id} AND w.id = d.webhook_id AND d.status IN ('PENDING', 'RETRYING', 'HELD') RETURNING d.id, d.started, d.organization_id
   ), woken AS (
-    ${insertCommands(sql, sql`SELECT id FROM moved WHERE ${wakes === "always"} OR started AND ${wakes === "if started"}`)}
+    ${insertDeliveryCommands(sql, sql`SELECT id, organization_id FROM moved WHERE ${wakes === "always"} OR started AND ${wakes === "if started"}`)}
   )
   SELECT id FROM moved`
 

@@ -10,7 +10,7 @@ import { Effect, Schema } from "effect"
 import { drainIdOf } from "../../../workflows/contract.ts"
 import { covers } from "../../events/log/matching.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
-import { insertCommands } from "../../runtime/temporal/commands.ts"
+import { insertCommands, insertDeliveryCommands } from "../../runtime/temporal/commands.ts"
 
 /** Deliveries per statement: few enough for the shortest statement timeout of any pool. */
 export const CANCEL_PART = 200
@@ -79,9 +79,9 @@ const cancelPart = (
       ), canceled AS (
         UPDATE deliveries d SET status = 'CANCELED', failure_reason = ${reason}, next_attempt_at = NULL
         FROM (SELECT id FROM waiting UNION ALL SELECT id FROM held) w WHERE d.id = w.id AND d.status IN ('PENDING', 'RETRYING', 'HELD')
-        RETURNING d.id, d.started
+        RETURNING d.id, d.started, d.organization_id
       ), woken AS (
-        ${insertCommands(sql, sql`SELECT id FROM canceled WHERE started`)}
+        ${insertDeliveryCommands(sql, sql`SELECT id, organization_id FROM canceled WHERE started`)}
       )
       SELECT greatest((SELECT count(*) FROM waiting), (SELECT count(*) FROM held)) AS found,
         (SELECT count(*) FROM canceled WHERE started) AS started,

@@ -13,7 +13,7 @@ import { AUDIT_DAYS } from "../../access/audit/AuditTrail.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { deletePart } from "../../runtime/database/deletePart.ts"
 import * as Partitions from "../../runtime/database/Partitions.ts"
-import { insertCommands } from "../../runtime/temporal/commands.ts"
+import { insertDeliveryCommands } from "../../runtime/temporal/commands.ts"
 import { createSchedule } from "../../runtime/temporal/createSchedule.ts"
 import * as Id from "../../values/Id.ts"
 import { RETENTION_DAYS } from "../log/logWindow.ts"
@@ -100,9 +100,9 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
         WITH oldest AS MATERIALIZED (
           SELECT d.id FROM deliveries d WHERE d.status = 'HELD' AND d.created_at < now() - make_interval(days => ${RETENTION_DAYS}) LIMIT ${PART} FOR UPDATE SKIP LOCKED
         ), expired AS (
-          UPDATE deliveries d SET status = 'CANCELED', failure_reason = 'EXPIRED' FROM oldest o WHERE d.id = o.id RETURNING d.id, d.started
+          UPDATE deliveries d SET status = 'CANCELED', failure_reason = 'EXPIRED' FROM oldest o WHERE d.id = o.id RETURNING d.id, d.started, d.organization_id
         ), told AS (
-          ${insertCommands(sql, sql`SELECT id FROM expired WHERE started`)}
+          ${insertDeliveryCommands(sql, sql`SELECT id, organization_id FROM expired WHERE started`)}
         )
         SELECT count(*) AS count FROM expired`),
       ([{ count } = { count: 0 }]) => (count < PART ? Effect.succeed(count) : Effect.map(expire, (more) => count + more))

@@ -26,33 +26,36 @@ const Choice = Schema.Struct({ id: Schema.String, name: Schema.String })
 const VaultChoice = Schema.Struct({ ...Choice.fields, entityId: Schema.String, networks: Schema.Array(Schema.String) })
 
 /** The entities and vaults that a user can see. */
-export interface VisibleNames {
-  readonly entities: ReadonlyArray<typeof Choice.Type>
+export const VisibleNames = Schema.Struct({
+  entities: Schema.Array(Choice),
   /** Vaults where the user has the Developer role. */
-  readonly vaults: ReadonlyArray<typeof VaultChoice.Type>
+  vaults: Schema.Array(VaultChoice),
   /** Whether there are more than {@link CHOICES} of either. */
-  readonly truncated: boolean
-}
+  truncated: Schema.Boolean
+})
+export type VisibleNames = typeof VisibleNames.Type
 
 /** How many webhooks an event matched, and its deliveries by status. */
-export interface EventCounts {
-  readonly matchedCount: number
-  readonly deliveryCounts: Readonly<Record<string, number>>
-}
+export const EventCounts = Schema.Struct({
+  matchedCount: Schema.Number,
+  deliveryCounts: Schema.Record({ key: Schema.String, value: Schema.Number })
+})
+export type EventCounts = typeof EventCounts.Type
 
 /** The name of an asset. */
-const AssetName = Schema.Struct({ symbol: Schema.String, name: Schema.String, decimals: Schema.Number })
+export const AssetName = Schema.Struct({ symbol: Schema.String, name: Schema.String, decimals: Schema.Number })
 export type AssetName = typeof AssetName.Type
 
 /** Ended deliveries of a webhook per time step. */
-export interface Traffic {
+export const Traffic = Schema.Struct({
   /** Beginning of the first step, UTC ISO 8601. */
-  readonly from: string
-  readonly stepSeconds: number
+  from: Schema.String,
+  stepSeconds: Schema.Number,
   /** Delivered and failed deliveries, by step. */
-  readonly delivered: ReadonlyArray<number>
-  readonly failed: ReadonlyArray<number>
-}
+  delivered: Schema.Array(Schema.Number),
+  failed: Schema.Array(Schema.Number)
+})
+export type Traffic = typeof Traffic.Type
 
 /** The ranges of charts: number of steps, and seconds per step. */
 export const spans = {

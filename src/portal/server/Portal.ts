@@ -5,11 +5,11 @@
  * accepted from the portal's own pages; every other path returns the pages. Decision D-42.
  */
 
-import type { HttpApp } from "@effect/platform"
-import * as HttpRouter from "@effect/platform/HttpRouter"
+import type { HttpApp, HttpRouter } from "@effect/platform"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import { Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { Confirmation as ConfirmAct, SignedIn } from "../../access/credentials/Principal.ts"
 import { ApiKeys } from "../../access/keys/ApiKeys.ts"
 import { CredentialRepo } from "../../access/visibility/CredentialRepo.ts"
@@ -23,7 +23,8 @@ import { EventsRepo } from "../../events/log/EventsRepo.ts"
 import { errorBoundary, methodsIn, pathOf } from "../../http/errorBoundary.ts"
 import { currentRequest, type RequestContext } from "../../http/RequestContext.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
-import { accountRoutes } from "../signIn/accountRoutes.ts"
+import * as account from "../signIn/accountRoutes.ts"
+import { Confirmation } from "../signIn/confirmation.ts"
 import { confirm } from "../signIn/confirmSecondFactor.ts"
 import { Identity } from "../signIn/Identity.ts"
 import { Invitations } from "../signIn/Invitations.ts"
@@ -31,16 +32,15 @@ import { Passkeys } from "../signIn/Passkeys.ts"
 import { SecondFactor } from "../signIn/SecondFactor.ts"
 import { principalOf, Sessions } from "../signIn/Sessions.ts"
 import { SignIn } from "../signIn/SignIn.ts"
-import { signInRoutes } from "../signIn/signInRoutes.ts"
-import { Confirmation } from "./bodies.ts"
-import { keyRoutes } from "./keyRoutes.ts"
+import * as signIn from "../signIn/signInRoutes.ts"
+import * as keys from "./keyRoutes.ts"
 import { Overview } from "./Overview.ts"
 import { PATH, requireOrigin, requireOwnPage } from "./origin.ts"
-import { overviewRoutes } from "./overviewRoutes.ts"
+import * as overview from "./overviewRoutes.ts"
+import { API, PortalApi } from "./PortalApi.ts"
 import { Search } from "./Search.ts"
 import { WebAssets } from "./WebAssets.ts"
 
-const API = `${PATH}/api`
 const THROUGH = `${API}/v1/`
 
 const isPortal = (url: string) => /^\/portal(?:[/?]|$)/.test(url)
@@ -59,7 +59,27 @@ const guards = {
   "x-frame-options": "DENY"
 }
 
-const own = HttpRouter.concatAll(signInRoutes, keyRoutes, accountRoutes, overviewRoutes).pipe(HttpRouter.prefixAll(API))
+/** The app of the portal's own routes, with an error boundary of its own. */
+class OwnRoutes extends Context.Tag("custody/portal/OwnRoutes")<
+  OwnRoutes,
+  HttpApp.Default<never, HttpRouter.HttpRouter.DefaultServices>
+>() {
+  // Fresh, because the API has a router and middleware of its own.
+  static readonly layer = Layer.effect(
+    this,
+    Effect.gen(function* () {
+      const { router } = yield* HttpApiBuilder.Router
+      const { add } = yield* HttpApiBuilder.Middleware
+      yield* add(errorBoundary({ isPublic: () => true, methods: methodsIn(yield* router), authenticate: Effect.void }))
+      return yield* HttpApiBuilder.httpApp
+    })
+  ).pipe(
+    Layer.provide(HttpApiBuilder.api(PortalApi)),
+    Layer.provide(Layer.mergeAll(signIn.layer, keys.layer, account.layer, overview.layer)),
+    Layer.provide(Layer.mergeAll(HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer)),
+    Layer.fresh
+  )
+}
 
 const isRead = (method: string) => method === "GET" || method === "HEAD"
 
@@ -105,10 +125,10 @@ export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
     const origin = yield* requireOrigin
     if (!isRead(method)) yield* requireOwnPage(origin)
     if (url.startsWith(THROUGH)) return yield* through(api)
-    if (pathOf(url).startsWith(`${API}/`) || pathOf(url) === API) return yield* own
+    if (pathOf(url).startsWith(`${API}/`) || pathOf(url) === API) return yield* yield* OwnRoutes
     return yield* (yield* WebAssets).answer(method, pathOf(url))
   })
-  const guarded = errorBoundary({ isPublic: () => true, methods: methodsIn(own), authenticate: Effect.void })(asked)
+  const guarded = errorBoundary({ isPublic: () => true, methods: () => [], authenticate: Effect.void })(asked)
   const portal = Effect.gen(function* () {
     const { portalBaseUrl, tlsCertFile } = yield* Settings
     const { headers } = yield* currentRequest
@@ -123,19 +143,22 @@ export const withPortal = <E, R>(api: HttpApp.Default<E, R>) => {
   )
 }
 
-/** The services that the portal's routes use. */
-export const layer = Layer.mergeAll(
-  SignIn.layer,
-  Overview.layer,
-  Search.layer,
-  DeliveryCommands.layer,
-  WaitingDeliveries.layer,
-  RecoveriesRepo.layer,
-  RequestPreview.layer,
-  ApiKeys.layer,
-  CredentialRepo.layer,
-  WebAssets.layer
-).pipe(
+/** The portal's own routes, and the services that they and its pages use. */
+export const layer = OwnRoutes.layer.pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(
+      SignIn.layer,
+      Overview.layer,
+      Search.layer,
+      DeliveryCommands.layer,
+      WaitingDeliveries.layer,
+      RecoveriesRepo.layer,
+      RequestPreview.layer,
+      ApiKeys.layer,
+      CredentialRepo.layer,
+      WebAssets.layer
+    )
+  ),
   Layer.provideMerge(Layer.mergeAll(Sessions.layer, SecondFactor.layer, Passkeys.layer, Invitations.layer)),
   Layer.provideMerge(Identity.layer),
   Layer.provide([WebhooksRepo.layer, EventsRepo.layer, DeliveriesRepo.layer])

@@ -18,7 +18,7 @@ const FEW = 6
 const LOOK = 1_000
 
 /** A search result. */
-const Found = Schema.Struct({
+export const Found = Schema.Struct({
   is: Schema.Literal("vault", "webhook", "event", "delivery", "transaction", "address", "key"),
   label: Schema.String,
   note: Schema.String,

@@ -2,25 +2,29 @@
  * The portal's routes for the signed-in user's own API keys, with the same service as the command line. Creating a key,
  * or giving it more access, requires the second factor in the same request. Spec: Authentication 2 to 9. Decision D-44.
  */
-import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import { Duration, Effect, Redacted } from "effect"
 import { actorOf } from "../../access/audit/AuditTrail.ts"
-import { ApiKeys, DEFAULT_EXPIRY } from "../../access/keys/ApiKeys.ts"
+import { ApiKeys, DEFAULT_EXPIRY, InvalidKey, UnknownKey } from "../../access/keys/ApiKeys.ts"
 import { CredentialRepo } from "../../access/visibility/CredentialRepo.ts"
 import * as Body from "../../http/Body.ts"
 import { notFound } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { confirm } from "../signIn/confirmSecondFactor.ts"
 import { principalOf, Sessions } from "../signIn/Sessions.ts"
-import * as bodies from "./bodies.ts"
-import { parameter, pathId, route, routeWithBody } from "./respond.ts"
+import { bodies, PortalApi } from "./PortalApi.ts"
 
 /** Invalid properties and unknown keys as the API reports them. */
-const toProblems = Effect.catchTags({
-  InvalidKey: ({ field, message }: { readonly field: string; readonly message: string }) =>
-    Body.invalidFields([Body.fieldIssue(field, message)]),
-  UnknownKey: () => notFound()
-})
+const toProblems = <A, E, R>(self: Effect.Effect<A, E | InvalidKey | UnknownKey, R>) =>
+  Effect.catchAll(
+    self,
+    (error): Effect.Effect<never, E | Body.BodyProblem | ReturnType<typeof notFound>> =>
+      error instanceof InvalidKey
+        ? Effect.fail(Body.invalidFields([Body.fieldIssue(error.field, error.message)]))
+        : error instanceof UnknownKey
+          ? Effect.fail(notFound())
+          : Effect.fail(error)
+  )
 
 const actor = Effect.flatMap(Sessions, ({ complete }) => Effect.map(complete, (session) => actorOf(principalOf(session))))
 
@@ -32,68 +36,68 @@ const own = (userId: string, id: string) =>
     return found === undefined ? yield* notFound() : found
   })
 
-export const keyRoutes = HttpRouter.empty.pipe(
-  route(
-    "GET /keys",
-    Effect.gen(function* () {
-      const { userId } = yield* (yield* Sessions).complete
-      return { data: yield* (yield* ApiKeys).list(userId) }
-    })
-  ),
-  routeWithBody("POST /keys", bodies.KeyCreation, (body) =>
-    Effect.gen(function* () {
-      const { userId } = yield* (yield* Sessions).complete
-      const { confirmation, expiresAt, ...choice } = yield* body
-      const keys = yield* ApiKeys
-      const until = expiresAt === undefined ? new Date(Date.now() + Duration.toMillis(DEFAULT_EXPIRY)).toISOString() : expiresAt
-      // Invalid properties are reported before a code is used up.
-      yield* keys.check(userId, { ...choice, expiresAt: until })
-      yield* confirm(userId, confirmation)
-      const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until }, yield* actor)
-      yield* Effect.logInfo("portal: a key was created").pipe(Effect.annotateLogs({ userId, keyId: key.id }))
-      return { ...key, secret: Redacted.value(secret) }
-    }).pipe(toProblems)
-  ),
-  routeWithBody("PATCH /keys/:id", bodies.KeyEdit, (body) =>
-    Effect.gen(function* () {
-      const { userId } = yield* (yield* Sessions).complete
-      const { id } = yield* own(userId, yield* pathId)
-      const { confirmation = {}, ...change } = yield* body
-      const keys = yield* ApiKeys
-      const by = yield* actor
-      // Tried without the factor first: an invalid edit, or one that needs no confirmation, uses up no code.
-      const key = yield* keys
-        .update(id, change, { mayWiden: false }, by)
-        .pipe(
-          Effect.catchTag("WidensKey", () =>
-            Effect.zipRight(confirm(userId, confirmation), keys.update(id, change, { mayWiden: true }, by))
+export const layer = HttpApiBuilder.group(PortalApi, "keys", (handlers) =>
+  handlers
+    .handle("listKeys", () =>
+      Effect.gen(function* () {
+        const { userId } = yield* (yield* Sessions).complete
+        return { data: yield* (yield* ApiKeys).list(userId) }
+      })
+    )
+    .handleRaw("createKey", () =>
+      Effect.gen(function* () {
+        const { userId } = yield* (yield* Sessions).complete
+        const { confirmation, expiresAt, ...choice } = yield* Body.json(bodies.keyCreation)
+        const keys = yield* ApiKeys
+        const until = expiresAt === undefined ? new Date(Date.now() + Duration.toMillis(DEFAULT_EXPIRY)).toISOString() : expiresAt
+        // Invalid properties are reported before a code is used up.
+        yield* keys.check(userId, { ...choice, expiresAt: until })
+        yield* confirm(userId, confirmation)
+        const { key, secret } = yield* keys.create(userId, { ...choice, expiresAt: until }, yield* actor)
+        yield* Effect.logInfo("portal: a key was created").pipe(Effect.annotateLogs({ userId, keyId: key.id }))
+        return { ...key, secret: Redacted.value(secret) }
+      }).pipe(toProblems)
+    )
+    .handleRaw("updateKey", ({ path }) =>
+      Effect.gen(function* () {
+        const { userId } = yield* (yield* Sessions).complete
+        const { id } = yield* own(userId, path.id)
+        const { confirmation = {}, ...change } = yield* Body.json(bodies.keyEdit)
+        const keys = yield* ApiKeys
+        const by = yield* actor
+        // Tried without the factor first: an invalid edit, or one that needs no confirmation, uses up no code.
+        const key = yield* keys
+          .update(id, change, { mayWiden: false }, by)
+          .pipe(
+            Effect.catchTag("WidensKey", () =>
+              Effect.zipRight(
+                confirm(userId, confirmation),
+                Effect.catchTag(keys.update(id, change, { mayWiden: true }, by), "WidensKey", Effect.die)
+              )
+            )
           )
-        )
-      yield* Effect.logInfo("portal: a key was edited").pipe(Effect.annotateLogs({ userId, keyId: id }))
-      return key
-    }).pipe(toProblems)
-  ),
-  // What the key can see, and why it cannot see a vault: the response that the key itself would get. C-7.
-  route(
-    "GET /keys/:id/credential",
-    Effect.gen(function* () {
-      const session = yield* (yield* Sessions).complete
-      const { id } = yield* own(session.userId, yield* pathId)
-      const { client } = yield* currentRequest
-      const vaultId = yield* parameter("vaultId")
-      const asked = vaultId === "" ? undefined : vaultId
-      const found = yield* (yield* CredentialRepo).of(id, principalOf(session), client?.toString() ?? null, asked)
-      return found === undefined ? yield* notFound() : found
-    }).pipe(toProblems)
-  ),
-  route(
-    "POST /keys/:id/revoke",
-    Effect.gen(function* () {
-      const { userId } = yield* (yield* Sessions).complete
-      const { id } = yield* own(userId, yield* pathId)
-      const key = yield* (yield* ApiKeys).revoke(id, yield* actor)
-      yield* Effect.logInfo("portal: a key was revoked").pipe(Effect.annotateLogs({ userId, keyId: id }))
-      return key
-    }).pipe(toProblems)
-  )
+        yield* Effect.logInfo("portal: a key was edited").pipe(Effect.annotateLogs({ userId, keyId: id }))
+        return key
+      }).pipe(toProblems)
+    )
+    // What the key can see, and why it cannot see a vault: the response that the key itself would get. C-7.
+    .handle("getKeyCredential", ({ path, urlParams: { vaultId } }) =>
+      Effect.gen(function* () {
+        const session = yield* (yield* Sessions).complete
+        const { id } = yield* own(session.userId, path.id)
+        const { client } = yield* currentRequest
+        const asked = vaultId === "" ? undefined : vaultId
+        const found = yield* (yield* CredentialRepo).of(id, principalOf(session), client?.toString() ?? null, asked)
+        return found === undefined ? yield* notFound() : found
+      }).pipe(toProblems)
+    )
+    .handle("revokeKey", ({ path }) =>
+      Effect.gen(function* () {
+        const { userId } = yield* (yield* Sessions).complete
+        const { id } = yield* own(userId, path.id)
+        const key = yield* (yield* ApiKeys).revoke(id, yield* actor)
+        yield* Effect.logInfo("portal: a key was revoked").pipe(Effect.annotateLogs({ userId, keyId: id }))
+        return key
+      }).pipe(toProblems)
+    )
 )

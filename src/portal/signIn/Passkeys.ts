@@ -10,11 +10,11 @@ import { recordOfUser } from "../../access/audit/AuditTrail.ts"
 import { notFound, problem } from "../../http/Problem.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
 import * as Id from "../../values/Id.ts"
-import { text } from "../server/bodies.ts"
 import { requireOrigin } from "../server/origin.ts"
+import { text } from "./confirmation.ts"
 
 /** A passkey as its owner sees it. */
-const Passkey = Schema.Struct({
+export const Passkey = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
   createdAt: Schema.String,

@@ -15,8 +15,7 @@ import { type Problem, problem } from "../../http/Problem.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import type { SealedColumn } from "../../runtime/crypto/reencryptSecrets.ts"
 import { Bytes, decodeRows } from "../../runtime/database/decodeRows.ts"
-import type { Enrolment } from "../server/PortalRoutes.ts"
-import { tooMany } from "../server/respond.ts"
+import { tooMany } from "./tooMany.ts"
 
 /** Where authenticator secrets are stored encrypted. */
 export const sealedSecondFactors: SealedColumn = {
@@ -60,6 +59,16 @@ const backupCode = (): string => {
   const letters = Array.from({ length: 15 }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join("")
   return `${letters.slice(0, 5)}-${letters.slice(5, 10)}-${letters.slice(10)}`
 }
+
+/** A new authenticator; its secret is returned only here. */
+export const Enrolment = Schema.Struct({
+  /** For a QR code: otpauth://… */
+  uri: Schema.String,
+  /** The same secret for manual entry, base32. */
+  secret: Schema.String,
+  backupCodes: Schema.Array(Schema.String)
+})
+export type Enrolment = typeof Enrolment.Type
 
 const hashOf = (code: string): Buffer =>
   createHash("sha256")

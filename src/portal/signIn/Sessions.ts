@@ -37,7 +37,7 @@ const SessionState = Schema.Struct({
 export type SessionState = typeof SessionState.Type
 
 /** A session as listed for its user. */
-const ListedSession = Schema.Struct({
+export const ListedSession = Schema.Struct({
   id: Schema.String,
   current: Schema.Boolean,
   ipAddress: Schema.NullOr(Schema.String),

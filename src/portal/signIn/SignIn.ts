@@ -13,11 +13,11 @@ import { type Problem, problem } from "../../http/Problem.ts"
 import { currentRequest } from "../../http/RequestContext.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
-import { tooMany } from "../server/respond.ts"
 import { type Answer, Identity } from "./Identity.ts"
 import { Invitations } from "./Invitations.ts"
 import { Passkeys } from "./Passkeys.ts"
 import { Sessions } from "./Sessions.ts"
+import { tooMany } from "./tooMany.ts"
 
 /**
  * Attempts per address, per account from one address, and per account from all addresses, within {@link WINDOW}. The last is

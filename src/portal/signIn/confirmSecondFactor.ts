@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { fieldIssue } from "../../http/Body.ts"
 import { problem } from "../../http/Problem.ts"
-import type { Confirmation } from "../server/bodies.ts"
+import type { Confirmation } from "./confirmation.ts"
 import { Passkeys } from "./Passkeys.ts"
 import { SecondFactor } from "./SecondFactor.ts"
 

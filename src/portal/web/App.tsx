@@ -1,7 +1,7 @@
 /** Routing: which page a path shows, and what is shown before any page. */
 import { lazy, Suspense, useEffect } from "react"
 import { Navigate, Route, Routes, useLocation } from "react-router"
-import type { User } from "../server/PortalRoutes.ts"
+import type { User } from "../server/PortalApi.ts"
 import { HomePage } from "./pages/Home.tsx"
 import { NotFoundPage } from "./pages/NotFound.tsx"
 import { SecondFactorPage } from "./pages/SecondFactor.tsx"

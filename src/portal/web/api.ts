@@ -4,7 +4,7 @@
  */
 
 import type { Page } from "../../client/index.ts"
-import type { Confirmation } from "../server/bodies.ts"
+import type { Confirmation } from "../signIn/confirmation.ts"
 import type { Answer, Body, ById, Path, Row } from "./routeTypes.ts"
 
 type Sent<M extends "POST", P extends Path<M>> = Body<M, P> extends undefined ? [] : [body: Body<M, P>]

@@ -3,8 +3,8 @@
  * `/v1/vaults/${id}/balances`, has the type of its route's response, so that a page that requests a route that does not
  * exist, or reads a field that the response does not have, does not compile.
  */
-import type { PortalRoutes } from "../server/PortalRoutes.ts"
 import type { ApiRoutes } from "./apiRoutes.ts"
+import type { PortalRoutes } from "./portalRoutes.ts"
 
 type Routes = ApiRoutes & PortalRoutes
 type Method = "GET" | "POST" | "PATCH" | "DELETE"

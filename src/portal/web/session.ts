@@ -4,7 +4,7 @@
  */
 import { focusManager, useQuery, useQueryClient } from "@tanstack/react-query"
 import { createContext, useContext, useEffect, useRef } from "react"
-import type { SessionStatus, User } from "../server/PortalRoutes.ts"
+import type { SessionStatus, User } from "../server/PortalApi.ts"
 import { ApiProblem, get, onSessionEnd } from "./api.ts"
 
 export const SESSION = ["session"]

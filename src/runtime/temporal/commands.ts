@@ -15,12 +15,27 @@ export const BEGUN_CHANNEL = "custody_begun"
 /** When a command that a dispatcher is sending, and that of a claim, is sent again if it is still there, in seconds. */
 export const AGAIN_S = 10
 
-/** `INSERT` of commands whose keys are the rows of a query with one text column, for use as a statement or a CTE; in order, so that no two deadlock. */
+/** `INSERT` of commands of drains, recoveries and notices, whose keys are the rows of a query with one text column, for use as a statement or a CTE; in order, so that no two deadlock. */
 export const insertCommands = (sql: SqlClient.SqlClient, keys: Statement.Fragment) => sql`
   INSERT INTO commands (key) SELECT * FROM (${keys}) keys ORDER BY 1
   ON CONFLICT (key) DO UPDATE SET id = DEFAULT, due = least(commands.due, excluded.due)`
 
-/** Commands for these workflows. */
+/** The same for deliveries, whose organizations take turns: the rows of a query with id and organization. */
+export const insertDeliveryCommands = (sql: SqlClient.SqlClient, deliveries: Statement.Fragment) => sql`
+  INSERT INTO commands (key, organization_id) SELECT * FROM (${deliveries}) deliveries ORDER BY 1
+  ON CONFLICT (key) DO UPDATE SET id = DEFAULT, due = least(commands.due, excluded.due)`
+
+/** Makes the workflows of deliveries hear of a change. */
+export const wakeDeliveries = (
+  sql: SqlClient.SqlClient,
+  deliveries: ReadonlyArray<{ readonly deliveryId: string; readonly organizationId: string }>
+) =>
+  insertDeliveryCommands(
+    sql,
+    sql`SELECT * FROM unnest(${deliveries.map((_) => _.deliveryId)}::text[], ${deliveries.map((_) => _.organizationId)}::text[])`
+  )
+
+/** Commands for these workflows, which are not of deliveries. */
 export const command = (sql: SqlClient.SqlClient, ...keys: ReadonlyArray<string>) =>
   insertCommands(sql, sql`SELECT unnest(${keys}::text[])`)
 

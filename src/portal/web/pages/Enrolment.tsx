@@ -1,7 +1,7 @@
 /** Setting up the second factor: an authenticator app, and backup codes in case it is lost. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import type { Enrolment } from "../../server/PortalRoutes.ts"
+import type { Enrolment } from "../../signIn/SecondFactor.ts"
 import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
 import { Button } from "../parts/Button.tsx"

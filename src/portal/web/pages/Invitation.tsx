@@ -5,7 +5,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { useLocation, useNavigate } from "react-router"
-import type { InvitationSummary, SessionStatus } from "../../server/PortalRoutes.ts"
+import type { InvitationSummary, SessionStatus } from "../../server/PortalApi.ts"
 import { postSignIn as post } from "../api.ts"
 import { useForm } from "../form.ts"
 import { Button, LinkButton } from "../parts/Button.tsx"

@@ -1,6 +1,6 @@
 /** The editable properties of a key. */
 import type { ApiKey } from "../../../access/keys/ApiKeys.ts"
-import type { PortalContext } from "../../server/PortalRoutes.ts"
+import type { PortalContext } from "../../server/PortalApi.ts"
 import { Choices, Select, TextArea, TextField } from "../parts/Field.tsx"
 import { VaultChoice } from "../parts/VaultChoice.tsx"
 import { useUser } from "../session.ts"

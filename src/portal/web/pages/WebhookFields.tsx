@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import type { EventKind } from "../../../client/index.ts"
-import type { PortalContext } from "../../server/PortalRoutes.ts"
+import type { PortalContext } from "../../server/PortalApi.ts"
 import { Code } from "../parts/Code.tsx"
 import { Choices, TextField } from "../parts/Field.tsx"
 import { VaultChoice } from "../parts/VaultChoice.tsx"

@@ -1,6 +1,6 @@
 /** A choice of vaults: all of them, or some by name. */
 import { useState } from "react"
-import type { PortalContext } from "../../server/PortalRoutes.ts"
+import type { PortalContext } from "../../server/PortalApi.ts"
 import { Choices, TextField } from "./Field.tsx"
 
 export interface VaultChoiceProps {

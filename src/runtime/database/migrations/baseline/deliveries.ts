@@ -75,10 +75,12 @@ CREATE TABLE commands (
   -- Changes whenever the command is written again.
   id bigint GENERATED ALWAYS AS IDENTITY,
   members text[] COLLATE "C" CHECK (cardinality(members) > 0),
+  -- Of a delivery: the organization, since organizations take turns; null for others, which go first.
+  organization_id text COLLATE "C",
   due timestamptz NOT NULL DEFAULT clock_timestamp(),
   CHECK ((members IS NOT NULL) = starts_with(key, 'claim/'))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
-CREATE INDEX commands_due ON commands (due);
+CREATE INDEX commands_due ON commands (organization_id, due);
 CREATE FUNCTION announce_command() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('custody_commands', '');
