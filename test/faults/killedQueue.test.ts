@@ -38,7 +38,8 @@ test(`C-5: ${EVENTS} waiting deliveries are queued and drained while the process
   const before = receiver.to("/hook").length
   const killed = await app.start(ALL, { FAIL_AT: long ? "retries-queued:3" : "retries-queued:1" })
   app.main = killed
-  await until("its end", () => killed.child.signalCode === "SIGKILL")
+  // The workflows of the webhook's retries are started first.
+  await until("its end", () => killed.child.signalCode === "SIGKILL", long ? 300 : 60)
   const some = await counted(id)
   expect(some["HELD"]).toBeGreaterThan(0)
   expect(some["RETRYING"]).toBeGreaterThan(0)

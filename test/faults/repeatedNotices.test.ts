@@ -108,8 +108,11 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect
     const { id } = await failing("/off", 10)
     const process = await restartToDie("commands-sent")
     const feeding = rig.feed(20, 50)
-    const { status } = await rig.app.request("PATCH", `/v1/webhooks/${id}`, { key: rig.key, body: { status: "DISABLED" } })
-    expect(status).toBe(200)
+    // The process may die before it has answered.
+    const answer = await rig.app
+      .request("PATCH", `/v1/webhooks/${id}`, { key: rig.key, body: { status: "DISABLED" } })
+      .catch(() => undefined)
+    expect([200, undefined]).toContain(answer?.status)
     const disabled = Date.now()
     await dies(process)
     const left = async () => (await rig.app.sql("SELECT key FROM commands")).length
