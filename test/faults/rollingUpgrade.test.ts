@@ -180,6 +180,8 @@ describe.skipIf(reason !== undefined)(
 
     test("both versions take records, read and deliver at once, and a delivery that began under the earlier one goes on", async () => {
       ;[newApi, newSender] = await startBoth(NEW)
+      // A worker beside others takes its first task after 13 s.
+      await until("tasks for both", () => newSender.output().includes("worker started"))
       const before = await attemptsOf(oldSender)
       await feed([oldApi, newApi], 30)
       await settled(35)

@@ -34,6 +34,8 @@ const PROXY_MS = 25_000
 const AGAIN_MS = 1_000,
   SOON_MS = 50,
   TAKEN_MS = 200
+/** Attempts in a row that found the endpoint down after which a step stops: a few of many may fail at one that works. */
+const DOWN_IN_A_ROW = 3
 /** Time per canceled delivery with a workflow, in ms: ending a workflow costs about as much as a delivery. */
 const CANCEL_MS = 10
 
@@ -130,6 +132,7 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
       let after = { rank: -1, sequence: 0 }
       let isAll = false
       let sent = 0
+      let downInARow = 0
       let stop: Exclude<Turn, "done"> | undefined
       const one = (yield* Effect.makeSemaphore(1)).withPermits(1)
 
@@ -158,8 +161,10 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
             if (queued === undefined) return
             const outcome = yield* attempt(input, queued, "drain")
             const turn = outcome === undefined ? "no slot" : turnOf(outcome)
-            if (turn === "done") sent++
-            else stop ??= turn
+            if (turn === "done") {
+              sent++
+              downInARow = 0
+            } else if (turn !== "down" || ++downInARow >= Math.min(DOWN_IN_A_ROW, width)) stop ??= turn
           }
         })
       yield* Effect.forEach(
