@@ -164,7 +164,8 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
             if (turn === "done") {
               sent++
               downInARow = 0
-            } else if (turn !== "down" || ++downInARow >= Math.min(DOWN_IN_A_ROW, width)) stop ??= turn
+            } else if (turn !== "down" || outcome?.next === "held" || ++downInARow >= (failures > 0 && sent === 0 ? 1 : DOWN_IN_A_ROW))
+              stop ??= turn
           }
         })
       yield* Effect.forEach(
