@@ -164,8 +164,12 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
             if (turn === "done") {
               sent++
               downInARow = 0
-            } else if (turn !== "down" || outcome?.next === "held" || ++downInARow >= (failures > 0 && sent === 0 ? 1 : DOWN_IN_A_ROW))
-              stop ??= turn
+              continue
+            }
+            if (turn === "down") downInARow++
+            // A step that begins again carefully stops at its first failure, and any step when a hold has begun.
+            const most = failures > 0 && sent === 0 ? 1 : DOWN_IN_A_ROW
+            if (turn !== "down" || outcome?.next === "held" || downInARow >= most) stop ??= turn
           }
         })
       yield* Effect.forEach(

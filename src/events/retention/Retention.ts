@@ -101,7 +101,7 @@ export class Retention extends Effect.Service<Retention>()("custody/Retention", 
           SELECT d.id FROM deliveries d WHERE d.status = 'HELD' AND d.created_at < now() - make_interval(days => ${RETENTION_DAYS}) LIMIT ${PART} FOR UPDATE SKIP LOCKED
         ), expired AS (
           UPDATE deliveries d SET status = 'CANCELED', failure_reason = 'EXPIRED' FROM oldest o WHERE d.id = o.id RETURNING d.id, d.started, d.organization_id
-        ), told AS (
+        ), woken AS (
           ${insertDeliveryCommands(sql, sql`SELECT id, organization_id FROM expired WHERE started`)}
         )
         SELECT count(*) AS count FROM expired`),

@@ -37,7 +37,7 @@ const listed = <A, I>(row: Schema.Schema<A, I>) => Schema.Struct({ data: Schema.
 const byId = <A, I>(value: Schema.Schema<A, I>) => Schema.Record({ key: Schema.String, value })
 
 /** The response to a change. */
-export const Done = Schema.Struct({ done: Schema.Literal(true) })
+const Done = Schema.Struct({ done: Schema.Literal(true) })
 export const done = { done: true } as const
 
 const User = Schema.Struct({
