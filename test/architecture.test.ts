@@ -179,7 +179,7 @@ describe("architecture", () => {
   })
 
   test("every failpoint in the sources is armed by a fault test", () => {
-    const failpoints = sources.flatMap((file) => [...text(file).matchAll(/^\s*\/\/ failpoint: ([a-z-]+)$/gm)].map(([, name = ""]) => name))
+    const failpoints = sources.flatMap((file) => [...text(file).matchAll(/\bfailpoint\("([a-z-]+)"\)/g)].map(([, name = ""]) => name))
     const folder = path.join("test", "faults")
     const tests = [...new Bun.Glob("*.ts").scanSync({ cwd: path.join(root, folder) })]
       .map((file) => text(path.join(folder, file)))

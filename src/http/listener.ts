@@ -44,6 +44,28 @@ export interface Listener {
   readonly onResponse?: (request: Request, state: RequestState, status: number) => void
 }
 
+/** The part of Bun's server that a request needs. */
+type Peer = Pick<Server<undefined>, "requestIP" | "timeout">
+/** Answers a request of the peer. */
+export type Handler = (request: Request, peer: Peer) => Promise<Response>
+
+/** What serves a listener's requests: Bun's server on a port, if not given otherwise. Tests call the handler itself. */
+export class Serving extends Context.Reference<Serving>()("Serving", {
+  defaultValue: () => ({
+    /** Serves while the scope is open; returns the port. */
+    serve: (listener: Listener, handle: Handler): Effect.Effect<number, ListenError, Scope.Scope> =>
+      Effect.map(
+        Effect.acquireRelease(start(listener, handle), (server) =>
+          Effect.zipRight(
+            Effect.sync(() => listener.onDrain?.()),
+            drain(server)
+          )
+        ),
+        ({ port }) => port ?? listener.port
+      )
+  })
+}) {}
+
 /** How long requests in flight may take to finish when the listener stops. */
 const DRAIN = Duration.seconds(15)
 
@@ -68,7 +90,7 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
       )
     }
 
-    const handle = (request: Request, server: Server<undefined>): Promise<Response> =>
+    const handle: Handler = (request, server) =>
       new Promise((resolve) => {
         const peer = server.requestIP(request)?.address,
           forwardedFor = request.headers.get("x-forwarded-for")
@@ -107,13 +129,7 @@ export const listen = <E, R>(listener: Listener, app: HttpApp.Default<E, R>) =>
         })
       })
 
-    const server = yield* Effect.acquireRelease(start(listener, handle), (server) =>
-      Effect.zipRight(
-        Effect.sync(() => listener.onDrain?.()),
-        drain(server)
-      )
-    )
-    return { port: server.port ?? listener.port }
+    return { port: yield* (yield* Serving).serve(listener, handle) }
   })
 
 const hasBody = ({ headers, method }: Request): boolean =>
@@ -178,7 +194,7 @@ const webResponse = (
     : new Response(body.body, { status: response.status, headers })
 }
 
-const start = (listener: Listener, handle: (request: Request, server: Server<undefined>) => Promise<Response>) =>
+const start = (listener: Listener, handle: Handler) =>
   Effect.try({
     try: () =>
       Bun.serve({

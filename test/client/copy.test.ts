@@ -2,13 +2,14 @@
 import { beforeAll, expect, test } from "bun:test"
 import fc from "fast-check"
 import { applyEvent, catchUp, copyVault, createClient, followEvents, type VaultCopy } from "../../src/client/index.ts"
-import { type Record, useApp } from "../support/app.ts"
+import { useApi } from "../support/api.ts"
+import type { Record } from "../support/app.ts"
 import { ALICE, asset, entity, network, organization, transaction, user, vault } from "../support/records.ts"
 
-const app = useApp()
+const app = useApi()
 let key = ""
 const VAULT = "vault_a"
-const options = () => ({ baseUrl: app.main?.baseUrl ?? "", apiKey: key })
+const options = () => ({ baseUrl: "http://localhost", fetch: app.fetch, apiKey: key })
 
 beforeAll(async () => {
   await app.feed([

@@ -4,8 +4,7 @@
  */
 import { beforeAll, expect, test } from "bun:test"
 import { spawn } from "node:child_process"
-import { baseEnv, cli, useApp } from "../support/app.ts"
-import { program } from "../support/program.ts"
+import { baseEnv, cli, PROGRAM, useApp } from "../support/app.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { contentOf, feedTransactions, idsOf, shared, tenant } from "../support/tenants.ts"
 import { long, report } from "./Rig.ts"
@@ -35,7 +34,7 @@ beforeAll(async () => {
 /** Runs the command with a process that is killed at the n-th part; returns its exit code, null if it was killed. */
 const removing = (failAt: string) =>
   new Promise<number | null>((resolve) => {
-    const child = spawn(process.execPath, [...program(), "organizations", "delete", "org_gone"], {
+    const child = spawn(process.execPath, [PROGRAM, "organizations", "delete", "org_gone"], {
       env: { ...baseEnv(), ...app.env, FAIL_AT: failAt },
       stdio: ["pipe", "ignore", "inherit"]
     })

@@ -1,11 +1,11 @@
 /** The request limit of a browser in the portal: the same as for an API key, on every path. */
 import { beforeAll, expect, test } from "bun:test"
-import { useApp } from "../support/app.ts"
+import { useApi } from "../support/api.ts"
 import { smallest, user } from "../support/records.ts"
 import { short } from "../support/webhookFixtures.ts"
 import { signedIn, Visitor } from "./client.ts"
 
-const app = useApp(["api"], { RATE_LIMIT: "2/1s burst 20" })
+const app = useApi({ RATE_LIMIT: "2/1s burst 20" })
 let one: Visitor, other: Visitor
 
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from "bun:test"
-import { useApp } from "../support/app.ts"
+import { useApi } from "../support/api.ts"
 import { smallest, user } from "../support/records.ts"
 import { PASSWORD, signedIn, Visitor } from "./client.ts"
 
 // With the limits of production, and a proxy that reports each visitor's address.
-const app = useApp(["api"], { RATE_LIMIT: "1000/1s burst 1000", TRUSTED_PROXIES: "127.0.0.0/8", PORTAL_BASE_URL: "http://localhost:8080" })
+const app = useApi({ RATE_LIMIT: "1000/1s burst 1000", TRUSTED_PROXIES: "127.0.0.0/8", PORTAL_BASE_URL: "http://localhost:8080" })
 const from = (address: string) => ({ "x-forwarded-for": address })
 
 let known: Visitor

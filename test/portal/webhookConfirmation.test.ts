@@ -1,11 +1,11 @@
 /** Changes of webhooks that could leak data need a session's second factor, but nothing more from a key. Decision D-49. */
 import { beforeAll, expect, test } from "bun:test"
-import { useApp } from "../support/app.ts"
+import { useApi } from "../support/api.ts"
 import { smallest } from "../support/records.ts"
 import { create, fields, patch, short } from "../support/webhookFixtures.ts"
 import { signedIn, type Visitor } from "./client.ts"
 
-const app = useApp()
+const app = useApi()
 let owner: Visitor,
   key = "",
   id = ""

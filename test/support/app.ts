@@ -12,7 +12,6 @@ import { Effect, Layer, ManagedRuntime, Redacted } from "effect"
 import pg from "pg"
 import { type ApiKey, ApiKeys, type Choice } from "../../src/access/keys/ApiKeys.ts"
 import * as Database from "../../src/runtime/database/Database.ts"
-import { program } from "./program.ts"
 import { dropDatabase, freshDatabase, servers } from "./servers.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
@@ -36,6 +35,13 @@ interface Options {
   readonly raw?: string | Uint8Array<ArrayBuffer>
 }
 
+/** How to reach a running service. */
+export interface Listening {
+  /** Sends a request to the public API or to the platform listener. `target` is path and query. */
+  readonly send: (to: "api" | "platform", target: string, init?: RequestInit) => Promise<Response>
+  readonly end: () => Promise<unknown>
+}
+
 /** A running process of the program. */
 export interface Process {
   readonly baseUrl: string
@@ -47,8 +53,10 @@ export interface Process {
   readonly end: (signal?: NodeJS.Signals) => Promise<number | null>
 }
 
-/** How Bun runs the program (program.ts), or another version of it whose sources are in `cwd`. */
-const programIn = (cwd: string): ReadonlyArray<string> => (cwd === root ? program() : ["src/main.ts"])
+/** The file of the program as the tests run it. */
+export const PROGRAM = path.join(root, "test/support/testProgram.ts")
+/** The file of the program, or of another version of it whose sources are in `cwd`. */
+const programIn = (cwd: string): string => (cwd === root ? PROGRAM : "src/main.ts")
 
 /**
  * Starts `custody start` and waits until it is ready; fails with its output if it exits before. With `COLLECT` in the
@@ -57,7 +65,7 @@ const programIn = (cwd: string): ReadonlyArray<string> => (cwd === root ? progra
 export const startProcess = (args: ReadonlyArray<string>, env: { readonly [name: string]: string }, cwd = root): Promise<Process> =>
   new Promise((resolve, reject) => {
     const preload = env["COLLECT"] === undefined ? [] : ["--preload", "./test/support/collect.ts"]
-    const child = spawn(process.execPath, [...preload, ...programIn(cwd), "start", ...args], {
+    const child = spawn(process.execPath, [...preload, programIn(cwd), "start", ...args], {
       cwd,
       env: { ...baseEnv(), ...env },
       stdio: ["ignore", "pipe", "pipe"]
@@ -99,7 +107,7 @@ export const baseEnv = (): { readonly [name: string]: string } => {
 
 /** Runs a command of the CLI to its end. `cwd` is the root of another version's sources. */
 export const cli = async (args: ReadonlyArray<string>, env: { readonly [name: string]: string }, input?: string, cwd = root) => {
-  const child = Bun.spawn([process.execPath, ...programIn(cwd), ...args], {
+  const child = Bun.spawn([process.execPath, programIn(cwd), ...args], {
     cwd,
     env: { ...baseEnv(), ...env },
     stdin: input === undefined ? "ignore" : new Blob([input]),
@@ -133,6 +141,20 @@ export class App {
   main: Process | undefined
   /** Whether a request that is answered with 503 is repeated for up to 30 s, as a client would: a busy machine refuses some. */
   patient = true
+  /** Sends a request to the main process: to its public API or its platform listener. */
+  send: Listening["send"] = (to, target, init) =>
+    fetch(`${to === "api" ? this.main?.baseUrl : this.main?.platformUrl}${target}`, { redirect: "manual", ...init })
+  /** `fetch` for typed clients of the public API: whatever the origin, the request goes to the main process. */
+  readonly fetch = async (request: Request): Promise<Response> => {
+    const { pathname, search } = new URL(request.url)
+    const { headers, method, signal } = request
+    return this.send("api", `${pathname}${search}`, {
+      headers,
+      method,
+      signal,
+      ...(request.body === null ? {} : { body: await request.text() })
+    })
+  }
   readonly #processes: Array<Process> = []
   readonly #clients: Array<pg.Client> = []
   readonly #keys = new Map<string, ReturnType<typeof keysOf>>()
@@ -185,9 +207,8 @@ export class App {
   }
 
   async #request(method: string, target: string, options: Options): Promise<Answer> {
-    const response = await fetch(`${this.main?.baseUrl}${target}`, {
+    const response = await this.send("api", target, {
       method,
-      redirect: "manual",
       headers: {
         ...(options.key === undefined ? {} : { authorization: `Bearer ${options.key}` }),
         ...(options.body === undefined ? {} : { "content-type": "application/json" }),
@@ -217,7 +238,7 @@ export class App {
   async records(records: ReadonlyArray<Record> | string, headers: { readonly [name: string]: string } = {}): Promise<Answer> {
     const body = typeof records === "string" ? records : records.map((record) => JSON.stringify(record)).join("\n")
     return answerOf(
-      await fetch(`${this.main?.platformUrl}/platform/v1/records`, {
+      await this.send("platform", "/platform/v1/records", {
         method: "POST",
         body,
         headers: { authorization: `Bearer ${this.env.PLATFORM_TOKEN}`, "content-type": "application/x-ndjson", ...headers }
@@ -307,7 +328,8 @@ const answerOf = async (response: Response): Promise<Answer> => {
   return { status: response.status, headers: response.headers, text, json }
 }
 
-type Environment = { readonly [name: string]: string }
+/** Settings of the program by name. */
+export type Environment = { readonly [name: string]: string }
 
 /** An app for the test file that calls this: opened before its tests, closed after them. `env` may depend on what was opened before it. */
 export const useApp = (roles: ReadonlyArray<string> = ["api"], env: Environment | (() => Environment) = {}): App => {

@@ -1,6 +1,6 @@
 /**
- * Comments of the form `failpoint: name` in the program's sources are places where the tests' program (program.ts) can be
- * killed, as by `kill -9`, at exactly that statement. `FAIL_AT=name:n` kills at the n-th time that the place is reached.
+ * Kills the program at a failpoint of its sources, as by `kill -9`. `FAIL_AT=name:n` kills at the n-th time that the place
+ * is reached.
  *
  * `FAIL_AT=event-writer:n` counts the places between statements of those that record events: after the lock of an
  * organization's stream, before each statement that follows, before the commit, and after it.
@@ -8,15 +8,14 @@
  * `FAIL_AT=transactions-move:n` kills before the n-th statement of a process from the first look for transactions to move on.
  */
 import pg from "pg"
+import { failpoint, onFailpoint } from "../../src/runtime/failpoint.ts"
 
 const [wanted = "", nth = "1"] = (process.env["FAIL_AT"] ?? "").split(":")
 let reached = 0
 
-Object.assign(globalThis, {
-  custodyFailpoint: (name: string) => {
-    // The signal is delivered before the call returns: no further statement runs.
-    if (name === wanted && ++reached === Number(nth)) process.kill(process.pid, "SIGKILL")
-  }
+onFailpoint((name) => {
+  // The signal is delivered before the call returns: no further statement runs.
+  if (name === wanted && ++reached === Number(nth)) process.kill(process.pid, "SIGKILL")
 })
 
 type Query = (this: pg.Client, ...input: ReadonlyArray<unknown>) => unknown
@@ -24,7 +23,7 @@ type Query = (this: pg.Client, ...input: ReadonlyArray<unknown>) => unknown
 if (wanted === "event-writer") {
   const query: Query = pg.Client.prototype.query
   const writing = new WeakSet<pg.Client>()
-  const here = () => Reflect.get(globalThis, "custodyFailpoint")("event-writer")
+  const here = () => failpoint("event-writer")
   const recording: Query = function (...input) {
     const [first] = input
     const text = typeof first === "string" ? first : typeof first === "object" && first !== null ? String(Reflect.get(first, "text")) : ""
@@ -50,7 +49,7 @@ if (wanted === "transactions-move") {
     const [first] = input
     const text = typeof first === "string" ? first : typeof first === "object" && first !== null ? String(Reflect.get(first, "text")) : ""
     moving ||= text.includes("pg_try_advisory_xact_lock")
-    if (moving) Reflect.get(globalThis, "custodyFailpoint")("transactions-move")
+    if (moving) failpoint("transactions-move")
     return Reflect.apply(query, this, input)
   }
   Object.assign(pg.Client.prototype, { query: counting })

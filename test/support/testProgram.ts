@@ -1,4 +1,7 @@
-/** The entry point of the tests' program: what can kill or measure it is loaded first. */
+/** The tests' program: what can kill or measure it is loaded first, and it decodes the rows of every statement. */
 import "./failpoints.ts"
 import "./explain.ts"
+import { decodeAllRows } from "../../src/runtime/database/decodeRows.ts"
 import "../../src/main.ts"
+
+decodeAllRows()

@@ -1,12 +1,10 @@
 /** The combined JUnit reports of a run's processes. */
 import * as fs from "node:fs"
 
-/** A test file, how long it took, and how much CPU its process and the programs that it started used. */
+/** A test file and how long it took. */
 export interface FileTime {
   readonly file: string
   readonly seconds: number
-  /** Of the process, which may have run other files as well. */
-  readonly cpuSeconds: number
 }
 
 /** Counts of a process's tests, the names of those that failed, and the time of each file. */
@@ -24,7 +22,7 @@ const unescape = (text: string): string =>
 const attribute = (element: string, name: string): string => unescape(new RegExp(` ${name}="([^"]*)"`).exec(element)?.[1] ?? "")
 
 /** Reads a report; zeros without one, such as when the process crashed before it wrote it. */
-export const readReport = (file: string, cpuSeconds: number): Report => {
+export const readReport = (file: string): Report => {
   const text = fs.existsSync(file) ? fs.readFileSync(file, "utf8") : ""
   const total = /<testsuites[^>]*>/.exec(text)?.[0] ?? ""
   const count = (name: string) => Number(attribute(total, name))
@@ -34,8 +32,7 @@ export const readReport = (file: string, cpuSeconds: number): Report => {
   })
   const files = [...text.matchAll(/^ {2}<testsuite [^>]*>/gm)].map(([element]) => ({
     file: attribute(element, "file"),
-    seconds: Number(attribute(element, "time")),
-    cpuSeconds
+    seconds: Number(attribute(element, "time"))
   }))
   return { tests: count("tests"), failures: count("failures"), skipped: count("skipped"), failed, files }
 }

@@ -11,6 +11,7 @@ import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { deletePart } from "../../runtime/database/deletePart.ts"
 import { FOREIGN_KEY_VIOLATION, hasSqlState } from "../../runtime/database/hasSqlState.ts"
 import { transaction } from "../../runtime/database/sql.ts"
+import { failpoint } from "../../runtime/failpoint.ts"
 import { OPERATOR, record } from "../audit/AuditTrail.ts"
 import { remove } from "./custodyTables.ts"
 import { auditLog, deletedTables, outbox, plainTables } from "./organizationTables.ts"
@@ -62,7 +63,7 @@ export const deleteOrganization = (organizationId: string, onProgress: (table: s
       Effect.gen(function* () {
         for (let all = 0; ; ) {
           const [took, found] = yield* Effect.timed(part)
-          // failpoint: organization-part
+          failpoint("organization-part")
           all += found
           if (found < PART) return all
           yield* Effect.sleep(Duration.max(LEAST, Duration.times(took, PAUSE)))

@@ -11,6 +11,7 @@ import type { Kind } from "../../events/log/Kind.ts"
 import * as Idempotency from "../../http/Idempotency.ts"
 import { MasterKey, type Sealing } from "../../runtime/crypto/MasterKey.ts"
 import { transaction } from "../../runtime/database/sql.ts"
+import { failpoint } from "../../runtime/failpoint.ts"
 import { applyRecords, type Numbered } from "./applyRecords.ts"
 import type { LedgerCatalog } from "./LedgerCatalog.ts"
 import { mark, type State, undo } from "./LedgerState.ts"
@@ -154,7 +155,7 @@ export const groupCommit = (
       const fresh = created.length === 0 ? streams : yield* EventLog.lock(sql, new Set(created.map(({ organizationId }) => organizationId)))
       yield* EventLog.append(sql, { ...streams, of: new Map([...streams.of, ...fresh.of]) }, occurrences)
       yield* EventLog.keepDates(sql, streams, dates)
-      // failpoint: feed-written
+      failpoint("feed-written")
       return outcomes
     })
   )

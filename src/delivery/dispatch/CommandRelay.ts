@@ -11,6 +11,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Array as Arr, Effect, Schema } from "effect"
 import { IN_FLIGHT_MS } from "../../../workflows/contract.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { failpoint } from "../../runtime/failpoint.ts"
 import { TemporalConnection, type TemporalUnavailable } from "../../runtime/temporal/Connection.ts"
 import { AGAIN_S, insertDeliveryCommands } from "../../runtime/temporal/commands.ts"
 import { NotStarted, ToStart, WorkflowStarter } from "../deliveries/WorkflowStarter.ts"
@@ -146,7 +147,7 @@ export class CommandRelay extends Effect.Service<CommandRelay>()("custody/Comman
             (command) => Effect.map(send(command, sendings.get(command.key)), (result) => [command.id, result] as const),
             { concurrency: CONCURRENCY }
           )
-          // failpoint: commands-sent
+          failpoint("commands-sent")
           const { done = [], failed = [], rejected = [] } = Object.groupBy(results, ([, result]) => result)
           const ids = (of: typeof results) => of.map(([id]) => id)
           if (done.length > 0) yield* sql`DELETE FROM commands WHERE id = ANY(${ids(done)}::bigint[])`

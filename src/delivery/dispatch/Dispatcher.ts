@@ -15,6 +15,7 @@ import { Deferred, Effect, FiberId, Schema } from "effect"
 import { OUTBOX_CHANNEL } from "../../events/log/EventLog.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { type ChannelListener, Notifications } from "../../runtime/database/Notifications.ts"
+import { failpoint } from "../../runtime/failpoint.ts"
 import { presence } from "../../runtime/processes/Presence.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { loggingFailure } from "../../runtime/telemetry/loggingFailure.ts"
@@ -95,7 +96,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
       Effect.matchEffect(starter.startClaim(deliveries), {
         onSuccess: () =>
           Effect.sync(() => {
-            // failpoint: started
+            failpoint("started")
             startedAt = performance.now()
             if (waitsFirst) close(key)
           }),
@@ -115,7 +116,7 @@ export class Dispatcher extends Effect.Service<Dispatcher>()("custody/Dispatcher
     const claim = Effect.uninterruptible(
       Effect.gen(function* () {
         const claimed = yield* outbox.claim
-        // failpoint: dispatched
+        failpoint("dispatched")
         for (const { key } of claimed.claims) open.set(key, Deferred.unsafeMake(FiberId.none))
         yield* Effect.forEach(claimed.claims, start, { concurrency: "unbounded", discard: true })
         return claimed

@@ -15,6 +15,7 @@ import { Effect, Schema } from "effect"
 import { GROUP } from "../../../workflows/contract.ts"
 import { covers } from "../../events/log/matching.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { failpoint } from "../../runtime/failpoint.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { AGAIN_S } from "../../runtime/temporal/commands.ts"
 import * as Id from "../../values/Id.ts"
@@ -137,7 +138,7 @@ export class OutboxRepo extends Effect.Service<OutboxRepo>()("custody/OutboxRepo
                 ]
           )
           const written = yield* write(eventIds, deliveries)
-          // failpoint: dispatch-written
+          failpoint("dispatch-written")
           const byId = new Map(deliveries.map((delivery) => [delivery.id, delivery]))
           const claims = written.map(({ key, members }) => ({ key, deliveries: members.flatMap((id) => byId.get(id) ?? []) }))
           return { matches, eventIds, claims }

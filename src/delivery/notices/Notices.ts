@@ -8,6 +8,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Data, Effect, Predicate, Redacted, Schema } from "effect"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { whileUnavailable } from "../../runtime/database/unavailable.ts"
+import { failpoint } from "../../runtime/failpoint.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { messageOf } from "./message.ts"
 
@@ -82,7 +83,7 @@ export class Notices extends Effect.Service<Notices>()("custody/Notices", {
               Effect.mapError(refused)
             )
           }
-          // failpoint: notice-sent
+          failpoint("notice-sent")
           yield* whileUnavailable("500 millis")(
             sql`UPDATE notices SET sent_at = now(), channel = ${channel} WHERE id = ${noticeId} AND sent_at IS NULL`
           )

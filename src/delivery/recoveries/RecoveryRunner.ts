@@ -14,6 +14,7 @@ import { oldestId } from "../../events/log/logWindow.ts"
 import { matches } from "../../events/log/matching.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
 import { transaction } from "../../runtime/database/sql.ts"
+import { failpoint } from "../../runtime/failpoint.ts"
 import * as Id from "../../values/Id.ts"
 import { insertRecovered } from "../deliveries/insertDeliveries.ts"
 import { cancelWaiting } from "../webhooks/cancelWaiting.ts"
@@ -148,7 +149,7 @@ export class RecoveryRunner extends Effect.Service<RecoveryRunner>()("custody/Re
             yield* sql`
               UPDATE recoveries SET position = ${position}, scanned = scanned + ${scanned}, created = created + ${written.length}, updated_at = now()
               WHERE id = ${recoveryId}`
-          // failpoint: recovery-part
+          failpoint("recovery-part")
           return { created: written.length, moved: candidates.length > 0 }
         })
       )

@@ -14,6 +14,7 @@ import type { AttemptOutcome, Member } from "../../../workflows/contract.ts"
 import { MasterKey } from "../../runtime/crypto/MasterKey.ts"
 import { batched } from "../../runtime/database/Batch.ts"
 import { isUnavailable } from "../../runtime/database/unavailable.ts"
+import { failpoint } from "../../runtime/failpoint.ts"
 import { TemporalConnection } from "../../runtime/temporal/Connection.ts"
 import { wakeDeliveries } from "../../runtime/temporal/commands.ts"
 import { waitAfterInterruption } from "../deliveries/retrySchedule.ts"
@@ -146,7 +147,7 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
         fresh
       })
       flight.release()
-      // failpoint: answered
+      failpoint("answered")
       if (answer.resolverAway === true) return yield* new ResolverAway()
       Metric.tagged(attemptCount, "result", answer.result).unsafeUpdate(1, [])
       attemptSeconds.unsafeUpdate(answer.latencyMs / 1_000, [])
@@ -176,7 +177,7 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
           // It may have begun although the answer was lost, and would count as in flight as long as this process runs.
           .pipe(Effect.tapError(() => whenBack(attempts.abandon(deliveryId))))
         flight.begun()
-        // failpoint: begun
+        failpoint("begun")
         const before = beforeAttempt(begun, { limit: waitsMs.length, via })
         switch (before._tag) {
           case "Go": {
@@ -189,7 +190,7 @@ export class Attempts extends Effect.Service<Attempts>()("custody/Attempts", {
               Effect.catchTag("ResolverAway", () => withdraw(RESOLVER_MS, RESOLVER_AWAY)),
               Effect.tapErrorTag("SecretUnreadable", () => whenBack(attempts.withdraw(deliveryId, before.number)))
             )
-            // failpoint: recorded
+            failpoint("recorded")
             return outcome === undefined ? yield* make({ ...asked, after: before.number }, flight, true) : outcome
           }
           case "Ended":

@@ -11,6 +11,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { Effect, Fiber } from "effect"
 import type { AttemptOutcome, DrainInput, DrainOutcome } from "../../../workflows/contract.ts"
+import { failpoint } from "../../runtime/failpoint.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { runCancellation } from "../webhooks/cancelWaiting.ts"
 import { isWholePart, queueRetries as queueSomeRetries, RANK } from "../webhooks/queue.ts"
@@ -92,7 +93,7 @@ export class Drain extends Effect.Service<Drain>()("custody/Drain", {
     const queueRetries = Effect.fnUntraced(function* (webhookId: string, until: number) {
       while (performance.now() < until) {
         const [{ moved } = { moved: 0 }] = yield* queueSomeRetries(sql, webhookId)
-        // failpoint: retries-queued
+        failpoint("retries-queued")
         if (isWholePart(moved)) continue
         yield* queues.retriesQueued(webhookId)
         return true

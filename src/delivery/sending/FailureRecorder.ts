@@ -9,6 +9,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { Duration, Effect, Schema } from "effect"
 import { recordOfService } from "../../access/audit/AuditTrail.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { failpoint } from "../../runtime/failpoint.ts"
 import { Settings } from "../../runtime/settings/Settings.ts"
 import { insertCommands } from "../../runtime/temporal/commands.ts"
 import { openQueues } from "../webhooks/queue.ts"
@@ -194,7 +195,7 @@ export class FailureRecorder extends Effect.Service<FailureRecorder>()("custody/
             const { answer, deliveryId, via, webhookId } = recorded
             const streak = yield* lockHealth(webhookId)
             const facts = yield* complete(recorded)
-            // failpoint: failure-written
+            failpoint("failure-written")
             const outcome = { ...answer, via }
             const delivery = {
               id: deliveryId,

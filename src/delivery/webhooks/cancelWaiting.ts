@@ -10,6 +10,7 @@ import { Effect, Schema } from "effect"
 import { drainIdOf } from "../../../workflows/contract.ts"
 import { covers } from "../../events/log/matching.ts"
 import { decodeRows } from "../../runtime/database/decodeRows.ts"
+import { failpoint } from "../../runtime/failpoint.ts"
 import { insertCommands, insertDeliveryCommands } from "../../runtime/temporal/commands.ts"
 
 /** Deliveries per statement: few enough for the shortest statement timeout of any pool. */
@@ -110,7 +111,7 @@ export const runCancellation = Effect.fnUntraced(function* (sql: SqlClient.SqlCl
     RETURNING q.cancel_until::text AS until, q.cancel_reason AS reason`)
   if (request === undefined) return { done: true, started: 0 } satisfies Canceled
   const { found, started } = yield* cancelPart(sql, webhookId, request, "-infinity", sql.literal("true"))
-  // failpoint: canceled-part
+  failpoint("canceled-part")
   if (found >= CANCEL_PART) return { done: false, started } satisfies Canceled
   const done = yield* sql.withTransaction(
     Effect.gen(function* () {

@@ -26,12 +26,15 @@ export const decodeRows = <A, I>(schema: Schema.Schema<A, I>) => {
     )
 }
 
-/**
- * Takes the rows of a frequent statement as they are, because decoding them would cost more than 5 % of its path. Every
- * service that a test starts decodes them.
- */
-export const castRows =
-  <A>(_schema: Schema.Schema<A>) =>
-  <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E, R>): Effect.Effect<ReadonlyArray<A>, E, R> =>
-    // The tests decode these rows.
-    statement as Effect.Effect<ReadonlyArray<A>, E, R>
+let decodesAll = false
+/** From now on `castRows` decodes, too: in every service that a test starts. */
+export const decodeAllRows = (): void => {
+  decodesAll = true
+}
+
+/** Takes the rows of a frequent statement as they are, because decoding them would cost more than 5 % of its path. */
+export const castRows = <A, I>(schema: Schema.Schema<A, I>) => {
+  const decode = decodeRows(schema)
+  return <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E, R>): Effect.Effect<ReadonlyArray<A>, E, R> =>
+    decodesAll ? decode(statement) : (statement as Effect.Effect<ReadonlyArray<A>, E, R>)
+}

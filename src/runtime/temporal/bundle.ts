@@ -42,9 +42,7 @@ export const bundle = (cache: string) =>
 
 // `bun run build`.
 if (import.meta.main) {
-  // Without `await`, which the tests' bundle of the program cannot have (test/support/program.ts).
-  void make().then(({ code }) => {
-    keep(nameOf(), "dist", (to) => fs.writeFileSync(to, code))
-    process.stdout.write(`${path.join(DIST, nameOf())}\n`)
-  })
+  const { code } = await make()
+  keep(nameOf(), "dist", (to) => fs.writeFileSync(to, code))
+  process.stdout.write(`${path.join(DIST, nameOf())}\n`)
 }

@@ -6,10 +6,11 @@ import { expect, test } from "bun:test"
 import { Effect, Redacted } from "effect"
 import fc from "fast-check"
 import { ApiKeys } from "../../../src/access/keys/ApiKeys.ts"
-import { cli, useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
+import { cli } from "../../support/app.ts"
 import { address, asset, balance, entity, network, organization, transaction, user, vault } from "../../support/records.ts"
 
-const app = useApp(["api"], { STATEMENT_DELAY: "0s" })
+const app = useApi({ STATEMENT_DELAY: "0s" })
 
 const organizations = {
   org_a: {

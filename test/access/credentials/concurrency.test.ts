@@ -3,11 +3,11 @@ import { beforeAll, expect, test } from "bun:test"
 import { Effect } from "effect"
 import pg from "pg"
 import { ApiKeys, type Choice } from "../../../src/access/keys/ApiKeys.ts"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { until } from "../../support/receiver.ts"
 import { smallest, user } from "../../support/records.ts"
 
-const app = useApp()
+const app = useApi()
 
 beforeAll(() => app.feed(smallest()))
 

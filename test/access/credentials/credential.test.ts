@@ -1,9 +1,9 @@
 /** What a key can read about itself. accessMatrix.test.ts does the same for generated keys and vaults. C-7. */
 import { beforeAll, expect, test } from "bun:test"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { smallest, user, vault } from "../../support/records.ts"
 
-const app = useApp()
+const app = useApi()
 
 beforeAll(async () => {
   await app.feed([

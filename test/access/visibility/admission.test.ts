@@ -3,12 +3,12 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import pg from "pg"
 import { CONCURRENCY } from "../../../src/access/visibility/Admission.ts"
 import { signedIn, type Visitor } from "../../portal/client.ts"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { until } from "../../support/receiver.ts"
 import { entity, organization, smallest, user, vault } from "../../support/records.ts"
 import { create, fields } from "../../support/webhookFixtures.ts"
 
-const app = useApp()
+const app = useApi()
 let key = "",
   otherKey = "",
   webhookId = "",
@@ -46,7 +46,7 @@ const whileLocked = async (table: string, run: () => Promise<void>) => {
 
 const slow = (count: number, signal?: AbortSignal) =>
   Array.from({ length: count }, () =>
-    fetch(`${app.main?.baseUrl}/v1/vaults/vault_a/addresses`, {
+    app.send("api", `/v1/vaults/vault_a/addresses`, {
       headers: { authorization: `Bearer ${key}` },
       ...(signal === undefined ? {} : { signal })
     })

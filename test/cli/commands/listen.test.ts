@@ -4,8 +4,7 @@ import * as path from "node:path"
 import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
 import { freePort } from "../../../src/runtime/embedded/Process.ts"
-import { baseEnv, cli, type Process, useApp } from "../../support/app.ts"
-import { program } from "../../support/program.ts"
+import { baseEnv, cli, PROGRAM, type Process, useApp } from "../../support/app.ts"
 import { until } from "../../support/receiver.ts"
 import { asset, entity, network, organization, transaction, user, vault } from "../../support/records.ts"
 
@@ -60,7 +59,7 @@ const hashOf = (text: string): string => JSON.parse(text).data.transaction.hash
 
 /** A running `custody listen` whose output can be read. */
 const listen = async (args: ReadonlyArray<string>, url = base(), env: { readonly [name: string]: string } = { CUSTODY_KEY: key }) => {
-  const child = Bun.spawn([process.execPath, ...program(), "listen", "--api", url, ...args], {
+  const child = Bun.spawn([process.execPath, PROGRAM, "listen", "--api", url, ...args], {
     cwd: root,
     env: { ...baseEnv(), ...env },
     stdin: "ignore",

@@ -7,8 +7,7 @@ import pg from "pg"
 import { Webhook } from "standardwebhooks"
 import { sealedColumns } from "../../../src/cli/commands/run/reencrypt.ts"
 import { sealing } from "../../../src/runtime/crypto/MasterKey.ts"
-import { App, baseEnv, cli } from "../../support/app.ts"
-import { program } from "../../support/program.ts"
+import { App, baseEnv, cli, PROGRAM } from "../../support/app.ts"
 import { Receiver, receiverEnv, until } from "../../support/receiver.ts"
 import { create, fields, useKeys } from "../../support/webhookFixtures.ts"
 
@@ -99,7 +98,7 @@ test("every sealed value is re-encrypted while the service runs and after a kill
        SELECT id FROM webhook_secrets WHERE webhook_id = $1 AND expires_at IS NOT NULL ORDER BY id OFFSET $2 LIMIT 1) FOR UPDATE`,
     [full.id, HELD]
   )
-  const killed = spawn(process.execPath, [...program(), "secrets", "reencrypt"], {
+  const killed = spawn(process.execPath, [PROGRAM, "secrets", "reencrypt"], {
     cwd: path.resolve(import.meta.dir, "../../.."),
     env: { ...baseEnv(), ...app.env, ...both },
     stdio: "ignore"

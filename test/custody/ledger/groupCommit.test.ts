@@ -1,11 +1,11 @@
 /** Batches that wait for one organization share a transaction, each with its own response. Source: custody records, rules 1 to 3. */
 import { describe, expect, test } from "bun:test"
 import pg from "pg"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { until } from "../../support/receiver.ts"
 import { balance, entity, organization, smallest, transaction, user, vault } from "../../support/records.ts"
 
-const app = useApp()
+const app = useApi()
 
 const world = [
   ...smallest(),
@@ -98,9 +98,7 @@ describe("records posted concurrently", () => {
 
   test("wait for their turn for 10 seconds while the feed is overloaded, then it is 503; metrics say how long they waited", async () => {
     const waitedSeconds = async () =>
-      Number(
-        /^custody_feed_wait_seconds_sum(?:\{.*\})? (\S+)$/m.exec(await (await fetch(`${app.main?.platformUrl}/metrics`)).text())?.[1] ?? 0
-      )
+      Number(/^custody_feed_wait_seconds_sum(?:\{.*\})? (\S+)$/m.exec(await (await app.send("platform", `/metrics`)).text())?.[1] ?? 0)
     const before = await waitedSeconds()
     const release = async (endStream: () => Promise<void>, endBalance: () => Promise<void>) => {
       // It has its turn, and waits for one lock after the other.

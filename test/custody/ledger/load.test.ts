@@ -2,8 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import pg from "pg"
-import { baseEnv, cli, type Record, useApp } from "../../support/app.ts"
-import { program } from "../../support/program.ts"
+import { baseEnv, cli, PROGRAM, type Record, useApp } from "../../support/app.ts"
 import { until } from "../../support/receiver.ts"
 import { balance, smallest, transaction, vault } from "../../support/records.ts"
 
@@ -73,7 +72,7 @@ describe("custody load", () => {
     const file = write("long.ndjson", many(100_000, COUNT))
     const [{ rows: before } = {}] = await app.sql("SELECT count(*)::int AS rows FROM transactions")
     const loaded = async () => Number((await app.sql("SELECT count(*)::int AS rows FROM transactions"))[0]?.["rows"]) - Number(before)
-    const child = Bun.spawn([process.execPath, ...program(), "load", file], {
+    const child = Bun.spawn([process.execPath, PROGRAM, "load", file], {
       cwd: path.resolve(import.meta.dir, "../../.."),
       env: { ...baseEnv(), ...app.env },
       stdout: "pipe",
@@ -128,7 +127,7 @@ describe("custody load", () => {
   test("shows a progress bar on a terminal", async () => {
     const file = write("bar.ndjson", many(20_000, 1_500))
     let screen = ""
-    const child = Bun.spawn([process.execPath, ...program(), "load", file], {
+    const child = Bun.spawn([process.execPath, PROGRAM, "load", file], {
       cwd: path.resolve(import.meta.dir, "../../.."),
       env: { ...baseEnv(), ...app.env },
       terminal: {

@@ -2,7 +2,8 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { cli, type Record, useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
+import { cli, type Record } from "../../support/app.ts"
 import { transaction } from "../../support/records.ts"
 
 const file = path.resolve(import.meta.dir, "../../../data/real-custody.ndjson")
@@ -14,7 +15,7 @@ const records: ReadonlyArray<Record> = fs
 const of = (type: string) => records.filter((record) => record.type === type)
 const text = (value: unknown) => String(value)
 
-const app = useApp()
+const app = useApi()
 /** A key for each organization, of a user with the Developer role on all its vaults. */
 const keys: Array<{ readonly secret: string; readonly vaults: ReadonlyArray<string> }> = []
 let loaded: Awaited<ReturnType<typeof cli>>

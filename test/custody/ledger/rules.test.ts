@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import { Schema } from "effect"
 import { schemaOf } from "../../../src/events/log/Envelope.ts"
 import { isKind, kinds } from "../../../src/events/log/Kind.ts"
-import { type Record, useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
+import type { Record } from "../../support/app.ts"
 import {
   ALICE,
   address,
@@ -20,7 +21,7 @@ import {
   vault
 } from "../../support/records.ts"
 
-const app = useApp()
+const app = useApi()
 let key = ""
 const TOKEN = "ethereum/erc20:0xdac17f958d2ee523a2206206994597c13d831ec7"
 

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { codeBlocks, documentText } from "../../support/document.ts"
 import { lacks, linkClient, outcome, python, run, unless, unlessFetched } from "../../support/languages.ts"
 import { transaction } from "../../support/records.ts"
 import { BIG, dayOf, ETH, timeOf, useStatements } from "./statementFixtures.ts"
 
-const app = useApp(["api"], { STATEMENT_DELAY: "0s", STATEMENT_HISTORY: "3d" })
+const app = useApi({ STATEMENT_DELAY: "0s", STATEMENT_HISTORY: "3d" })
 const { fresh, key, seal } = useStatements(app)
 const text = documentText("docs/statements.md")
 const [one = "", chain = ""] = codeBlocks(text, "ts")

@@ -4,13 +4,13 @@ import { createHash, createPublicKey, verify } from "node:crypto"
 import canonicalize from "canonicalize"
 import { Decimal } from "decimal.js"
 import fc from "fast-check"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { transaction } from "../../support/records.ts"
 import { BIG, dayOf, ETH, timeOf, today, useStatements } from "./statementFixtures.ts"
 
 Decimal.set({ precision: 400 })
 const DAY = 86_400_000
-const app = useApp(["api"], { STATEMENT_DELAY: "0s", STATEMENT_HISTORY: "5d" })
+const app = useApi({ STATEMENT_DELAY: "0s", STATEMENT_HISTORY: "5d" })
 const { fresh, get, list, revisions, seal } = useStatements(app)
 
 /** Every revision of a vault, in the order of the chain, each verified. */

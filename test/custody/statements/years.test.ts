@@ -3,7 +3,7 @@ import { expect, test } from "bun:test"
 import { Decimal } from "decimal.js"
 import fc from "fast-check"
 import { createClient, verifyStatements } from "../../../src/client/index.ts"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { transaction } from "../../support/records.ts"
 import { BIG, dayOf, ETH, leapDay, timeOf, useStatements } from "./statementFixtures.ts"
 
@@ -12,9 +12,9 @@ Decimal.set({ precision: 400 })
 const LEAP = leapDay(),
   FIRST = LEAP - 200,
   LAST = LEAP + 165
-const app = useApp(["api"], { STATEMENT_DELAY: `${-LAST - 1}d`, STATEMENT_HISTORY: `${-FIRST}d` })
+const app = useApi({ STATEMENT_DELAY: `${-LAST - 1}d`, STATEMENT_HISTORY: `${-FIRST}d` })
 const { fresh, get, key, list, seal } = useStatements(app)
-const custody = () => createClient({ baseUrl: app.main?.baseUrl ?? "", apiKey: key() })
+const custody = () => createClient({ baseUrl: "http://localhost", fetch: app.fetch, apiKey: key() })
 
 const line = async (id: string, day: number, asset = ETH) =>
   (await get(id, `/${dayOf(day)}`)).json.assets.find((one: { readonly asset: string }) => one.asset === asset)

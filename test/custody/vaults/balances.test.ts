@@ -2,10 +2,10 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import { Decimal } from "decimal.js"
 import fc from "fast-check"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { asset, smallest, vault } from "../../support/records.ts"
 
-const app = useApp()
+const app = useApi()
 let key = ""
 const USDC = "ethereum/erc20:0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48",
   BIG = "ethereum/erc20:0x0000000000000000000000000000000000000078",

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { asset, smallest, transaction } from "../../support/records.ts"
 
 const spreadsheet = Bun.which("soffice")
@@ -54,7 +54,7 @@ const rowsOf = (text: string) =>
     .map((line) => line.split(","))
 
 describe.skipIf(spreadsheet === null)("C-6: in LibreOffice, an export", () => {
-  const app = useApp(["api"])
+  const app = useApi()
   let exported = ""
 
   beforeAll(async () => {

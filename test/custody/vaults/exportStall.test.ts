@@ -9,13 +9,13 @@ import { listen } from "../../../src/http/listener.ts"
 import { RequestContext } from "../../../src/http/RequestContext.ts"
 import * as Database from "../../../src/runtime/database/Database.ts"
 import { Snapshots } from "../../../src/runtime/database/Snapshots.ts"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { fillVault } from "../../support/bigVault.ts"
 import { until } from "../../support/receiver.ts"
 import { smallest, user, vault } from "../../support/records.ts"
 import { settingsOf } from "../../support/servers.ts"
 
-const app = useApp(["api"])
+const app = useApi()
 const owner: PrincipalState = {
   keyId: "key_test",
   sessionId: null,

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import {
   ALICE,
   address,
@@ -16,7 +16,7 @@ import {
 } from "../../support/records.ts"
 
 const USDC = "ethereum/erc20:0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
-const app = useApp()
+const app = useApi()
 let key = ""
 
 beforeAll(async () => {

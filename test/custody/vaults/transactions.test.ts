@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import fc from "fast-check"
-import { type Record, useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
+import type { Record } from "../../support/app.ts"
 import { asset, hash, network, smallest, transaction } from "../../support/records.ts"
 
 const TOKEN = "ethereum/erc20:0xdac17f958d2ee523a2206206994597c13d831ec7"
@@ -11,7 +12,7 @@ const times = Array.from(
   { length: 9 },
   (_, index) => `2024-03-01T10:00:0${Math.floor(index / 3)}.${String((index % 3) * 400).padStart(3, "0")}Z`
 )
-const app = useApp()
+const app = useApi()
 let key = ""
 
 /** 240 transactions in which every value of every filter occurs often, many of them at one instant. */

@@ -1,11 +1,11 @@
 /** Redeliver returns what it wrote: after the commit, no later failure turns the response into an error. */
 import { beforeAll, expect, test } from "bun:test"
 import { delivery, event, insertDeliveries, insertEvents } from "../../events/log/eventRows.ts"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { smallest } from "../../support/records.ts"
 import { create } from "../../support/webhookFixtures.ts"
 
-const app = useApp()
+const app = useApi()
 let key = "",
   sent = ""
 

@@ -4,11 +4,11 @@
  */
 import { beforeAll, expect, test } from "bun:test"
 import { type DeliveryRow, delivery, type EventRow, event, insertDeliveries, insertEvents } from "../../events/log/eventRows.ts"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { smallest, user, vault } from "../../support/records.ts"
 import { create } from "../../support/webhookFixtures.ts"
 
-const app = useApp()
+const app = useApi()
 const DAY = 86_400_000
 const from = Date.now() - 5 * DAY
 const statuses = ["DELIVERED", "FAILED", "PENDING", "CANCELED", "RETRYING"]

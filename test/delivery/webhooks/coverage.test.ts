@@ -3,11 +3,11 @@
  * neither by name nor by leaving out the vault filter. Decision D-8.
  */
 import { beforeAll, expect, test } from "bun:test"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { entity, smallest, user, vault } from "../../support/records.ts"
 import { create, patch, short, tryCreate } from "../../support/webhookFixtures.ts"
 
-const app = useApp()
+const app = useApi()
 /** An owner who sees `vault_a` of `entity_a`, but neither its `vault_b` nor a vault of `entity_b`; another owner sees all. */
 let partial = "",
   manager = "",

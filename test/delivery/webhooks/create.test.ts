@@ -1,10 +1,10 @@
 /** Creating webhooks. Spec: Webhook; Webhook operations. Decisions D-6, D-8, D-19. */
 import { describe, expect, test } from "bun:test"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { user } from "../../support/records.ts"
 import { create, fields, issues, patch, short, tryCreate, useKeys } from "../../support/webhookFixtures.ts"
 
-const app = useApp()
+const app = useApi()
 const keys = useKeys(app)
 
 describe("POST /v1/webhooks", () => {

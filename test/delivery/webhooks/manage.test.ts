@@ -1,11 +1,11 @@
 /** Reading and deleting webhooks. Spec: Webhook operations. Decisions D-5, D-8, D-19, D-22. */
 import { describe, expect, test } from "bun:test"
 import * as Id from "../../../src/values/Id.ts"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { entity, organization, transaction, user, vault } from "../../support/records.ts"
 import { create, patch, short, useKeys } from "../../support/webhookFixtures.ts"
 
-const app = useApp()
+const app = useApi()
 const keys = useKeys(app)
 
 describe("GET /v1/webhooks", () => {

@@ -1,10 +1,10 @@
 /** What a webhook would have received, before it is created. C-7. */
 import { expect, test } from "bun:test"
 import { event, insertEvents } from "../../events/log/eventRows.ts"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { create, issues, short, tryCreate, useKeys } from "../../support/webhookFixtures.ts"
 
-const app = useApp()
+const app = useApi()
 const keys = useKeys(app)
 
 const preview = (key: string, body: { readonly [field: string]: unknown }) => app.request("POST", "/v1/webhooks/preview", { key, body })

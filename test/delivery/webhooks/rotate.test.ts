@@ -1,9 +1,9 @@
 /** Rotating signing secrets. Spec: rotate-secret; Delivery contract 5; Limits. Decision D-25. */
 import { describe, expect, test } from "bun:test"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { create, patch, short, useKeys } from "../../support/webhookFixtures.ts"
 
-const app = useApp()
+const app = useApi()
 const keys = useKeys(app)
 const HOUR = 3_600_000
 

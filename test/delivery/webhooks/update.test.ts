@@ -1,10 +1,10 @@
 /** Changing webhooks. Spec: Update webhook. Decisions D-5, D-8, D-19; RFC 7396. */
 import { describe, expect, test } from "bun:test"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { transaction, user } from "../../support/records.ts"
 import { create, issues, patch, short, useKeys } from "../../support/webhookFixtures.ts"
 
-const app = useApp()
+const app = useApi()
 const keys = useKeys(app)
 
 describe("PATCH /v1/webhooks/{webhookId}", () => {

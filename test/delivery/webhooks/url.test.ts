@@ -9,13 +9,13 @@ import ipaddr from "ipaddr.js"
 import { isAllowed } from "../../../src/delivery/sending/request/ssrfGuard.ts"
 import { check } from "../../../src/delivery/webhooks/url.ts"
 import * as Format from "../../../src/runtime/settings/Format.ts"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { smallest } from "../../support/records.ts"
 import { spellings } from "../../support/spellings.ts"
 import { names, targets, vectors } from "../../support/ssrf.ts"
 import { create, patch, tryCreate } from "../../support/webhookFixtures.ts"
 
-const app = useApp()
+const app = useApi()
 let key = ""
 
 beforeAll(async () => {

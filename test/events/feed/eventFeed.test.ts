@@ -1,11 +1,11 @@
 /** The event feed: every event once, in the order of recording, after a cursor that reveals nothing of what others see. C-1. */
 import { beforeAll, describe, expect, test } from "bun:test"
+import { useApi } from "../../support/api.ts"
 import type { Answer } from "../../support/app.ts"
-import { useApp } from "../../support/app.ts"
 import { codeOf } from "../../support/problem.ts"
 import { asset, entity, network, organization, transaction, user, vault } from "../../support/records.ts"
 
-const app = useApp()
+const app = useApi()
 const keys = { owner: "", one: "", member: "", other: "" }
 const FEED = "/v1/event-feed"
 

@@ -1,10 +1,10 @@
 /** What the feed reveals of events that a key may not see: that there were some, but never how many. C-1. */
 import { beforeAll, expect, test } from "bun:test"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { until } from "../../support/receiver.ts"
 import { asset, entity, network, organization, transaction, user, vault } from "../../support/records.ts"
 
-const app = useApp()
+const app = useApi()
 const FEED = "/v1/event-feed"
 
 /** Two organizations that differ only in what happens in a vault that the key cannot see. */
@@ -81,7 +81,7 @@ test("C-1: the number of pages of the whole log does not depend on others' event
 test("C-1: the content and size of a stream do not depend on others' events", async () => {
   /** What a stream shows; undefined if it ended, as a busy service may do: its reader opens another one. */
   const once = async (world: World) => {
-    const response = await fetch(`${app.main?.baseUrl}${FEED}/stream?from=now`, { headers: { authorization: `Bearer ${keys[world]}` } })
+    const response = await app.send("api", `${FEED}/stream?from=now`, { headers: { authorization: `Bearer ${keys[world]}` } })
     const reader = response.body?.getReader()
     const decoder = new TextDecoder()
     let text = ""

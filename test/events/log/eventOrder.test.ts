@@ -3,11 +3,11 @@
  * the organization's newest events. On every path it shows what a model selects from all rows. Decisions D-2, D-9.
  */
 import { beforeAll, expect, test } from "bun:test"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { entity, smallest, user, vault } from "../../support/records.ts"
 import { type EventRow, event, insertEvents } from "./eventRows.ts"
 
-const app = useApp()
+const app = useApi()
 const kinds = ["transaction.confirmed", "balance.updated", "vault.updated"]
 const vaults = Array.from({ length: 80 }, (_, index) => `vault_${String(index).padStart(2, "0")}`)
 const entityOf = (vaultId: string) => (Number(vaultId.slice(6)) % 2 === 0 ? "entity_a" : "entity_b")

@@ -1,11 +1,11 @@
 /** The event log over HTTP. Spec: Webhook event; List webhook events; Emission and log. Decisions D-2, D-9, D-28, D-31. */
 import { beforeAll, describe, expect, test } from "bun:test"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { entity, transaction, vault } from "../../support/records.ts"
 import { create, short, useKeys } from "../../support/webhookFixtures.ts"
 import { delivery, type EventRow, event, insertDeliveries, insertEvents, payloadOf } from "./eventRows.ts"
 
-const app = useApp()
+const app = useApi()
 const keys = useKeys(app)
 const DAY = 86_400_000
 

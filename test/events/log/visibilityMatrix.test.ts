@@ -6,12 +6,12 @@ import { beforeAll, expect, test } from "bun:test"
 import { Effect, Redacted } from "effect"
 import fc from "fast-check"
 import { ApiKeys } from "../../../src/access/keys/ApiKeys.ts"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { asset, entity, network, organization, user, vault } from "../../support/records.ts"
 import { create, short, tryCreate } from "../../support/webhookFixtures.ts"
 import { delivery, type EventRow, event, insertDeliveries, insertEvents } from "./eventRows.ts"
 
-const app = useApp()
+const app = useApi()
 
 const entities: Readonly<Record<string, string>> = { entity_1: "org_a", entity_2: "org_a", entity_3: "org_a", entity_4: "org_b" }
 const vaults: Readonly<Record<string, string>> = {

@@ -2,12 +2,12 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import { createHash } from "node:crypto"
 import { compactVerify, createLocalJWKSet } from "jose"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 import { codeOf } from "../../support/problem.ts"
 import { until } from "../../support/receiver.ts"
 import { asset, entity, network, organization, transaction, user, vault } from "../../support/records.ts"
 
-const app = useApp()
+const app = useApi()
 const keys = { owner: "", listed: "", part: "", whole: "", other: "" }
 const PATH = "/v1/event-checkpoints"
 

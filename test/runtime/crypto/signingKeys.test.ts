@@ -6,9 +6,9 @@ import { SigningKeys } from "../../../src/runtime/crypto/SigningKeys.ts"
 import * as Database from "../../../src/runtime/database/Database.ts"
 import { DataDir } from "../../../src/runtime/embedded/DataDir.ts"
 import { Settings } from "../../../src/runtime/settings/Settings.ts"
-import { useApp } from "../../support/app.ts"
+import { useApi } from "../../support/api.ts"
 
-const app = useApp()
+const app = useApi()
 
 test("processes that publish their signing key for the first time at the same moment all succeed", async () => {
   const settings = Layer.provide(Settings.layer, Layer.setConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(app.env)))))

@@ -16,6 +16,7 @@ import type { ClientRequest, IncomingMessage } from "node:http"
 import * as https from "node:https"
 import type { SecureContext, TLSSocket } from "node:tls"
 import { Data, Effect, Exit, type Fiber, FiberId, Runtime } from "effect"
+import { failpoint } from "../../../runtime/failpoint.ts"
 import * as Format from "../../../runtime/settings/Format.ts"
 import type { Result } from "../../deliveries/Delivery.ts"
 import { type Answer, resultOfError, resultOfStatus, retryAfter, snippet } from "./Answer.ts"
@@ -193,7 +194,7 @@ export const post = (asked: Post): Effect.Effect<Answer, Withdrawn> =>
             if ((heard || socket.destroyed) && replace()) return
             sent = true
             mine.end(body)
-            // failpoint: sent
+            failpoint("sent")
           })
         }
         mine.on("socket", (socket: TLSSocket) => {

@@ -1,10 +1,10 @@
 /** A burst over many organizations. Architecture, What must hold 7. */
 import { expect, test } from "bun:test"
+import { report } from "../faults/Rig.ts"
 import { useApp } from "../support/app.ts"
 import { feedOrganization, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { entity, organization, transaction, user, vault } from "../support/records.ts"
-import { report } from "./Rig.ts"
 
 /** So many that the ids of those that share a workflow, and of their webhooks, are longer than a search attribute may be. */
 const MANY = 36,

@@ -3,12 +3,12 @@
  * are delivered within two minutes after they are due. Reliability F10.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test"
+import { long, report } from "../faults/Rig.ts"
 import { App } from "../support/app.ts"
 import { feedOrganization, webhookOf } from "../support/deliveryFixtures.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 import { TemporalServer } from "../support/temporal.ts"
-import { long, report } from "./Rig.ts"
 
 /** Deliveries that wait in each way. */
 const EACH = long ? 5_000 : 1_000

@@ -1,12 +1,12 @@
 /** A command on everything that waits for a webhook costs the same however much waits. Architecture, What must hold 7. */
 import { expect, test } from "bun:test"
+import { report } from "../faults/Rig.ts"
 import { signedIn } from "../portal/client.ts"
 import { useApp } from "../support/app.ts"
 import { arrivals } from "../support/arrivals.ts"
 import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { entity, organization, user, vault } from "../support/records.ts"
-import { report } from "./Rig.ts"
 
 /** More than one transaction should change. */
 const WAITING = 25_000

@@ -1,12 +1,12 @@
 /** Names whose DNS servers are silent: one tenant's names are one tenant's problem. Architecture, What must hold 7. */
 import { afterAll, beforeAll, expect, test } from "bun:test"
+import { report } from "../faults/Rig.ts"
 import { App } from "../support/app.ts"
 import { arrivals } from "../support/arrivals.ts"
 import { feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { Dns } from "../support/dns.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
 import { entity, organization, transaction, user, vault } from "../support/records.ts"
-import { report } from "./Rig.ts"
 
 const SILENT = Array.from({ length: 4 }, (_, number) => `silent${number}.example.com`)
 const GOOD = "good.example.com"
