@@ -96,7 +96,7 @@ describe("architecture", () => {
     expect(seen.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
   })
 
-  test("only the worker sends to endpoints: apart from the composition root, nothing outside its room imports it", () => {
+  test("only the worker sends to endpoints", () => {
     const outside = local.filter(({ from, to }) => to === "delivery/sending" && from !== "delivery/sending").map(({ file }) => file)
     expect(new Set(outside)).toEqual(new Set([path.join("src", "app", "roles", "worker.ts")]))
     const senders = local
@@ -137,12 +137,12 @@ describe("architecture", () => {
   const named = (modules: ReadonlySet<string>): ReadonlyArray<string> =>
     [...new Set([...modules].map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name))].sort()
 
-  test("modules of Effect's packages are imported one by one: an index loads all of them, 5 MB of documentation pages among them", () => {
+  test("modules of Effect's packages are imported one by one", () => {
     const whole = imports.filter(({ target, typeOnly }) => !typeOnly && /^@effect\/[a-z-]+$/.test(target))
     expect(whole.map(({ file, target }) => `${file} imports ${target}`)).toEqual([])
   })
 
-  test("a process loads the code of its roles only: Temporal's workers and webpack for the worker, the sign-in library and documents when they are used", () => {
+  test("a process loads the code of its roles only", () => {
     const role = (name: string) => packagesOf(path.join("src", "app", "roles", `${name}.ts`))
     expect([...role("worker")]).toContain("@temporalio/worker")
     const later = ["@temporalio/worker", "@simplewebauthn/server", "better-auth", "marked", "nodemailer"]
@@ -150,7 +150,7 @@ describe("architecture", () => {
       expect(later.filter((name) => loaded.has(name))).toEqual([])
   })
 
-  test("a command loads modules when it runs: help and usage errors load only the command line's library, database commands only that and Postgres", () => {
+  test("a command loads modules only when it runs", () => {
     const line = ["effect", "@effect/cli", "@effect/platform-bun"]
     expect(named(packagesOf(path.join("src", "main.ts")))).toEqual(line.sort())
     const commands = path.join("src", "cli", "commands", "run")
@@ -188,7 +188,7 @@ describe("architecture", () => {
     expect(failpoints.filter((name) => !new RegExp(`"${name}[":]`).test(tests))).toEqual([])
   })
 
-  test("the portal's pages import only types, CSV and the client's statement verification from the program, so no other code of it reaches browsers", () => {
+  test("the portal's pages import only types, CSV and statement verification from the program", () => {
     const pages = path.join("src", "portal", "web")
     const forBrowsers = [path.join("src", "client", "statements.ts"), path.join("src", "values", "csv.ts")]
     const seen = local.filter(

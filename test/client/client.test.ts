@@ -47,7 +47,7 @@ const problem = (status: number, code: string, headers: { readonly [name: string
   new Response(JSON.stringify({ type: "", title: "T", status, detail: "D.", code, requestId: "req_1" }), { status, headers })
 
 describe("lists", () => {
-  test("awaiting a list returns its first page; iterating over it returns every item of every page", async () => {
+  test("awaiting a list returns its first page, and iterating returns every item", async () => {
     const page = await client().listTransactions("vault_a", { limit: 100 })
     expect([page.data.length, page.pagination.limit, page.pagination.nextCursor === null]).toEqual([100, 100, false])
     const amounts: Array<string> = []
@@ -100,7 +100,7 @@ describe("every operation", () => {
     expect(Object.keys(custody).sort()).toEqual(Object.keys(routes).sort())
   })
 
-  test("an id is sent as one path segment, and a request with an empty id is not sent", async () => {
+  test("an id is one path segment, and an empty one is not sent", async () => {
     expect(isCustodyError(await failure(client().getVault("../delivery/webhooks?limit=1")), "not_found")).toBe(true)
     expect(await failure(client().getVault(""))).toBeInstanceOf(TypeError)
   })
@@ -178,7 +178,7 @@ describe("retries", () => {
     expect([keys.length, keys[0], (await client().listWebhooks()).data.length]).toEqual([2, keys[1] ?? "", before + 1])
   })
 
-  test("a PATCH, DELETE or ping that may have been carried out is not retried; one that was rate-limited is", async () => {
+  test("a PATCH, DELETE or ping is retried only if it was rate-limited", async () => {
     const broken = scripted("broken")
     const custody = client({ fetch: broken.send })
     await failure(custody.updateWebhook("whs_1", {}))

@@ -102,7 +102,7 @@ const recordOf = ({ amount, index, next, number, vaultId, what }: Change): Recor
   return undefined
 }
 
-test("C-1: a copy made during writes equals the lists at its cursor, and later events keep it up to date", async () => {
+test("a copy made during writes equals the lists at its cursor and follows later events", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(change, { minLength: 1, maxLength: 6 }), { minLength: 4, maxLength: 12 }), async (batches) => {
       const custody = createClient(options())

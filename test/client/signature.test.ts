@@ -63,7 +63,7 @@ const signed = fc.record({ body: text, timestamp: times, count: fc.integer({ min
   return { body, timestamp, secrets: secrets.map(Redacted.value), headers: sign.headers({ id: "evt_1", timestamp, body, secrets }) }
 })
 
-describe("Delivery contract 3: the payload is signed and consumers verify the signature on the raw body before trusting it", () => {
+describe("signatures on the raw body", () => {
   test("every valid secret verifies what the service signs, and verification returns the event", () => {
     fc.assert(
       fc.property(signed, ({ body, headers, secrets, timestamp }) => {
@@ -92,7 +92,7 @@ describe("Delivery contract 3: the payload is signed and consumers verify the si
     )
   })
 
-  test("headers are accepted as servers provide them: Headers, objects in any letter case, lists of values", () => {
+  test("headers are accepted as servers provide them", () => {
     const secret = Redacted.value(Secret.make())
     const now = 1_767_225_600
     const headers = sign.headers({ id: "evt_1", timestamp: now, body: "{}", secrets: [Redacted.make(secret)] })

@@ -77,7 +77,7 @@ describe("bun run check: licenses", () => {
     expect(Object.keys(EXCEPTIONS).filter((name) => ![...all.values()].some((one) => one.name === name))).toEqual([])
   })
 
-  test("an unlisted or missing license is refused, and an expression passes if it offers a listed choice", () => {
+  test("an unlisted or missing license is refused, and an offered choice may pass", () => {
     const with_ = (license: string | undefined): Package => ({ ...(some as Package), name: "made-up", version: "1.0.0", license })
     expect(refused([with_("GPL-3.0-only"), with_(undefined), with_("MIT")])).toEqual([
       "made-up 1.0.0: GPL-3.0-only",
@@ -115,7 +115,7 @@ describe("bun run sbom", () => {
     expect(validate({ ...written, components: [{ type: "library" }] })).toBe(false)
   })
 
-  test("lists every package of the lockfile with its hash, and what the program itself depends on", () => {
+  test("lists every package of the lockfile with its hash, and the program's direct dependencies", () => {
     const { components, dependencies } = sbom()
     const purls = new Set(components.map(({ purl }) => purl))
     expect(purls.size).toBe(components.length)

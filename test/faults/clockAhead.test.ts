@@ -15,7 +15,7 @@ const DAY = 86_400
 const HELD_DAYS = 31
 const EVENTS = 30
 
-describe.skipIf(!canShift)("F22: a sending process whose clock is a month ahead", () => {
+describe.skipIf(!canShift)("a sending process whose clock is a month ahead", () => {
   const receiver = new Receiver()
   const app = new App()
   const clock = canShift ? new Clock() : undefined

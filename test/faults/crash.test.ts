@@ -64,8 +64,8 @@ const load = (over: () => boolean) => {
   return { seen, done: Promise.all(clients) }
 }
 
-describe("Architecture, What must hold 6: Postgres crashes", () => {
-  test("under load: 503 in the envelope while it is down, and recovery within seconds of its return (F6)", async () => {
+describe("a crash of Postgres", () => {
+  test("under load: 503 in the envelope while it is down, and recovery within seconds", async () => {
     // Other work on the machine takes its time; the long run has the machine to itself.
     const [refusal, recovery] = long ? [2_000, 5_000] : [8_000, 20_000]
     const back: Array<number> = []
@@ -112,8 +112,8 @@ describe("Architecture, What must hold 6: Postgres crashes", () => {
   })
 })
 
-describe.skipIf(!long)("Architecture, What must hold 1: everything is killed", () => {
-  test("all processes and both servers killed at once, again and again, and restarted in any order: nothing is lost (F5)", async () => {
+describe.skipIf(!long)("all processes and servers killed", () => {
+  test("everything killed again and again and restarted in any order: nothing is lost", async () => {
     const begun = Date.now()
     const before = (await rig.history()).repeated
     let deaths = 0

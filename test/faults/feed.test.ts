@@ -283,7 +283,7 @@ class Reader {
 }
 
 test(
-  "C-1: every reader gets what its key may see of the events recorded after its cursor, each once, in one order for all readers",
+  "every reader gets each visible event after its cursor once, in one order",
   async () => {
     const keeping = Array.from({ length: APIS }, (_, index) => keepApi(index))
     await until("the processes", () => apis.filter(Boolean).length === APIS)

@@ -46,7 +46,7 @@ const transactions = async () => {
   return all.map((app) => counts.get(new URL(app.databaseUrl).pathname.slice(1)) ?? 0)
 }
 
-describe("What must hold: idle and held cost nothing", () => {
+describe("idle and held webhooks cost nothing", () => {
   let perSecond: ReadonlyArray<number> = []
   const allowed = () => (perSecond[0] ?? 0) * (1 + SHARE) + MORE
   beforeAll(async () => {

@@ -22,7 +22,7 @@ const startToBeKilled = async () => {
 const dead = ({ child }: { readonly child: { readonly signalCode: string | null } }) =>
   until("the end of the process", () => child.signalCode === "SIGKILL")
 
-test("interrupted attempts do not use up the schedule, and after two in a row the next one waits as after a failure", async () => {
+test("interrupted attempts use up nothing, and after two the next waits as after failure", async () => {
   receiver.on("/kills", () => new Response("", { status: 500 }))
   let process = await startToBeKilled()
   const key = await feedOrganization(app, 2)

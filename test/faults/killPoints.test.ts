@@ -16,7 +16,7 @@ const WHOLE = 900_000
 const FED = long ? 40 : 10
 const hasExited = (child: { exitCode: number | null; signalCode: string | null }) => child.exitCode !== null || child.signalCode !== null
 
-describe.concurrent("Architecture, What must hold 1: a process may die between any two statements", () => {
+describe.concurrent("a process killed between any two statements", () => {
   let tests = 0
   /** Runs a test with one of the services, in turn. */
   const at = (run: (rig: Rig) => Promise<void>) => {
@@ -27,7 +27,7 @@ describe.concurrent("Architecture, What must hold 1: a process may die between a
   const kills = long ? 10 : 2,
     events = long ? 500 : 40
   test(
-    `killed ${kills} times at random moments while ${events} events flow: nothing is lost (F1, F5)`,
+    `killed ${kills} times at random moments while ${events} events flow: nothing is lost`,
     at(async (rig) => {
       // One in ten is refused at first, so that retries are in progress, too.
       for (const path of rig.paths)
@@ -79,7 +79,7 @@ describe.concurrent("Architecture, What must hold 1: a process may die between a
       ]
   for (const list of lists)
     test(
-      `killed after it has ${list.map(({ nth, place }) => `${place.replace("-", " ")} ${nth === 1 ? "once" : `${nth} times`}`).join(", and then ")}: nothing is lost (F1, F2, F3)`,
+      `killed after it has ${list.map(({ nth, place }) => `${place.replace("-", " ")} ${nth === 1 ? "once" : `${nth} times`}`).join(", and then ")}: nothing is lost`,
       at(async (rig) => {
         await rig.app.main?.end("SIGKILL")
         const [before, feeds]: [number, Array<Promise<void>>] = [rig.acknowledged.size, []]

@@ -21,7 +21,7 @@ const counted = async (id: string) => {
   return Object.fromEntries(rows.map(({ count, status }) => [String(status), Number(count)]))
 }
 
-test(`C-5: ${EVENTS} waiting deliveries are queued and drained while the process is killed ${KILLS} times`, async () => {
+test(`${EVENTS} waiting deliveries are queued and drained while the process is killed ${KILLS} times`, async () => {
   const key = await feedOrganization(app, 1)
   let down = true
   receiver.on("/hook", () => new Response("", { status: down ? 400 : 200 }))

@@ -33,7 +33,7 @@ afterAll(async () => {
   await Promise.all([primary.close(), before.close(), after.close()])
 })
 
-test("a service moves to a promoted replica and an empty Temporal: waiting deliveries go on, and nothing is lost or repeated", async () => {
+test("a service moves to a promoted replica and an empty Temporal without losing events", async () => {
   let open = false
   for (const path of rig.paths) rig.answer(path, () => (open ? 200 : 503))
   await replica.start()

@@ -24,8 +24,8 @@ afterAll(async () => {
   await proxy.cut()
 })
 
-describe("Architecture, What must hold 6: Postgres down", () => {
-  test("unreachable and back, while attempts are in flight: nothing is lost (F6)", async () => {
+describe("an outage of Postgres", () => {
+  test("unreachable and back, while attempts are in flight: nothing is lost", async () => {
     let inFlight = 0
     for (const path of rig.paths)
       rig.answer(
@@ -52,7 +52,7 @@ describe("Architecture, What must hold 6: Postgres down", () => {
     expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
   })
 
-  test("connections closed repeatedly, in the middle of statements: nothing is lost (F6)", async () => {
+  test("connections closed repeatedly, in the middle of statements: nothing is lost", async () => {
     const feeding = rig.feed(long ? 300 : 40, 50)
     for (let round = 0; round < (long ? 40 : 5); round++) {
       await Bun.sleep(400)
@@ -68,7 +68,7 @@ describe("Architecture, What must hold 6: Postgres down", () => {
   })
 
   if (long)
-    test("unresponsive for half a minute: nothing is lost (F7)", async () => {
+    test("unresponsive for half a minute: nothing is lost", async () => {
       const feeding = rig.feed(100, 50)
       await Bun.sleep(1_000)
       proxy.silence()

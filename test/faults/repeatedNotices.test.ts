@@ -13,7 +13,7 @@ import { address } from "../support/records.ts"
 import { operator } from "../support/temporal.ts"
 import { long, Rig, report, sound } from "./Rig.ts"
 
-describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect and its record", () => {
+describe.skipIf(!long)("a kill between an effect and its record", () => {
   const rig = new Rig()
   const mails: Array<string> = []
   const smtp = new SMTPServer({
@@ -76,7 +76,7 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect
     expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size })
   }
 
-  test("a mail was sent: disabled once, one notice, and a second mail only with the same Message-ID (F3)", async () => {
+  test("a mail was sent: disabled once, and a second mail has the same Message-ID", async () => {
     const { id } = await failing("/dead", 2)
     const process = await restartToDie("notice-sent")
     const feeding = rig.feed(20, 50)
@@ -104,7 +104,7 @@ describe.skipIf(!long)("Architecture, What must hold 1: killed between an effect
     await check("F3 killed at notice-sent", { mails: mails.length, notices: 1 })
   })
 
-  test("workflows were signaled to cancel: every delivery and its workflow is canceled, and nothing more is sent (F3)", async () => {
+  test("workflows were signaled to cancel: every delivery is canceled, and nothing is sent", async () => {
     const { id } = await failing("/off", 10)
     const process = await restartToDie("commands-sent")
     const feeding = rig.feed(20, 50)

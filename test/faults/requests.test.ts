@@ -35,8 +35,8 @@ const insist = async (target: string, idempotencyKey: string, body?: unknown): P
   }
 }
 
-describe("Architecture, What must hold 1: the API dies in the middle of requests", () => {
-  test(`killed about once a second ${long ? "for a minute" : "twice"}: nothing is half done, and nothing is done twice (F4)`, async () => {
+describe("kills of the API in the middle of requests", () => {
+  test(`killed about once a second ${long ? "for a minute" : "twice"}: nothing is half done, and nothing is done twice`, async () => {
     await rig.app.start(["worker", "dispatcher"])
     let over = false
     const created = new Map<string, string>()

@@ -19,7 +19,7 @@ const health = async ({ platformUrl }: Process) => {
   return { status: answer.status, network: dependencies.network }
 }
 
-describe.concurrent("C-5: while the resolver answers nothing", () => {
+describe.concurrent("a resolver that answers nothing", () => {
   for (const [what, roles, more] of [
     ["one process", ["api", "worker", "dispatcher"], []],
     ["a worker of its own", ["api", "dispatcher"], ["worker"]]

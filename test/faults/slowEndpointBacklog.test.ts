@@ -25,7 +25,7 @@ const GROUP = 50
 /** Time for starting workflows and sending, in addition to the waiting, on a busy machine, in seconds. */
 const GRACE = long ? 0 : 16
 
-test(`${EVENTS} events to an endpoint that answers after ${TAKES} s: no 10 s without a delivery, all within 1.3 times the minimum, oldest first`, async () => {
+test(`${EVENTS} events reach an endpoint that answers after ${TAKES} s steadily, oldest first`, async () => {
   const answered: Array<number> = []
   receiver.on("/slow", async () => {
     await Bun.sleep(TAKES * 1_000)

@@ -77,7 +77,7 @@ const slope = (samples: ReadonlyArray<Sample>, of: (sample: Sample) => number): 
 if (minutes > 0) {
   const rig = useRig({ COLLECT: "1" })
   test(
-    `${minutes} minutes at half load with a fault every two minutes: nothing is lost, and memory does not grow`,
+    `${minutes} minutes at half load with faults: nothing is lost, and memory does not grow`,
     async () => {
       const lasting = rig.app.main
       if (lasting === undefined) throw new Error("the program did not start")

@@ -26,7 +26,7 @@ const PAUSE = 20
 /** The endpoints, with 8 attempts in flight each, take 94 s for all of them. */
 const DRAIN = 240
 
-test.skipIf(!long)(`a worker that stalls ${STALLS} times under ${EVENTS} deliveries makes all of them, without another pause`, async () => {
+test.skipIf(!long)(`a worker that stalls ${STALLS} times under ${EVENTS} deliveries makes all of them`, async () => {
   const at: Array<number> = []
   receiver.on("/all", async () => {
     at.push(performance.now())

@@ -10,8 +10,8 @@ import { long, report, sound, useRig } from "./Rig.ts"
 const rig = useRig({}, ["api"])
 const SENDING = ["worker", "dispatcher"] as const
 
-describe("Architecture, What must hold 1: several processes", () => {
-  test("three workers and three dispatchers deliver everything once (F2)", async () => {
+describe("several processes", () => {
+  test("three workers and three dispatchers deliver everything once", async () => {
     const processes = await Promise.all([1, 2, 3].map(() => rig.app.start(SENDING)))
     await rig.feed(long ? 500 : 60)
     await rig.settle()
@@ -21,7 +21,7 @@ describe("Architecture, What must hold 1: several processes", () => {
     expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
   })
 
-  test("a stop finishes attempts in flight: nothing is interrupted or repeated (F11)", async () => {
+  test("a stop finishes attempts in flight: nothing is interrupted or repeated", async () => {
     for (const path of rig.paths)
       rig.answer(
         path,
@@ -50,7 +50,7 @@ describe("Architecture, What must hold 1: several processes", () => {
     expect(history).toMatchObject({ ...sound, events: rig.acknowledged.size, repeated: 0 })
   })
 
-  test("an attempt whose sender is killed is repeated by another worker within seconds, with the next number (F3)", async () => {
+  test("an attempt whose sender is killed is repeated by another worker within seconds", async () => {
     for (const path of rig.paths) rig.answer(path, () => 200)
     // Only one of them runs when the request is sent.
     const first = await rig.app.start(SENDING)

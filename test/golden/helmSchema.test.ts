@@ -17,7 +17,7 @@ const schemaOf = (value: unknown): object => {
     : { type: "object", properties: Object.fromEntries(properties), additionalProperties: false }
 }
 
-test("Decision D-59: the Helm chart's values have a schema: those of values.yaml, and the program's settings that are not secret", () => {
+test("the Helm chart's values have a schema of values.yaml and the program's settings", () => {
   const values = Bun.YAML.parse(documentText("deploy/helm/values.yaml")) as { readonly [name: string]: unknown }
   const settings: ReadonlyArray<Setting<unknown>> = Object.values(table)
   const allowed = settings.filter(({ name, secret }) => !secret && !decided.test(name))

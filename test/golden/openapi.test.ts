@@ -82,7 +82,7 @@ describe("the OpenAPI document", () => {
     }
   })
 
-  test("leaves no route open: each gets 401 without a key, and 403 or 404 with a key that lacks its scope", async () => {
+  test("leaves no route open without a key or without its scope", async () => {
     const scopes = ["vault:read", "webhook:read", "webhook:manage"]
     const keys = await Promise.all(scopes.map(async (scope) => (await app.key("user_a", { scopes: [scope] })).secret))
     const lines: Array<string> = []

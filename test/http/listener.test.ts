@@ -4,7 +4,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { Effect } from "effect"
 import { listen } from "../../src/http/listener.ts"
 
-test("neither an observer that throws nor a response that cannot be written ends the process or affects the next request", async () => {
+test("neither a throwing observer nor an unwritable response affects the next request", async () => {
   let observed = 0
   const listener = {
     name: "test listener",

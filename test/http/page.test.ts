@@ -67,7 +67,7 @@ const refused = async (target: string, code: string) => {
   return answer
 }
 
-describe("Common rules 2: list responses have the shape { data, pagination: { limit, nextCursor } }", () => {
+describe("the shape of list responses", () => {
   test("every paginated list has this shape and nothing else: no totals", async () => {
     expect(lists).toHaveLength(11)
     for (const list of lists) {
@@ -79,7 +79,7 @@ describe("Common rules 2: list responses have the shape { data, pagination: { li
   })
 })
 
-describe("Decision D-1: pages", () => {
+describe("pages", () => {
   test("limit defaults to 100, and every integer from 1 to 500 is used as given", async () => {
     for (const list of lists) {
       expect((await app.get(list, key)).json.pagination.limit).toBe(100)
@@ -181,8 +181,8 @@ describe("Decision D-1: pages", () => {
   })
 })
 
-describe("Decision D-3: cursors", () => {
-  test("a cursor is base64url of at most 256 characters, even for the longest ids and symbols", async () => {
+describe("cursors", () => {
+  test("a cursor is base64url of at most 256 characters, even for the longest ids", async () => {
     for (const list of lists) {
       for (const page of await app.pages(list, key, 1)) {
         if (page.pagination.nextCursor !== null) expect(page.pagination.nextCursor).toMatch(/^[A-Za-z0-9_-]{1,256}$/)
@@ -252,7 +252,7 @@ describe("Decision D-3: cursors", () => {
     await refused(`/v1/vaults/vault_a/transactions?cursor=${cursor}AAAA`, "invalid_cursor")
   })
 
-  test("only the exact text that was issued is a cursor, and no other that decodes to the same bytes, on every list of the contract", async () => {
+  test("only the exact text that was issued is a cursor, on every list", async () => {
     const { paths } = (await app.get("/v1/openapi.json")).json
     const paged = Object.keys(paths).filter((path) =>
       paths[path].get?.parameters?.some((one: { readonly name: string }) => one.name === "cursor")
@@ -306,14 +306,14 @@ describe("Decision D-3: cursors", () => {
     expect((await app.get(`/v1/vaults/vault_a/transactions?network=ethereum&cursor=${filtered}&status=confirmed`, key)).status).toBe(200)
   })
 
-  test("a cursor grants nothing: with a key that cannot see the vault it gets the 404 of any vault", async () => {
+  test("a cursor grants nothing: a key that cannot see the vault gets 404", async () => {
     const cursor = await cursorOf("/v1/vaults/vault_a/transactions?limit=1")
     const { secret } = await app.key("user_a", { vaultIds: ["vault_b"] })
     expect((await app.get(`/v1/vaults/vault_a/transactions?cursor=${cursor}`, secret)).status).toBe(404)
     expect((await app.get(`/v1/vaults?cursor=${await cursorOf("/v1/vaults?limit=1")}`, secret)).json.data).toEqual([])
   })
 
-  test("a cursor works in every process with the same master key, and after the key was rotated", async () => {
+  test("a cursor works in every process, and after the master key was rotated", async () => {
     const cursor = await cursorOf("/v1/vaults/vault_a/transactions?limit=1")
     const rotated = await app.start(["api"], {
       MASTER_KEY: randomBytes(32).toString("base64"),

@@ -118,7 +118,7 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await portal.heading("Account").waitFor()
   })
 
-  test("signing in again requires a password and a code, and signing out everywhere ends the session", async () => {
+  test("signing in again requires password and code, and signing out everywhere ends the session", async () => {
     const other = new PortalPage(origin(), await browser.open(origin()))
     await other.goto("/keys")
     await other.page.getByLabel("E-mail address").fill("ada@northwind.example")
@@ -141,7 +141,7 @@ describe.skipIf(!hasBrowser)("accounts and keys in a browser", () => {
     await other.context.close()
   })
 
-  test("the next person who signs in in the same window sees nothing of the previous one", async () => {
+  test("the next person in the same window sees nothing of the previous one", async () => {
     const { authenticator } = await signedIn(app, "user_m")
     if (authenticator === undefined) throw new Error("no authenticator")
     await page.getByRole("button", { name: "Sign in with a passkey" }).click()

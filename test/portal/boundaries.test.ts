@@ -40,7 +40,7 @@ beforeAll(async () => {
 })
 
 describe("the portal reads by the API's access rules", () => {
-  test("every read returns to a session what it returns to a key of the same user, to the byte", async () => {
+  test("every read returns to a session what it returns to its user's key", async () => {
     const paths = [
       "/v1/vaults",
       "/v1/vaults?limit=1",
@@ -73,7 +73,7 @@ describe("the portal reads by the API's access rules", () => {
     }
   })
 
-  test("resources of another organization or another role are absent, and owners' operations are refused to others", async () => {
+  test("resources of another organization or role are absent, and owners' operations are refused", async () => {
     const codes = async (visitor: Visitor, method: string, path: string, body?: unknown, headers = {}) => {
       const { json, status } = await visitor.request(method, path, body, headers)
       return status < 300 ? status : `${status} ${json.code}`
@@ -144,7 +144,7 @@ describe("changes come from the portal's own pages only", () => {
     expect([refused.status, refused.json.code]).toEqual([421, "misdirected_request"])
   })
 
-  test("without PORTAL_BASE_URL a forged Host gains nothing: neither another spelling nor a client behind a proxy", async () => {
+  test("without PORTAL_BASE_URL a forged Host gains nothing", async () => {
     const port = new URL(app.main?.baseUrl ?? "").port
     const status = async (headers: Readonly<Record<string, string>>) =>
       (await owner.request("GET", "/api/session", undefined, headers)).status
@@ -235,7 +235,7 @@ describe("a session", () => {
     expect(await forger.state()).toBe("signed_in")
   })
 
-  test("is replaced after the second factor, so that a session planted before the sign-in gains nothing", async () => {
+  test("is replaced after the second factor, so that a planted session gains nothing", async () => {
     const { authenticator } = owner
     if (authenticator === undefined) throw new Error("no authenticator")
     const victim = new Visitor(app)
@@ -271,7 +271,7 @@ describe("a session", () => {
     for (const one of [stranger, ...elsewhere]) expect(await one.state()).toBe("signed_out")
   })
 
-  test("loses a vault at once with the role, and ends with the next request after the user is deactivated", async () => {
+  test("loses a vault with the role, and ends when its user is deactivated", async () => {
     expect((await member.get("/api/v1/vaults")).json.data).toHaveLength(1)
     await app.feed([user("user_m", "org_a", [])])
     expect((await member.get("/api/v1/vaults")).json.data).toHaveLength(0)
@@ -282,7 +282,7 @@ describe("a session", () => {
     expect(await member.state()).toBe("signed_out")
   })
 
-  test("D-56: ends with the next request once its organization is being deleted", async () => {
+  test("ends with the next request once its organization is being deleted", async () => {
     expect((await owner.get("/api/v1/vaults")).status).toBe(200)
     await app.sql("UPDATE organizations SET deleting_at = now() WHERE id = 'org_a'")
     const out = await owner.get("/api/v1/vaults")

@@ -45,7 +45,7 @@ const statusOf = async (visitor: Visitor, webhookId: string, deliveryId: string)
 }
 
 describe("a waiting delivery", () => {
-  test("is attempted at once when an owner retries it, and uses up one attempt of the schedule", async () => {
+  test("is attempted at once when an owner retries it, and uses up one attempt", async () => {
     const { delivery, webhook } = await waiting("/now", 1)
     const refused = await member.request("POST", `/api/deliveries/${delivery.id}/retry-now`, {})
     expect([refused.status, refused.json.code]).toEqual([403, "owner_required"])
@@ -59,7 +59,7 @@ describe("a waiting delivery", () => {
     expect([ended.status, ended.json.code]).toEqual([409, "delivery_ended"])
   })
 
-  test("is due at once when an owner retries it, even if Temporal has lost it and another process must start it again", async () => {
+  test("is due at once when an owner retries it, even if Temporal lost it", async () => {
     const { delivery, webhook } = await waiting("/lost", 9)
     const { client, close } = await operator()
     const workflow = client.workflow.getHandle(delivery.id)
@@ -121,7 +121,7 @@ describe("all that waits for a webhook", () => {
   }
   const lastEntry = async () => (await owner.get("/api/v1/audit-log?limit=1")).json.data[0]
 
-  test("is sent oldest first when an owner retries it, and uses up one attempt of each schedule", async () => {
+  test("is sent oldest first when an owner retries it, each with one attempt", async () => {
     const id = await three("/all", 30)
     await refusals(id, "retry-waiting")
     receiver.on("/all", () => new Response("yes"))
@@ -169,7 +169,7 @@ describe("all that waits for a webhook", () => {
 })
 
 describe("a request preview", () => {
-  test("is the request as it would be sent now, and passes the libraries that verify deliveries", async () => {
+  test("is the request as it would be sent now, and the libraries verify it", async () => {
     const { delivery, webhook } = await waiting("/preview", 3)
     expect((await member.request("POST", `/api/deliveries/${delivery.id}/request-preview`, {})).status).toBe(403)
     const preview = (await owner.request("POST", `/api/deliveries/${delivery.id}/request-preview`, {})).json

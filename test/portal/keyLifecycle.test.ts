@@ -45,7 +45,7 @@ describe("from an invitation to a key", () => {
     }
   })
 
-  test("a password alone gives no access, and the second factor is set up before anything else", async () => {
+  test("a password alone gives no access, and the second factor comes first", async () => {
     somebody = visitor()
     expect(await somebody.state()).toBe("signed_out")
     const shown = await somebody.request("POST", "/api/invitation", { token })
@@ -80,7 +80,7 @@ describe("from an invitation to a key", () => {
     for (const code of begun.json.backupCodes) expect(JSON.stringify(stored)).not.toContain(code)
   })
 
-  test("a key is created only with a fresh confirmation, shown once, works, is edited and is revoked", async () => {
+  test("a key is created with a fresh confirmation only, shown once, edited and revoked", async () => {
     const without = await somebody.request("POST", "/api/keys", { ...choice, confirmation: {} })
     expect([without.status, without.json.code]).toEqual([403, "second_factor_required"])
     const code = await somebody.code()
@@ -115,7 +115,7 @@ describe("from an invitation to a key", () => {
     expect([revoked.status, revoked.json.code]).toEqual([401, "revoked_api_key"])
   })
 
-  test("an edit that adds rights to a key needs a fresh confirmation, and any other edit needs none", async () => {
+  test("only an edit that adds rights to a key needs a fresh confirmation", async () => {
     await app.feed([vault("vault_a3", "entity_a"), user("user_a", "org_a", ["vault_a", "vault_a3"])])
     const confirmation = () => ({ code: backupCodes.pop() })
     const soon = new Date(Date.now() + DAY).toISOString(),
@@ -224,7 +224,7 @@ describe("a reset", () => {
     expect(looked.map(({ status }) => status).sort()).toEqual([200, 410, 410, 410])
   })
 
-  test("an invitation becomes invalid when it expires, when a newer one is made, and when its user is deactivated", async () => {
+  test("an invitation ends when it expires, is replaced, or its user is deactivated", async () => {
     await app.feed([user("user_c", "org_a", []), user("user_d", "org_a", [])])
     const [older, newer] = [await invite(app, "user_c"), await invite(app, "user_c")]
     const [late, gone] = [await invite(app, "user_d", { validity: "1 millis" }), newer]

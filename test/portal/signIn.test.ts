@@ -64,7 +64,7 @@ describe("signing in", () => {
 })
 
 describe("the second factor", () => {
-  test("locks after five wrong codes, on every path that requires it, and for longer after five more", async () => {
+  test("locks after five wrong codes on every path, and longer after five more", async () => {
     const half = new Visitor(app)
     await half.request("POST", "/api/sign-in", { email: "user_b@example.com", password: PASSWORD }, from("198.51.100.9"))
     expect(await half.state()).toBe("second_factor")

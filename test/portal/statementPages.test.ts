@@ -50,7 +50,7 @@ const saved = async (press: () => Promise<void>): Promise<string> => {
 }
 
 describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => {
-  test("C-6: the statements of a vault are listed and verified, one shows its figures, and its file verifies elsewhere", async () => {
+  test("a vault's statements are listed and verified, and their files verify elsewhere", async () => {
     await portal.goto("/vaults/vault_s")
     await page.getByRole("tab", { name: "Statements" }).click()
     const row = page.getByRole("row", { name: new RegExp(DAY) })
@@ -82,7 +82,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await page.getByText("It does not exist, or you cannot see it.").waitFor()
   })
 
-  test("C-3: checkpoints of an entity are shown and verified, and their files verify elsewhere", async () => {
+  test("checkpoints of an entity are shown and verified, and their files verify elsewhere", async () => {
     const today = new Date().toISOString().slice(0, 10)
     await app.sql(
       `INSERT INTO event_checkpoints (entity_id, at, count, hash, position)
@@ -111,7 +111,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await page.unroute("**/portal/api/v1/event-checkpoints/latest*")
   })
 
-  test("C-6: a statement that was changed in transit is shown as not verified", async () => {
+  test("a statement that was changed in transit is shown as not verified", async () => {
     await page.route("**/portal/api/v1/vaults/vault_s/statements/*", async (route) => {
       const answer = await route.fetch()
       await route.fulfill({ response: answer, body: (await answer.text()).replace('"closing":"12.75"', '"closing":"13.75"') })
@@ -122,7 +122,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await page.unroute("**/portal/api/v1/vaults/vault_s/statements/*")
   })
 
-  test("C-6: balances at a date are shown, and a balance over time with a table of every record", async () => {
+  test("balances at a date are shown, and a balance over time with every record", async () => {
     await portal.goto("/vaults/vault_s")
     await page.getByLabel("Balances at").fill(`${dayOf(-395)}T12:00`)
     await page.getByText("0.000000000000000001").or(page.getByTitle("0.000000000000000001 ETH")).first().waitFor()
@@ -138,7 +138,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     await portal.expectAccessible("a balance over time")
   })
 
-  test("C-6: transactions are saved as the API exports them, with the filters", async () => {
+  test("transactions are saved as the API exports them, with the filters", async () => {
     await portal.goto("/vaults/vault_s?show=transactions&direction=outbound")
     await page.getByRole("button", { name: "Export CSV" }).waitFor()
     const csv = await saved(() => page.getByRole("button", { name: "Export CSV" }).click())
@@ -148,7 +148,7 @@ describe.skipIf(!hasBrowser)("statements and past balances in a browser", () => 
     expect(JSON.parse(ndjson).amount).toBe("0.25")
   })
 
-  test("C-7: the page of a key shows what it sees and why it does not see a vault", async () => {
+  test("the page of a key shows what it sees, and why a vault is hidden", async () => {
     const { key } = await app.key("user_a", { scopes: ["vault:read"], vaultIds: ["vault_a"], label: "Import" })
     await portal.goto(`/keys/${key.id}`)
     await page.getByRole("heading", { name: "What this key can see" }).waitFor()

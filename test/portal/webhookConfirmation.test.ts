@@ -20,7 +20,7 @@ beforeAll(async () => {
 const confirmed = (confirmation: unknown) => ({ "x-portal-confirmation": JSON.stringify(confirmation) })
 const change = (body: unknown, headers = {}) => owner.request("PATCH", `/api/v1/webhooks/${id}`, body, headers)
 
-test("a new URL is accepted with a code in the same request, once, and refused without", async () => {
+test("a new URL needs a code in the same request, and a code works once", async () => {
   const url = "https://hooks.example.com/elsewhere"
   for (const headers of [{}, confirmed({}), confirmed({ code: "" }), { "x-portal-confirmation": "nonsense" }]) {
     expect(short(await change({ url }, headers))).toBe("403 second_factor_required")
@@ -34,7 +34,7 @@ test("a new URL is accepted with a code in the same request, once, and refused w
   expect(short(await change({ url, description: "ledger" }))).toBe("200")
 })
 
-test("a webhook is created with a code in the same request and refused without; an invalid request uses up no code", async () => {
+test("a webhook is created only with a code, which an invalid request does not use", async () => {
   const url = "https://hooks.example.com/new"
   const post = (more: object, headers = {}) => owner.request("POST", "/api/v1/webhooks", fields({ url, ...more }), headers)
   const count = async () => (await app.sql("SELECT 1 FROM webhooks WHERE url = $1", [url])).length

@@ -117,7 +117,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await page.locator(".tag", { hasText: "balance.updated" }).waitFor()
   })
 
-  test("a form whose session expires is kept, and is saved once its user has signed in again", async () => {
+  test("a form is kept when its session expires, and saved after the sign-in", async () => {
     await portal.goto(`/webhooks/${webhookId}/edit`)
     await page.getByLabel("Description").fill("Ledger, kept while signed out")
     await app.sql("DELETE FROM portal_sessions WHERE user_id = 'user_a'")
@@ -146,7 +146,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     await portal.soon(notice, "detached")
   })
 
-  test("what was missed is counted and recovered, and a recovery is shown, paused, resumed and canceled", async () => {
+  test("missed events are counted and recovered, and recoveries are paused, resumed and canceled", async () => {
     await app.feed(Array.from({ length: 3 }, (_, number) => transaction("vault_c", 300 + number)))
     const { secret } = await app.key("user_a")
     receiver.on("/missed", () => new Response("yes"))
@@ -185,7 +185,7 @@ describe.skipIf(!hasBrowser)("webhooks and events in a browser", () => {
     expect(last.status).toBe("CANCELED")
   })
 
-  test("a webhook is paused and resumed; what waits is shown as held, and is retried or canceled at once", async () => {
+  test("a webhook is paused and resumed, and what waits is retried or canceled", async () => {
     const { secret } = await app.key("user_a")
     receiver.on("/held", () => new Response("yes"))
     const { id } = await create(app, secret, { url: receiver.url("/held"), entityIds: ["entity_b"] })

@@ -85,7 +85,7 @@ describe("docker-compose.yml", () => {
     expect(validate(wrong)).toBe(false)
   })
 
-  test("gives the service and Temporal a role and a database each, neither of them a superuser", () => {
+  test("gives the service and Temporal each a role without superuser and a database", () => {
     const { postgres, temporal } = compose.services
     const users = own.map(([, { environment }]) => new URL(interpolated(environment?.["DATABASE_URL"] ?? "")).username)
     expect(new Set(users)).toEqual(new Set(["custody"]))
@@ -117,7 +117,7 @@ describe("docker-compose.yml", () => {
     for (const [name, { networks = [] }] of services) expect([name, networks.length > 0]).toEqual([name, true])
   })
 
-  test("configures Temporal as the documents promise: shards, a retention that covers the log, fairness as in the embedded server", () => {
+  test("configures Temporal's shards, retention and fairness as the documents promise", () => {
     const environment = compose.services["temporal"]?.environment ?? {}
     expect(environment["NUM_HISTORY_SHARDS"]).toBe("512")
     expect(Number.parseInt(environment["DEFAULT_NAMESPACE_RETENTION"] ?? "", 10)).toBeGreaterThanOrEqual((RETENTION_DAYS + 2) * 24)
@@ -149,7 +149,7 @@ describe("docker-compose.yml", () => {
     }
   })
 
-  test("passes on every setting that an operator may want, and lists those that it decides itself", () => {
+  test("passes on every setting that an operator may want, and lists its own", () => {
     // Operators do not choose ports, addresses and files inside a container, and there are no embedded servers in it.
     const decided =
       /^(HOST|PORT|PLATFORM_HOST|PLATFORM_PORT|DATA_DIR|EMBEDDED_\w+|TLS_\w+|TEMPORAL_(NAMESPACE|TASK_QUEUE|API_KEY|TLS\w*)|WEBHOOK_EXTRA_CA|WEBHOOK_CLIENT_\w+|LOG_FORMAT)$/
@@ -185,7 +185,7 @@ describe("docker-compose.yml", () => {
     for (const server of ["postgres", "temporal", "temporal-ui"]) expect(compose.services[server]?.image).toMatch(/^[\w/-]+:[\d.]+(@|$)/)
   })
 
-  test("gives every long-running service a health check, and waits only for conditions that can be met", () => {
+  test("gives every long-running service a health check, and no service waits in vain", () => {
     for (const [name, { depends_on = {}, healthcheck, restart }] of services) {
       if (restart !== "no") expect([name, healthcheck?.test?.[0]]).toEqual([name, "CMD"])
       for (const [other, { condition }] of Object.entries(depends_on)) {
@@ -213,7 +213,7 @@ describe("Dockerfile", () => {
     expect(instructions.findLastIndex(([name]) => name === "COPY")).toBeLessThan(instructions.findIndex(([name]) => name === "USER"))
   })
 
-  test("copies existing files that are not ignored, runs existing scripts, and listens where the settings say", () => {
+  test("copies existing files, runs existing scripts, and listens where the settings say", () => {
     const allowed = documentText(".dockerignore")
       .split("\n")
       .flatMap((line) => (line.startsWith("!") ? [line.slice(1)] : []))

@@ -24,7 +24,7 @@ const urlAs = async (role: "custody" | "temporal", database: string) => {
 const app = new App()
 afterAll(() => app.close())
 
-test("the service migrates, starts and records as its own role, which shares no database with Temporal's", async () => {
+test("the service runs as its own role, which shares no database with Temporal's", async () => {
   const { postgres } = await servers()
   expect(statements.length).toBeGreaterThanOrEqual(8)
   for (const statement of statements) await query(postgres, statement)

@@ -12,7 +12,7 @@ const plain = fc
 
 const read = Schema.decodeUnknownEither(Amount.AmountInput)
 
-describe("Resources: amounts are decimal strings", () => {
+describe("amounts as decimal strings", () => {
   test("every plain decimal keeps its value to the last digit and loses only trailing zeros", () => {
     fc.assert(
       fc.property(plain, (text) => {

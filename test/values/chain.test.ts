@@ -22,7 +22,7 @@ describe("Asset identifier format: {network}/{tokenType}[:{address}]", () => {
     )
   })
 
-  test("Decision D-16: an EVM contract is lower-case inside an asset id, whatever its case in the input", () => {
+  test("an EVM contract is lower-case inside an asset id, whatever its case in the input", () => {
     fc.assert(
       fc.property(word, evm, (network, contract) => {
         const id = `${network}/erc20:${contract.toLowerCase()}`
@@ -51,7 +51,7 @@ describe("Asset identifier format: {network}/{tokenType}[:{address}]", () => {
     )
   })
 
-  test("Decision D-3: an asset id is short enough to fit into a cursor", () => {
+  test("an asset id is short enough to fit into a cursor", () => {
     expect(parseAssetId(`ethereum/spl:${"x".repeat(137)}`)?.id).toHaveLength(150)
     expect(parseAssetId(`ethereum/spl:${"x".repeat(138)}`)).toBeUndefined()
   })
@@ -83,7 +83,7 @@ describe("Asset identifier format: {network}/{tokenType}[:{address}]", () => {
   })
 })
 
-describe("Decision D-16: addresses and hashes", () => {
+describe("addresses and hashes", () => {
   test("EVM addresses are written in EIP-55, from either letter case (the EIP's examples)", () => {
     for (const known of [
       "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",

@@ -7,7 +7,7 @@ const prefixes = ["org", "entity", "vault", "user", "key", "whs", "evt", "del", 
 const prefix = fc.constantFrom(...prefixes)
 const millis = fc.integer({ min: 0, max: Date.UTC(2500, 0) })
 
-describe("Decision D-14: ids", () => {
+describe("ids", () => {
   test("an id is its prefix, _, and 26 characters of Crockford base32", () => {
     for (const one of prefixes) expect(Id.make(one)).toMatch(new RegExp(`^${one}_[0-7][0-9a-hjkmnp-tv-z]{25}$`))
   })
@@ -39,7 +39,7 @@ describe("Decision D-14: ids", () => {
     )
   })
 
-  test("ids derived from ascending ids ascend, and are the same for the same id and parts", () => {
+  test("ids derived from ascending ids ascend, and equal parts give equal ids", () => {
     const ids = Id.ascending("evt", 1_700_000_000_000, 5_000)
     const derived = ids.map((id) => Id.derivedFrom("del", id, "whs_a"))
     expect(derived.toSorted()).toEqual(derived)
@@ -72,7 +72,7 @@ describe("Decision D-14: ids", () => {
     }
   })
 
-  test("the platform's ids are opaque: only the prefix and at most 64 plain characters are required", () => {
+  test("the platform's ids are opaque, except for prefix and at most 64 plain characters", () => {
     const is = Schema.is(Id.given("vault"))
     for (const good of ["vault_a", "vault_dkjh7m6gvxzc2wjrphqz46b3br", "vault_A-b_9", `vault_${"x".repeat(64)}`])
       expect(is(good)).toBe(true)

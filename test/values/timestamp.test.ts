@@ -7,7 +7,7 @@ const instant = fc.date({ min: new Date("0001-01-02T00:00:00Z"), max: new Date("
 const offset = fc.record({ sign: fc.constantFrom(1, -1), hours: fc.integer({ min: 0, max: 23 }), minutes: fc.integer({ min: 0, max: 59 }) })
 const two = (value: number) => String(value).padStart(2, "0")
 
-describe("Resources: timestamps are UTC, ISO 8601", () => {
+describe("timestamps in UTC, ISO 8601", () => {
   test("a written timestamp parses to the same text", () => {
     fc.assert(fc.property(instant, (date) => expect(Timestamp.parse(date.toISOString())).toBe(date.toISOString())))
   })
@@ -58,7 +58,7 @@ describe("Resources: timestamps are UTC, ISO 8601", () => {
     }
   })
 
-  test("a custody record's time must end in Z; a query's may have an offset, whose + arrives as a space", () => {
+  test("a record's time must end in Z, and a query's may have an offset", () => {
     const record = Schema.decodeUnknownEither(Timestamp.TimestampUtc)
     const query = Schema.decodeUnknownEither(Timestamp.TimestampParam)
     expect(record("2024-01-01T00:00:00Z")).toEqual(Either.right("2024-01-01T00:00:00.000Z"))

@@ -1,7 +1,7 @@
 /**
- * Every rule with its tests. A test's title names the rules that it proves
- * (`Authentication 5`, `Decision D-21`, `F6`); if the title has no room, tests.json names them. Rules are in rules.json and
- * decisions also in docs/decisions.md, so a new one fails the check until a test names it.
+ * Every rule with its tests. tests.json names the rules that a test or a group of tests proves (`Authentication 5`, `D-21`,
+ * `F6`), by its title. Rules are in rules.json and decisions also in docs/decisions.md, so a new one fails the check until
+ * tests.json names it.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -11,25 +11,9 @@ import { type Title, titles } from "./titles.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
 
-/** Titles of sections whose rules are cited by name and number: `Authentication 5`. */
-const cited = sections.flatMap((section) => (section.cited === undefined ? [] : [section.cited]))
-
-/** `1, 2 and 5` as numbers. */
-const numbersIn = (text: string): ReadonlyArray<string> => text.match(/\d+/g) ?? []
-
-/** The rules that a title names. */
-const rulesIn = (title: string): ReadonlyArray<string> => [
-  ...[...title.matchAll(/\b[DCF]-?\d+\b/g)].map(([id]) => id).filter((id) => id.startsWith("F") || id.includes("-")),
-  ...cited.flatMap((name) =>
-    [...title.matchAll(new RegExp(`\\b${name} (\\d+(?:(?:, | and )\\d+)*)`, "g"))].flatMap(([, numbers = ""]) =>
-      numbersIn(numbers).map((number) => `${name} ${number}`)
-    )
-  )
-]
-
 /** A rule of the document. */
 interface Rule {
-  /** How tests and tests.json cite it; several for a row of several faults. */
+  /** How tests.json cites it; several for a row of several faults. */
   readonly ids: ReadonlyArray<string>
   readonly name: string
   readonly text: string
@@ -89,12 +73,12 @@ const rulesOf = (section: Section): ReadonlyArray<Rule> =>
 /** The content of tests.json, by file and title. */
 const mapping: { readonly [file: string]: { readonly [title: string]: ReadonlyArray<string> } } = mapped
 
-/** The rules of each test: those that its title, a group around it, or tests.json names. */
+/** The rules of each test: those that tests.json names for it or for a group around it. */
 const held = titles
   .filter(({ isGroup }) => !isGroup)
   .map((test) => ({
     test,
-    rules: new Set([test.title, ...test.groups].flatMap((title) => [...rulesIn(title), ...(mapping[test.file]?.[title] ?? [])]))
+    rules: new Set([test.title, ...test.groups].flatMap((title) => mapping[test.file]?.[title] ?? []))
   }))
 
 /** The tests of a rule, each once. */
@@ -107,19 +91,25 @@ const testsOf = ({ ids }: Pick<Rule, "ids">): ReadonlyArray<Title> => {
 export const untested = (): ReadonlyArray<string> =>
   all.flatMap((section) => rulesOf(section).filter((rule) => !rule.untested && testsOf(rule).length === 0)).flatMap(({ ids }) => ids)
 
-/** Invalid entries of tests.json: unknown tests and rules, and rules that the title already names. */
+/** Invalid entries of tests.json: unknown tests and rules. */
 export const stale = (): ReadonlyArray<string> => {
   const ids = new Set(all.flatMap((section) => rulesOf(section).flatMap((rule) => rule.ids)))
   return Object.entries(mapping).flatMap(([file, tests]) =>
     Object.entries(tests).flatMap(([title, rules]) => {
       if (!titles.some((one) => one.file === file && one.title === title)) return [`${file}: there is no test “${title}”`]
-      return rules.flatMap((rule) => {
-        if (!ids.has(rule)) return [`${file}: there is no rule “${rule}” for “${title}”`]
-        return rulesIn(title).includes(rule) ? [`${file}: “${title}” names ${rule} itself`] : []
-      })
+      return rules.flatMap((rule) => (ids.has(rule) ? [] : [`${file}: there is no rule “${rule}” for “${title}”`]))
     })
   )
 }
+
+const cited = sections.flatMap((section) => (section.cited === undefined ? [] : [section.cited]))
+
+/** `D-35`, `F26`, `Spec:`, `Authentication 5`, `rule 3`, or a number like that of a list in front. */
+const ruleNumber = new RegExp(`\\b[CDFT]-?\\d+\\b|\\bSpec:|\\b(?:rule|${cited.join("|")}) \\d|^\\d+:`)
+
+/** Titles of more than fifteen words, and titles with the number of a rule. */
+export const invalidTitles = (): ReadonlyArray<string> =>
+  titles.filter(({ title }) => title.split(" ").length > 15 || ruleNumber.test(title)).map(({ file, title }) => `${file}: “${title}”`)
 
 const link = ({ file, title }: Title) => `[${path.basename(file)}](../${file}) “${title}”`
 const row = (cells: ReadonlyArray<string>) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`

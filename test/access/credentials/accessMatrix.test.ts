@@ -145,7 +145,7 @@ const feedWorld = () =>
     ])
   ])
 
-test("Authentication 10 and 11: for any users, roles and keys, every path answers every key as the rules say", async () => {
+test("for any users, roles and keys, every path answers every key as the rules say", async () => {
   await feedWorld()
   expect((await cli(["statements", "seal"], app.env)).code).toBe(0)
   let cases = 0

@@ -36,7 +36,7 @@ const names = [
   "Forwarded-For"
 ]
 
-describe("Decision D-11: the client address", () => {
+describe("the client address", () => {
   test("without TRUSTED_PROXIES no header determines the client address", async () => {
     const outside = await keyFor("203.0.113.0/24")
     const inside = await keyFor("127.0.0.1")
@@ -71,7 +71,7 @@ describe("Decision D-11: the client address", () => {
     }
   })
 
-  test("X-Forwarded-For is read from the right: entries to the left of the client's own address are ignored", async () => {
+  test("X-Forwarded-For is read from the right, and entries beyond the client are ignored", async () => {
     const key = await keyFor("203.0.113.0/24")
     for (const [lines, status] of [
       [["X-Forwarded-For: 203.0.113.7, 198.51.100.1"], 403],

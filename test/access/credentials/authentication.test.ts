@@ -49,7 +49,7 @@ const ask = async (target: string, key?: string, headers: { readonly [name: stri
 const seen = async (key: string) => (await app.walk("/v1/vaults", key)).map(({ id }) => id).sort()
 const in_ = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString()
 
-describe("Authentication 1: the credential is a bearer token in the Authorization header on every request", () => {
+describe("bearer tokens in the Authorization header", () => {
   test("a request with a key succeeds, and the scheme is case-insensitive", async () => {
     const { secret } = await app.key("user_a")
     for (const scheme of ["Bearer", "bearer", "BEARER", "Bearer   "]) {
@@ -57,7 +57,7 @@ describe("Authentication 1: the credential is a bearer token in the Authorizatio
     }
   })
 
-  test("a request without one gets 401 with WWW-Authenticate: Bearer, whatever other header or parameter carries the key", async () => {
+  test("a request without one gets 401 with WWW-Authenticate: Bearer, wherever else it carries the key", async () => {
     const { secret } = await app.key("user_a")
     for (const headers of [
       {},
@@ -103,8 +103,8 @@ describe("Authentication 1: the credential is a bearer token in the Authorizatio
   })
 })
 
-describe("Authentication 2: keys belong to a user with the Developer role on the relevant vaults", () => {
-  test("a key cannot name a vault on which its user lacks the Developer role, and every key has a user", async () => {
+describe("keys and their users", () => {
+  test("a key names only vaults on which its user has the Developer role", async () => {
     const refused = async (...args: ReadonlyArray<string>) => {
       const { code, stderr, stdout } = await cli(["keys", "create", "--scopes", "vault:read", ...args], app.env)
       // An unknown user is not wrong usage.
@@ -136,7 +136,7 @@ describe("Authentication 2: keys belong to a user with the Developer role on the
   })
 })
 
-describe("Authentication 3: what is chosen at creation", () => {
+describe("what is chosen at a key's creation", () => {
   test("scopes, vaults, addresses, expiry and label are chosen and printed as JSON", async () => {
     const made = await create(
       ...["--user", "user_a", "--scopes", "webhook:read,vault:read", "--vaults", "vault_a,vault_b", "--label", "Böhm & Söhne"],
@@ -172,7 +172,7 @@ describe("Authentication 3: what is chosen at creation", () => {
     expect([usual.vaultIds, usual.ipAllowlist, usual.label]).toEqual([null, [], ""])
   })
 
-  test("each scope permits its own paths and no others (Decision D-5)", async () => {
+  test("each scope permits its own paths and no others", async () => {
     const reader = await app.key("user_a", { scopes: ["vault:read"] })
     const webhooks = await app.key("user_a", { scopes: ["webhook:read", "webhook:manage"] })
     for (const list of ["/v1/vaults", "/v1/assets", "/v1/networks"]) {
@@ -186,8 +186,8 @@ describe("Authentication 3: what is chosen at creation", () => {
   })
 })
 
-describe("Authentication 4: the secret is shown once and only a hash is kept", () => {
-  test("list, update and revoke do not show it, and the database contains neither the secret nor its random part", async () => {
+describe("the secret of a key, shown once and stored as a hash", () => {
+  test("list, update and revoke do not show it, and the database does not contain it", async () => {
     const made = await create("--user", "user_a", "--scopes", "vault:read", "--all-vaults", "--label", "kept as a hash")
     expect(await ask("/v1/vaults", made.secret)).toBe(200)
     const shown = [
@@ -213,7 +213,7 @@ describe("Authentication 4: the secret is shown once and only a hash is kept", (
   })
 })
 
-describe("Authentication 5: a request made with an expired key is rejected with 401", () => {
+describe("expired keys", () => {
   test("a key is rejected from the moment that it expires", async () => {
     const { secret } = await app.key("user_a", { expiresAt: in_(-1) })
     const answer = await app.get("/v1/vaults", secret)
@@ -228,7 +228,7 @@ describe("Authentication 5: a request made with an expired key is rejected with 
     expect(await ask("/v1/vaults", short.secret)).toBe("401 expired_api_key")
   })
 
-  test("only the holder of the secret learns that a key is expired or revoked; any other secret gets invalid_api_key", async () => {
+  test("only the holder of the secret learns that a key is expired or revoked", async () => {
     const { secret } = await app.key("user_a", { expiresAt: in_(-1) })
     const other = (await app.key("user_a")).secret
     await app.sql("DELETE FROM api_keys WHERE secret_hash = $1", [createHash("sha256").update(other).digest()])
@@ -237,7 +237,7 @@ describe("Authentication 5: a request made with an expired key is rejected with 
   })
 })
 
-describe("Authentication 6: the IP allowlist is enforced on every request", () => {
+describe("the IP allowlist", () => {
   test("a request from an address outside it gets 403 ip_not_allowed, which names the client's address", async () => {
     const { secret } = await app.key("user_a", { ipAllowlist: ["203.0.113.0/24"] })
     for (const path of ["/v1/vaults", "/v1/vaults/vault_a", "/v1/vaults/vault_foreign", "/v1/networks", "/v1/nothing"]) {
@@ -258,7 +258,7 @@ describe("Authentication 6: the IP allowlist is enforced on every request", () =
   })
 })
 
-describe("Authentication 7: revocation takes effect immediately", () => {
+describe("revocation", () => {
   test("under load, no request that begins after the revocation was acknowledged succeeds in any process", async () => {
     const second = await app.start(["api"])
     for (let round = 0; round < 8; round++) {
@@ -303,7 +303,7 @@ describe("Authentication 7: revocation takes effect immediately", () => {
   })
 })
 
-describe("Authentication 8: secrets cannot be changed", () => {
+describe("secrets that cannot be changed", () => {
   test("editing a key keeps its secret, and no command sets or renews one", async () => {
     const { key, secret } = await app.key("user_a")
     await edit(key.id, { label: "edited", scopes: ["vault:read"] })
@@ -320,8 +320,8 @@ describe("Authentication 8: secrets cannot be changed", () => {
   })
 })
 
-describe("Authentication 9: scopes, vault allowlist and IP allowlist can be edited in place", () => {
-  test("each edit applies to the next request of the running service and leaves the other fields unchanged", async () => {
+describe("edits of scopes, vault allowlist and IP allowlist", () => {
+  test("each edit applies to the next request and leaves the other fields unchanged", async () => {
     const { key, secret } = await app.key("user_a")
     expect(await seen(secret)).toEqual(vaults)
 
@@ -412,8 +412,8 @@ describe("Authentication 9: scopes, vault allowlist and IP allowlist can be edit
   })
 })
 
-describe("Authentication 10: a key inherits its user's live roles", () => {
-  test("losing the role on a vault withdraws it from the key at once, and gaining the role adds it", async () => {
+describe("a key and its user's live roles", () => {
+  test("losing the role on a vault withdraws it at once, and gaining it adds it", async () => {
     await app.feed([user("user_live", "org_a", ["vault_a", "vault_b"])])
     const all = await app.key("user_live")
     const listed = await app.key("user_live", { vaultIds: ["vault_a", "vault_b"] })
@@ -455,7 +455,7 @@ describe("Authentication 10: a key inherits its user's live roles", () => {
   })
 })
 
-describe("Authentication 10: deactivation and reactivation in one batch", () => {
+describe("deactivation and reactivation in one batch", () => {
   test("revoke the keys as in two batches", async () => {
     await app.feed([user("user_brief", "org_a", ["vault_a"])])
     const { secret } = await app.key("user_brief")
@@ -466,8 +466,8 @@ describe("Authentication 10: deactivation and reactivation in one batch", () => 
   })
 })
 
-describe("Authentication 11: a vault outside the intersection returns 404, never 403", () => {
-  test("scope, role and allowlist must all agree; otherwise the response is the same 404 as for a nonexistent vault", async () => {
+describe("a vault outside the intersection", () => {
+  test("unless scope, role and allowlist agree, the response is that of a nonexistent vault", async () => {
     const { secret } = await app.key("user_a", { vaultIds: ["vault_a"] })
     const unscoped = (await app.key("user_a", { scopes: ["webhook:read"] })).secret
     const roleless = (await app.key("user_b")).secret

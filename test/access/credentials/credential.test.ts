@@ -14,7 +14,7 @@ beforeAll(async () => {
   ])
 })
 
-test("C-7: a key can read its own properties, its owner, its client address and the number of vaults that it sees", async () => {
+test("a key can read its properties, owner, client address and number of visible vaults", async () => {
   const { key, secret } = await app.key("user_a", {
     label: "import",
     scopes: ["vault:read"],
@@ -44,7 +44,7 @@ test("C-7: a key can read its own properties, its owner, its client address and 
   expect(Object.keys(json)).toEqual(["key", "user", "organizationId", "ownerLevel", "clientAddress", "vaults"])
 })
 
-test("C-7: a hidden vault and an unknown one get the same bytes, and the response does not repeat the id", async () => {
+test("a hidden vault and an unknown one get the same bytes, without the id", async () => {
   const { secret } = await app.key("user_a", { scopes: ["webhook:read"] })
   const text = async (id: string) => (await app.get(`/v1/credential?vaultId=${id}`, secret)).text
   expect(new Set(await Promise.all(["vault_hidden", "vault_absent", "nonsense", "", "%00", "x".repeat(500)].map(text))).size).toBe(1)

@@ -7,7 +7,7 @@ import * as Secret from "../../../src/access/credentials/keySecret.ts"
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const fresh = () => Redacted.value(Secret.make())
 
-describe("Decision D-10: the secret of a key", () => {
+describe("the secret of a key", () => {
   test("is cds_ and 49 base62 characters, so that secret scanners find it", () => {
     for (let count = 0; count < 200; count++) {
       const secret = fresh()

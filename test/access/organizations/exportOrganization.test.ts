@@ -37,8 +37,8 @@ beforeAll(async () => {
   lines = fs.readFileSync(file, "utf8").trimEnd().split("\n")
 })
 
-describe("D-56: an organization is exported", () => {
-  test("each line is a custody record or a row of a table, as counted, and none is of another organization", () => {
+describe("export of an organization", () => {
+  test("each line is a record or a row of this organization, as counted", () => {
     const parsed = lines.map((line): Row | { readonly type: string } => JSON.parse(line))
     const records = parsed.filter((one) => "type" in one)
     const rows = parsed.filter((one): one is Row => "table" in one)
@@ -67,7 +67,7 @@ describe("D-56: an organization is exported", () => {
     expect(text.includes(gone.key)).toBe(false)
   })
 
-  test("an unknown organization and a folder that does not exist fail with 1 and leave no file; both leave an existing file as it is", async () => {
+  test("an unknown organization or folder fails with 1 and leaves no file behind", async () => {
     for (const [id, to] of [
       ["org_nobody", file],
       ["org_gone", path.join(folder, "none", "gone.ndjson")]
@@ -79,7 +79,7 @@ describe("D-56: an organization is exported", () => {
     expect(fs.readFileSync(file, "utf8").trimEnd().split("\n")).toEqual([...lines])
   })
 
-  test("another deployment loads it: its custody data is the same, to the last digit and past balance", async () => {
+  test("another deployment loads it with the same custody data, to the last digit", async () => {
     const other = new App()
     try {
       await other.open([], {})

@@ -72,7 +72,7 @@ const othersMeanwhile = async (all: Promise<unknown>): Promise<ReadonlyArray<num
 const median = (sorted: ReadonlyArray<number>) => sorted[Math.floor(sorted.length / 2)] ?? 0
 
 describe("concurrent requests are limited for each organization", () => {
-  test("one organization's slow reads do not slow another's; requests over the limit wait one second for a slot, then get 503", async () => {
+  test("one organization's slow reads do not slow another's, and wait a second before 503", async () => {
     await whileLocked("deposit_addresses", async () => {
       const measure = async () => {
         const begun = performance.now()
@@ -97,7 +97,7 @@ describe("concurrent requests are limited for each organization", () => {
     })
   })
 
-  test("a slot is released after a response, after a failure, and when the client disconnects while waiting", async () => {
+  test("a slot is released after a response, a failure, and a client's disconnect while waiting", async () => {
     await whileLocked("deposit_addresses", async () => {
       const controller = new AbortController()
       const given = slow(20, controller.signal).map((answer) => answer.catch(() => undefined))

@@ -58,7 +58,7 @@ describe("readiness", () => {
     expect((await ready())["oldestUnsentNoticeSeconds"]).toBe(0)
   })
 
-  test("costs the same after thousands of completed events and deliveries while a backup holds a snapshot", async () => {
+  test("costs the same after thousands of completed deliveries while a backup holds a snapshot", async () => {
     const backup = new pg.Client({ connectionString: app.databaseUrl })
     await backup.connect()
     try {

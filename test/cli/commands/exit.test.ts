@@ -46,7 +46,7 @@ describe("exit code 2: wrong usage", () => {
 })
 
 describe("exit code 3: a setting is missing or invalid", () => {
-  test("each invalid setting is one line with its name, its value and what is expected; secrets are not echoed", async () => {
+  test("each invalid setting is one line with name, value and expectation, without secrets", async () => {
     const { code, stderr, stdout } = await run(["start"], {
       PORT: "eighty",
       RATE_LIMIT: "fast",
@@ -72,7 +72,7 @@ describe("exit code 3: a setting is missing or invalid", () => {
     )
   })
 
-  test("a logo that cannot be used stops the start: another type, a file that cannot be read, more than 100 KB", async () => {
+  test("a logo of another type, an unreadable one and one above 100 KB are refused", async () => {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-logo-"))
     const large = path.join(folder, "large.png")
     fs.writeFileSync(large, new Uint8Array(100 * 1024 + 1))
@@ -86,7 +86,7 @@ describe("exit code 3: a setting is missing or invalid", () => {
     ])
   })
 
-  test("settings that require each other are checked: a certificate without its key, a database without MASTER_KEY", async () => {
+  test("settings that require each other are checked", async () => {
     const [tls, master, token] = await Promise.all([
       run(["start"], { TLS_CERT_FILE: "/etc/ssl/cert.pem" }),
       run(["start"], { MASTER_KEY: "" }),
@@ -153,7 +153,7 @@ describe("exit code 5: a dependency is unavailable, or a port is in use", () => 
 })
 
 describe("custody migrate", () => {
-  test.concurrent("applies missing migrations once and lists them; two runs at once share them, and a later one finds none", async () => {
+  test.concurrent("applies missing migrations once and lists them, even when two run at once", async () => {
     const { postgres } = await servers()
     const name = `migrated_${process.pid}_${Date.now()}`
     await app.sql(`CREATE DATABASE ${name}`)

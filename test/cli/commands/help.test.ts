@@ -26,7 +26,7 @@ const commands = (text: string): ReadonlyArray<string> =>
 const broken = { PORT: "eighty", MASTER_KEY: "short" }
 
 describe("help", () => {
-  test("of the program names every command with its purpose and every exit code, and is printed without a command, too", async () => {
+  test("of the program names every command and exit code, with or without a command", async () => {
     const [asked, bare] = await Promise.all([cli(["--help"], broken), cli([], broken)])
     expect([asked.code, asked.stderr, bare.code, bare.stdout]).toEqual([0, "", 0, asked.stdout])
     for (const name of ["start", "migrate", "load", "keys create", "keys list", "keys update", "keys revoke", "demo", "doctor"]) {

@@ -69,7 +69,7 @@ const signs = async (id: string, secret: string): Promise<boolean> => {
   }
 }
 
-test("every sealed value is re-encrypted while the service runs and after a kill -9 halfway, and the previous key can then be removed", async () => {
+test("every sealed value is re-encrypted while the service runs, even after a kill -9", async () => {
   const idempotencyKey = randomUUID()
   const createOnce = () =>
     app.request("POST", "/v1/webhooks", {
@@ -163,7 +163,7 @@ test("a value that neither key opens is left unchanged and reported, with exit c
   expect(await app.sql("SELECT ciphertext FROM webhook_secrets WHERE webhook_id = $1", [id])).toEqual([{ ciphertext: foreign }])
 })
 
-test("every binary column is known: sealed ones are re-encrypted, the others are hashes, public keys and fingerprints", async () => {
+test("every binary column is sealed and re-encrypted, or known to need no encryption", async () => {
   const rows = await app.sql(`
     SELECT c.table_name || '.' || c.column_name AS name FROM information_schema.columns c
     JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name

@@ -85,7 +85,7 @@ afterAll(async () => {
 describe.skipIf(process.platform !== "linux")("the demo", () => {
   let live: Run
 
-  test("goes from an empty folder to verified deliveries, a retry, an endpoint that is held and drained, and a rotation, in rows that fit 80 columns", async () => {
+  test("goes from an empty folder to verified deliveries in rows that fit 80 columns", async () => {
     live = demo([], 80)
     await until("the live part", () => live.shown().includes("Live  a new transaction every few seconds"), 120)
     for (const step of ["Postgres", "Temporal", "Workflows", "Receiver", "Service", "Demo data", "Balances", "Statements", "Webhooks"]) {
@@ -155,7 +155,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(answer.data).toHaveLength(file().vaultIds.length)
   })
 
-  test("C-6: prints commands that return balances of years ago and a signed statement", async () => {
+  test("prints commands that return balances of years ago and a signed statement", async () => {
     const { baseUrl, keys } = file()
     const printed = live.shown().replaceAll("\n", "")
     const [at = ""] = /http:\S+\/balances\?at=[^"]+/.exec(printed) ?? []
@@ -197,7 +197,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(health.status).toBe(200)
   })
 
-  test("started a second time, names the ports in use and their settings, and how to run beside the first", async () => {
+  test("started a second time, names the ports in use and their settings", async () => {
     const { port } = new URL(file().baseUrl)
     const same = demo([], undefined)
     const elsewhere = demo([], undefined, { DATA_DIR: path.join(folder, "other"), PORT: port })
@@ -216,7 +216,7 @@ describe.skipIf(process.platform !== "linux")("the demo", () => {
     expect(fs.readdirSync(path.join(dataDir, "run")).filter((name) => name.endsWith(".pid") || name.endsWith(".owner"))).toEqual([])
   })
 
-  test("killed midway in a wide terminal that shows each row's vault, starts again with the same keys: --once, plain lines for a pipe", async () => {
+  test("killed midway, starts again with the same keys and prints plain lines for a pipe", async () => {
     const before = file().keys
     const killed = demo([], 120)
     await until("deliveries", () => rows(killed, "transaction.confirmed").length > 0)

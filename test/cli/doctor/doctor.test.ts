@@ -142,7 +142,7 @@ describe("custody doctor", () => {
     ])
   })
 
-  test("reports a master key that does not open sealed values as a fault, and a half-finished rotation as a notice", async () => {
+  test("reports a wrong master key as a fault and a half-finished rotation as a notice", async () => {
     const another = randomBytes(32).toString("base64")
     const wrong = await doctor({ MASTER_KEY: another })
     expect([wrong.code, wrong.about("Master key")]).toMatchObject([

@@ -24,7 +24,7 @@ const stored = async (from: number, count: number) => {
 }
 
 describe("custody load", () => {
-  test("loads a file of any number of records and prints only the counts, as JSON on standard output", async () => {
+  test("loads a file of any number of records and prints only the counts, as JSON", async () => {
     const done = await cli(
       ["load", write("good.ndjson", ["", ...many(0, 2_500), "  ", balance("vault_a", "ethereum/native", "1"), ""])],
       app.env
@@ -34,7 +34,7 @@ describe("custody load", () => {
     expect(await stored(0, 2_500)).toBe(2_500)
   })
 
-  test("loads standard input with -, and records no events with --no-events, before or after the file", async () => {
+  test("loads standard input with -, and records no events with --no-events", async () => {
     const [{ events } = {}] = await app.sql("SELECT count(*) AS events FROM events")
     const input = many(5_000, 3)
       .map((record) => `${JSON.stringify(record)}\r\n`)
@@ -44,7 +44,7 @@ describe("custody load", () => {
     expect(await app.sql("SELECT count(*) AS events FROM events")).toEqual([{ events }])
   })
 
-  test("stops at an invalid record with exit code 4 and the file's line number, and keeps the batches before it", async () => {
+  test("stops at an invalid record with its line number and keeps the batches before it", async () => {
     const records: Array<Record | string> = ["", ...many(10_000, 1_400)]
     records[1_203] = { ...transaction("vault_a", 11_202), amount: "1.5e3" }
     records[1_210] = "{broken"
@@ -66,7 +66,7 @@ describe("custody load", () => {
     expect([whole.code, JSON.parse(whole.stdout)]).toEqual([0, { received: 1_400, changed: 0, unchanged: 1_400, events: 0 }])
   })
 
-  test("ended by a signal, prints the last line that it applied, which agrees with the database", async () => {
+  test("ended by a signal, prints the last line that it applied", async () => {
     // So many that a quick machine is not done before the signal.
     const COUNT = 60_000
     const file = write("long.ndjson", many(100_000, COUNT))
@@ -102,7 +102,7 @@ describe("custody load", () => {
     expect([lost.stderr.includes("Resume with"), JSON.parse(lost.stdout).received, await stored(60_000, 1_500)]).toEqual([false, 0, 0])
   })
 
-  test("reads what the feed reads: a byte order mark, separators inside text, CRLF; and refuses other encodings", async () => {
+  test("reads the encodings that the feed reads, and refuses others", async () => {
     const label = "Z\u00fcrich \u2028 \u2029"
     const text = `\uFEFF${JSON.stringify(vault("vault_z", "entity_a", { label }))}\r\n${JSON.stringify(balance("vault_z", "ethereum/native", "3"))}`
     const done = await cli(["load", write("marked.ndjson", [text])], app.env)

@@ -52,7 +52,7 @@ describe("the real custody records", () => {
     expect(await app.sql("SELECT count(*)::int AS events FROM events")).toEqual([{ events }])
   })
 
-  test("are counted by vault as in the file, and each organization sees its own vaults only", async () => {
+  test("are counted by vault as in the file, and each organization sees its own only", async () => {
     const counts: Array<unknown> = []
     for (const { secret, vaults } of keys) {
       expect((await app.walk("/v1/vaults", secret)).map(({ id }) => id).sort()).toEqual([...vaults].sort())
@@ -87,7 +87,7 @@ describe("the real custody records", () => {
     )
   })
 
-  test("paging through any list returns each row exactly once, at limit 1, 7, 100 and 500", async () => {
+  test("paging through any list returns each row exactly once, at any limit", async () => {
     for (const { secret, vaults } of keys) {
       const lists = [
         "/v1/vaults",

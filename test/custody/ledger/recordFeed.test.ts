@@ -27,7 +27,7 @@ const everything = async () => {
 }
 
 describe("access to the record feed", () => {
-  test("only the platform token is accepted; any other request gets 401 in the envelope, and nothing is applied", async () => {
+  test("only the platform token is accepted, and with any other nothing is applied", async () => {
     const before = await everything()
     const token = app.env.PLATFORM_TOKEN ?? ""
     for (const authorization of [
@@ -50,7 +50,7 @@ describe("access to the record feed", () => {
     expect(await everything()).toBe(before)
   })
 
-  test("the feed is not on the public port, and the public API is not on the platform port", async () => {
+  test("neither the feed nor the public API is on the other's port", async () => {
     const headers = { authorization: `Bearer ${app.env.PLATFORM_TOKEN}` }
     expect((await fetch(`${app.main?.baseUrl}/platform/v1/records`, { method: "POST", body: "", headers })).status).toBe(401)
     expect((await fetch(`${app.main?.platformUrl}/v1/vaults`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(404)
@@ -75,7 +75,7 @@ describe("formats of the record feed", () => {
     expect((await app.records("[]", { "content-type": "application/json" })).json.received).toBe(0)
   })
 
-  test("another content type gets 415; a body that is not JSON, not an array or not UTF-8 gets 400", async () => {
+  test("another content type gets 415, and a malformed body gets 400", async () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/xml", "application/x-ndjson2"]) {
       expect([type, ...outcome(await app.records("{}", { "content-type": type }))]).toEqual([type, 415, "unsupported_media_type"])
     }
@@ -86,7 +86,7 @@ describe("formats of the record feed", () => {
     expect([bytes.status, (await json(bytes)).code]).toEqual([400, "malformed_json"])
   })
 
-  test("X-Record-Events: none records no events; any other value is refused, so that a typo notifies nobody by accident", async () => {
+  test("X-Record-Events: none records no events, and any other value is refused", async () => {
     const before = await app.sql("SELECT count(*) AS events FROM events")
     expect((await app.records([transaction("vault_a", 50)], { "x-record-events": "none" })).json).toMatchObject({ changed: 1, events: 0 })
     expect(outcome(await app.records([transaction("vault_a", 51)], { "x-record-events": "off" }))).toEqual([400, "invalid_parameter"])
@@ -133,8 +133,8 @@ describe("limits of the record feed", () => {
   })
 })
 
-describe("Custody records, rule 3: all or nothing with a reason", () => {
-  test("one invalid record among many: nothing is applied, and the response names its line, field and reason", async () => {
+describe("all or nothing, with a reason", () => {
+  test("one invalid record among many: nothing is applied, and line, field and reason are named", async () => {
     const before = await everything()
     const batch = [
       ...Array.from({ length: 20 }, (_, index) => transaction("vault_a", 20_000 + index)),
@@ -159,7 +159,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
     expect(await everything()).toBe(before)
   })
 
-  test("every invalid record is named in line order, and records that refer to one are not blamed", async () => {
+  test("every invalid record is named in line order, without those that refer to it", async () => {
     const answer = await app.records([
       network("Ethereum Classic"),
       vault("vault_bad", "entity_nowhere"),
@@ -180,7 +180,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
     ])
   })
 
-  test("line numbers are those of the body, including blank lines, even for text that is not JSON", async () => {
+  test("line numbers are those of the body, including blank and invalid lines", async () => {
     const answer = await app.records(`\n\n${JSON.stringify(transaction("vault_a", 1))}\n\n{"type":\n[]\n"text"\nnull\n12`)
     expect(answer.json.errors.map(({ line, reason }: { line: number; reason: string }) => [line, reason])).toEqual([
       [5, "is not JSON"],
@@ -262,7 +262,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
     expect(row).toEqual({ label: "changed", amount: "3" })
   })
 
-  test("a connection lost in the middle of a batch leaves all of it or nothing, and no event without its row", async () => {
+  test("a connection lost in the middle of a batch leaves all of it or nothing", async () => {
     const counts = `SELECT (SELECT count(*)::int FROM transactions WHERE hash >= $1 AND hash < $2) AS rows,
       (SELECT count(*)::int FROM events WHERE kind = 'transaction.confirmed' AND payload::json -> 'data' -> 'transaction' ->> 'hash' >= $1
         AND payload::json -> 'data' -> 'transaction' ->> 'hash' < $2) AS events`
@@ -289,7 +289,7 @@ describe("Custody records, rule 3: all or nothing with a reason", () => {
   })
 })
 
-describe("Custody records, rule 1: the same record fed many times at once", () => {
+describe("the same record fed many times at once", () => {
   test("creates one row and one event", async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, () =>
@@ -305,7 +305,7 @@ describe("Custody records, rule 1: the same record fed many times at once", () =
     ])
   })
 
-  test("a batch sent again with the same Idempotency-Key is applied once and gets the first response", async () => {
+  test("a batch sent again with the same Idempotency-Key is applied once", async () => {
     const batch = [
       transaction("vault_a", 42_000, { status: "pending" }),
       transaction("vault_a", 42_000),
@@ -335,7 +335,7 @@ describe("Custody records, rule 1: the same record fed many times at once", () =
     expect(await everything()).not.toBe(before)
   })
 
-  test("different transitions of one transaction fed at once apply one after the other, each with its event", async () => {
+  test("different transitions of one transaction fed at once apply one after the other", async () => {
     await app.feed([transaction("vault_a", 41_000, { status: "pending" })])
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
@@ -356,7 +356,7 @@ describe("Custody records, rule 1: the same record fed many times at once", () =
 })
 
 describe("observability of the record feed", () => {
-  test("each request is one line of the log, whether it was applied or refused, and applied records are counted once", async () => {
+  test("each request is one line of the log, and applied records are counted once", async () => {
     const counted = async (sample: string) => {
       const text = await (await fetch(`${app.main?.platformUrl}/metrics`)).text()
       return Number(

@@ -58,8 +58,8 @@ const sealer = <A>(use: (sealer: StatementSealer) => Effect.Effect<A>): Promise<
     )
   )
 
-describe("C-6: sealing", () => {
-  test("by the schedule continues where a killed worker stopped, and every day of every vault is sealed once", async () => {
+describe("sealing statements", () => {
+  test("continues where a killed worker stopped, and seals every day once", async () => {
     const { client, close } = await operator()
     const queue = app.env["TEMPORAL_TASK_QUEUE"] ?? ""
     const worker = await app.start(["worker"])
@@ -90,7 +90,7 @@ describe("C-6: sealing", () => {
     await second.end()
   })
 
-  test("runs in parts: one that runs out of time stops in the middle of a vault, and the next continues there", async () => {
+  test("runs in parts, each of which continues where the last ran out of time", async () => {
     // A late record: every day since then is compared again.
     await app.feed(
       vaults.map((vaultId) => ({ type: "balance", vaultId, asset: ETH, amount: "7", occurredAt: timeOf(-DAYS, "00:00:00.000") }))
@@ -123,7 +123,7 @@ describe("C-6: sealing", () => {
     for (const id of more) expect(await verifyStatementChain(await revisions(id), keys)).toMatchObject({ valid: true, statements: DAYS })
   })
 
-  test("a record that arrives while its day is being sealed is not lost: the sealer that finds its note waits for the other one", async () => {
+  test("a record that arrives while its day is being sealed is not lost", async () => {
     const id = await fresh()
     await seal()
     const DAY = dayOf(-1)
@@ -159,7 +159,7 @@ describe("C-6: sealing", () => {
     expect([newest.date, newest.revision, newest.assets[0]?.closing]).toEqual([DAY, 2, "5"])
   })
 
-  test("that is overdue is reported by the doctor, by readiness and by a metric, as is the last sealed day", async () => {
+  test("that is overdue is reported by the doctor, by readiness and by a metric", async () => {
     const doctor = async () => {
       const { code, stdout } = await cli(["doctor", "--json"], app.env)
       expect(code).toBe(0)

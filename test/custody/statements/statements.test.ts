@@ -47,7 +47,7 @@ const chain = async (id: string) => {
   return ordered
 }
 
-test("C-6: a chain begins STATEMENT_HISTORY before the vault was recorded, every day has a statement, and unsealed days are 404", async () => {
+test("a chain begins STATEMENT_HISTORY before its vault, with a statement for every day", async () => {
   const id = await fresh()
   await seal()
   const statements = await list(id)
@@ -65,7 +65,7 @@ test("C-6: a chain begins STATEMENT_HISTORY before the vault was recorded, every
   expect((await chain(id)).map(({ date }) => date)).toEqual([-5, -4, -3, -2, -1, -6, -7, -8].map(dayOf))
 })
 
-test("C-6: midnight belongs to the day that it begins, lines add up, and CSV contains them", async () => {
+test("midnight belongs to the day that it begins, lines add up, and CSV contains them", async () => {
   const id = await fresh()
   await app.feed([
     { type: "balance", vaultId: id, asset: ETH, amount: "10", occurredAt: timeOf(-3, "00:00:00.000") },
@@ -86,7 +86,7 @@ test("C-6: midnight belongs to the day that it begins, lines add up, and CSV con
   ])
 })
 
-test("C-6: for any history, statements and their revisions match a model, and a sealed day never changes silently", async () => {
+test("statements and revisions match a model, and a sealed day never changes silently", async () => {
   const time = fc.integer({ min: 0, max: 5 * 4 }).map((quarter) => new Date(today - 5 * DAY + (quarter * DAY) / 4).toISOString())
   const amount = fc.oneof(fc.constantFrom("0", "1", "3"), fc.bigInt({ min: 10n ** 77n, max: 10n ** 78n - 1n }).map(String))
   const one = fc.oneof(

@@ -50,7 +50,7 @@ const difference = async (one: Statement, known = keys, options = {}) => {
   return found.valid ? "valid" : found.difference
 }
 
-test("C-6: the client verifies a statement with the published keys and detects every change of it", async () => {
+test("the client verifies a statement with the published keys and detects every change of it", async () => {
   for (const one of all)
     expect(await verifyStatement(one, keys, { issuer: "custody-data-service" })).toEqual({ valid: true, kid: keys.keys[0]?.kid ?? "" })
   const one = statement(-1)
@@ -79,7 +79,7 @@ test("C-6: the client verifies a statement with the published keys and detects e
   expect(await difference(JSON.parse(JSON.stringify(Object.fromEntries(Object.entries(one).reverse()))))).toBe("valid")
 })
 
-test("C-6: a signature of another statement, by another key or by none is detected", async () => {
+test("a signature of another statement, by another key or by none is detected", async () => {
   const one = statement(-1)
   const unsigned = /is not signed by a published key$/
   expect(await difference({ ...one, jws: statement(-3).jws })).toMatch(/^the signature of the statement of .* is for different content$/)
@@ -117,7 +117,7 @@ test("C-6: a signature of another statement, by another key or by none is detect
   )
 })
 
-test("C-6: the client verifies a vault's chain with every revision, and detects a missing, changed or foreign one", async () => {
+test("the client verifies a chain with every revision, and detects a wrong or missing one", async () => {
   expect(all.length).toBe(5 + 2)
   expect(await verifyStatements(custody(), id)).toEqual({
     valid: true,
@@ -145,7 +145,7 @@ test("C-6: the client verifies a vault's chain with every revision, and detects 
 })
 
 test.skipIf(Bun.which("node") === null || executable === undefined)(
-  "C-6: the verification runs unchanged in a browser and in Node.js",
+  "the verification runs unchanged in a browser and in Node.js",
   async () => {
     const { outputs, success } = await Bun.build({ entrypoints: [module], target: "browser" })
     expect([success, outputs.length]).toEqual([true, 1])

@@ -19,7 +19,7 @@ const custody = () => createClient({ baseUrl: "http://localhost", fetch: app.fet
 const line = async (id: string, day: number, asset = ETH) =>
   (await get(id, `/${dayOf(day)}`)).json.assets.find((one: { readonly asset: string }) => one.asset === asset)
 
-test("C-6: a chain of a year with a leap day verifies, closing and opening balances match, and the daily sums match a model", async () => {
+test("a year's chain with a leap day verifies, and its sums match a model", async () => {
   const id = await fresh()
   const days = LAST - FIRST + 1
   const moves = fc.sample(
@@ -77,7 +77,7 @@ test("C-6: a chain of a year with a leap day verifies, closing and opening balan
   }
 })
 
-test("C-6: a re-org that moves a transaction across midnight revises both days, once each, and sealed revisions stay readable", async () => {
+test("a re-org across midnight revises both days once, and sealed revisions stay readable", async () => {
   const id = await fresh()
   const move = (fields: { readonly [field: string]: string }) => app.feed([transaction(id, 9_000, { amount: "5", ...fields })])
   await move({ timestamp: timeOf(LEAP, "23:59:59.999") })

@@ -68,7 +68,7 @@ const stalled = (secret: string) =>
     })
   })
 
-describe("C-6: an export", () => {
+describe("an export", () => {
   test("as NDJSON is the list's rows, each once and in order, with the list's filters", async () => {
     for (const filter of [
       "",
@@ -82,7 +82,7 @@ describe("C-6: an export", () => {
     }
   })
 
-  test("as CSV has a header line, the fields in the API's order, CRLF, and an apostrophe before each amount", async () => {
+  test("as CSV has a header, the API's order, CRLF, and an apostrophe before each amount", async () => {
     const answer = await fetchFile("format=csv", key, "vault_a", { accept: "text/csv" })
     expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/csv; charset=utf-8"])
     const lines = (await answer.text()).split("\r\n")
@@ -118,7 +118,7 @@ describe("C-6: an export", () => {
     expect(csvCell("1.5", true)).toBe("'1.5")
   })
 
-  test("reads rows only as fast as its client accepts them, so its memory does not depend on its size", async () => {
+  test("reads rows only as fast as its client does, in memory independent of size", async () => {
     const { socket } = await stalled((await app.key("user_a")).secret)
     // Another client reads the same file twice: time enough to read it once for the client that accepts nothing.
     for (let time = 0; time < 2; time++) {
@@ -144,7 +144,7 @@ describe("C-6: an export", () => {
     await released(10)
   })
 
-  test("runs at most twice at a time per key: one more gets 429 too_many_exports, and other keys are not held up", async () => {
+  test("runs at most twice at a time per key, and one more gets 429", async () => {
     const { secret } = await app.key("user_a")
     const sockets = [await stalled(secret), await stalled(secret)]
     const refused = await fetchFile("format=csv", secret)
@@ -165,7 +165,7 @@ describe("C-6: an export", () => {
     await released(10)
   })
 
-  test("runs at most three times at a time per organization, across all keys, and other organizations are not held up", async () => {
+  test("runs at most three times at a time per organization, across all keys", async () => {
     const [one, two] = [(await app.key("user_a")).secret, (await app.key("user_a")).secret]
     const sockets = [await stalled(one), await stalled(one), await stalled(two)]
     const refused = await fetchFile("format=csv", two)
@@ -176,7 +176,7 @@ describe("C-6: an export", () => {
     await released(5)
   })
 
-  test("that takes too long is cut off: its file is incomplete, and its snapshot is released", async () => {
+  test("that takes too long is cut off, and its snapshot is released", async () => {
     let closed = 0
     const close = async () => {
       closed++
@@ -195,7 +195,7 @@ describe("C-6: an export", () => {
     expect(closed).toBe(1)
   })
 
-  test("answers HEAD without a file, a hidden vault with 404 and another type with 406, and then holds no connection", async () => {
+  test("answers HEAD, 404 and 406 without a file, and then holds no connection", async () => {
     const head = await fetch(`${app.main?.baseUrl}/v1/vaults/vault_a/transactions/export?format=csv`, {
       method: "HEAD",
       headers: { authorization: `Bearer ${key}` }

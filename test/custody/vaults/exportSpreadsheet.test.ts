@@ -53,7 +53,7 @@ const rowsOf = (text: string) =>
     .filter((line) => line !== "")
     .map((line) => line.split(","))
 
-describe.skipIf(spreadsheet === null)("C-6: in LibreOffice, an export", () => {
+describe.skipIf(spreadsheet === null)("an export in LibreOffice", () => {
   const app = useApi()
   let exported = ""
 

@@ -84,8 +84,8 @@ const stalled = (port: number) =>
     })
   })
 
-describe("C-6: an export", () => {
-  test("to a client that reads nothing is cut off after a minute, and its connection is released", async () => {
+describe("an export whose client stalls", () => {
+  test("is cut off after a minute, and its connection is released", async () => {
     // A minute, and up to 4 s until the listener looks.
     const minute: Array<number> = []
     const usual = await serve(TransactionExport.layer, minute)

@@ -111,7 +111,7 @@ const lists: ReadonlyArray<readonly [name: string, list: string, filters: Filter
 const BOUNDS = { rows: 12 * (LIMIT + 1), buffers: 600 }
 
 for (const analyzed of ["by plans that were made for empty tables", "once the tables are analyzed"]) {
-  describe(`the cost of a page does not depend on the number of rows, with any filter, any pair of filters and values that match nothing, ${analyzed}`, () => {
+  describe(`the cost of a page does not depend on the number of rows, ${analyzed}`, () => {
     if (analyzed.startsWith("once")) beforeAll(() => app.sql("ANALYZE"))
     for (const [name, list, filters] of lists) {
       test(name, () => expectBounded(list, filters, key, BOUNDS))

@@ -69,7 +69,7 @@ const get = async (target: string) => {
 const rows = async (target: string) => (await get(target)).json.data
 
 describe("Custody reads", () => {
-  test("Common rules 2: a list is data and pagination with limit and nextCursor, and nothing else", async () => {
+  test("a list is data and pagination with limit and nextCursor, and nothing else", async () => {
     for (const list of [
       "/v1/vaults",
       "/v1/assets",
@@ -86,7 +86,7 @@ describe("Custody reads", () => {
     }
   })
 
-  test("Common rules 3: one vault is the bare object, with exactly the fields of the specification", async () => {
+  test("one vault is the bare object, with exactly the fields of the specification", async () => {
     expect((await get("/v1/vaults/vault_old")).json).toEqual({
       id: "vault_old",
       label: "Old",
@@ -96,13 +96,13 @@ describe("Custody reads", () => {
     expect((await get("/v1/vaults/vault_new")).json.label).toBe("Neu – “新しい” 🏦")
   })
 
-  test("Decision D-2: vaults are listed newest first, and those of one instant by descending id", async () => {
+  test("vaults are listed newest first, and those of one instant by descending id", async () => {
     const vaults = await rows("/v1/vaults")
     expect(vaults.map(({ id }: { id: string }) => id)).toEqual(["vault_new", "vault_c", "vault_b", "vault_old"])
     for (const one of vaults) expect(Object.keys(one)).toEqual(["id", "label", "networks", "createdAt"])
   })
 
-  test("Balance: exactly the fields; by network, the native asset first, then by symbol and asset id (Decision D-2)", async () => {
+  test("Balance: exactly the fields; the native asset first within a network", async () => {
     const found = await rows("/v1/vaults/vault_old/balances")
     for (const { asOf } of found) expect(asOf).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
     expect(found.map(({ asOf, ...row }: { asOf: string }) => row)).toEqual([
@@ -114,7 +114,7 @@ describe("Custody reads", () => {
     ])
   })
 
-  test("Transaction: exactly the fields, most recent first; lower-case contracts in asset ids, EIP-55 in addresses (D-16)", async () => {
+  test("Transaction: exactly the fields, most recent first, in canonical spelling", async () => {
     expect(await rows("/v1/vaults/vault_old/transactions")).toEqual([
       {
         hash: hash(2),
@@ -185,7 +185,7 @@ describe("Custody reads", () => {
     expect(await count("/v1/assets?network=solana")).toBe(0)
   })
 
-  test("What the service does 4: custody reads never change data: no method changes a row of any custody table or of the log", async () => {
+  test("custody reads never change a row of any custody table or of the log", async () => {
     const tables = ["networks", "assets", "organizations", "entities", "vaults", "users", "vault_roles"]
     tables.push("transactions", "balances", "deposit_addresses", "events", "deliveries", "webhooks")
     // xmin is the transaction that last wrote a row, so an update without a change would show as well.

@@ -76,7 +76,7 @@ const goneDown = async (entity: number) => {
   }
 }
 
-describe.concurrent("C-5: why a delivery is held", () => {
+describe.concurrent("why a delivery is held", () => {
   test("PAUSED while its webhook is paused, in every list and in a redelivery's response", async () => {
     const { id } = await webhookOf(app, key, 0, receiver.url("/0"))
     await feedTransactions(app, [0])
@@ -130,7 +130,7 @@ describe.concurrent("C-5: why a delivery is held", () => {
   })
 })
 
-describe.concurrent("C-5: a retry of a held delivery", () => {
+describe.concurrent("a retry of a held delivery", () => {
   test("is refused while its webhook is paused, and changes and logs nothing", async () => {
     const { id } = await webhookOf(app, key, 4, receiver.url("/4"), { status: "PAUSED" })
     await feedTransactions(app, [4])

@@ -84,7 +84,7 @@ const callers = [
 ] as const
 
 for (const { allowlist, name, sees, user } of callers) {
-  test(`Decision D-8: ${name} sees exactly the deliveries whose events are visible, on every page and with every filter`, async () => {
+  test(`${name} sees exactly the deliveries whose events are visible, with every filter`, async () => {
     const { secret } = await app.key(user, { vaultIds: allowlist })
     const visible = sent.filter(({ event }) => sees.some((id) => id === event.vaultId)).sort(newestFirst)
     for (const [query, fits] of queries) {
@@ -97,7 +97,7 @@ for (const { allowlist, name, sees, user } of callers) {
   })
 }
 
-test("Decision D-8: filtering a webhook's deliveries by event id finds them only where the event is visible", async () => {
+test("filtering a webhook's deliveries by event id finds them only where the event is visible", async () => {
   const key = (await app.key("user_m")).secret
   for (const one of [events[0], events[1], events[2], events[8], events[400]]) {
     const shown = await app.walk(`/v1/webhooks/${webhookId}/deliveries?eventId=${one?.id}`, key)
@@ -106,7 +106,7 @@ test("Decision D-8: filtering a webhook's deliveries by event id finds them only
   }
 })
 
-test("Decision D-8: a key does not see what was sent for other vaults before the webhook was narrowed to its own", async () => {
+test("a key does not see what was sent for other vaults before the webhook narrowed", async () => {
   const owner = (await app.key("user_a")).secret
   const key = (await app.key("user_a", { vaultIds: ["vault_c"] })).secret
   expect((await app.get(`/v1/webhooks/${webhookId}/deliveries`, key)).status).toBe(404)

@@ -67,7 +67,7 @@ const all = (webhookId: string, wanted: (delivery: Answer["json"]) => boolean, c
     return list.length === count && list.every(wanted) && list
   })
 
-describe("Architecture, What must hold 4: operators find each delivery", () => {
+describe("deliveries that operators look up", () => {
   test("deliveries that were claimed together are found by their ids in one list attribute", async () => {
     const ids: Array<string> = []
     for (let number = 0; number < TOGETHER; number++) ids.push((await webhookOf(app, key, 0, receiver.url("/together"))).id)

@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => proxy.cut())
 
-test("a claim that was committed although the dispatcher saw it fail is carried out within seconds, once", async () => {
+test("a committed claim that the dispatcher saw fail is carried out within seconds, once", async () => {
   await webhookOf(app, key, 0, receiver.url("/hook"))
   await feedTransactions(app, [0])
   await until("a delivery", () => receiver.to("/hook").length === 1)

@@ -59,7 +59,7 @@ const found = async (query: string, wanted: ReadonlyArray<string>) => {
   })
 }
 
-describe("Architecture, What must hold 4: operators see everything in the Temporal UI", () => {
+describe("what operators see in the Temporal UI", () => {
   test("a waiting delivery has a summary, search attributes and current details", async () => {
     const { delivery, handle, webhook } = await after(0, "waits", 503, 2)
     const description = await until("its status", async () => {
@@ -119,7 +119,7 @@ describe("docs/temporal.md: what operators can do", () => {
     await ends(delivery.id, "COMPLETED")
   })
 
-  test("a retry between the record of a failed attempt and the workflow's wait makes the next attempt at once", async () => {
+  test("a retry before the workflow waits makes the next attempt at once", async () => {
     const answers = [() => 500, () => signaled.promise, () => 200]
     const signaled = Promise.withResolvers<number>()
     receiver.on("/between", async (_, count) => new Response("", { status: (await answers[count - 1]?.()) ?? 200 }))
@@ -210,7 +210,7 @@ describe("docs/temporal.md: what operators can do", () => {
     ).toHaveLength(1)
   })
 
-  test("D-55: everything of a tenant is found by its organization: deliveries, notices and pings in Temporal, and each row in the database", async () => {
+  test("everything of a tenant is found by its organization, in Temporal and the database", async () => {
     const page = await Bun.file(path.resolve(import.meta.dir, "../../../docs/temporal.md")).text()
     const filter = /^\| Everything of one tenant.+ \| `(.+)` \|$/m.exec(page)?.[1]?.replaceAll(/org_01\w+/g, "org_a") ?? ""
     const [webhook] = await app.sql("SELECT id FROM webhooks WHERE status = 'ACTIVE' ORDER BY id LIMIT 1")

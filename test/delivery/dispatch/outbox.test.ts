@@ -25,7 +25,7 @@ const entriesRead = async () => {
 const dispatched = (count: number) =>
   until(`${count} events are dispatched`, async () => (await deliveriesOf(app, key, webhookId)).length === count)
 
-test("a claim costs the same after thousands of events were dispatched while a backup holds a snapshot", async () => {
+test("a claim costs the same after thousands of events while a backup holds a snapshot", async () => {
   const backup = new pg.Client({ connectionString: app.databaseUrl })
   await backup.connect()
   try {

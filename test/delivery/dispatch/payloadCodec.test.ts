@@ -87,7 +87,7 @@ const historyOf = async (id: string) => {
 /** Data that Temporal itself uses and that stays readable: search attributes, and the SDK's notes about a step. */
 const isTemporals = ({ at }: Found) => /searchAttributes|\/markerRecordedEventAttributes\/details\/(data|patch-data|version)/.test(at)
 
-describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
+describe("encrypted payloads in Temporal", () => {
   test("a delivery works, and nothing in its history is readable", async () => {
     const { handle, id, retry, webhook } = await waiting(0, "sealed")
     const metadata = await handle.query("__temporal_workflow_metadata").then(
@@ -170,7 +170,7 @@ describe("Decision D-35: TEMPORAL_PAYLOAD_CODEC=aes256gcm", () => {
   })
 })
 
-test("Decision D-35: with TEMPORAL_SHOW_HOSTS=off no endpoint host appears anywhere in Temporal", async () => {
+test("with TEMPORAL_SHOW_HOSTS=off no endpoint host appears anywhere in Temporal", async () => {
   const host = new URL(receiver.url("/")).hostname
   await begin({ ...OPEN, TEMPORAL_SHOW_HOSTS: "off" })
   const { handle, id, retry, webhook } = await waiting(5, "hidden")

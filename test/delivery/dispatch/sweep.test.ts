@@ -39,7 +39,7 @@ const deliveries = async (count: number, status: string, overdueSeconds: number)
   return rows.map(({ id }) => String(id)).sort()
 }
 
-test("every delivery that is overdue for half a minute gets a command, however many there are", async () => {
+test("every delivery that is overdue for half a minute gets a command", async () => {
   const ids = await deliveries(OVERDUE, "RETRYING", 31)
   await sweep()
   expect(await keys()).toEqual(ids)
@@ -60,7 +60,7 @@ test("a delivery whose first attempt a claim is about to make gets none", async 
   expect(await keys()).toEqual([`claim/${id}`])
 })
 
-test("a command that is due far in the future is due now, since Postgres' clock was set back, but not that of a claim", async () => {
+test("a command due far in the future is due now, except that of a claim", async () => {
   const [id = ""] = await deliveries(1, "PENDING", -3_600)
   await app.sql(
     `INSERT INTO commands (key, members, due) VALUES ('drain/' || $1, NULL, now() + interval '10 minutes'), ('rec_a', NULL, now() + interval '1 minute'),
@@ -72,7 +72,7 @@ test("a command that is due far in the future is due now, since Postgres' clock 
   expect(due.map(({ key }) => String(key))).toEqual([`drain/${webhookId}`])
 })
 
-test("a queue whose drain is overdue gets a command, and one that is paused gets none", async () => {
+test("a queue with an overdue drain gets a command, and a paused one gets none", async () => {
   await app.sql("INSERT INTO webhook_queues (webhook_id, live, due) VALUES ($1, true, now() - interval '61 seconds')", [webhookId])
   await sweep()
   expect(await keys()).toEqual([`drain/${webhookId}`])

@@ -17,7 +17,7 @@ const SOON_MS = 3_000
 const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,2s,1h" }))
 
-test(`beside ${COMMANDS} commands of another organization, a webhook is resumed and a delivery is retried in time`, async () => {
+test(`beside ${COMMANDS} commands of another organization, a resume and a retry happen in time`, async () => {
   const key = await feedOrganization(app, 2)
   const { id } = await webhookOf(app, key, 0, receiver.url("/resumed"), { status: "PAUSED" })
   await feedTransactions(app, [0])

@@ -21,7 +21,7 @@ const facts = {
   held: 3
 }
 
-test("a notice names the webhook by its description in the subject, on one line, and links to its page", () => {
+test("a notice names the webhook's description on one line and links to its page", () => {
   const notice = { ...texts.held(facts), webhookId, description: "Ledger\r\nof the   treasury" }
   const { html, subject, text } = messageOf(notice, "https://custody.example.com/")
   expect(subject).toBe('Webhook "Ledger of the treasury" is on hold: its endpoint is down (hooks.example.com)')

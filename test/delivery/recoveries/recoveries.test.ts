@@ -94,8 +94,8 @@ const progress = (scanned: number, delivered: number, more = {}) => ({
 })
 
 // Each test has an entity and an endpoint of its own.
-describe.concurrent("C-4 what is recovered", () => {
-  test("a webhook that was disabled for a day gets what it missed, and what was canceled by the disable", async () => {
+describe.concurrent("what a recovery sends", () => {
+  test("a webhook disabled for a day gets what it missed and what was canceled", async () => {
     let status = 500
     receiver.on("/0", () => new Response("", { status }))
     const id = await webhook(0)
@@ -136,7 +136,7 @@ describe.concurrent("C-4 what is recovered", () => {
     expect(log.map((entry: Answer["json"]) => entry.target)).toContainEqual({ type: "recovery", id: recovery.id })
   })
 
-  test("a new webhook gets earlier events, and the body restricts them by time, kind, vault and outcome", async () => {
+  test("a new webhook gets earlier events, restricted by time, kind, vault and outcome", async () => {
     receiver.on("/1", () => new Response(""))
     await feedTransactions(1, 2, "a")
     await feedTransactions(1, 1, "b")
@@ -159,7 +159,7 @@ describe.concurrent("C-4 what is recovered", () => {
     expect(new Set(receiver.to("/1").map(({ headers }) => headers["webhook-id"])).size).toBe(8)
   })
 
-  test("a webhook with added kinds gets the new kinds, and one with a new URL gets events at the new URL", async () => {
+  test("a webhook with added kinds or a new URL gets their events", async () => {
     receiver.on("/2", () => new Response("", { status: 500 }))
     receiver.on("/2new", () => new Response(""))
     const id = await webhook(2)
@@ -193,7 +193,7 @@ describe.concurrent("C-4 what is recovered", () => {
     expect((await completed(await recover(id))).progress).toEqual(progress(1, 0))
   })
 
-  test("an event that leaves the log while its delivery waits is canceled and does not keep the recovery from ending", async () => {
+  test("an event that leaves the log while its delivery waits does not block the recovery", async () => {
     receiver.on("/4", () => new Response(""))
     await feedTransactions(4, 2)
     await dispatched()
@@ -209,8 +209,8 @@ describe.concurrent("C-4 what is recovered", () => {
   })
 })
 
-describe.concurrent("C-4 lifecycle", () => {
-  test("a recovery is paused, resumed and canceled; one runs at a time, and an ended one accepts no command", async () => {
+describe.concurrent("the lifecycle of a recovery", () => {
+  test("a recovery is paused, resumed and canceled, one at a time", async () => {
     receiver.on("/5", () => new Response(""))
     await feedTransactions(5, 60)
     await dispatched()
@@ -265,7 +265,7 @@ describe.concurrent("C-4 lifecycle", () => {
     expect((await completed(await recover(id, { include: ["CANCELED"] }))).progress).toEqual(progress(13, 12))
   })
 
-  test("disabling the webhook cancels its recovery, and so does deleting it, after which the recovery is 404", async () => {
+  test("disabling or deleting the webhook cancels its recovery", async () => {
     receiver.on("/7", () => new Response(""))
     await feedTransactions(7, 20)
     await dispatched()
@@ -289,8 +289,8 @@ describe.concurrent("C-4 lifecycle", () => {
   })
 })
 
-describe.concurrent("C-4 access", () => {
-  test("a key of two vaults, a member and a reader see their part of a recovery; creating one requires access to all that the webhook covers", async () => {
+describe.concurrent("access to recoveries", () => {
+  test("each key sees its part of a recovery, and creating one requires the whole", async () => {
     receiver.on("/8", () => new Response(""))
     for (const part of ["a", "b", "c"]) await feedTransactions(8, part === "a" ? 2 : 1, part)
     await dispatched()
@@ -319,7 +319,7 @@ describe.concurrent("C-4 access", () => {
     expect(codeOf(await app.get(`/v1/webhooks/${whole}/recoveries`, keys.stranger))).toBe("not_found")
   })
 
-  test("resuming requires access to everything that the webhook covers now, as creating does; pausing and canceling do not", async () => {
+  test("resuming requires access to everything that the webhook covers, and pausing does not", async () => {
     receiver.on("/11", () => new Response(""))
     await feedTransactions(11, 20)
     await dispatched()

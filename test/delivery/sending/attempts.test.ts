@@ -34,7 +34,7 @@ afterAll(async () => {
   files.remove()
 })
 
-test("a kept connection that fails under a request is a separate attempt, and the next one follows at once on a new connection", async () => {
+test("a kept connection that fails is its own attempt, and the next follows at once", async () => {
   // The first request is answered; the second one on its connection is not.
   endpoint.on("/dies", ({ nth, socket }) => (nth === 1 ? socket.write(ok()) : socket.destroy()))
   const webhook = await webhookOf(app, key, 0, endpoint.url("/dies"))
@@ -52,7 +52,7 @@ test("a kept connection that fails under a request is a separate attempt, and th
   expect(health).toMatchObject({ state: "HEALTHY", consecutiveFailures: 0, lastFailureAt: null })
 })
 
-test("a failed kept connection does not use up the schedule: every attempt of the schedule is still made", async () => {
+test("a failed kept connection does not use up the schedule", async () => {
   // On each connection the first request gets 500 once that is requested, and each later one finds it closed.
   let answers = 200
   endpoint.on("/fails", ({ nth, socket }) => {
@@ -71,7 +71,7 @@ test("a failed kept connection does not use up the schedule: every attempt of th
   expect((await app.get(`/v1/webhooks/${webhook.id}`, key)).json.health).toMatchObject({ consecutiveFailures: 1 })
 })
 
-test("a name is resolved once per TTL and checked at each use, and a failure is remembered for 5 seconds", async () => {
+test("a name is resolved once per TTL, and a failure is remembered for 5 seconds", async () => {
   dns.on("held.kept.test", { a: ["127.0.0.1"], ttl: 20 })
   const held = await webhookOf(app, key, 2, endpoint.url("/held", "held.kept.test"))
   const ping = async (id: string) => (await app.request("POST", `/v1/webhooks/${id}/ping`, { key })).json
@@ -96,7 +96,7 @@ test("a name is resolved once per TTL and checked at each use, and a failure is 
   })
 })
 
-test("a connection to an address that the guard now refuses is closed, and no request is sent over it", async () => {
+test("a connection to an address that the guard now refuses is closed unused", async () => {
   dns.on("turns.kept.test", { a: ["127.0.0.1"] })
   const webhook = await webhookOf(app, key, 3, endpoint.url("/turns", "turns.kept.test"))
   await feedTransactions(app, [3])
@@ -110,7 +110,7 @@ test("a connection to an address that the guard now refuses is closed, and no re
   expect(endpoint.to("/turns")).toHaveLength(1)
 })
 
-test("a late outcome, after the next attempt began, changes its own row and not the next due time", async () => {
+test("a late outcome changes its own row and not the next due time", async () => {
   let answer = () => {}
   endpoint.on("/late", ({ socket }) => {
     answer = () => socket.write("HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n")

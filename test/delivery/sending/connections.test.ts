@@ -61,8 +61,8 @@ const moment = async () => {
   for (let turn = 0; turn < 10; turn++) await Bun.sleep(10)
 }
 
-describe("Decision D-21: a connection is kept after a complete response, and shared only within its webhook", () => {
-  test("attempts of one webhook share a connection; another webhook, server name or client certificate has its own", async () => {
+describe("connections kept after complete responses", () => {
+  test("only attempts with the same webhook, server name and client certificate share a connection", async () => {
     const { send } = client()
     const before = endpoint.connections
     for (let count = 0; count < 3; count++) expect(await send("/hook")).toMatchObject({ result: "2xx", stale: false })
@@ -74,7 +74,7 @@ describe("Decision D-21: a connection is kept after a complete response, and sha
     expect(endpoint.connections - before).toBe(5)
   })
 
-  test("an idle connection is closed after 4 seconds, or sooner if the endpoint asks for it", async () => {
+  test("an idle connection is closed after 4 seconds, or sooner if the endpoint asks", async () => {
     const { send } = client()
     await send("/hook")
     const mine = last()
@@ -118,7 +118,7 @@ describe("Decision D-21: a connection is kept after a complete response, and sha
   })
 })
 
-describe("Reliability, pitfalls of Bun: no kept connection passes off old data as a response", () => {
+describe("no kept connection passes off old data as a response", () => {
   test("a connection that the endpoint closed or half-closed while idle is not used again", async () => {
     for (const how of ["end", "destroy"] as const) {
       const { send } = client()
@@ -134,7 +134,7 @@ describe("Reliability, pitfalls of Bun: no kept connection passes off old data a
     }
   })
 
-  test("a 408 or any response that arrives while idle is not taken for the response to a request", async () => {
+  test("a response that arrives while idle is not taken for that to a request", async () => {
     for (const text of ["HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", ok(), "HTTP/1.1"]) {
       const { send } = client()
       endpoint.on("/talks", ({ socket }) => {
@@ -149,7 +149,7 @@ describe("Reliability, pitfalls of Bun: no kept connection passes off old data a
     }
   })
 
-  test("a connection that closes or sends data after it was chosen and before the request was written is replaced, and nothing was sent on it", async () => {
+  test("a connection that closes before the request is written is replaced, and nothing was sent", async () => {
     for (const [path, spoil] of [
       ["/spoilt-by-408", (request) => request.socket.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")],
       ["/spoilt-by-end", (request) => request.socket.destroy()]
@@ -179,7 +179,7 @@ describe("Reliability, pitfalls of Bun: no kept connection passes off old data a
     expect(last()?.connection).not.toBe(mine?.connection ?? 0)
   })
 
-  test("a connection that fails under the request, or answers 408, is stale; a new one that does the same is the endpoint's failure", async () => {
+  test("a kept connection that fails is stale; a new one is the endpoint's failure", async () => {
     const { send } = client()
     endpoint.on("/dies", ({ socket }) => socket.destroy())
     endpoint.on("/408", ({ socket }) => socket.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"))

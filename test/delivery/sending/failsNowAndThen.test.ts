@@ -14,7 +14,7 @@ const SOON_MS = 25_000
 const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,1s" }))
 
-test(`${EVENTS} queued deliveries, of whose first attempts one in ${FAILS} fails, are sent within ${SOON_MS / 1_000} s`, async () => {
+test(`${EVENTS} queued deliveries, with one first attempt in ${FAILS} failing, are sent within ${SOON_MS / 1_000} s`, async () => {
   const key = await feedOrganization(app, 1)
   receiver.on(
     "/hook",

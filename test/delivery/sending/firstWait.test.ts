@@ -7,7 +7,7 @@ import { receiverEnv, until, useReceiver } from "../../support/receiver.ts"
 const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), WEBHOOK_RETRY_SCHEDULE: "5s,1s" }))
 
-test("the first wait is kept, shown as the time of the next attempt, and applied before a redelivery, too", async () => {
+test("the first wait is kept and shown, and applies before a redelivery, too", async () => {
   const key = await feedOrganization(app, 1)
   const webhook = await webhookOf(app, key, 0, receiver.url("/hook"))
   await feedTransactions(app, [0])

@@ -65,7 +65,7 @@ const scenarios: { readonly [name: string]: readonly [Behaviour, Expected] } = {
   ],
   "Retry-After that is nonsense": [says(answer("503 Busy", ["Retry-After: soon"])), { result: "5xx", status: 503 }],
   // F12
-  "Delivery contract 4: a 2xx after 8 s is within the 10 seconds": [
+  "a 2xx after 8 s is within the 10 seconds": [
     ({ after, end, write }) =>
       after(8_000, () => {
         write(answer("200 OK"))
@@ -73,7 +73,7 @@ const scenarios: { readonly [name: string]: readonly [Behaviour, Expected] } = {
       }),
     { result: "2xx", status: 200, latency: [7_900, 10_000] }
   ],
-  "Delivery contract 4: a 2xx after 11 s is too late and not a success": [
+  "a 2xx after 11 s is too late and not a success": [
     ({ after, write }) => after(11_000, () => write(answer("200 OK"))),
     { result: "timeout", latency: [9_900, 14_500] }
   ],
@@ -318,7 +318,7 @@ const attemptAt = async (name: string, expected: Expected) => {
   expect(wait).toBeLessThanOrEqual(longest + 0.1)
 }
 
-describe("Decision D-21: how an attempt is recorded", () => {
+describe("how an attempt is recorded", () => {
   for (const [name, [, expected]] of Object.entries(scenarios)) {
     test(name, async () => {
       await attemptAt(name, expected)
@@ -330,8 +330,8 @@ describe("Decision D-21: how an attempt is recorded", () => {
   test("a name with 100 addresses", () => attemptAt("100 addresses", { result: "2xx", status: 200 }))
 })
 
-describe("Reliability T6: an endpoint's response costs little", () => {
-  test("of an endless body, only what the kernel has room for leaves the endpoint, and the connection ends soon", async () => {
+describe("the cost of an endpoint's response", () => {
+  test("of an endless body, only what the kernel has room for leaves the endpoint", async () => {
     for (const name of ["a body without end", "chunks without end", "an error page without end"]) {
       const seen = hostile.seen(pathOf(name))
       expect(seen.sent).toBeLessThan(8 * 1_048_576)

@@ -17,7 +17,7 @@ const app = useApp(["api", "worker", "dispatcher"], () => ({
   WEBHOOK_HOLD: "off"
 }))
 
-test("deliveries in progress stay out of the queue while a second worker joins, which takes tasks once it has", async () => {
+test("deliveries in progress stay out of the queue while a second worker joins", async () => {
   const key = await feedOrganization(app, 1)
   receiver.on("/hook", () => new Response("", { status: 500 }))
   const { id } = await webhookOf(app, key, 0, receiver.url("/hook"))

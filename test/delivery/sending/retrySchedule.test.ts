@@ -19,7 +19,7 @@ const MINUTE = 60_000,
   HOUR = 60 * MINUTE
 const usual = Either.getOrThrow(schedule(table.webhookRetrySchedule.fallback ?? "")).map(Duration.toMillis)
 
-describe("Decision D-20: the schedule", () => {
+describe("the retry schedule", () => {
   test("10 attempts over 75 h 35 min", () => {
     expect(usual).toHaveLength(10)
     expect(usual.reduce((sum, wait) => sum + wait, 0)).toBe(75 * HOUR + 35 * MINUTE + 5_000)
@@ -62,7 +62,7 @@ describe("Decision D-20: the schedule", () => {
       )
   })
 
-  test("Retry-After is honoured between the scheduled wait and the larger of twice that and an hour", () => {
+  test("Retry-After is honoured from the wait to the larger of twice it and an hour", () => {
     fc.assert(
       fc.property(number, jitter, fc.nat({ max: 1_000_000 }), (after, spread, retryAfterSeconds) => {
         const scheduled = usual[after] ?? 0
@@ -121,8 +121,8 @@ const stateOf = async (id: string) => (await client.workflow.getHandle(id).descr
 const secondsBetween = (earlier: string, later: string) => (Date.parse(later) - Date.parse(earlier)) / 1_000
 
 // Kills the worker that all others need.
-describe("Decision D-22: waits outlive the process", () => {
-  test("a request is not repeated however often its process is killed during a wait, and the wait continues (Architecture, What must hold 1)", async () => {
+describe("waits that outlive the process", () => {
+  test("a request is not repeated however often its process is killed during a wait", async () => {
     const { delivery, webhook } = await waiting(4, "/durable", 3)
     await worker.end("SIGKILL")
     worker = await app.start(["worker", "dispatcher"])
@@ -134,7 +134,7 @@ describe("Decision D-22: waits outlive the process", () => {
 })
 
 // Each of these has an entity and an endpoint of its own.
-describe.concurrent("Decision D-22: how a delivery ends", () => {
+describe.concurrent("the end of a delivery", () => {
   test("DELIVERED after two failures at their waits, which ends the streak of failures", async () => {
     const webhook = await webhookOf(app, key, 0, fails("/recovers", 2))
     await feedTransactions(app, [0])
@@ -154,7 +154,7 @@ describe.concurrent("Decision D-22: how a delivery ends", () => {
     })
   })
 
-  test("RETRYING during a wait, with the time of its next attempt and the streak in the webhook's health", async () => {
+  test("RETRYING during a wait, with its next attempt, and the streak in the webhook's health", async () => {
     const { delivery, webhook } = await waiting(1, "/waits", 3)
     expect(delivery).toMatchObject({ status: "RETRYING", failureReason: null, deliveredAt: null })
     const wait = secondsBetween(delivery.attempts[2].at, delivery.nextAttemptAt)
@@ -172,7 +172,7 @@ describe.concurrent("Decision D-22: how a delivery ends", () => {
     ["disabled", "WEBHOOK_DISABLED", (id: string) => app.request("PATCH", `/v1/webhooks/${id}`, { key, body: { status: "DISABLED" } })],
     ["deleted", "WEBHOOK_DELETED", (id: string) => app.request("DELETE", `/v1/webhooks/${id}`, { key })]
   ] as const) {
-    test(`CANCELED when its webhook is ${verb} during a wait, and nothing more is sent (reliability T26)`, async () => {
+    test(`CANCELED when its webhook is ${verb} during a wait, and nothing more is sent`, async () => {
       const entity = verb === "disabled" ? 2 : 3
       const { delivery, webhook } = await waiting(entity, `/${verb}`, 1)
       expect([200, 204]).toContain((await end(webhook.id)).status)
@@ -206,7 +206,7 @@ describe.concurrent("Decision D-22: how a delivery ends", () => {
   })
 })
 
-describe.concurrent("Spec: redeliver creates a new delivery of the same event (Decision D-27)", () => {
+describe.concurrent("redelivery of an event", () => {
   const redeliver = (id: string, headers: { readonly [name: string]: string } = {}) =>
     app.request("POST", `/v1/webhook-deliveries/${id}/redeliver`, { key, headers })
 
@@ -270,10 +270,10 @@ describe.concurrent("Spec: redeliver creates a new delivery of the same event (D
   })
 })
 
-describe.concurrent("Spec: ping sends a signed test POST; the live result is returned inline (Decision D-26)", () => {
+describe.concurrent("a ping with its live result", () => {
   const ping = (id: string) => app.request("POST", `/v1/webhooks/${id}/ping`, { key })
 
-  test("200 even if the endpoint fails, once, even while disabled, without a trace in log or health", async () => {
+  test("200 even if the endpoint fails, once, even while disabled, without a trace", async () => {
     const webhook = await webhookOf(app, key, 8, fails("/pinged", 1), { status: "DISABLED" })
     const failed = await ping(webhook.id)
     expect(failed.status).toBe(200)
@@ -311,7 +311,7 @@ describe.concurrent("Spec: ping sends a signed test POST; the live result is ret
   })
 })
 
-describe("Spec: ping without a worker (Decision D-26)", () => {
+describe("a ping without a worker", () => {
   // Takes as long as the longest ping may.
   test.if(long)(
     "503 with Retry-After within 20 s without a worker, and nothing is sent afterwards",

@@ -54,7 +54,7 @@ const all = Object.keys(libraries)
 const requestTo = (path: string, number = 0) => until(`request ${number} to ${path}`, () => receiver.to(path)[number])
 
 // Each of these has an entity and an endpoint of its own.
-describe.concurrent("Spec: Delivery contract 3: the payload is signed and consumers verify the signature on the raw body", () => {
+describe.concurrent("signatures on the raw body", () => {
   test("the libraries accept a delivery as received, and a ping", async () => {
     const { id, secret } = await webhookOf(app, key, 0, receiver.url("/plain"))
     await feedTransactions(app, [0])
@@ -66,7 +66,7 @@ describe.concurrent("Spec: Delivery contract 3: the payload is signed and consum
     expect(await verified(ping, secret)).toEqual(all)
   })
 
-  test("the libraries refuse another secret, another id, an old time, and any changed byte of the body", async () => {
+  test("the libraries refuse another secret, id, an old time, and any changed byte", async () => {
     const { secret } = await webhookOf(app, key, 1, receiver.url("/forged"))
     const { secret: other } = await webhookOf(app, key, 2, receiver.url("/unused"))
     await feedTransactions(app, [1])
@@ -102,7 +102,7 @@ describe.concurrent("Spec: Delivery contract 3: the payload is signed and consum
   })
 })
 
-describe.concurrent("Spec: rotate-secret: a grace window applies", () => {
+describe.concurrent("the grace window of a rotated secret", () => {
   test("both secrets verify in the window, the newest first, and only the new one afterwards", async () => {
     const { id, secret: first } = await webhookOf(app, key, 4, receiver.url("/rotated"))
     const rotated = await app.request("POST", `/v1/webhooks/${id}/rotate-secret`, { key })
@@ -131,7 +131,7 @@ describe.concurrent("Spec: rotate-secret: a grace window applies", () => {
   })
 })
 
-describe.concurrent("C-8: v1a, a signature that needs no shared secret", () => {
+describe.concurrent("v1a, a signature that needs no shared secret", () => {
   test("Node.js, Python and Go verify a delivery with the published key, and refuse another body", async () => {
     const webhook = await webhookOf(app, key, 5, receiver.url("/signed"))
     await feedTransactions(app, [5])

@@ -14,7 +14,7 @@ const TAKES = 1_000,
   BURST = 20,
   LATER = 10
 
-test("C-5: deliveries to an endpoint that works but cannot keep up are held without a workflow, and sent in order without a notice", async () => {
+test("deliveries to an endpoint that cannot keep up are held and sent in order", async () => {
   const key = await feedOrganization(app, 1)
   receiver.on("/slow", async () => {
     await Bun.sleep(TAKES)

@@ -41,7 +41,7 @@ const pingOf = (app: App, key: string, id: string): Promise<Answer["json"]> =>
     60
   )
 
-describe.concurrent("C-8: a client certificate that endpoints may require", () => {
+describe.concurrent("a client certificate that endpoints may require", () => {
   const next = inTurn()
   const app = new App()
   const endpoint = new KeepAliveEndpoint()
@@ -90,7 +90,7 @@ describe.concurrent("C-8: a client certificate that endpoints may require", () =
   )
 
   test(
-    "a rotated one is presented within 5 seconds, without a restart, and never over a connection of the old one",
+    "a rotated one is presented within 5 seconds, without a restart",
     next(async () => {
       const unsent = () => unsentMs.get(app) ?? 0
       const [rotatedAt, before] = [Date.now(), unsent()]
@@ -106,7 +106,7 @@ describe.concurrent("C-8: a client certificate that endpoints may require", () =
   )
 
   test(
-    "a pair that does not match leaves the last good one in use, and is logged once",
+    "a pair that does not match leaves the last good one in use",
     next(async () => {
       const logged = () => app.main?.output().split("the last valid pair remains in use").length ?? 0
       fs.writeFileSync(keyFile, (await clients.sign({ names: ["other"] })).key)
@@ -154,7 +154,7 @@ const proxied = async (app: App, receiver: Receiver, url: string, more: { readon
   return feedOrganization(app, 3)
 }
 
-describe.concurrent.skipIf(!hasTinyproxy)("C-8: through a real proxy, tinyproxy", () => {
+describe.concurrent.skipIf(!hasTinyproxy)("a real proxy, tinyproxy", () => {
   const next = inTurn()
   const app = new App()
   const receiver = new Receiver()
@@ -240,7 +240,7 @@ describe.concurrent.skipIf(!hasTinyproxy)("C-8: through a real proxy, tinyproxy"
   )
 })
 
-describe.concurrent("C-8: the effect of a proxy on an attempt", () => {
+describe.concurrent("the effect of a proxy on an attempt", () => {
   const next = inTurn()
   const app = new App()
   const receiver = new Receiver()
@@ -299,7 +299,7 @@ describe.concurrent("C-8: the effect of a proxy on an attempt", () => {
     )
 
   test(
-    "a proxy that leads to another endpoint: its certificate is for another host, and nothing is sent",
+    "nothing is sent through a proxy that leads to another endpoint",
     next(async () => {
       const other = new KeepAliveEndpoint()
       await other.open(["other.example.com"])
@@ -312,7 +312,7 @@ describe.concurrent("C-8: the effect of a proxy on an attempt", () => {
   )
 
   test(
-    "an unreachable proxy uses up nothing of the schedule: the delivery continues within 30 seconds, and no health counts it",
+    "an unreachable proxy uses up nothing of the schedule and counts in no health",
     next(async () => {
       await proxy.close()
       const webhook = await webhookOf(app, key, 1, receiver.url("/away"))

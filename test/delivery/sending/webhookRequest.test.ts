@@ -25,7 +25,7 @@ const attempt = (path: string, wanted: Effect.Effect<boolean>) =>
     })
   )
 
-test("a Postgres that is slow to confirm the request counts against no endpoint: nothing is sent, and it is not a timeout", async () => {
+test("a Postgres that is slow to confirm the request counts against no endpoint", async () => {
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const asking = Effect.as(Effect.never, true).pipe(Effect.onInterrupt(() => Effect.sync(end)))
   const exit = await attempt("/slow-database", asking)

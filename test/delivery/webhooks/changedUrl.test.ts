@@ -41,7 +41,7 @@ const deliveries = (webhookId: string) =>
   )
 const vaultsAt = (path: string) => receiver.to(path).map(({ body }) => JSON.parse(body).data.vaultId)
 
-test("D-8: a delivery that is locked while the URL changes is canceled when it is due", async () => {
+test("a delivery that is locked while the URL changes is canceled when it is due", async () => {
   receiver.on("/first", () => new Response("later", { status: 503 }))
   const { id } = await create(app, whole, { url: receiver.url("/first"), eventKinds: ["transaction.confirmed"] })
   await app.feed([transaction("vault_a", 1), transaction("vault_b", 2)])
@@ -64,7 +64,7 @@ test("D-8: a delivery that is locked while the URL changes is canceled when it i
   expect(vaultsAt("/mine")).toEqual(["vault_a"])
 })
 
-test("D-8: a delivery that a dispatcher writes after a change of the URL, by the old filters, is not sent to the new URL", async () => {
+test("a delivery written by the old filters is not sent to the new URL", async () => {
   const { id } = await create(app, whole, { url: receiver.url("/before"), eventKinds: ["transaction.confirmed"] })
   await app.feed([transaction("vault_a", 11)])
   await until("the first delivery", () => receiver.to("/before").length === 1)

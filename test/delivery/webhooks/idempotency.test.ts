@@ -30,7 +30,7 @@ const delivered = async (number: number) => {
   return { webhook, id }
 }
 
-describe("Decision D-13: the same key and body return the first response", () => {
+describe("repetition with the same idempotency key and body", () => {
   test("create: one webhook, and the same response to the byte, including the secret", async () => {
     const [before, key] = [await webhooks(), randomUUID()]
     const first = await createOnce(key)
@@ -124,7 +124,7 @@ describe("Decision D-13: the same key and body return the first response", () =>
     expect((await post(`/v1/webhooks/${id}/rotate-secret`, key)).text).toBe((await first).text)
   })
 
-  test("idempotency keys belong to the API key: with another API key the same text is another request", async () => {
+  test("an idempotency key belongs to its API key", async () => {
     const other = (await app.key("user_a")).secret
     const key = randomUUID()
     const [mine, theirs] = [await createOnce(key, { status: "DISABLED" }), await createOnce(key, { status: "DISABLED" }, other)]
@@ -168,7 +168,7 @@ describe("Decision D-13: the same key and body return the first response", () =>
 })
 
 describe("A stored response grants nothing", () => {
-  test("a key that may no longer rotate or redeliver is refused, and does not get the secret again", async () => {
+  test("a key that may no longer rotate or redeliver does not get the secret again", async () => {
     const one = user("user_k", "org_a", ["vault_a", "vault_a2"], { organizationRole: "owner" })
     await app.feed([one])
     const { secret: key } = await app.key("user_k")

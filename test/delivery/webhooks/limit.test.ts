@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const { id } of await app.walk("/v1/webhooks", keys.owner)) await app.request("DELETE", `/v1/webhooks/${id}`, { key: keys.owner })
 })
 
-describe("Delivery contract 6: an entity can be covered by at most 20 active webhooks", () => {
+describe("at most 20 active webhooks for an entity", () => {
   test("in sequence: the 21st is refused, and a disabled one is not counted", async () => {
     for (let count = 0; count < 20; count++) await create(app, keys.owner)
     const refused = await tryCreate(app, keys.owner)

@@ -43,7 +43,7 @@ describe("GET /v1/webhooks", () => {
     expect(ids(await app.walk("/v1/webhooks", one, 5))).toEqual(ids(newest.filter((_) => _.entityIds.join() === "entity_l1")))
   })
 
-  test("Common rules 2: the list has the shape { data, pagination: { limit, nextCursor } } and takes no unknown filter", async () => {
+  test("the list is data and pagination only, and takes no unknown filter", async () => {
     for (let count = 0; count < 3; count++) await create(app, keys.owner, { status: "DISABLED" })
     expect(Object.keys((await app.get("/v1/webhooks?limit=2", keys.owner)).json)).toEqual(["data", "pagination"])
     expect((await app.get("/v1/webhooks?limit=2", keys.owner)).json.pagination).toEqual({ limit: 2, nextCursor: expect.any(String) })
@@ -72,7 +72,7 @@ describe("GET /v1/webhooks/{webhookId}", () => {
     })
   })
 
-  test("Authentication 12: a webhook outside the credential's access returns 404, never 403, on every path, to the byte", async () => {
+  test("a webhook outside the credential's access returns 404, never 403, on every path", async () => {
     const hidden = await create(app, keys.stranger, { entityIds: ["entity_z"], status: "DISABLED" })
     const ids = [hidden.id, "whs_01jz0000000000000000000000", "evt_01jz0000000000000000000000", "x", "%00", "..%2f", "a".repeat(3_000)]
     const paths: ReadonlyArray<readonly [string, string]> = [
@@ -132,7 +132,7 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
     )
   })
 
-  test("Decision D-22: deleting and disabling cancel waiting deliveries, with the reason", async () => {
+  test("deleting and disabling cancel waiting deliveries, with the reason", async () => {
     for (const [verb, reason] of [
       ["delete", "WEBHOOK_DELETED"],
       ["disable", "WEBHOOK_DISABLED"]
@@ -163,7 +163,7 @@ describe("DELETE /v1/webhooks/{webhookId}", () => {
     }
   })
 
-  test("Decision D-22: if more deliveries wait than one request can cancel, the change applies at once and the rest is recorded to be canceled", async () => {
+  test("if more deliveries wait than one request can cancel, the change applies at once", async () => {
     const { id } = await create(app, keys.owner)
     const [event] = await recorded(821)
     const ids = Array.from({ length: 4_400 }, () => Id.make("del"))

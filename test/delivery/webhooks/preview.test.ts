@@ -10,7 +10,7 @@ const keys = useKeys(app)
 const preview = (key: string, body: { readonly [field: string]: unknown }) => app.request("POST", "/v1/webhooks/preview", { key, body })
 const kinds = ["transaction.confirmed", "balance.updated"]
 
-test("C-7: a preview counts by kind what a webhook of these entities, kinds and vaults would have received, and shows the newest five", async () => {
+test("a preview counts by kind what a webhook would have received, with the newest five", async () => {
   const at = (minute: number) => new Date(Date.now() - minute * 60_000).toISOString()
   const rows = [
     ...Array.from({ length: 7 }, (_, index) => event({ vaultId: "vault_a", kind: "transaction.confirmed", occurredAt: at(index + 1) })),
@@ -40,7 +40,7 @@ test("C-7: a preview counts by kind what a webhook of these entities, kinds and 
   ).toBe(1)
 })
 
-test("C-7: a preview needs webhook:read only, takes no other field, and fails as a creation does", async () => {
+test("a preview needs webhook:read only, takes no other field, and fails as a creation does", async () => {
   const body = { entityIds: ["entity_a"], eventKinds: kinds }
   expect(short(await preview(keys.reader, body))).toBe("200")
   expect(short(await preview(keys.manager, body))).toBe("403 insufficient_scope")

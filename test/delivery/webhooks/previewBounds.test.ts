@@ -57,7 +57,7 @@ const preview = async (body: { readonly [field: string]: unknown }) => {
 const newestOf = async (query: string) =>
   (await app.get(`/v1/webhook-events?limit=5&${query}`, key)).json.data.map(({ occurredAt }: { readonly occurredAt: string }) => occurredAt)
 
-test("C-7: a preview reads a bounded number of rows, finds events behind 21,000 newer ones of other entities, and counts up to 10,000", async () => {
+test("a preview reads a bounded number of rows and counts up to 10,000", async () => {
   const confirmed = { entityIds: ["entity_a"], eventKinds: ["transaction.confirmed"] }
   expect(await preview(confirmed)).toEqual({
     count: 10_000,

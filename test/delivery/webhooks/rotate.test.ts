@@ -49,7 +49,7 @@ describe("POST /v1/webhooks/{webhookId}/rotate-secret", () => {
     expect([rows.length, rows.filter((row) => row["expires_at"] === null).length]).toEqual([3, 1])
   })
 
-  test("Decision D-17: the event webhook.secret_rotated is recorded for each of its entities, and contains no secret", async () => {
+  test("the event webhook.secret_rotated is recorded for each of its entities, and contains no secret", async () => {
     const { id } = await create(app, keys.owner, { entityIds: ["entity_a", "entity_b"], status: "DISABLED" })
     const { json } = await rotate(id)
     const events = (await app.walk("/v1/webhook-events?kind=webhook.secret_rotated", keys.owner)).filter(

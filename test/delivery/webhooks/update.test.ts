@@ -35,7 +35,7 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
     expect((await app.get(`/v1/webhooks/${id}`, keys.owner)).json).toMatchObject(all)
   })
 
-  test("RFC 7396: fields left out are unchanged, null removes the vault filter and empties the description, {} changes nothing", async () => {
+  test("fields left out are unchanged, and null removes the vault filter", async () => {
     const { id } = await create(app, keys.owner, { vaultIds: ["vault_a"], description: "kept" })
     const { health: _, ...before } = (await app.get(`/v1/webhooks/${id}`, keys.owner)).json
     expect((await patch(app, keys.owner, id, {})).json).toEqual(before)
@@ -79,7 +79,7 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
     expect((await app.get(`/v1/webhooks/${id}`, keys.owner)).json.description).toBe("kept")
   })
 
-  test("Decision D-8: a patch cannot make the webhook send what the key could not read", async () => {
+  test("a patch cannot make the webhook send what the key could not read", async () => {
     const { id } = await create(app, keys.owner, { vaultIds: ["vault_a"], eventKinds: ["transaction.confirmed", "webhook.disabled"] })
     expect(issues(await patch(app, keys.limited, id, { vaultIds: null }))).toEqual(["vaultIds invalid"])
     expect(issues(await patch(app, keys.limited, id, { vaultIds: ["vault_a2"] }))).toEqual(["vaultIds invalid"])
@@ -96,7 +96,7 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
     expect(short(await patch(app, keys.limited, id, { description: "x" }))).toBe("404 not_found")
   })
 
-  test("Decision D-8: an owner who lost the role on a vault can neither send its events elsewhere nor redeliver them", async () => {
+  test("an owner who lost a vault's role can neither redirect nor redeliver its events", async () => {
     const events = { vaultIds: ["vault_a2"], status: "DISABLED" }
     const { id } = await create(app, keys.owner, events)
     const roles = (...vaults: ReadonlyArray<string>) => app.feed([user("user_a", "org_a", vaults, { organizationRole: "owner" })])
@@ -108,7 +108,7 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
     expect(short(await patch(app, keys.owner, id, { url: "https://mine.example.com/" }))).toBe("200")
   })
 
-  test("Decision D-8: when a key limited to some vaults moves a webhook, waiting deliveries of other vaults are canceled", async () => {
+  test("a limited key's move of a webhook cancels waiting deliveries of other vaults", async () => {
     const { id } = await create(app, keys.owner)
     await app.feed([transaction("vault_a", 901), transaction("vault_a2", 902)])
     // Written as a dispatcher would; nothing is sent in this test.
@@ -132,7 +132,7 @@ describe("PATCH /v1/webhooks/{webhookId}", () => {
     expect(await waiting()).toEqual(["vault_a RETRYING ", "vault_a2 CANCELED MANUAL"])
   })
 
-  test("Decision D-5: visibility is checked first, then the scope, then the owner, then the body", async () => {
+  test("visibility is checked first, then the scope, then the owner, then the body", async () => {
     const { id } = await create(app, keys.owner, { status: "DISABLED" })
     const wrong = { key: "", raw: "{", headers: { "content-type": "text/plain" } }
     const ask = (key: string) => app.request("PATCH", `/v1/webhooks/${id}`, { ...wrong, key })

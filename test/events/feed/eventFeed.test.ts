@@ -46,8 +46,8 @@ const hashesOf = ({ json }: Answer): ReadonlyArray<string> =>
   json.data.map((one: { payload: { data: { transaction?: { hash: string } } } }) => one.payload.data.transaction?.hash ?? "")
 const now = async (key: string): Promise<string> => (await app.get(`${FEED}?from=now`, key)).json.resumeCursor
 
-describe("C-1: the feed", () => {
-  test("returns events recorded after a cursor, oldest first, in the order of the records of a batch, each once", async () => {
+describe("the event feed", () => {
+  test("returns events after a cursor, oldest first, each once", async () => {
     const cursor = await now(keys.owner)
     const first = await record("vault_b", "vault_a", "vault_c", "vault_a")
     const second = await record("vault_a")
@@ -129,7 +129,7 @@ describe("C-1: the feed", () => {
     expect([hashesOf(last).length, last.json.pagination.nextCursor]).toEqual([3, null])
   })
 
-  test("cursors have one length, differ even for one position, and are refused as cursors if they are not the feed's", async () => {
+  test("cursors have one length, and are refused unless they are the feed's", async () => {
     const cursors = await Promise.all(Array.from({ length: 20 }, () => now(keys.one)))
     await record("vault_b")
     cursors.push(await now(keys.owner), (await app.get(FEED, keys.owner)).json.resumeCursor)
@@ -186,8 +186,8 @@ describe("C-1: the feed", () => {
   })
 })
 
-describe("C-1: wait", () => {
-  test("delays the response until there is an event that the key may see, and no longer", async () => {
+describe("waiting for events", () => {
+  test("delays the response until there is an event that the key may see", async () => {
     const cursor = await now(keys.member)
     const startedAt = performance.now()
     const held = app.get(`${FEED}?after=${cursor}&wait=20`, keys.member)

@@ -48,7 +48,7 @@ const open = async () => {
   return stream
 }
 
-test("C-1: without waiting readers the database is not queried, and one poll serves all waiting readers", async () => {
+test("without waiting readers the database is not queried, and one poll serves all waiting readers", async () => {
   // Longer than between two polls.
   expect(await askedIn(1_500)).toBe(0)
   const streams = [await open(), await open(), await open()]
@@ -61,7 +61,7 @@ test("C-1: without waiting readers the database is not queried, and one poll ser
   await until("the streams' end", async () => (await askedIn(1_500)) === 0)
 })
 
-test("C-1: a stream continues after the listening connection broke", async () => {
+test("a stream continues after the listening connection broke", async () => {
   const stream = await open()
   const pids = async () =>
     (

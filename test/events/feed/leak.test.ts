@@ -59,13 +59,13 @@ const outside = async (world: World, query: string) => {
   return seen
 }
 
-test("C-1: the pages, their number, their size and their bounds do not depend on others' events", async () => {
+test("the pages, their number, their size and their bounds do not depend on others' events", async () => {
   for (const query of ["limit=3", "limit=7", "limit=100", "limit=2&kind=transaction.confirmed", "limit=2&kind=vault.created", "limit=1"]) {
     expect([query, await outside("busy", query)]).toEqual([query, await outside("quiet", query)])
   }
 })
 
-test("C-1: the number of pages of the whole log does not depend on others' events", async () => {
+test("the number of pages of the whole log does not depend on others' events", async () => {
   const walk = async (world: World) => {
     const lengths: Array<number> = []
     for (let after = ""; ; ) {
@@ -78,7 +78,7 @@ test("C-1: the number of pages of the whole log does not depend on others' event
   expect(await walk("busy")).toEqual(await walk("quiet"))
 })
 
-test("C-1: the content and size of a stream do not depend on others' events", async () => {
+test("the content and size of a stream do not depend on others' events", async () => {
   /** What a stream shows; undefined if it ended, as a busy service may do: its reader opens another one. */
   const once = async (world: World) => {
     const response = await app.send("api", `${FEED}/stream?from=now`, { headers: { authorization: `Bearer ${keys[world]}` } })

@@ -66,7 +66,7 @@ class SocketReader {
 
 const EVENTS = 12_000
 
-test("C-1: a reader is disconnected at once with more than 1 MiB waiting, and after 30 s without reading; both resume; an idle stream sends its cursor every 15 s", async () => {
+test("a reader that does not read is disconnected, and resumes from its cursor", async () => {
   // More is recorded than sockets hold plus 1 MiB, while the reader reads nothing.
   const cursor = (await app.get("/v1/event-feed?from=now", key)).json.resumeCursor
   const overrun = new SocketReader(`?after=${cursor}`)

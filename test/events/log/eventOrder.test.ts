@@ -105,7 +105,7 @@ const filters: ReadonlyArray<readonly [string, (row: EventRow) => boolean]> = [
 ]
 
 for (const [index, caller] of callers.entries()) {
-  test(`Decision D-9: ${caller.name} sees exactly its events, in order, with every filter and page size`, async () => {
+  test(`${caller.name} sees exactly its events, in order, with every filter and page size`, async () => {
     const { secret } = await app.key(`user_${index}`, { vaultIds: caller.allowlist })
     const visible = rows.filter((row) => sees(caller, row)).sort(newestFirst)
     for (const [query, fits] of filters) {

@@ -15,7 +15,7 @@ const newestFirst = (rows: ReadonlyArray<EventRow>) =>
 const ids = (rows: ReadonlyArray<{ readonly id: string }>) => rows.map(({ id }) => id)
 
 describe("Emission and log", () => {
-  test("every event is recorded in the event log, whether or not a webhook matched; dispatchedAt is null while dispatch is pending", async () => {
+  test("every event is recorded, matched or not, with dispatchedAt null while dispatch is pending", async () => {
     // This app has no dispatcher: events that match a webhook stay pending, and the others have no deliveries to wait for.
     const webhook = await create(app, keys.owner)
     await app.feed([transaction("vault_a", 1), entity("entity_new", "org_a"), vault("vault_new", "entity_new")])
@@ -53,7 +53,7 @@ describe("Emission and log", () => {
     expect((await app.get(`/v1/webhook-events/${found.id}/deliveries`, keys.owner)).json).toEqual({ data: [] })
   })
 
-  test("payload is the exact envelope: the log returns the recorded text, key for key and digit for digit", async () => {
+  test("the log returns the recorded payload, key for key and digit for digit", async () => {
     const row = event({ vaultId: "vault_a2" })
     const odd = `{"id":"${row.id}","z":1.0,"a":{"b":[]},"n":10000000000000000000000001,"é":"\\u00e9 \\ud83d\\ude00","a":2}`
     await insertEvents(app, [row])
@@ -234,8 +234,8 @@ describe("GET /v1/webhook-events", () => {
   })
 })
 
-describe("Limits: event log retention 31 days", () => {
-  test("events are visible for 31 days from recording, in lists, by id and through deliveries, even if retention is late", async () => {
+describe("event log retention of 31 days", () => {
+  test("events are visible for 31 days from recording, even if retention is late", async () => {
     const now = Date.now()
     const [inside, outside] = [event({ at: now - 31 * DAY + 60_000 }), event({ at: now - 31 * DAY - 1_000 })]
     // Recorded recently although it occurred long ago: the log shows it.

@@ -51,7 +51,7 @@ const feed = async (): Promise<ReadonlyArray<Event>> => (await app.get("/v1/even
 const payloadsOf = (events: ReadonlyArray<Event>, entityId: string) =>
   events.filter((one) => one.entityId === entityId).map(({ payload }) => JSON.stringify(payload))
 
-describe("C-3: checkpoints", () => {
+describe("checkpoints", () => {
   test("count and chain the feed's events in order, and are signed", async () => {
     for (let batch = 0; batch < 4; batch++) {
       await app.feed(
@@ -76,7 +76,7 @@ describe("C-3: checkpoints", () => {
     }
   })
 
-  test.concurrent("are sealed over the events before midnight, by the next recorded event or, without one, by the background job", async () => {
+  test.concurrent("are sealed over the events before midnight, with or without a next event", async () => {
     // The chain is in its state of two days ago: the next event passes two midnights.
     const before = (await latest("entity_a")).json
     const days = await app.sql(
@@ -103,7 +103,7 @@ describe("C-3: checkpoints", () => {
     expect((await app.get(`${PATH}?entityId=entity_empty`, keys.owner)).json.data[0]).toMatchObject({ count: 0, hash: "0".repeat(64) })
   })
 
-  test.concurrent("are visible to keys without an allowlist whose user sees every vault of the entity; for others the entity does not exist", async () => {
+  test.concurrent("are visible only to keys that see every vault of the entity", async () => {
     for (const [name, key, entityId, status] of [
       ["owner", keys.owner, "entity_a", 200],
       ["whole", keys.whole, "entity_a", 200],

@@ -100,7 +100,7 @@ const proves = async (command: ReadonlyArray<string>) => {
   expect(await consume()).toBe(8)
 }
 
-test("C-3: the client agrees with the vectors: hashes, valid checkpoints and invalid ones", async () => {
+test("the client agrees with the vectors: hashes, valid checkpoints and invalid ones", async () => {
   let hash: Buffer = emptyChain()
   for (const [index, payload] of vectors.payloads.entries()) {
     hash = chainHash(hash, payload)
@@ -113,12 +113,12 @@ test("C-3: the client agrees with the vectors: hashes, valid checkpoints and inv
     expect([name, verifyCheckpoint(checkpoint, "entity_1", vectors)]).toEqual([name, expect.any(String)])
 })
 
-test("C-1, C-3: the guide's consumer in TypeScript verifies every event, and refuses changed ones", async () => {
+test("the guide's consumer in TypeScript verifies every event, and refuses changed ones", async () => {
   file("consumer.ts", typescript)
   await proves([process.execPath, "consumer.ts"])
 })
 
-test("C-1: following the stream in TypeScript", async () => {
+test("following the stream in TypeScript", async () => {
   change = (text) => text
   file("follow.ts", `${typescript}${follow}`)
   const env = { ...process.env, ...environment("follow.json", app.main?.baseUrl) }
@@ -136,7 +136,7 @@ test("C-1: following the stream in TypeScript", async () => {
 })
 
 test.skipIf(withoutPython !== "")(
-  `C-1, C-3: the guide's consumer in Python verifies every event, and refuses changed ones${withoutPython}`,
+  `the guide's consumer in Python verifies every event, and refuses changed ones${withoutPython}`,
   async () => {
     file("consumer.py", pythonCode)
     file(
@@ -166,7 +166,7 @@ print("the vectors hold")
 )
 
 test.skipIf(lacks("go"))(
-  `C-1, C-3: the guide's consumer in Go verifies every event, and refuses changed ones${unless("go")}`,
+  `the guide's consumer in Go verifies every event, and refuses changed ones${unless("go")}`,
   async () => {
     file("main.go", goCode)
     file(

@@ -39,7 +39,7 @@ const published = async (): Promise<JSONWebKeySet> => (await app.get("/v1/jwks.j
 
 const payload = { iss: "custody-data-service", hash: "ä" }
 
-test("C-3: /v1/jwks.json returns the current signing key without authentication, and a JWS verifies with it", async () => {
+test("/v1/jwks.json returns the current signing key without authentication, and a JWS verifies with it", async () => {
   const master = randomBytes(32)
   await start(master)
   const answer = await app.get("/v1/jwks.json")
@@ -71,7 +71,7 @@ test("C-3: /v1/jwks.json returns the current signing key without authentication,
   expect(codeOf(await app.request("POST", "/v1/jwks.json", { body: {} }))).toBe("method_not_allowed")
 })
 
-test("C-3: after a rotation of the master key the new key comes first, and signatures of the old one still verify", async () => {
+test("after a rotation the new signing key comes first, and old signatures still verify", async () => {
   const [older, newer] = [randomBytes(32), randomBytes(32)]
   const sign = Effect.flatMap(SigningKeys, (signing) => signing.sign(payload))
   const before = await withKey(older, sign)
@@ -83,7 +83,7 @@ test("C-3: after a rotation of the master key the new key comes first, and signa
   expect(keys.keys[0]?.kid).toBe(JSON.parse(Buffer.from(after.split(".")[0] ?? "", "base64url").toString()).kid)
 })
 
-test("C-3: the issuer is the service's public address if it has one, and its name otherwise", async () => {
+test("the issuer is the service's public address if it has one, and its name otherwise", async () => {
   const issuer = Effect.map(SigningKeys, (signing) => signing.issuer)
   expect(await withKey(randomBytes(32), issuer)).toBe("custody-data-service")
   expect(await withKey(randomBytes(32), issuer, [["PORTAL_BASE_URL", "https://custody.example.com"]])).toBe("https://custody.example.com")

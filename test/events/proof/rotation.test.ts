@@ -15,7 +15,7 @@ const start = async (env: { readonly [name: string]: string }) => {
 }
 const kidOf = (jws: string) => JSON.parse(Buffer.from(jws.split(".")[0] ?? "", "base64url").toString()).kid
 
-test("Decision D-25: cursors and stored checkpoints stay valid while the previous key is set; signatures stay valid permanently", async () => {
+test("cursors and stored checkpoints stay valid while the previous key is set", async () => {
   await start({ MASTER_KEY: older })
   await app.feed(smallest(), { "x-record-events": "none" })
   const key = (await app.key("user_a")).secret

@@ -109,8 +109,8 @@ const retain = async () => {
   return (await client.workflow.getHandle(workflowId, firstExecutionRunId).result()) as { partitionsDropped: number; rowsRemoved: number }
 }
 
-describe("Spec: every event is recorded in the event log for 31 days", () => {
-  test("lists show 31 days and nothing older, even before anything is dropped (Decision D-31)", async () => {
+describe("retention of the event log", () => {
+  test("lists show 31 days and nothing older, even before anything is dropped", async () => {
     const events = await ids("/v1/webhook-events?kind=transaction.confirmed")
     const deliveries = await ids(`/v1/webhooks/${webhookId}/deliveries`)
     for (const daysAgo of kept)
@@ -131,7 +131,7 @@ describe("Spec: every event is recorded in the event log for 31 days", () => {
     expect(request.body).toBe("{}")
   })
 
-  test("the schedule drops older days whole and keeps every other (Decision D-31)", async () => {
+  test("the schedule drops older days whole and keeps every other", async () => {
     const { partitionsDropped } = await retain()
     expect(partitionsDropped).toBe(8)
     for (const [table] of Partitions.tables) {
@@ -173,7 +173,7 @@ describe("Spec: every event is recorded in the event log for 31 days", () => {
   })
 })
 
-describe("Reliability: dropping a day blocks nobody", () => {
+describe("dropping a day of the log", () => {
   test("while a long read delays the drop, events are recorded and lists are answered", async () => {
     await remember(90)
     const name = Partitions.nameOf("events", of(90).day)
@@ -204,8 +204,8 @@ describe("Reliability: dropping a day blocks nobody", () => {
   })
 })
 
-describe("Limits: other expired data", () => {
-  test("expired secrets, idempotency keys after 24 hours, pings and old notices are deleted; live data stays", async () => {
+describe("other expired data", () => {
+  test("expired secrets, idempotency keys, pings and old notices are deleted, and live data stays", async () => {
     await app.request("POST", `/v1/webhooks/${webhookId}/rotate-secret`, { key, headers: { "idempotency-key": "fresh" } })
     await app.request("POST", `/v1/webhooks/${webhookId}/ping`, { key })
     const secrets = () => count("webhook_secrets WHERE webhook_id = $1", [webhookId])
@@ -227,7 +227,7 @@ describe("Limits: other expired data", () => {
     expect((await app.get(`/v1/webhooks/${webhookId}`, key)).json.previousSecretExpiresAt).toBeNull()
   })
 
-  test("a delivery that was held for 31 days is CANCELED as EXPIRED, and a younger one stays (C-5)", async () => {
+  test("a delivery held for 31 days is CANCELED as EXPIRED", async () => {
     const { id } = await webhookOf(app, key, 0, receiver.url("/held"), { status: "PAUSED" })
     await feedTransactions(app, [0, 0, 0])
     const held = () => app.sql("SELECT sequence::int, status, failure_reason FROM deliveries WHERE webhook_id = $1 ORDER BY sequence", [id])

@@ -8,7 +8,7 @@ const bytes = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array
 const key = randomBytes(32)
 const { isCurrent, open, seal } = sealing(key, undefined)
 
-describe("Decision D-25: a value sealed under the master key", () => {
+describe("a value sealed under the master key", () => {
   test("opens to the same bytes for the same purpose and context only", () => {
     fc.assert(
       fc.property(

@@ -10,7 +10,7 @@ import { useApi } from "../../support/api.ts"
 
 const app = useApi()
 
-test("processes that publish their signing key for the first time at the same moment all succeed", async () => {
+test("processes that publish their signing key at the same moment all succeed", async () => {
   const settings = Layer.provide(Settings.layer, Layer.setConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(app.env)))))
   const common = Layer.mergeAll(
     Layer.provideMerge(Layer.provideMerge(masterKeyLayer, DataDir.layer), settings),

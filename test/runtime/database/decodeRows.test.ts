@@ -52,7 +52,7 @@ describe("rows of statements", () => {
     expect(JSON.stringify(defect) + String(defect)).not.toContain("secret")
   })
 
-  test("of frequent statements are not decoded in production, but are in the services that tests start", async () => {
+  test("of frequent statements are decoded in tests only, not in production", async () => {
     expect(await castIn()).toBe("Success")
     expect(await castIn("--preload", "./test/support/sourcesForTests.ts")).toBe("Failure")
   })

@@ -30,7 +30,7 @@ afterAll(async () => {
   await app.close()
 })
 
-test("a migration waits for a transaction of a running process, lets others pass meanwhile, and is applied after it", async () => {
+test("a migration waits for a running transaction and lets others pass meanwhile", async () => {
   const statement = (text: string) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(text))
   const more: Steps = {
     "0002_attempts": statement("ALTER TABLE delivery_attempts ADD COLUMN first integer"),
@@ -78,7 +78,7 @@ test("a process runs on a database that a newer version has migrated, and says s
   expect(JSON.parse((await cli(["migrate"], { ...app.env, DATABASE_URL: url })).stdout)).toEqual({ applied: [] })
 })
 
-test("a database from before 0.1 stops every command with exit code 5 and says what to recreate", async () => {
+test("a database from before 0.1 stops every command with exit code 5", async () => {
   const url = await freshDatabase()
   const client = await connect(url)
   await client.query("UPDATE effect_sql_migrations SET name = 'custody'")

@@ -66,7 +66,7 @@ const whileLocked = async (run: () => Promise<void>) => {
 }
 
 describe("Postgres is unreachable", () => {
-  test("reads and the feed get 503 service_unavailable with Retry-After, never 401 or 404, and recover without a restart", async () => {
+  test("reads and the feed get 503 with Retry-After, and recover without a restart", async () => {
     await proxy.cut()
     for (const target of targets) expect(await unavailable(target)).toBeLessThan(6_000)
     const fed = await app.records([transaction("vault_a", 1)])
@@ -113,7 +113,7 @@ describe("Postgres is unreachable", () => {
 })
 
 describe("Postgres is slow or overloaded", () => {
-  test("a hanging read gets 503 within a few seconds, even if many hang, and reads recover as soon as Postgres responds", async () => {
+  test("a hanging read gets 503 within seconds, and reads recover with Postgres", async () => {
     await app.get("/v1/vaults", key)
     proxy.silence()
     const [hung, took] = await timed(() => Promise.all(Array.from({ length: 30 }, () => app.get("/v1/vaults/vault_a/transactions", key))))
@@ -125,7 +125,7 @@ describe("Postgres is slow or overloaded", () => {
     expect(await recovery()).toBeLessThan(10_000)
   })
 
-  test("if every connection is in use, a request gets 503 within seconds and does not queue behind the others (reliability F8)", async () => {
+  test("a request that finds every connection in use gets 503 within seconds", async () => {
     await whileLocked(async () => {
       // Ten connections, each held for two seconds: a request that queued for one would wait twelve.
       const answers = await Promise.all(Array.from({ length: 60 }, () => timed(() => app.get("/v1/vaults/vault_a/transactions", key))))

@@ -63,7 +63,7 @@ afterAll(async () => {
   await primary.close()
 })
 
-describe("Decision D-58: lists of custody data", () => {
+describe("lists of custody data", () => {
   test("come from the replica: vaults, balances and their history, transactions, addresses, assets, networks and exports", async () => {
     await app.feed([balance("vault_a", "ethereum/native", "7")])
     const paths = [
@@ -115,7 +115,7 @@ describe("Decision D-58: lists of custody data", () => {
   })
 })
 
-describe("Decision D-58: what is never old", () => {
+describe("reads that are never old", () => {
   test("a revoked key gets 401 at once", async () => {
     const { key: made, secret } = await app.key("user_a")
     await fromReplica(secret)
@@ -129,7 +129,7 @@ describe("Decision D-58: what is never old", () => {
     }
   })
 
-  test("what an event is about is found as soon as the platform's record is acknowledged, in every process", async () => {
+  test("what an event is about is found as soon as its record is acknowledged", async () => {
     await fromReplica()
     await pause()
     try {
@@ -157,7 +157,7 @@ describe("Decision D-58: what is never old", () => {
     expect(reasons).toContain("replica")
   })
 
-  test("a role that was taken hides the vault at once, in every process, and one that was given shows it", async () => {
+  test("a role change hides or shows the vault at once, in every process", async () => {
     await app.feed([vault("vault_r", "entity_a"), user("user_r", "org_a", ["vault_r"])])
     const { secret } = await app.key("user_r")
     await fromReplica(secret)
@@ -183,7 +183,7 @@ describe("Decision D-58: what is never old", () => {
     expect((await list("/v1/vaults/vault_r", secret)).status).toBe(404)
   })
 
-  test("a cursor needs what its first page saw: the next page is not from an older replica, whichever process answers", async () => {
+  test("the next page never comes from a replica older than the first one", async () => {
     await app.feed([...[1, 2, 3].map((day) => transaction("vault_a", 10 + day, { timestamp: `2024-02-0${day}T00:00:00.000Z` }))])
     await fromReplica()
     await pause()
@@ -228,8 +228,8 @@ describe("Decision D-58: what is never old", () => {
   })
 })
 
-describe("Decision D-58: a replica that", () => {
-  test("lags for more than 5 seconds is left until it has caught up; readiness, metrics and the doctor say so", async () => {
+describe("a replica", () => {
+  test("that lags for more than 5 seconds is left until it has caught up", async () => {
     await fromReplica()
     expect((await ready()).json.dependencies.replica).toBeNull()
     await pause()
@@ -259,7 +259,7 @@ describe("Decision D-58: a replica that", () => {
     expect((await ready()).json.dependencies.replica).toBeNull()
   })
 
-  test("receives nothing because its primary is idle does not count as lagging", async () => {
+  test("that receives nothing because its primary is idle does not count as lagging", async () => {
     await fromReplica()
     // Nothing writes for longer than a replica may lag.
     const begun = performance.now()
@@ -270,7 +270,7 @@ describe("Decision D-58: a replica that", () => {
     expect(findings.find(({ subject }: { subject: string }) => subject === "Read replica")).toMatchObject({ state: "well" })
   })
 
-  test("hangs or is stopped fails no read, and delays none by more than 12 seconds", async () => {
+  test("that hangs or is stopped fails no read, and delays none beyond 12 seconds", async () => {
     const failures: Array<string> = []
     app.patient = false
     let running = true,
@@ -312,7 +312,7 @@ describe("Decision D-58: a replica that", () => {
     expect(slowest).toBeLessThan(12_000)
   })
 
-  test("is not a standby of this primary is not used, and the doctor reports it", async () => {
+  test("that is not a standby of this primary is reported and not used", async () => {
     const wrong = await app.start(["api"], { DATABASE_READ_URL: primary.url })
     await until("a look at it", async () => (await ready(wrong)).json.dependencies.replica?.includes("not a standby"))
     const answer = await fetch(`${wrong.baseUrl}/v1/vaults`, { headers: { authorization: `Bearer ${key}` } })
@@ -324,8 +324,8 @@ describe("Decision D-58: a replica that", () => {
   })
 })
 
-describe("Decision D-58: an export", () => {
-  test("that the replica cancels for recovery ends with a broken connection, never as a shorter file; the next one is whole", async () => {
+describe("an export from a replica", () => {
+  test("that the replica cancels ends with a broken connection, never as a shorter file", async () => {
     await fillVault(app, "vault_a")
     const count = "SELECT count(*)::int AS n FROM transactions WHERE vault_id = 'vault_a'"
     const expected = Number((await app.sql(count))[0]?.["n"])

@@ -23,7 +23,7 @@ const script = `
 `
 
 // Only root can become another user.
-test.skipIf(process.getuid?.() !== 0)("a folder of another owner is used unchanged, and what is created in it is private", () => {
+test.skipIf(process.getuid?.() !== 0)("a folder of another owner is used unchanged, and new files are private", () => {
   fs.chmodSync(folder, 0o1777)
   fs.writeFileSync(path.join(folder, "theirs"), "", { mode: 0o644 })
   const { status, stderr } = spawnSync(process.execPath, ["-e", script], { cwd: root, encoding: "utf8" })

@@ -155,7 +155,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     expect(found).toMatchObject({ state: "well", says: expect.stringContaining("loopback only") })
   })
 
-  test("shares its database with the command line through DATA_DIR, and the API serves what was fed", async () => {
+  test("shares its database with the command line through DATA_DIR", async () => {
     expect((await feed(service, [...smallest(), transaction("vault_a", 1), transaction("vault_a", 2)])).status).toBe(200)
     const made = await cli(["keys", "create", "--user", "user_a", "--scopes", "vault:read", "--all-vaults"], env)
     expect([made.code, made.stderr]).toEqual([0, ""])
@@ -165,7 +165,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     cursor = page.pagination.nextCursor
   })
 
-  test("reports the port in use to a second service on the same data, and keeps the first one's servers running", async () => {
+  test("reports the port in use to a second service and keeps the first running", async () => {
     const taken = new URL(service.baseUrl).port
     const second = await cli(["start"], { ...env, PORT: taken })
     expect(second.code).toBe(5)
@@ -190,7 +190,7 @@ describe.skipIf(process.platform !== "linux")("embedded mode", () => {
     }
   })
 
-  test("names the setting of an embedded server's port that is in use, and leaves nothing behind", async () => {
+  test("names the setting of an embedded server's port that is in use", async () => {
     const holder = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
     try {
       const ends = []

@@ -9,7 +9,7 @@ import { start } from "../../../src/runtime/embedded/Process.ts"
 import * as EmbeddedTemporal from "../../../src/runtime/embedded/Temporal.ts"
 import { keptTemporal, serverFolder, settingsOf } from "../../support/servers.ts"
 
-test("a server that crashes at its start is reported with the crash's reason, not with the end of its stack traces", async () => {
+test("a server that crashes at its start is reported with the crash's reason", async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-process-"))
   try {
     const server = (script: string) => ({
@@ -37,7 +37,7 @@ test("a server that crashes at its start is reported with the crash's reason, no
   }
 })
 
-test("a server whose free port another program takes before it starts is started with another one", async () => {
+test("a server whose free port is taken is started with another one", async () => {
   const folder = serverFolder()
   const other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("other") })
   const real = fs.realpathSync(keptTemporal())

@@ -94,7 +94,7 @@ const histories = async (): Promise<{ readonly count: number; readonly text: str
   }
 }
 
-test("no planted secret appears in a dump, a log, a trace, a response, a delivery or a Temporal history", async () => {
+test("no planted secret appears in any dump, log, trace, response, delivery or history", async () => {
   const answers: Array<string> = []
   const ask = async (...[method, target, options]: Parameters<App["request"]>) => {
     const answer = await app.request(method, target, options)

@@ -31,7 +31,7 @@ const ask = async (target: string, secret = key, ...lines: ReadonlyArray<string>
   return answer.status
 }
 
-test("no key, platform token, master key or database password appears in logs and responses, whatever fails", async () => {
+test("no key, token or database password appears in logs and responses, whatever fails", async () => {
   const { secret: revoked, key: dead } = await app.key("user_a", { expiresAt: "2020-01-01T00:00:00Z" })
   const password = new URL(app.databaseUrl).password
 
