@@ -21,10 +21,10 @@ const SHARED_BYTES = 8 * 2 ** 30,
 const TIMEOUT_MS = 300_000
 /** How long test processes may take to end after a signal. */
 const GRACE_MS = 15_000
-/** Whether the long forms of the tests run: they load the machine more than others. */
+/** Whether the long forms of the tests run: each needs the machine for itself. */
 const long = ["CUSTODY_FAULTS", "CUSTODY_SOAK", "CUSTODY_KILLS"].some((name) => process.env[name] !== undefined)
-/** Files that run at once: most of them wait part of the time. */
-const PARALLEL = Math.min(6, os.availableParallelism() * (long ? 1 : 2))
+/** Files that run at once: most wait part of the time. */
+const PARALLEL = long ? 1 : Math.min(6, os.availableParallelism() * 2)
 
 /**
  * Where the run's folder is made: in memory, if there is plenty and programs may run from it. Every test makes a database of
@@ -149,7 +149,7 @@ const run = async (): Promise<ReadonlyArray<Report> | undefined> => {
     const reports: Array<Report> = []
     // Golden files are written by one process. A worker keeps its modules from file to file, which loads them once.
     const parallel =
-      others.length === 1 || process.env["UPDATE_GOLDEN"] === "1"
+      others.length === 1 || PARALLEL === 1 || process.env["UPDATE_GOLDEN"] === "1"
         ? []
         : [`--parallel=${PARALLEL}`, "--no-isolate", `--timings=${path.join(root, "test/timings.json")}`]
     for (const [some, how] of [

@@ -59,7 +59,7 @@ describe("idle and held webhooks cost nothing", () => {
       receiver.on("/refuses", () => new Response("", { status: 400 }))
       const webhooks = await manyWebhooks(services.waiting, "idle", WAITING / 10, () => receiver.url("/refuses"))
       await feedEach(services.waiting, webhooks, 10)
-      await until("deliveries that wait", async () => (await statusesOf(services.waiting))["RETRYING"] === WAITING, 120)
+      await until("deliveries that wait", async () => (await statusesOf(services.waiting))["RETRYING"] === WAITING, 300)
     }
     const startedAt = performance.now()
     await Promise.all([holds(), waits()])

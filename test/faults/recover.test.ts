@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { type Process, useApp } from "../support/app.ts"
 import { feedOrganization, webhookOf } from "../support/deliveryFixtures.ts"
+import { PostgresServer } from "../support/postgres.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 import { transaction } from "../support/records.ts"
 import { TemporalServer } from "../support/temporal.ts"
@@ -12,15 +13,19 @@ import { long, report } from "./Rig.ts"
 
 const receiver = useReceiver()
 const ALL = ["api", "worker", "dispatcher"]
-/** In the long run, a Temporal server of its own, which is killed too. */
-const temporal = long ? new TemporalServer() : undefined
-beforeAll(() => temporal?.start())
-const app = useApp(ALL, () => ({
+/** In the long run, servers of its own, which are killed too. */
+const servers = long ? { postgres: new PostgresServer(), temporal: new TemporalServer() } : undefined
+beforeAll(() => Promise.all([servers?.postgres.start(), servers?.temporal.start()]))
+const app = useApp([], () => ({
   ...receiverEnv(receiver),
   WEBHOOK_RETRY_SCHEDULE: "0s,1s,1s,1s,5s",
-  ...(temporal === undefined ? {} : { TEMPORAL_ADDRESS: temporal.address })
+  ...(servers === undefined ? {} : { TEMPORAL_ADDRESS: servers.temporal.address, DATABASE_URL: servers.postgres.url })
 }))
-afterAll(() => temporal?.close())
+beforeAll(async () => {
+  if (servers !== undefined) app.databaseUrl = servers.postgres.url
+  app.main = await app.start(ALL)
+})
+afterAll(() => Promise.all([servers?.postgres.close(), servers?.temporal.close()]))
 const EVENTS = long ? 20_000 : 150
 const KILLS = long ? 10 : 1
 
@@ -64,14 +69,14 @@ test(`a recovery of ${EVENTS} missed events, killed ${KILLS} times and paused, s
   }
   const victims = [
     restarted,
-    ...(temporal === undefined
+    ...(servers === undefined
       ? []
       : [
           one("worker"),
           one("dispatcher"),
           async () => {
-            await temporal.kill("kept")
-            await temporal.start()
+            await servers.temporal.kill("kept")
+            await servers.temporal.start()
           },
           async () => {
             // Killing a backend makes the whole server crash and recover.
