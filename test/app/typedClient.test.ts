@@ -45,5 +45,5 @@ test("a webhook decodes when it is created and read, and once deleted it is a 40
   expect(await call(({ webhooks }) => webhooks.getWebhook({ path, ...none }))).toMatchObject({ description: "typed" })
   await call(({ webhooks }) => webhooks.deleteWebhook({ path, ...none }))
   const gone = await call(({ webhooks }) => Effect.either(webhooks.getWebhook({ path, ...none })))
-  expect(Either.isLeft(gone) && gone.left).toMatchObject({ error: { code: "not_found" } })
+  expect(Either.isLeft(gone) && gone.left).toMatchObject({ _tag: "Problem", code: "not_found" })
 })

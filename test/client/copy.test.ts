@@ -3,13 +3,13 @@ import { beforeAll, expect, test } from "bun:test"
 import fc from "fast-check"
 import { applyEvent, catchUp, copyVault, createClient, followEvents, type VaultCopy } from "../../src/client/index.ts"
 import { useApi } from "../support/api.ts"
-import type { Record } from "../support/app.ts"
+import { ORIGIN, type Record } from "../support/app.ts"
 import { ALICE, asset, entity, network, organization, transaction, user, vault } from "../support/records.ts"
 
 const app = useApi()
 let key = ""
 const VAULT = "vault_a"
-const options = () => ({ baseUrl: "http://localhost", fetch: app.fetch, apiKey: key })
+const options = () => ({ baseUrl: ORIGIN, fetch: app.fetch, apiKey: key })
 
 beforeAll(async () => {
   await app.feed([
@@ -112,7 +112,7 @@ test("a copy made during writes equals the lists at its cursor and follows later
         fetch: async (request) => {
           const url = new URL(request.url)
           if (url.pathname.endsWith("/transactions")) url.searchParams.set("limit", "3")
-          return fetch(new Request(url.href, request))
+          return app.fetch(new Request(url.href, request))
         }
       })
       const write = async (some: ReadonlyArray<ReadonlyArray<Change>>) => {

@@ -3,7 +3,7 @@ import { Duration, Effect, Layer, Redacted } from "effect"
 import * as OTPAuth from "otpauth"
 import { Invitations } from "../../src/portal/signIn/Invitations.ts"
 import * as Database from "../../src/runtime/database/Database.ts"
-import { type Answer, type App, patiently } from "../support/app.ts"
+import { type Answer, type App, ORIGIN, patiently } from "../support/app.ts"
 
 export const PASSWORD = "correct horse battery staple"
 
@@ -59,7 +59,7 @@ export class Visitor {
   readonly origin: string
   constructor(app: App) {
     this.app = app
-    this.origin = app.env["PORTAL_BASE_URL"] ?? app.main?.baseUrl ?? ""
+    this.origin = app.env["PORTAL_BASE_URL"] ?? app.main?.baseUrl ?? ORIGIN
   }
 
   /** A request as a page of the portal sends it, repeated after 503 where the app's tests do; `headers` replace defaults, and an empty one removes it. */
@@ -78,9 +78,8 @@ export class Visitor {
       ...headers
     }
     const sent = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== ""))
-    const response = await fetch(`${this.app.main?.baseUrl}/portal${path}`, {
+    const response = await this.app.send("api", `/portal${path}`, {
       method,
-      redirect: "manual",
       headers: sent,
       ...(body === undefined ? {} : { body: JSON.stringify(body) })
     })

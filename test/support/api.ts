@@ -15,14 +15,16 @@ import { type Handler, Serving } from "../../src/http/listener.ts"
 import { decodeAllRows } from "../../src/runtime/database/decodeRows.ts"
 import { DataDir } from "../../src/runtime/embedded/DataDir.ts"
 import { Settings } from "../../src/runtime/settings/Settings.ts"
-import { App, type Environment, type Listening } from "./app.ts"
+import { App, type Environment, type Listening, ORIGIN } from "./app.ts"
 
 /** The peer of every request: a client on this machine. */
 const peer = { requestIP: () => ({ address: "127.0.0.1", family: "IPv4" as const, port: 1 }), timeout: () => {} }
 
-/** The length of a body, which `fetch` sends and a `Request` by itself does not have. */
-const lengthOf = ({ body }: RequestInit): Record<string, string> =>
-  typeof body === "string" || body instanceof Uint8Array ? { "content-length": String(Buffer.byteLength(body)) } : {}
+/** What `fetch` adds to the headers of a request, and a `Request` by itself does not have. */
+const ownHeaders = ({ body }: RequestInit): Record<string, string> => ({
+  host: new URL(ORIGIN).host,
+  ...(typeof body === "string" || body instanceof Uint8Array ? { "content-length": String(Buffer.byteLength(body)) } : {})
+})
 
 /** Starts the API with these settings and returns how to send it requests and how to end it. */
 const startApi = async (env: Environment): Promise<Listening> => {
@@ -48,9 +50,8 @@ const startApi = async (env: Environment): Promise<Listening> => {
     send: (to, target, init = {}) => {
       const handle = handlers.get(to === "api" ? "public API" : "platform listener")
       if (handle === undefined) throw new Error(`${to} is not served`)
-      const headers = new Headers(init.headers)
-      for (const [name, value] of Object.entries(lengthOf(init))) headers.set(name, value)
-      return handle(new Request(`http://localhost${target}`, { ...init, headers }), peer)
+      const headers = new Headers({ ...ownHeaders(init), ...Object.fromEntries(new Headers(init.headers)) })
+      return handle(new Request(`${ORIGIN}${target}`, { ...init, headers }), peer)
     },
     end: () => Effect.runPromise(Effect.asVoid(Fiber.interrupt(fiber)))
   }
@@ -75,7 +76,7 @@ export const useApi = (env: Environment = {}): App => {
 /** The contract's typed client, which sends its requests to an app with a key. */
 export const clientOf = (app: App, key: string) =>
   HttpApiClient.make(Api, {
-    baseUrl: "http://localhost",
+    baseUrl: ORIGIN,
     transformClient: HttpClient.mapRequest(HttpClientRequest.bearerToken(key))
   }).pipe(
     Effect.provide(FetchHttpClient.layer),

@@ -35,6 +35,9 @@ interface Options {
   readonly raw?: string | Uint8Array<ArrayBuffer>
 }
 
+/** The origin of an API without a port (api.ts). */
+export const ORIGIN = "http://localhost"
+
 /** How to reach a running service. */
 export interface Listening {
   /** Sends a request to the public API or to the platform listener. `target` is path and query. */

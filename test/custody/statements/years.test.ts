@@ -4,6 +4,7 @@ import { Decimal } from "decimal.js"
 import fc from "fast-check"
 import { createClient, verifyStatements } from "../../../src/client/index.ts"
 import { useApi } from "../../support/api.ts"
+import { ORIGIN } from "../../support/app.ts"
 import { transaction } from "../../support/records.ts"
 import { BIG, dayOf, ETH, leapDay, timeOf, useStatements } from "./statementFixtures.ts"
 
@@ -14,7 +15,7 @@ const LEAP = leapDay(),
   LAST = LEAP + 165
 const app = useApi({ STATEMENT_DELAY: `${-LAST - 1}d`, STATEMENT_HISTORY: `${-FIRST}d` })
 const { fresh, get, key, list, seal } = useStatements(app)
-const custody = () => createClient({ baseUrl: "http://localhost", fetch: app.fetch, apiKey: key() })
+const custody = () => createClient({ baseUrl: ORIGIN, fetch: app.fetch, apiKey: key() })
 
 const line = async (id: string, day: number, asset = ETH) =>
   (await get(id, `/${dayOf(day)}`)).json.assets.find((one: { readonly asset: string }) => one.asset === asset)
