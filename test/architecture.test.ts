@@ -16,7 +16,7 @@ const house: ReadonlyArray<readonly [wing: string, ...rooms: ReadonlyArray<strin
   ["events", "routes", "retention", "proof", "feed", "log"],
   ["access", "routes", "organizations", "keys", "audit", "visibility", "credentials", "limits"],
   ["http"],
-  ["runtime", "temporal", "crypto", "processes", "telemetry", "embedded", "database", "settings", "builtFiles"],
+  ["runtime", "temporal", "crypto", "processes", "telemetry", "embedded", "database", "settings", "builtFiles", "failpoint"],
   ["workflows"],
   ["values"]
 ]
