@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { type Answer, type App, useApp } from "../support/app.ts"
-import { feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
+import { feedOrganization, feedOtherOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { startPlainTemporal } from "../support/plainTemporal.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
-import { entity, organization, transaction, user, vault } from "../support/records.ts"
+import { transaction } from "../support/records.ts"
 import { operator } from "../support/temporal.ts"
 import { long, report } from "./Rig.ts"
 
@@ -44,16 +44,7 @@ afterAll(() => temporal.close())
 /** Both organizations: the key of the first, and that of the other, which has a webhook. */
 const organizations = async (app: App) => {
   const key = await feedOrganization(app, 5)
-  await app.feed(
-    [
-      organization("org_b", ["ethereum"]),
-      entity("entity_b", "org_b"),
-      vault("vault_b", "entity_b"),
-      user("user_b", "org_b", ["vault_b"], { organizationRole: "owner" })
-    ],
-    { "x-record-events": "none" }
-  )
-  const theirKey = (await app.key("user_b")).secret
+  const theirKey = await feedOtherOrganization(app)
   await webhookOf(app, theirKey, 0, receiver.url("/theirs"), { entityIds: ["entity_b"] })
   // Warm, and with a worker.
   await theirs(app, 2, 0)

@@ -4,9 +4,8 @@ import { report } from "../faults/Rig.ts"
 import { signedIn } from "../portal/client.ts"
 import { useApp } from "../support/app.ts"
 import { arrivals } from "../support/arrivals.ts"
-import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedOtherOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
-import { entity, organization, user, vault } from "../support/records.ts"
 
 /** More than one transaction should change. */
 const WAITING = 25_000
@@ -16,16 +15,7 @@ const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(rece
 
 test(`a retry of ${WAITING} deliveries answers within a second, reaches all, and delays no others`, async () => {
   const key = await feedOrganization(app, 2)
-  await app.feed(
-    [
-      organization("org_b", ["ethereum"]),
-      entity("entity_b", "org_b"),
-      vault("vault_b", "entity_b"),
-      user("user_b", "org_b", ["vault_b"], { organizationRole: "owner" })
-    ],
-    { "x-record-events": "none" }
-  )
-  await webhookOf(app, (await app.key("user_b")).secret, 0, receiver.url("/theirs"), { entityIds: ["entity_b"] })
+  await webhookOf(app, await feedOtherOrganization(app), 0, receiver.url("/theirs"), { entityIds: ["entity_b"] })
   await webhookOf(app, key, 1, receiver.url("/own"))
   receiver.on("/backlog", async (_, count) => {
     await Bun.sleep(50)

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test"
 import { report } from "../faults/Rig.ts"
 import { App } from "../support/app.ts"
 import { arrivals } from "../support/arrivals.ts"
-import { feedOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
+import { feedOrganization, feedOtherOrganization, feedTransactions, webhookOf } from "../support/deliveryFixtures.ts"
 import { Dns } from "../support/dns.ts"
 import { Receiver, receiverEnv, until } from "../support/receiver.ts"
-import { entity, organization, transaction, user, vault } from "../support/records.ts"
+import { transaction } from "../support/records.ts"
 
 const SILENT = Array.from({ length: 4 }, (_, number) => `silent${number}.example.com`)
 const GOOD = "good.example.com"
@@ -24,16 +24,7 @@ beforeAll(async () => {
   await receiver.open("127.0.0.1", [GOOD])
   await app.open(["api", "worker", "dispatcher"], { ...receiverEnv(receiver), WEBHOOK_DNS_SERVERS: dns.address })
   key = await feedOrganization(app, SILENT.length)
-  await app.feed(
-    [
-      organization("org_b", ["ethereum"]),
-      entity("entity_b", "org_b"),
-      vault("vault_b", "entity_b"),
-      user("user_b", "org_b", ["vault_b"], { organizationRole: "owner" })
-    ],
-    { "x-record-events": "none" }
-  )
-  theirKey = (await app.key("user_b")).secret
+  theirKey = await feedOtherOrganization(app)
 })
 afterAll(async () => {
   await app.close()

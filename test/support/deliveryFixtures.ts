@@ -26,6 +26,20 @@ export const feedOrganization = async (app: App, entities: number): Promise<stri
   return (await app.key("user_a")).secret
 }
 
+/** Feeds another organization with an entity, a vault and an owner (`org_b`, `entity_b`, `vault_b`, `user_b`), without events, and returns its owner's key. */
+export const feedOtherOrganization = async (app: App): Promise<string> => {
+  await app.feed(
+    [
+      organization("org_b", ["ethereum"]),
+      entity("entity_b", "org_b"),
+      vault("vault_b", "entity_b"),
+      user("user_b", "org_b", ["vault_b"], { organizationRole: "owner" })
+    ],
+    { "x-record-events": "none" }
+  )
+  return (await app.key("user_b")).secret
+}
+
 /** A webhook for the confirmed transactions of an entity; fails the test if it is rejected. */
 export const webhookOf = async (
   app: App,

@@ -6,7 +6,7 @@ import { Webhook } from "standardwebhooks"
 import { freePort } from "../../../src/runtime/embedded/Process.ts"
 import { baseEnv, cli, PROGRAM, type Process, useApp } from "../../support/app.ts"
 import { until } from "../../support/receiver.ts"
-import { asset, entity, network, organization, transaction, user, vault } from "../../support/records.ts"
+import { smallest, transaction, user, vault } from "../../support/records.ts"
 
 const app = useApp()
 const root = path.resolve(import.meta.dir, "../../..")
@@ -34,15 +34,7 @@ const to = (name: string) => hooks.filter(({ path }) => path === `/${name}`)
 
 beforeAll(async () => {
   await app.feed(
-    [
-      network("ethereum"),
-      asset("ethereum/native"),
-      organization("org_a", ["ethereum"]),
-      entity("entity_a", "org_a"),
-      vault("vault_a", "entity_a"),
-      vault("vault_b", "entity_a"),
-      user("user_a", "org_a", ["vault_a", "vault_b"], { organizationRole: "owner" })
-    ],
+    [...smallest(), vault("vault_b", "entity_a"), user("user_a", "org_a", ["vault_a", "vault_b"], { organizationRole: "owner" })],
     { "x-record-events": "none" }
   )
   key = (await app.key("user_a")).secret

@@ -1,9 +1,8 @@
 /** Pings of endpoints that hang do not delay deliveries and are limited per organization. Spec: ping. Decision D-26. */
 import { expect, test } from "bun:test"
 import { type Answer, useApp } from "../../support/app.ts"
-import { deliveryWhen, feedOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
+import { deliveryWhen, feedOrganization, feedOtherOrganization, feedTransactions, webhookOf } from "../../support/deliveryFixtures.ts"
 import { receiverEnv, until, useReceiver } from "../../support/receiver.ts"
-import { entity, organization, user, vault } from "../../support/records.ts"
 
 const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
@@ -11,18 +10,7 @@ const IN_FLIGHT = 20
 
 test(`at most ${IN_FLIGHT} pings of an organization are in flight, and others are not delayed`, async () => {
   const key = await feedOrganization(app, 2)
-  await app.feed(
-    [
-      organization("org_b", ["ethereum"]),
-      entity("entity_b", "org_b"),
-      vault("vault_b", "entity_b"),
-      user("user_b", "org_b", ["vault_b"], { organizationRole: "owner" })
-    ],
-    {
-      "x-record-events": "none"
-    }
-  )
-  const other = (await app.key("user_b")).secret
+  const other = await feedOtherOrganization(app)
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   receiver.on("/hangs", async () => {
     await released

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "bun:test"
 import { type Process, useApp } from "../../support/app.ts"
 import { codeOf } from "../../support/problem.ts"
 import { until } from "../../support/receiver.ts"
-import { asset, entity, network, organization, transaction, user, vault } from "../../support/records.ts"
+import { smallest, transaction, user, vault } from "../../support/records.ts"
 
 const app = useApp()
 const keys = { owner: "", one: "" }
@@ -11,15 +11,7 @@ const FEED = "/v1/event-feed"
 
 beforeAll(async () => {
   await app.feed(
-    [
-      network("ethereum"),
-      asset("ethereum/native"),
-      organization("org_a", ["ethereum"]),
-      entity("entity_a", "org_a"),
-      vault("vault_a", "entity_a"),
-      vault("vault_b", "entity_a"),
-      user("user_owner", "org_a", ["vault_a", "vault_b"], { organizationRole: "owner" })
-    ],
+    [...smallest(), vault("vault_b", "entity_a"), user("user_owner", "org_a", ["vault_a", "vault_b"], { organizationRole: "owner" })],
     { "x-record-events": "none" }
   )
   keys.owner = (await app.key("user_owner")).secret
