@@ -4,9 +4,9 @@
  */
 import { beforeAll, expect, test } from "bun:test"
 import * as http from "node:http"
-import { useApp } from "../../support/app.ts"
-import { feedOrganization, webhookOf } from "../../support/deliveryFixtures.ts"
-import { receiverEnv, until, useReceiver } from "../../support/receiver.ts"
+import { useApp } from "../support/app.ts"
+import { feedOrganization, webhookOf } from "../support/deliveryFixtures.ts"
+import { receiverEnv, until, useReceiver } from "../support/receiver.ts"
 
 const receiver = useReceiver()
 const app = useApp(["api", "worker", "dispatcher"], () => ({ ...receiverEnv(receiver), RATE_LIMIT: "100000/1s burst 100000" }))
