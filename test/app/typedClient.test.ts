@@ -30,7 +30,7 @@ test("lists decode, and their cursors lead through all pages", async () => {
   expect(second.pagination.nextCursor).toBeNull()
 })
 
-test("a webhook decodes when it is created and read, and once deleted it is a 404", async () => {
+test("a webhook decodes when created and read, and once deleted it is a 404", async () => {
   const payload = {
     url: "https://hooks.example.com/custody",
     description: "typed",
