@@ -145,7 +145,7 @@ describe("architecture", () => {
   test("a process loads the code of its roles only", () => {
     const role = (name: string) => packagesOf(path.join("src", "app", "roles", `${name}.ts`))
     expect([...role("worker")]).toContain("@temporalio/worker")
-    const later = ["@temporalio/worker", "@simplewebauthn/server", "better-auth", "marked", "nodemailer"]
+    const later = ["@temporalio/worker", "@simplewebauthn/server", "better-auth", "nodemailer"]
     for (const loaded of [packagesOf(path.join("src", "app", "App.ts")), role("api"), role("dispatcher")])
       expect(later.filter((name) => loaded.has(name))).toEqual([])
   })

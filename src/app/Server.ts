@@ -16,7 +16,7 @@ import { FeedStreams } from "../events/feed/FeedStreams.ts"
 import * as events from "../events/routes.ts"
 import { accessLog } from "../http/accessLog.ts"
 import { MAX_BODY } from "../http/Body.ts"
-import { errorBoundary } from "../http/errorBoundary.ts"
+import { errorBoundary, methodsIn } from "../http/errorBoundary.ts"
 import { listen } from "../http/listener.ts"
 import { Pages } from "../http/Page.ts"
 import type { RequestState } from "../http/RequestContext.ts"
@@ -31,23 +31,12 @@ const BODY_SECONDS = 10
 /** Paths that need no key. */
 const publicPaths = new Set(["/v1/jwks.json"])
 
-/** Every route of the contract as a pattern with its methods, for 405 responses. */
-const routes = (() => {
-  const found = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>()
-  const add = (path: string, method: string) => {
-    const known = found.get(path) ?? { pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`), methods: new Set<string>() }
-    known.methods.add(method)
-    if (method === "GET") known.methods.add("HEAD")
-    found.set(path, known)
-  }
-  HttpApi.reflect(Api, { onGroup: () => {}, onEndpoint: ({ endpoint }) => add(endpoint.path, endpoint.method) })
-  for (const [path] of documentation) add(path, "GET")
-  for (const path of publicPaths) add(path, "GET")
-  return [...found.values()]
+const methodsOf = (() => {
+  const gets = [...documentation.map(([path]) => path), ...publicPaths]
+  const routes = gets.map((path): { readonly path: string; readonly method: string } => ({ path, method: "GET" }))
+  HttpApi.reflect(Api, { onGroup: () => {}, onEndpoint: ({ endpoint: { method, path } }) => void routes.push({ path, method }) })
+  return methodsIn(routes.flatMap((route) => (route.method === "GET" ? [route, { ...route, method: "HEAD" }] : [route])))
 })()
-
-const methodsOf = (path: string) =>
-  [...new Set(routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => [...methods]))].sort()
 
 const answers = Metric.counter("custody_http_answers_total", { description: "Responses of the public API by status" })
 const byStatus = new Map<number, typeof answers>()

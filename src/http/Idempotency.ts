@@ -8,7 +8,7 @@ import { createHash } from "node:crypto"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { SqlClient, SqlError } from "@effect/sql"
-import { Effect, Schema } from "effect"
+import { Effect, Predicate, Schema } from "effect"
 import { MasterKey } from "../runtime/crypto/MasterKey.ts"
 import type { SealedColumn } from "../runtime/crypto/reencryptSecrets.ts"
 import { Bytes, decodeRows } from "../runtime/database/decodeRows.ts"
@@ -64,16 +64,16 @@ export const sealedAnswers: SealedColumn = {
 const form = /^[!-~]{1,255}$/
 
 /** JSON with sorted keys, so that bodies that differ only in the order of keys are equal. */
-const canonical = (value: unknown): unknown =>
-  Array.isArray(value)
-    ? value.map(canonical)
-    : typeof value === "object" && value !== null
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, one: unknown) =>
+    Predicate.isRecord(one)
       ? Object.fromEntries(
-          Object.entries(value)
-            .sort(([a], [b]) => (a < b ? -1 : 1))
-            .map(([key, one]) => [key, canonical(one)])
+          Object.keys(one)
+            .sort()
+            .map((key) => [key, one[key]])
         )
-      : value
+      : one
+  )
 
 /** The text that was sent to a mutation without a body: it is not used, but a different text is a different request. */
 export const sentText = Effect.gen(function* () {
@@ -125,7 +125,7 @@ export const identify = (
       })
     }
     const fingerprint = createHash("sha256")
-      .update(JSON.stringify([request.method, request.url, canonical(body)]))
+      .update(canonical([request.method, request.url, body]))
       .digest()
     return { caller, key, fingerprint }
   })

@@ -4,12 +4,12 @@
  * the request id. Decision D-4.
  */
 
-import type { HttpApp, HttpRouter } from "@effect/platform"
+import type { HttpApp } from "@effect/platform"
 import * as HttpApiError from "@effect/platform/HttpApiError"
 import * as HttpServerError from "@effect/platform/HttpServerError"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import { Cause, Chunk, Effect } from "effect"
+import { Cause, Effect } from "effect"
 import { isUnavailable } from "../runtime/database/unavailable.ts"
 import { bodyOf, type FieldIssue, notFound, Problem, problem } from "./Problem.ts"
 import { currentRequest, type RequestState, unshared } from "./RequestContext.ts"
@@ -34,13 +34,11 @@ export interface Routes<R> {
   readonly unavailable?: string
 }
 
-/** The methods that a router has for a path, for 405 responses. */
-export const methodsIn = <E, R>(router: HttpRouter.HttpRouter<E, R>) => {
-  const patterns = Chunk.toReadonlyArray(router.routes).map(({ method, path }) => ({
-    pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`),
-    method
-  }))
-  return (path: string): ReadonlyArray<string> => patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+/** The methods that routes have for a path, for 405 responses. */
+export const methodsIn = (routes: Iterable<{ readonly path: string; readonly method: string }>) => {
+  const patterns = Array.from(routes, ({ method, path }) => ({ pattern: new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`), method }))
+  return (path: string): ReadonlyArray<string> =>
+    [...new Set(patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))].sort()
 }
 
 /** A request's target without its query. */

@@ -4,9 +4,9 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { Marked } from "marked"
+import { Struct } from "effect"
 import { type Code, codes, portalCodes } from "../../http/Problem.ts"
-import { bar, escaped, page } from "./page.ts"
+import { bar, page } from "./page.ts"
 
 const FOLDER = path.resolve(import.meta.dir, "../../../docs")
 const GUIDES = "/v1/docs/guides"
@@ -45,39 +45,28 @@ const shelves: ReadonlyArray<readonly [string, ReadonlyArray<readonly [name: str
 ]
 const guides = shelves.flatMap(([, shelf]) => shelf)
 
-const anchor = (text: string): string =>
-  text
-    .toLowerCase()
-    .replaceAll(/<[^>]*>|[^\w\s-]/g, "")
-    .trim()
-    .replaceAll(/\s+/g, "-")
+/** Links between files of docs/ become links between pages; the text of links to other files stays. */
+const link = (anchor: HTMLRewriterTypes.Element): void => {
+  const [file = "", hash] = (anchor.getAttribute("href") ?? "").split("#")
+  if (file === "" || /^(https?:|\/v1\/)/.test(file)) return
+  const target = guides.find(([, known]) => path.basename(known) === path.basename(file))
+  if (target === undefined) anchor.removeAndKeepContent()
+  else anchor.setAttribute("href", `${GUIDES}/${target[0]}${hash === undefined ? "" : `#${hash}`}`)
+}
 
-const markdown = new Marked({
-  renderer: {
-    heading({ depth, text, tokens }) {
-      return `<h${depth} id="${anchor(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`
-    },
-    table(token) {
-      // The default rendering inside a frame that scrolls if the table is wider than the page.
-      const row = (cells: typeof token.header, tag: string) =>
-        `<tr>${cells.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join("")}</tr>`
-      return `<div class="table" tabindex="0" role="region" aria-label="Table"><table><thead>${row(token.header, "th")}</thead><tbody>${token.rows.map((cells) => row(cells, "td")).join("")}</tbody></table></div>\n`
-    },
-    code({ text }) {
-      return `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`
-    },
-    link({ href, tokens }) {
-      const text = this.parser.parseInline(tokens)
-      if (/^(https?:|\/v1\/|#)/.test(href)) return `<a href="${escaped(href)}">${text}</a>`
-      // Links between files of docs/ become links between pages; links to other files become plain text.
-      const [file = "", hash] = href.split("#")
-      const target = guides.find(([, known]) => path.basename(known) === path.basename(file))
-      return target === undefined ? text : `<a href="${GUIDES}/${target[0]}${hash === undefined ? "" : `#${hash}`}">${text}</a>`
-    },
-    image: ({ text }) => `<em>${escaped(text)}</em>`,
-    html: ({ text }) => (text.startsWith("<!--") ? "" : escaped(text))
-  }
-})
+const rewriter = new HTMLRewriter()
+  .on("a", { element: link })
+  .on("pre", { element: (block) => void block.setAttribute("tabindex", "0") })
+  // A table scrolls in its frame if it is wider than the page.
+  .on("table", {
+    element: (table) => {
+      table.before('<div class="table" tabindex="0" role="region" aria-label="Table">', { html: true }).after("</div>", { html: true })
+    }
+  })
+  .on("img", { element: (image) => void image.replace(image.getAttribute("alt") ?? "") })
+  .onDocument({ comments: (comment) => void comment.remove() })
+
+const html = (markdown: string): string => rewriter.transform(Bun.markdown.html(markdown, { headings: { ids: true } }))
 
 const side = (current: string): string =>
   `<nav class="guides" aria-label="Guides">${shelves
@@ -89,28 +78,31 @@ const side = (current: string): string =>
     )
     .join("")}</nav>`
 
-const framed = (title: string, place: string, current: string, html: string): string =>
-  page(title, `${bar(place)}<div class="columns">${side(current)}<main>${html}</main></div>`)
+const framed = (title: string, place: string, current: string, markdown: string): string =>
+  page(title, `${bar(place)}<div class="columns">${side(current)}<main>${html(markdown)}</main></div>`)
 
-/** A guide by its path; undefined if there is none. */
-export const guide = (name: string): string | undefined => {
-  const found = guides.find(([known]) => known === name)
-  if (found === undefined) return undefined
-  const text = fs.readFileSync(path.join(FOLDER, found[1]), "utf8")
-  return framed(found[2], GUIDES, name, markdown.parse(text, { async: false }))
-}
+/** The guides by the last part of their paths. */
+export const guidePages: ReadonlyMap<string, string> = new Map(
+  guides.map(([name, file, title]) => [name, framed(title, GUIDES, name, fs.readFileSync(path.join(FOLDER, file), "utf8"))])
+)
 
 /** The API's error codes, without those of the portal. */
-const apiCodes = Object.entries(codes).filter(([code]) => !Object.hasOwn(portalCodes, code))
+const apiCodes = Struct.entries(codes).filter(([code]) => !Object.hasOwn(portalCodes, code))
 
 /** Every error of the API in a table. */
-export const errorList = (): string =>
-  framed(
-    "Errors",
-    ERRORS,
-    "",
-    `<h1>Errors</h1><p>Every response that is not 2xx is <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is stable: handle errors by it, and show <code>detail</code> to people. <code>type</code> links to the page of the code. <code>errors</code> lists the invalid fields.</p><div class="table"><table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th></tr></thead><tbody>${apiCodes.map(([code, [status, title]]) => `<tr><td>${status}</td><td><a href="${ERRORS}/${code}">${code}</a></td><td>${escaped(title)}</td></tr>`).join("")}</tbody></table></div>`
-  )
+export const errorList: string = framed(
+  "Errors",
+  ERRORS,
+  "",
+  `# Errors
+
+Every response that is not 2xx is \`application/problem+json\` (RFC 9457). Its \`code\` is stable: handle errors by it, and show
+\`detail\` to people. \`type\` links to the page of the code. \`errors\` lists the invalid fields.
+
+| Status | Code | Meaning |
+| --- | --- | --- |
+${apiCodes.map(([code, [status, title]]) => `| ${status} | [${code}](${ERRORS}/${code}) | ${title} |`).join("\n")}`
+)
 
 /** Advice for an error by status, if its code has none. */
 const byStatus: Readonly<Record<number, string>> = {
@@ -147,17 +139,10 @@ const advice: Partial<Readonly<Record<Code, string>>> = {
   url_not_deliverable: "The host or port of the URL is not allowed: use a public host name and port 443 or 8443."
 }
 
-const isApiCode = (code: string): code is Code => apiCodes.some(([known]) => known === code)
-
-/** The page of an error code; undefined if there is no such code. */
-export const errorPage = (code: string): string | undefined => {
-  if (!isApiCode(code)) return undefined
-  const [status, title] = codes[code]
-  const html = markdown.parse(
-    `# ${title}\n\n\`${code}\`, status ${status}\n\n${advice[code] ?? byStatus[status] ?? ""}\n\n[All errors](/v1/docs/errors)`,
-    {
-      async: false
-    }
-  )
-  return framed(title, ERRORS, "", html)
-}
+/** The pages of the error codes. */
+export const errorPages: ReadonlyMap<string, string> = new Map(
+  apiCodes.map(([code, [status, title]]) => {
+    const text = advice[code] ?? byStatus[status] ?? ""
+    return [code, framed(title, ERRORS, "", `# ${title}\n\n\`${code}\`, status ${status}\n\n${text}\n\n[All errors](${ERRORS})`)]
+  })
+)

@@ -1,10 +1,6 @@
 /** The layout of the documentation's pages: one style sheet, one bar of links, no scripts, no other hosts. */
 import { createHash } from "node:crypto"
 
-/** Escapes text for HTML. */
-export const escaped = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
-
 /** A file name with a hash of the content, so that browsers can cache it. */
 export const named = (stem: string, extension: string, content: string): string =>
   `/v1/docs/files/${stem}-${createHash("sha256").update(content).digest("hex").slice(0, 10)}.${extension}`
@@ -42,7 +38,7 @@ export const page = (title: string, body: string, head = ""): string => `<!docty
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)} · Custody Data Service</title>
+<title>${Bun.escapeHTML(title)} · Custody Data Service</title>
 <link rel="icon" href="/favicon.ico">
 <link rel="stylesheet" href="${stylePath}">
 ${head}</head>

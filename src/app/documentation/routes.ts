@@ -39,14 +39,6 @@ const send = (text: string, contentType: string, cache: string, policy = plainPo
 const found = (text: string | undefined) => (text === undefined ? notFound() : send(text, HTML, SOON))
 const name = Effect.map(HttpRouter.params, (params) => params["name"] ?? "")
 
-const made = new Map<string, string | undefined>()
-/** A page by its path, rendered once. Unknown paths are not cached, because there is no limit to them. */
-const once = (key: string, make: () => string | undefined): string | undefined => {
-  const known = made.get(key) ?? make()
-  if (known !== undefined) made.set(key, known)
-  return known
-}
-
 const lazy = <A>(load: () => Promise<A>): Effect.Effect<A> => {
   let loading: Promise<A> | undefined
   return Effect.promise(() => {
@@ -59,7 +51,7 @@ const reference = lazy(() => import("./reference.ts").then(async (module) => ({ 
 const guides = lazy(() => import("./guides.ts"))
 const openapi = lazy(async () => JSON.stringify((await import("../OpenApi.ts")).document))
 
-const guidePage = (one: string) => Effect.flatMap(guides, ({ guide }) => found(once(`guides/${one}`, () => guide(one))))
+const guidePage = (one: string) => Effect.flatMap(guides, ({ guidePages }) => found(guidePages.get(one)))
 
 /** The response of each path. */
 export const routes = [
@@ -67,11 +59,8 @@ export const routes = [
   ["/v1/docs", Effect.flatMap(reference, ({ html, policy }) => send(html, HTML, SOON, policy))],
   ["/v1/docs/guides", guidePage("quick-start")],
   ["/v1/docs/guides/:name", Effect.flatMap(name, guidePage)],
-  ["/v1/docs/errors", Effect.flatMap(guides, ({ errorList }) => found(once("errors", errorList)))],
-  [
-    "/v1/docs/errors/:name",
-    Effect.flatMap(name, (one) => Effect.flatMap(guides, ({ errorPage }) => found(once(`errors/${one}`, () => errorPage(one)))))
-  ],
+  ["/v1/docs/errors", Effect.flatMap(guides, ({ errorList }) => found(errorList))],
+  ["/v1/docs/errors/:name", Effect.flatMap(name, (one) => Effect.flatMap(guides, ({ errorPages }) => found(errorPages.get(one))))],
   [
     "/v1/docs/files/:name",
     Effect.gen(function* () {

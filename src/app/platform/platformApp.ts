@@ -95,7 +95,7 @@ export const platformApp = <E, R>(routes: HttpRouter.HttpRouter<E, R>, readiness
   )
   return errorBoundary({
     isPublic: () => true,
-    methods: methodsIn(all),
+    methods: methodsIn(all.routes),
     authenticate: Effect.void,
     unavailable: "Postgres is temporarily unavailable. Retry; with an Idempotency-Key the batch is applied only once."
   })(all)

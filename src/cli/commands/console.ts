@@ -1,24 +1,24 @@
 /**
- * @effect/cli colors help and messages wherever they are printed, with titles in white. Here they are plain without a
- * terminal, and bold in the terminal's own color with one.
+ * @effect/cli colors its text wherever it is printed, and lists commands in one column as wide as the longest. Here it has
+ * colors only on a terminal, wraps at its edge, and the description of a listed command has its own line.
  */
 import { stripVTControlCharacters } from "node:util"
 import { Effect } from "effect"
 
-const WHITE = "\u001b[0;37;1m",
-  BOLD = "\u001b[1m"
+const PADDING = /(?<=^ {2}- .*\S) {2,}(?=\S)/gm
 
-const fitting = (stream: NodeJS.WriteStream, text: unknown): string => {
-  const plain = String(text).trimEnd()
-  return stream.isTTY && process.env.NO_COLOR === undefined ? plain.replaceAll(WHITE, BOLD) : stripVTControlCharacters(plain)
+const readable = ({ columns, isTTY }: NodeJS.WriteStream, text: unknown): string => {
+  const narrow = String(text).trimEnd().replaceAll(PADDING, "\n      ")
+  const wrapped = isTTY ? Bun.wrapAnsi(narrow, columns, { trim: false }) : narrow
+  return isTTY && process.env.NO_COLOR === undefined ? wrapped : stripVTControlCharacters(wrapped)
 }
 
-/** Runs the effect with a console whose colors match the output. */
-export const plainly = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.flatMap(Effect.console, (console) =>
+/** Runs the effect with a console for the text of @effect/cli. */
+export const withReadableText = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.consoleWith((console) =>
     Effect.withConsole(effect, {
       ...console,
-      log: (...parts) => console.log(...parts.map((part) => fitting(process.stdout, part))),
-      error: (...parts) => console.error(...parts.map((part) => fitting(process.stderr, part)))
+      log: (text) => console.log(readable(process.stdout, text)),
+      error: (text) => console.error(readable(process.stderr, text))
     })
   )

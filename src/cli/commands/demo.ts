@@ -2,6 +2,7 @@
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import { Effect } from "effect"
+import { base } from "./base.ts"
 
 export const demo = Command.make(
   "demo",
@@ -15,4 +16,7 @@ export const demo = Command.make(
       Effect.promise(() => import("../demo/Demo.ts")),
       ({ run }) => run(once)
     )
-).pipe(Command.withDescription("Run the whole service on this machine with real data and watch signed deliveries arrive."))
+).pipe(
+  Command.withDescription("Run the whole service on this machine with real data and watch signed deliveries arrive."),
+  Command.provide(base)
+)

@@ -3,6 +3,7 @@ import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import { Effect, Option } from "effect"
+import { base } from "./base.ts"
 
 const running = Effect.promise(() => import("./run/keys.ts"))
 
@@ -32,7 +33,7 @@ const create = Command.make(
   "create",
   { user: Options.text("user").pipe(Options.withDescription("id of the user who owns the key")), ...choice },
   ({ user, ...given }) => Effect.flatMap(running, ({ create }) => create(user, given))
-).pipe(Command.withDescription("Create a key and print its secret, which is shown only once."))
+).pipe(Command.withDescription("Create a key and print its secret, which is shown only once."), Command.provide(base))
 
 const listed = Command.make(
   "list",
@@ -40,16 +41,17 @@ const listed = Command.make(
     user: Options.text("user").pipe(Options.withDescription("only this user's keys"), Options.optional)
   },
   ({ user }) => Effect.flatMap(running, ({ list }) => list(Option.getOrUndefined(user)))
-).pipe(Command.withDescription("List keys, newest first, without secrets."))
+).pipe(Command.withDescription("List keys, newest first, without secrets."), Command.provide(base))
 
 const update = Command.make(
   "update",
   { id, ...choice, noIps: Options.boolean("no-ips").pipe(Options.withDescription("remove the IP allowlist")) },
   ({ id, ...given }) => Effect.flatMap(running, ({ update }) => update(id, given))
-).pipe(Command.withDescription("Edit a key; omitted options stay unchanged."))
+).pipe(Command.withDescription("Edit a key; omitted options stay unchanged."), Command.provide(base))
 
 const revoke = Command.make("revoke", { id }, ({ id }) => Effect.flatMap(running, ({ revoke }) => revoke(id))).pipe(
-  Command.withDescription("Revoke a key immediately.")
+  Command.withDescription("Revoke a key immediately."),
+  Command.provide(base)
 )
 
 export const keys = Command.make("keys").pipe(

@@ -3,6 +3,7 @@ import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import { Effect } from "effect"
+import { base } from "./base.ts"
 
 const file = Args.text({ name: "file" }).pipe(Args.withDescription("an NDJSON file, or - for standard input"))
 const noEvents = Options.boolean("no-events").pipe(
@@ -15,4 +16,4 @@ export const load = Command.make("load", { file, from, noEvents }, (given) =>
     Effect.promise(() => import("./run/load.ts")),
     ({ load }) => load(given)
   )
-).pipe(Command.withDescription("Apply custody records from a file; prints counts as JSON."))
+).pipe(Command.withDescription("Apply custody records from a file; prints counts as JSON."), Command.provide(base))

@@ -2,6 +2,7 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import { Effect } from "effect"
+import { base } from "./base.ts"
 
 const running = Effect.promise(() => import("./run/organizations.ts"))
 const id = Args.text({ name: "id" }).pipe(Args.withDescription("id of the organization, org_…"))
@@ -10,13 +11,15 @@ const file = Args.text({ name: "file" }).pipe(Args.withDescription("the file to 
 const exported = Command.make("export", { id, file }, ({ file, id }) => Effect.flatMap(running, ({ exportTo }) => exportTo(id, file))).pipe(
   Command.withDescription(
     "Write everything of an organization to an NDJSON file, without secrets. Custody data is in the form that `custody load` reads."
-  )
+  ),
+  Command.provide(base)
 )
 
 const deleted = Command.make("delete", { id }, ({ id }) => Effect.flatMap(running, ({ remove }) => remove(id))).pipe(
   Command.withDescription(
     "Delete everything of an organization except its audit log. Asks for the id again, or reads it from standard input. If it is interrupted, another run finishes it."
-  )
+  ),
+  Command.provide(base)
 )
 
 export const organizations = Command.make("organizations").pipe(

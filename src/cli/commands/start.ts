@@ -3,6 +3,7 @@ import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import { Effect } from "effect"
 import { type Role, roles } from "../../runtime/settings/roles.ts"
+import { base } from "./base.ts"
 import { Usage } from "./exit.ts"
 
 const isRole = (text: string): text is Role => roles.some((role) => role === text)
@@ -29,11 +30,11 @@ export const start = Command.make(
       const { start: run } = yield* Effect.promise(() => import("../../app/App.ts"))
       yield* run([...new Set(names.filter(isRole))], { migrate: !given.noMigrate })
     })
-).pipe(Command.withDescription("Run the service until it is interrupted."))
+).pipe(Command.withDescription("Run the service until it is interrupted."), Command.provide(base))
 
 export const migrate = Command.make("migrate", {}, () =>
   Effect.flatMap(
     Effect.promise(() => import("./run/migrate.ts")),
     ({ migrate }) => migrate
   )
-).pipe(Command.withDescription("Apply database migrations and exit."))
+).pipe(Command.withDescription("Apply database migrations and exit."), Command.provide(base))

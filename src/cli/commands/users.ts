@@ -3,6 +3,7 @@ import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import { Effect } from "effect"
+import { base } from "./base.ts"
 
 const invite = Command.make(
   "invite",
@@ -21,7 +22,10 @@ const invite = Command.make(
       Effect.promise(() => import("./run/users.ts")),
       ({ invite }) => invite(given)
     )
-).pipe(Command.withDescription("Invite a user to the web portal. Prints a link that works once and is shown only once."))
+).pipe(
+  Command.withDescription("Invite a user to the web portal. Prints a link that works once and is shown only once."),
+  Command.provide(base)
+)
 
 export const users = Command.make("users").pipe(
   Command.withDescription("Invite users to the web portal."),

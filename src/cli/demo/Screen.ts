@@ -4,7 +4,7 @@
  * light and dark backgrounds; NO_COLOR turns them off.
  */
 import { Duration, Effect, Exit } from "effect"
-import { cut, left, right, span, styles, widthOf } from "../terminal/text.ts"
+import { cut, left, right, span, styles } from "../terminal/text.ts"
 
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 /** Columns if there is no terminal. */
@@ -88,4 +88,4 @@ export class Screen extends Effect.Service<Screen>()("custody/Screen", {
 }
 
 /** Cuts a row with control sequences: to plain text if it is too long. */
-const fit = (row: string, columns: number): string => (widthOf(row) <= columns ? row : cut(Bun.stripANSI(row), columns))
+const fit = (row: string, columns: number): string => (Bun.stringWidth(row) <= columns ? row : cut(Bun.stripANSI(row), columns))

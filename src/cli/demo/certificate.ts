@@ -1,6 +1,6 @@
 /** A certificate for the demo's receiver, created at startup and never stored. */
 import "reflect-metadata"
-import { BasicConstraintsExtension, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509"
+import { BasicConstraintsExtension, PemConverter, SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509"
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const
 const HOUR = 3_600_000
@@ -13,9 +13,6 @@ export interface Certificate {
 }
 
 const keyPair = () => crypto.subtle.generateKey(algorithm, true, ["sign", "verify"])
-
-const pem = (label: string, der: ArrayBuffer): string =>
-  `-----BEGIN ${label}-----\n${Buffer.from(der).toString("base64").replace(/.{64}/g, "$&\n")}\n-----END ${label}-----\n`
 
 /** A new CA and its certificate for `localhost` and 127.0.0.1, valid for 30 days. */
 export const make = async (): Promise<Certificate> => {
@@ -47,6 +44,6 @@ export const make = async (): Promise<Certificate> => {
   return {
     authority: authority.toString("pem"),
     certificate: certificate.toString("pem"),
-    key: pem("PRIVATE KEY", await crypto.subtle.exportKey("pkcs8", own.privateKey))
+    key: PemConverter.encode(await crypto.subtle.exportKey("pkcs8", own.privateKey), PemConverter.PrivateKeyTag)
   }
 }

@@ -1,14 +1,11 @@
 /** Text for a terminal: widths, columns, durations, and styles. */
 
-/** Columns of a text, without control sequences. */
-export const widthOf = (text: string) => Bun.stringWidth(text)
-
 /** Cuts the text to at most this many columns; a longer text then ends in `…`. */
 export const cut = (text: string, columns: number): string => {
-  if (widthOf(text) <= columns) return text
+  if (Bun.stringWidth(text) <= columns) return text
   let kept = ""
   for (const character of text) {
-    if (widthOf(kept + character) > columns - 1) break
+    if (Bun.stringWidth(kept + character) > columns - 1) break
     kept += character
   }
   return `${kept}…`
@@ -17,13 +14,13 @@ export const cut = (text: string, columns: number): string => {
 /** Cut and padded on the right. */
 export const left = (text: string, columns: number): string => {
   const fitting = cut(text, columns)
-  return fitting + " ".repeat(columns - widthOf(fitting))
+  return fitting + " ".repeat(columns - Bun.stringWidth(fitting))
 }
 
 /** Cut and padded on the left. */
 export const right = (text: string, columns: number): string => {
   const fitting = cut(text, columns)
-  return " ".repeat(columns - widthOf(fitting)) + fitting
+  return " ".repeat(columns - Bun.stringWidth(fitting)) + fitting
 }
 
 /** Milliseconds for people: `840 ms`, `2.1 s`, `3 min`. */
@@ -43,15 +40,4 @@ export interface Styles {
 export const styles = (coloured: boolean): Styles => {
   const sgr = (on: number, off: number) => (text: string) => (coloured ? `\u001b[${on}m${text}\u001b[${off}m` : text)
   return { bold: sgr(1, 22), dim: sgr(2, 22), good: sgr(32, 39), bad: sgr(31, 39), link: sgr(4, 24) }
-}
-
-/** Wraps text to this many columns, between words; a longer word has its own line. */
-export const wrap = (text: string, columns: number): ReadonlyArray<string> => {
-  const lines: Array<string> = []
-  for (const word of text.split(/\s+/)) {
-    const last = lines.at(-1)
-    if (last !== undefined && widthOf(last) + 1 + widthOf(word) <= columns) lines[lines.length - 1] = `${last} ${word}`
-    else lines.push(word)
-  }
-  return lines
 }

@@ -22,8 +22,6 @@ export interface Message {
 /** The longest part of a description that a subject shows, in characters. */
 const SHOWN = 60
 
-const escaped = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
-
 /** A description on one line, cut where it is long. */
 const short = (description: string): string => {
   const characters = [...description.replace(/\s+/g, " ").trim()]
@@ -40,16 +38,16 @@ const paragraph = (text: string): string => {
     return `<table style="border-collapse:collapse">${rows
       .map(
         ([, name = "", value = ""]) =>
-          `<tr><th style="text-align:left;font-weight:normal;color:#555;padding:2px 16px 2px 0">${escaped(name)}</th><td>${escaped(value)}</td></tr>`
+          `<tr><th style="text-align:left;font-weight:normal;color:#555;padding:2px 16px 2px 0">${Bun.escapeHTML(name)}</th><td>${Bun.escapeHTML(value)}</td></tr>`
       )
       .join("")}</table>`
   return lines.some((line) => line.startsWith("  "))
-    ? `<pre style="background:#f4f4f5;padding:12px;white-space:pre-wrap">${escaped(text)}</pre>`
-    : `<p>${escaped(lines.join(" "))}</p>`
+    ? `<pre style="background:#f4f4f5;padding:12px;white-space:pre-wrap">${Bun.escapeHTML(text)}</pre>`
+    : `<p>${Bun.escapeHTML(lines.join(" "))}</p>`
 }
 
 const button = (href: string) =>
-  `<p><a href="${escaped(href)}" style="display:inline-block;padding:10px 16px;border-radius:6px;background:#1f3fd1;color:#ffffff;text-decoration:none">Open the webhook</a></p>`
+  `<p><a href="${Bun.escapeHTML(href)}" style="display:inline-block;padding:10px 16px;border-radius:6px;background:#1f3fd1;color:#ffffff;text-decoration:none">Open the webhook</a></p>`
 
 /**
  * The e-mail of a notice. The subject names the webhook by its description where it has one. `portal` is the portal's

@@ -70,7 +70,7 @@ class OwnRoutes extends Context.Tag("custody/portal/OwnRoutes")<
     Effect.gen(function* () {
       const { router } = yield* HttpApiBuilder.Router
       const { add } = yield* HttpApiBuilder.Middleware
-      yield* add(errorBoundary({ isPublic: () => true, methods: methodsIn(yield* router), authenticate: Effect.void }))
+      yield* add(errorBoundary({ isPublic: () => true, methods: methodsIn((yield* router).routes), authenticate: Effect.void }))
       return yield* HttpApiBuilder.httpApp
     })
   ).pipe(

@@ -20,8 +20,6 @@ const FILES = "/portal/files/"
 /** The portal's own mark, and the icon of its pages. */
 const MARK = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect x="1" y="1" width="22" height="22" rx="6.5" fill="COLOR"/><circle cx="12" cy="12" r="5" fill="none" stroke="#fff" stroke-width="2"/><path d="M12 12 15.6 8.4" stroke="#fff" stroke-width="2" stroke-linecap="round"/></svg>`
 
-const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;")
-
 /** What a deployment adds to every document. */
 interface Look {
   readonly name: string
@@ -37,8 +35,8 @@ const document = ({ entry, fonts, imports, styles }: Manifest, { logo, name, sty
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <meta name="nonce" content="${nonce}">
-<meta name="portal" content="${escaped(name)}" data-logo="${logo}">
-<title>${escaped(name)} portal</title>
+<meta name="portal" content="${Bun.escapeHTML(name)}" data-logo="${logo}">
+<title>${Bun.escapeHTML(name)} portal</title>
 <link rel="icon" href="${logo}">
 ${fonts.map((name) => `<link rel="preload" as="font" type="font/woff2" href="${FILES}${name}" crossorigin>`).join("\n")}
 ${styles.map((name) => `<link rel="stylesheet" href="${FILES}${name}">`).join("\n")}

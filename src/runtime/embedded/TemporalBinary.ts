@@ -3,7 +3,6 @@
  * install` if Go is present. The last two store the binary in `DATA_DIR/bin`.
  */
 
-import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -23,17 +22,7 @@ const CHECKSUMS: { readonly [archive: string]: string } = {
 }
 const MODULE = `github.com/temporalio/cli/cmd/temporal@v${VERSION}`
 
-const run = (command: string, args: ReadonlyArray<string>, env: Record<string, string> = {}): Effect.Effect<string, string> =>
-  Effect.async((resume) => {
-    const child = spawn(command, [...args], { env: { ...process.env, ...env }, stdio: ["ignore", "ignore", "pipe"] })
-    let output = ""
-    child.stderr.on("data", (chunk) => {
-      output = `${output}${chunk}`.slice(-4_000)
-    })
-    child.on("error", (error) => resume(Effect.fail(error.message)))
-    child.on("exit", (code) => resume(code === 0 ? Effect.succeed(output) : Effect.fail(output.trim() || `exit code ${code}`)))
-    return Effect.sync(() => child.kill())
-  })
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Prints every few seconds that a long step is still running. */
 const withProgress =
@@ -73,32 +62,42 @@ const download = (target: string) =>
       arch = architectures[os.arch()]
     if (platform === undefined || arch === undefined) return yield* Effect.fail(`there is no release for ${os.platform()}-${os.arch()}`)
     const url = `https://github.com/temporalio/cli/releases/download/v${VERSION}/temporal_cli_${VERSION}_${platform}_${arch}.tar.gz`
-    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "temporal-"))
-    yield* Effect.tryPromise({
+    const bytes = yield* Effect.tryPromise({
       try: async (signal) => {
         const response = await fetch(url, { signal })
         if (!response.ok) throw new Error(`HTTP status ${response.status}`)
         return new Uint8Array(await response.arrayBuffer())
       },
-      catch: (error) => (error instanceof Error ? error.message : String(error))
-    }).pipe(
-      Effect.timeoutFail({ duration: Duration.minutes(3), onTimeout: () => "it took longer than 3 minutes" }),
-      Effect.tap((bytes) => verify(`${platform}_${arch}`, bytes)),
-      Effect.flatMap((bytes) => Effect.promise(() => Bun.write(path.join(folder, "temporal.tar.gz"), bytes))),
-      Effect.zipRight(run("tar", ["-xzf", path.join(folder, "temporal.tar.gz"), "-C", folder])),
-      Effect.zipRight(Effect.sync(() => fs.copyFileSync(path.join(folder, "temporal"), target))),
-      Effect.ensuring(Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true })))
-    )
+      catch: messageOf
+    }).pipe(Effect.timeoutFail({ duration: Duration.minutes(3), onTimeout: () => "it took longer than 3 minutes" }))
+    yield* verify(`${platform}_${arch}`, bytes)
+    yield* Effect.tryPromise({
+      try: async () => {
+        const files = [...(await new Bun.Archive(bytes).files())]
+        const [, program] = files.find(([name]) => path.basename(name) === "temporal") ?? []
+        if (program === undefined) throw new Error("the archive does not contain it")
+        await Bun.write(target, program)
+      },
+      catch: messageOf
+    })
   }).pipe(withProgress("Downloading the Temporal server"))
 
-const goInstall = (target: string) =>
-  Effect.gen(function* () {
-    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "temporal-"))
-    yield* run("go", ["install", MODULE], { GOBIN: folder }).pipe(
-      Effect.zipRight(Effect.sync(() => fs.copyFileSync(path.join(folder, "temporal"), target))),
-      Effect.ensuring(Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true })))
-    )
-  }).pipe(withProgress("Building the Temporal server with Go (once; takes a few minutes)"))
+const goInstall = (target: string) => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "temporal-"))
+  return Effect.tryPromise({
+    try: async (signal) => {
+      const env = { ...process.env, GOBIN: folder }
+      const child = Bun.spawn(["go", "install", MODULE], { env, signal, stdout: "ignore", stderr: "pipe" })
+      const [output, code] = await Promise.all([child.stderr.text(), child.exited])
+      if (code !== 0) throw new Error(output.trim().slice(-4_000) || `exit code ${code}`)
+      fs.copyFileSync(path.join(folder, "temporal"), target)
+    },
+    catch: messageOf
+  }).pipe(
+    Effect.ensuring(Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))),
+    withProgress("Building the Temporal server with Go (once; takes a few minutes)")
+  )
+}
 
 /** The path of a Temporal server, downloaded or built if there is none yet. */
 export const find = Effect.gen(function* () {

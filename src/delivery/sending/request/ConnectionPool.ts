@@ -80,7 +80,8 @@ export class ConnectionPool extends https.Agent {
   #throughProxy(proxy: Proxy, options: PooledOptions, callback?: (error: Error | null, stream: Duplex) => void): undefined {
     const { dialing, rejectUnauthorized = true, route, secureContext, servername = "" } = options
     openTunnel(proxy, route, dialing, (error, socket) => {
-      if (error !== null) return callback?.(error, socket)
+      // Node ignores the stream of a failure.
+      if (socket === undefined) return callback?.(error, undefined as never)
       const secured = tls.connect({ socket, host: route.host, servername, rejectUnauthorized, secureContext })
       // From here on, the request handles its errors; until the request has a listener, they must not crash the process.
       secured.on("error", () => {})

@@ -18,30 +18,16 @@ export interface Resolved {
 
 /** Resolves a name from the cache, or with `resolve`; concurrent attempts share one query. */
 export const cached = (resolve: (hostname: string) => Promise<Resolved>): ((hostname: string) => Promise<ReadonlyArray<string>>) => {
-  const known = new LRUCache<string, ReadonlyArray<string>>({ max: NAMES })
-  const asking = new Map<string, Promise<ReadonlyArray<string>>>()
-
-  const ask = async (hostname: string) => {
-    const askedAt = performance.now()
-    try {
+  const known = new LRUCache<string, ReadonlyArray<string>>({
+    max: NAMES,
+    fetchMethod: async (hostname, _, { options }) => {
+      const askedAt = performance.now()
       const { addresses, ttlSeconds } = await resolve(hostname)
       const seconds = addresses.length === 0 ? FAILED_SECONDS : Math.min(KEPT_SECONDS, ttlSeconds)
-      const left = Math.floor(seconds * 1_000 - (performance.now() - askedAt))
       // For the cache, 0 means forever.
-      if (left > 0) known.set(hostname, addresses, { ttl: left })
+      options.ttl = Math.max(1, Math.floor(seconds * 1_000 - (performance.now() - askedAt)))
       return addresses
-    } finally {
-      asking.delete(hostname)
     }
-  }
-
-  return (hostname) => {
-    const answer = known.get(hostname)
-    if (answer !== undefined) return Promise.resolve(answer)
-    const other = asking.get(hostname)
-    if (other !== undefined) return other
-    const mine = ask(hostname)
-    asking.set(hostname, mine)
-    return mine
-  }
+  })
+  return (hostname) => known.forceFetch(hostname)
 }
