@@ -88,7 +88,7 @@ func Verify(body []byte, header, secret string) error {
 
 /** Signs an event in a shell and posts it to a local server. */
 export const tryLocally = `SECRET='whsec_…'
-BODY='{"id":"evt_test","kind":"webhook.ping","schemaVersion":1,"data":{}}'
+BODY='{"id":"evt_test","kind":"webhook.ping","schemaVersion":1,"date":"2026-01-01T00:00:00.000Z","entityId":"entity_test","vaultIds":null,"data":{"webhookId":"whs_test"}}'
 T=$(date +%s)
 V1=$(printf '%s' "$T.$BODY" | openssl dgst -sha256 -hmac "$SECRET" -hex | sed 's/.*= //')
 curl -sS http://localhost:3000/webhook \\
