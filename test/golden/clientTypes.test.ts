@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test"
 import * as path from "node:path"
 import { apiRoutesFile, custody, eventsFile, operationsFile, portalRoutesFile, webhooks } from "../../tools/generateClient.ts"
+import { pythonModels, pythonOperations } from "../../tools/python/operations.ts"
 import { golden } from "../support/golden.ts"
 
 const root = path.resolve(import.meta.dir, "../..")
@@ -17,6 +18,9 @@ const formatted = async (file: string, text: string) => {
   return out
 }
 
+/** Compares a generated file of the repository with its text, or writes it. */
+const generated = (file: string, text: string) => golden(path.relative(path.join(root, "test/golden/files"), path.join(root, file)), text)
+
 test("the client's types and operations, and the routes of the portal's pages, match the contract", async () => {
   for (const [file, text] of [
     ["src/client/generated/custody.ts", custody()],
@@ -26,6 +30,11 @@ test("the client's types and operations, and the routes of the portal's pages, m
     ["src/portal/web/apiRoutes.ts", apiRoutesFile()],
     ["src/portal/web/portalRoutes.ts", portalRoutesFile()]
   ] as const) {
-    golden(path.relative(path.join(root, "test/golden/files"), path.join(root, file)), await formatted(file, text))
+    generated(file, await formatted(file, text))
   }
+})
+
+test("the Python client's models and operations match the contract", () => {
+  generated("clients/python/src/custody_client/models.py", pythonModels())
+  generated("clients/python/src/custody_client/operations.py", pythonOperations())
 })

@@ -1,0 +1,161 @@
+/**
+ * The Python client as its users have it: built, installed, type-checked, and run against the service, with the examples of its
+ * README and of docs/client.md as they stand.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { Effect } from "effect"
+import { freePort } from "../../src/runtime/embedded/Process.ts"
+import { cli, useApp } from "../support/app.ts"
+import { codeBlocks, documentText } from "../support/document.ts"
+import { outcome, python, run } from "../support/languages.ts"
+import { type Received, receiverEnv, until, useReceiver } from "../support/receiver.ts"
+import { balance, smallest, transaction } from "../support/records.ts"
+
+const source = path.resolve(import.meta.dir, "../../clients/python")
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "custody-python-"))
+const site = path.join(folder, "site")
+
+/** The build backend that the package pins. */
+const [backend = ""] = /hatchling==[\d.]+/.exec(documentText("clients/python/pyproject.toml")) ?? []
+const { interpreter, without } = await python(["httpx==0.28.1", backend, "mypy==2.4.1"])
+
+const [firstCall = "", errors = "", webhook = "", feed = ""] = codeBlocks(documentText("clients/python/README.md"), "python")
+const examples = { firstCall, errors, webhook, feed, client: codeBlocks(documentText("docs/client.md"), "python").join("\n") }
+
+const receiver = useReceiver()
+const app = useApp(["api", "worker", "dispatcher"], () => receiverEnv(receiver))
+let key = ""
+const environment = () => ({
+  PYTHONPATH: site,
+  PYTHONDONTWRITEBYTECODE: "1",
+  MYPY_CACHE_DIR: path.join(folder, "mypy"),
+  CUSTODY_URL: app.main?.baseUrl ?? "",
+  CUSTODY_API_KEY: key,
+  CUSTODY_PLATFORM_URL: app.main?.platformUrl ?? "",
+  CUSTODY_PLATFORM_TOKEN: app.env["PLATFORM_TOKEN"] ?? "",
+  CUSTODY_HOOK_URL: receiver.url("/python")
+})
+const children = new Set<ReturnType<typeof Bun.spawn>>()
+/** Starts an example. */
+const start = (name: keyof typeof examples, env: { readonly [name: string]: string }) => {
+  const child = Bun.spawn([interpreter, `${name}.py`], {
+    cwd: folder,
+    env: { ...process.env, ...environment(), ...env },
+    stdout: "ignore",
+    // Each request to the webhook is logged there.
+    stderr: "ignore"
+  })
+  children.add(child)
+  return child
+}
+
+beforeAll(async () => {
+  if (without !== "") return
+  await app.feed([...smallest(), ...Array.from({ length: 250 }, (_, index) => transaction("vault_a", index, { amount: String(index) }))])
+  key = (await app.key("user_a")).secret
+  expect((await cli(["statements", "seal"], app.env)).code).toBe(0)
+  // Built from a copy, so that the repository stays unchanged.
+  const copy = path.join(folder, "python")
+  fs.cpSync(source, copy, { recursive: true })
+  const install = ["install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", site, copy]
+  await run([interpreter, "-m", "pip", ...install])
+  for (const [name, code] of Object.entries(examples)) {
+    expect([name, code.length > 100]).toEqual([name, true])
+    fs.writeFileSync(path.join(folder, `${name}.py`), code)
+  }
+})
+
+afterAll(async () => {
+  for (const child of children) {
+    child.kill("SIGKILL")
+    await child.exited
+  }
+  fs.rmSync(folder, { recursive: true, force: true })
+})
+
+describe.skipIf(without !== "")(`the Python client${without}`, () => {
+  test("its own tests pass, also against the service", async () => {
+    const tests = ["-m", "unittest", "discover", "-t", source, "-s", path.join(source, "tests")]
+    const { code, error } = await outcome([interpreter, ...tests], { cwd: folder, env: environment() })
+    expect([code, code === 0 || error]).toEqual([0, true])
+    expect(error).toMatch(/^Ran [5-9]\d tests in .*\n\nOK\n$/m)
+  }, 180_000)
+
+  test("the installed package, its tests and the examples are strictly typed", async () => {
+    const files = Object.keys(examples).map((name) => path.join(folder, `${name}.py`))
+    const config = ["--config-file", path.join(source, "pyproject.toml")]
+    for (const checked of [["-p", "custody_client"], [path.join(source, "tests")], ...files.map((file) => [file])])
+      await run([interpreter, "-m", "mypy", ...config, ...checked], { cwd: folder, env: environment() })
+  }, 180_000)
+
+  test("the examples of calls run", async () => {
+    await app.feed([balance("vault_a", "ethereum/native", "2.000000000000000001")])
+    const once = (name: keyof typeof examples) => run([interpreter, `${name}.py`], { cwd: folder, env: environment() })
+    expect(await once("firstCall")).toContain("vault_a ethereum/native 2.000000000000000001\n")
+    expect(await once("errors")).toMatch(/^not_found 404 \S+\n$/)
+    expect(await once("client")).toContain("vault_a ethereum/native 2.000000000000000001\n")
+  }, 60_000)
+
+  test("the example of a webhook verifies deliveries during a rotation", async () => {
+    const body = {
+      url: receiver.url("/hook"),
+      entityIds: ["entity_a"],
+      eventKinds: ["vault.updated"],
+      notificationEmail: "ops@example.com"
+    }
+    const created = (await app.request("POST", "/v1/webhooks", { key, body })).json
+    const ping = () => app.request("POST", `/v1/webhooks/${created.id}/ping`, { key })
+    await ping()
+    const newer = (await app.request("POST", `/v1/webhooks/${created.id}/rotate-secret`, { key })).json.secret
+    await ping()
+    const [delivery, rotated] = receiver.to("/hook")
+    if (delivery === undefined || rotated === undefined) throw new Error("the pings did not arrive")
+    const consumer = async (secret: string) => {
+      const port = String(await Effect.runPromise(freePort))
+      start("webhook", { WEBHOOK_SECRET: secret, PORT: port })
+      const send = async ({ body, headers }: Pick<Received, "body" | "headers">) => {
+        const sent = Object.fromEntries(
+          Object.entries(headers).filter(([name]) => !["host", "content-length", "connection"].includes(name))
+        )
+        return (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body, headers: sent })).status
+      }
+      await until("the consumer", () => send({ body: "", headers: {} }).catch(() => undefined))
+      return send
+    }
+    const [old, fresh] = [await consumer(created.secret), await consumer(newer)]
+    expect([await old(delivery), await old(rotated), await fresh(rotated), await fresh(delivery)]).toEqual([204, 204, 204, 400])
+    expect(await old({ ...delivery, body: delivery.body.replace("webhook.ping", "webhook.pong") })).toBe(400)
+    expect(await old({ body: delivery.body, headers: {} })).toBe(400)
+  }, 60_000)
+
+  test("the example of a follower books each event once although it is killed", async () => {
+    const books = path.join(folder, "books.sqlite")
+    const rows = async (): Promise<ReadonlyArray<string>> => {
+      const read = `import sqlite3, sys; [print(*row) for row in sqlite3.connect(sys.argv[1]).execute("SELECT amount FROM receipts ORDER BY rowid")]`
+      const { out } = await outcome([interpreter, "-c", read, books])
+      return out.split("\n").filter((line) => line !== "")
+    }
+    let number = 1_000
+    const feedMore = (count: number) =>
+      app.feed(Array.from({ length: count }, () => transaction("vault_a", ++number, { amount: String(number) })))
+    for (const total of [300, 350, 400]) {
+      const follower = start("feed", { BOOKS: books })
+      // It is killed amid its work, and the rest is left for the next one.
+      await feedMore(50)
+      await until("some events", async () => ((await rows()).length > total - 300 ? true : undefined))
+      follower.kill("SIGKILL")
+      await follower.exited
+    }
+    const last = start("feed", { BOOKS: books })
+    const booked = await until("every event", async () => {
+      const found = await rows()
+      return found.length >= 400 ? found : undefined
+    })
+    last.kill("SIGKILL")
+    expect(booked.slice(250)).toEqual(Array.from({ length: 150 }, (_, index) => String(1_001 + index)))
+    expect(new Set(booked).size).toBe(400)
+  }, 120_000)
+})
