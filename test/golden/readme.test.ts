@@ -17,16 +17,12 @@ const foldersOf = (folder: string) =>
     .readdirSync(path.join(root, folder), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => `${folder}/${name}`)
-const readme = documentText("README.md")
 
 /** A default that is a value, not a sentence, is formatted as code. */
 const shownDefault = (one: Setting<unknown>): string => {
   const text = fallbackOf(one)
   return one.fallback !== null && text === one.fallback ? `\`${text}\`` : text
 }
-
-/** The text between a heading and the next one of the same level. */
-const section = (title: string): string => readme.split(`\n## ${title}\n`)[1]?.split("\n## ")[0] ?? ""
 
 /** The texts in backticks. */
 const quoted = (text: string): ReadonlyArray<string> => [...text.matchAll(/`([^`\n]+)`/g)].map(([, name = ""]) => name)
