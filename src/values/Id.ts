@@ -26,6 +26,7 @@ export type Prefix =
   | "psk"
   | "aud"
   | "rec"
+  | "tx"
 
 /** A new id; later ids of the same process sort after earlier ones. */
 export const make = (prefix: Prefix): string => fromUUIDBytes(prefix, uuid7(Date.now()))
@@ -81,6 +82,26 @@ export const derivedFrom = (prefix: Prefix, id: string, ...parts: ReadonlyArray<
   const bytes = TypeID.fromString(derived(prefix, 0, id, ...parts)).toUUIDBytes()
   bytes.set(TypeID.fromString(id).toUUIDBytes().subarray(0, 8))
   return fromUUIDBytes(prefix, bytes)
+}
+
+/**
+ * The id that stands for a natural key: a UUIDv8 of the SHA-256 over its parts. The same key gives the same id in every database
+ * that it is recorded in.
+ */
+export const ofKey = (prefix: Prefix, ...parts: ReadonlyArray<string>): string => {
+  const bytes = new Uint8Array(createHash("sha256").update(JSON.stringify(parts)).digest().subarray(0, 16))
+  bytes[6] = 0x80 | ((bytes[6] ?? 0) & 0x0f)
+  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
+  return fromUUIDBytes(prefix, bytes)
+}
+
+/** The UUID of an id with this prefix, in text; undefined for text of another form. */
+export const uuidIn = (prefix: Prefix, id: string): string | undefined => {
+  try {
+    return TypeID.fromString(id, prefix).toUUID()
+  } catch {
+    return undefined
+  }
 }
 
 /** The smallest id of a prefix at a time (ms since the epoch): the lower bound of a day's partition. */

@@ -18,6 +18,7 @@ const assetId = described(
 /** A vault. */
 export const Vault = Schema.Struct({
   id: described("Opaque, prefixed vault_", "vault_dkjh7m6gvxzc2wjrphqz46b3br"),
+  entityId: described("Operating unit (entity) that it belongs to", "entity_k3vwj9pbkx2z8z81zfse2sm8ra"),
   label: described("Human-readable name", "Exchange Hot Wallet"),
   networks: Schema.Array(networkName).annotations({ description: "Networks that the vault operates on" }),
   createdAt: Timestamp
@@ -54,19 +55,73 @@ export type TransactionStatus = typeof TransactionStatus.Type
 /** Into or out of the vault. */
 export const Direction = Schema.Literal("inbound", "outbound").annotations({ identifier: "Direction" })
 
-/** A transfer of one asset into or out of a vault. */
-export const Transaction = Schema.Struct({
-  hash: described("On-chain transaction hash", "0xc8da69aafa2777f2c7f47e3666575736b9753393255448ec0b3bde4fe278820d"),
-  network: described("Network it settled on", "ethereum"),
+/** What a vault paid for a transaction. `amount` of the transaction never contains it. */
+const Fee = Schema.Struct({ asset: assetId, amount: Amount }).annotations({
+  identifier: "TransactionFee",
+  title: "Transaction fee"
+})
+
+/** The fields of a transaction that may change. A field that the platform did not send is null. C-9. */
+const state = {
   status: TransactionStatus,
-  direction: Direction,
   asset: assetId,
   amount: Amount,
   from: described("Source address", "0x05d8912C1051a1Db984e9FbF9D482e7f836342b5"),
   to: described("Destination address", "0xA28C42486E15AD7dC8d58792cC2AdD3014006E1d"),
-  timestamp: timestamp("When it settled; before that, when it was first seen")
+  timestamp: timestamp("When it settled; before that, when it was first seen"),
+  fee: Schema.NullOr(Fee).annotations({ description: "What the vault paid for it; amount does not contain it" }),
+  blockNumber: Schema.NullOr(described("Number of its block, in digits", "19505152")),
+  blockHash: Schema.NullOr(described("Hash of its block", "0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd")),
+  memo: Schema.NullOr(described("Memo or destination tag", "104721")),
+  externalId: Schema.NullOr(described("The custody platform's own id", "wd-20394"))
+}
+
+/** The names of {@link state}, in the documented order. */
+export const stateFields = Object.keys(state) as ReadonlyArray<keyof typeof state>
+
+/** A transfer of one asset into or out of a vault. */
+export const Transaction = Schema.Struct({
+  id: described("Opaque, prefixed tx_; the same for a network, hash, index, vault and direction", "tx_4r6zq2m8ke8h5tx4m5j0c1y9qa"),
+  hash: described("On-chain transaction hash", "0xc8da69aafa2777f2c7f47e3666575736b9753393255448ec0b3bde4fe278820d"),
+  network: described("Network it settled on", "ethereum"),
+  status: state.status,
+  direction: Direction,
+  asset: state.asset,
+  amount: state.amount,
+  from: state.from,
+  to: state.to,
+  timestamp: state.timestamp,
+  fee: state.fee,
+  blockNumber: state.blockNumber,
+  blockHash: state.blockHash,
+  memo: state.memo,
+  externalId: state.externalId,
+  updatedAt: timestamp("When the service last changed it")
 }).annotations({ identifier: "Transaction", title: "Transaction" })
 export type Transaction = typeof Transaction.Type
+
+/** The fields of a transaction that a change replaced, with their values before it. C-9. */
+export const PreviousTransaction = Schema.partial(Schema.Struct(state)).annotations({
+  identifier: "PreviousTransaction",
+  title: "Previous values of a transaction"
+})
+export type PreviousTransaction = typeof PreviousTransaction.Type
+
+/** A transaction as it was after one of its changes. C-9. */
+export const TransactionState = Schema.Struct({
+  ...state,
+  occurredAt: timestamp("When the change happened on the custody platform"),
+  recordedAt: timestamp("When the service recorded it"),
+  eventIds: Schema.Array(Schema.String).annotations({ description: "Its events, which the event log keeps for 31 days" })
+}).annotations({ identifier: "TransactionState", title: "Transaction state" })
+export type TransactionState = typeof TransactionState.Type
+
+/** A transaction with its history. C-9. */
+export const TransactionDetail = Schema.Struct({
+  ...Transaction.fields,
+  history: Schema.Array(TransactionState).annotations({ description: "Its states, oldest first: the newest 1,000" }),
+  historyTruncated: Schema.Boolean.annotations({ description: "Whether it had more states" })
+}).annotations({ identifier: "TransactionDetail", title: "Transaction with its history" })
 
 /** A deposit address of a vault. */
 export const DepositAddress = Schema.Struct({
@@ -76,6 +131,8 @@ export const DepositAddress = Schema.Struct({
 }).annotations({ identifier: "DepositAddress", title: "Deposit address" })
 export type DepositAddress = typeof DepositAddress.Type
 
-/** A transaction as JSON text, its keys in the documented order. The ledger stores it with the row. */
-export const transactionJson = ({ amount, asset, direction, from, hash, network, status, timestamp, to }: Transaction): string =>
-  JSON.stringify({ hash, network, status, direction, asset, amount, from, to, timestamp } satisfies Transaction)
+/** A transaction as JSON text, its keys, and those of its fee, in the documented order. The ledger stores it with the row. */
+export const transactionJson = (one: Transaction): string => JSON.stringify(one, Object.keys(Transaction.fields))
+
+/** A state of a transaction as JSON text, its keys in the documented order. */
+export const transactionStateJson = (one: TransactionState): string => JSON.stringify(one, Object.keys(TransactionState.fields))

@@ -14,6 +14,7 @@ export const custodyTables: ReadonlyArray<OrganizationTable> = [
   { table: "statement_changes", of: byVault, exported: "nothing" },
   { table: "balance_history", of: byVault, exported: "records" },
   { table: "balances", of: byVault, exported: "records" },
+  { table: "transaction_history", of: byVault, exported: "records" },
   { table: "transactions", of: byVault, exported: "records" },
   { table: "deposit_addresses", of: byVault, exported: "records" },
   { table: "vault_roles", of: byOrganization, exported: "records" },

@@ -7,7 +7,7 @@ const iso = (sql: SqlClient.SqlClient, column: string): Statement.Fragment =>
 
 /**
  * Statements that select the records as JSON in `line`, in an order in which they can be loaded: networks and assets first, which
- * organizations share. A transaction that was replaced or dropped is two records, because none begins with that status.
+ * organizations share. Each state that a transaction has had is a record.
  */
 export const recordsOf = (sql: SqlClient.SqlClient, organizationId: string): ReadonlyArray<Statement.Fragment> => {
   const vaults = sql`(SELECT v.id FROM vaults v WHERE v.organization_id = ${organizationId})`
@@ -39,11 +39,13 @@ export const recordsOf = (sql: SqlClient.SqlClient, organizationId: string): Rea
       FROM deposit_addresses a WHERE a.vault_id IN ${vaults} ORDER BY a.id`,
     sql`
       SELECT json_build_object('type', 'transaction', 'vaultId', t.vault_id, 'hash', t.hash, 'network', t.network, 'index', t.index,
-        'status', s.status, 'direction', t.direction, 'asset', t.asset_id, 'amount', t.amount::text, 'from', t.from_address,
-        'to', t.to_address, 'timestamp', ${iso(sql, "t.timestamp")})::text AS line
-      FROM transactions t CROSS JOIN LATERAL unnest(
-        CASE WHEN t.status IN ('replaced', 'dropped') THEN ARRAY['pending', t.status] ELSE ARRAY[t.status] END) WITH ORDINALITY AS s (status, step)
-      WHERE t.vault_id IN ${vaults} ORDER BY t.id, s.step`,
+        'direction', t.direction, 'status', s.state->'status', 'asset', s.state->'asset', 'amount', s.state->'amount', 'from', s.state->'from',
+        'to', s.state->'to', 'timestamp', s.state->'timestamp', 'fee', s.state->'fee', 'blockNumber', s.state->'blockNumber',
+        'blockHash', s.state->'blockHash', 'memo', s.state->'memo', 'externalId', s.state->'externalId', 'occurredAt', s.at)::text AS line
+      FROM transactions t CROSS JOIN LATERAL (
+        SELECT h.version, h.state::json, h.state::json->>'occurredAt' FROM transaction_history h WHERE h.transaction_id = t.id
+        UNION ALL SELECT t.version, t.json::json, ${iso(sql, "t.occurred_at")}) AS s (version, state, at)
+      WHERE t.vault_id IN ${vaults} ORDER BY t.vault_id, t.timestamp DESC, t.id DESC, s.version`,
     sql`
       SELECT json_build_object('type', 'balance', 'vaultId', h.vault_id, 'asset', h.asset_id, 'amount', h.amount::text,
         'occurredAt', ${iso(sql, "h.as_of")})::text AS line

@@ -106,15 +106,16 @@ const invalid = ({ faults }: InvalidRecords) =>
 const fedRecords = Metric.counter("custody_feed_records_total", { description: "Records of the feed by outcome" })
 const fedEvents = Metric.counter("custody_feed_events_total", { description: "Events recorded by the feed" })
 
-const tally = ({ changed, events, unchanged }: Omit<Applied, "received">) => {
+const tally = ({ changed, events, stale, unchanged }: Omit<Applied, "received" | "staleLines">) => {
   Metric.tagged(fedRecords, "outcome", "changed").unsafeUpdate(changed, [])
   Metric.tagged(fedRecords, "outcome", "unchanged").unsafeUpdate(unchanged, [])
+  Metric.tagged(fedRecords, "outcome", "stale").unsafeUpdate(stale, [])
   fedEvents.unsafeUpdate(events, [])
 }
 
 /** The record feed. `token` is the platform token. */
 export const recordFeedRoutes = (token: Redacted.Redacted) => {
   // Registered at startup, so that a feed without records differs from a process without a feed.
-  tally({ changed: 0, unchanged: 0, events: 0 })
+  tally({ changed: 0, unchanged: 0, stale: 0, events: 0 })
   return HttpRouter.empty.pipe(HttpRouter.post("/platform/v1/records", feed(token)))
 }

@@ -4,7 +4,6 @@
  * another version the cache is cleared. Bounded memory.
  */
 import { LRUCache } from "lru-cache"
-import { TransactionTables } from "../../runtime/database/TransactionTables.ts"
 import type { Asset, Entity, Network, Organization, Vault } from "./LedgerState.ts"
 
 /** Cached rows per kind. */
@@ -20,8 +19,6 @@ export class LedgerCatalog {
   readonly vaults = rows<Vault>()
   /** Organizations that are being deleted; undefined until they are read. */
   deleting: ReadonlySet<string> | undefined
-  /** Depends on no version. */
-  readonly transactionTables = new TransactionTables()
   #version = -1
 
   /** Clears the cache unless it has this version. */

@@ -4,7 +4,8 @@
  * with one statement per table (writeState.ts).
  */
 import { Schema } from "effect"
-import { TransactionStatus } from "../../values/Vault.ts"
+import * as Id from "../../values/Id.ts"
+import { Transaction as ApiTransaction } from "../../values/Vault.ts"
 import type { Balance, BalanceHistory } from "./BalanceHistory.ts"
 import type { ChangedRows } from "./ChangedRows.ts"
 
@@ -32,7 +33,9 @@ export const Vault = Schema.Struct({
   organizationId: Schema.String,
   label: Schema.String,
   networks: Schema.Array(Schema.String),
-  createdAt: Schema.String
+  createdAt: Schema.String,
+  /** When its last change happened. */
+  occurredAt: Schema.String
 })
 export type Vault = typeof Vault.Type
 
@@ -58,17 +61,15 @@ export const Address = Schema.Struct({
 export type Address = typeof Address.Type
 
 export const Transaction = Schema.Struct({
+  ...ApiTransaction.fields,
   vaultId: Schema.String,
-  hash: Schema.String,
-  network: Schema.String,
   index: Schema.Number,
-  direction: Schema.Literal("inbound", "outbound"),
-  status: TransactionStatus,
-  asset: Schema.String,
-  amount: Schema.String,
-  from: Schema.String,
-  to: Schema.String,
-  timestamp: Schema.String
+  /** How many states it has had, this one included. */
+  version: Schema.Number,
+  /** When its last change happened. */
+  occurredAt: Schema.String,
+  /** The events of its last change; filled in when they have ids. */
+  eventIds: Schema.mutable(Schema.Array(Schema.String))
 })
 export type Transaction = typeof Transaction.Type
 
@@ -90,9 +91,10 @@ export interface State {
   /** Users that a record of the batch deactivates, even if a later one activates them again. */
   readonly deactivated: Set<string>
   readonly addresses: ChangedRows<Address>
+  /** By id. */
   readonly transactions: ChangedRows<Transaction>
-  /** The table of these transactions: one partition if all belong to one vault, otherwise the whole table. */
-  readonly transactionTable: string
+  /** States that the batch replaced, by id and version. */
+  readonly replaced: ChangedRows<Transaction>
   readonly balances: ChangedRows<Balance>
   readonly balanceHistory: BalanceHistory
   /** By vault, the earliest time at which its account changed: statements of that day and later are compared again. */
@@ -126,6 +128,7 @@ const tables = (state: State) => [
   state.users,
   state.addresses,
   state.transactions,
+  state.replaced,
   state.balances,
   state.balanceHistory,
   state.accountChanges
@@ -135,7 +138,8 @@ const tables = (state: State) => [
 export const keyOf = {
   address: (row: Pick<Address, "vaultId" | "network" | "address" | "assetType">) =>
     join(row.vaultId, row.network, row.address, row.assetType),
+  /** Its id, which is derived from its natural key. */
   transaction: (row: Pick<Transaction, "network" | "hash" | "index" | "vaultId" | "direction">) =>
-    join(row.hash, row.vaultId, row.network, row.index, row.direction),
+    Id.ofKey("tx", row.network, row.hash, String(row.index), row.vaultId, row.direction),
   balance: (row: Pick<Balance, "vaultId" | "asset">) => join(row.vaultId, row.asset)
 }

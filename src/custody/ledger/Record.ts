@@ -24,6 +24,11 @@ const whole = (maximum: number) =>
     Schema.filter((value) => (Number.isInteger(value) && value >= 0 && value <= maximum) || `must be a whole number from 0 to ${maximum}`)
   )
 
+/** The number of a block as text. */
+const digits = Schema.String.pipe(
+  Schema.filter((value) => /^(?:0|[1-9]\d{0,38})$/.test(value) || "must be a string of up to 39 digits without leading zeros")
+)
+
 const networks = Schema.Array(NetworkName).pipe(
   Schema.filter((names) => new Set(names).size === names.length || "must not name a network twice")
 )
@@ -68,7 +73,12 @@ export const types = {
     amount: AmountInput,
     from: AddressInput,
     to: AddressInput,
-    timestamp: TimestampUtc
+    timestamp: TimestampUtc,
+    fee: Schema.optional(Schema.NullOr(Schema.Struct({ asset: AssetIdInput, amount: AmountInput }))),
+    blockNumber: Schema.optional(Schema.NullOr(digits)),
+    blockHash: Schema.optional(Schema.NullOr(text(256))),
+    memo: Schema.optional(Schema.NullOr(text(256))),
+    externalId: Schema.optional(Schema.NullOr(text(128)))
   }),
   balance: record("balance", { vaultId: given("vault"), asset: AssetIdInput, amount: AmountInput })
 } as const

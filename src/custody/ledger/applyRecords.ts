@@ -6,11 +6,11 @@
 import type { Occurrence } from "../../events/log/Envelope.ts"
 import type { Kind } from "../../events/log/Kind.ts"
 import * as Amount from "../../values/Amount.ts"
-import type { TransactionStatus } from "../../values/Vault.ts"
 import { applyBalance } from "./applyBalance.ts"
+import { applyTransaction } from "./applyTransaction.ts"
 import type { ChangedRows } from "./ChangedRows.ts"
 import { deletingOf } from "./deletingOf.ts"
-import { accountChanged, keyOf, type State, type Vault } from "./LedgerState.ts"
+import { keyOf, type State, type Vault } from "./LedgerState.ts"
 import type { Fault, Record, RecordOf } from "./Record.ts"
 
 /** The result of a batch. If there are faults, nothing of it may be written. */
@@ -18,6 +18,8 @@ export interface ApplyResult {
   readonly faults: ReadonlyArray<Fault>
   readonly changed: number
   readonly unchanged: number
+  /** Lines of records that are older than what their rows already say. */
+  readonly stale: ReadonlyArray<number>
   readonly occurrences: ReadonlyArray<Occurrence<Kind>>
   /** The latest date in ms of each object's changes so far. */
   readonly dates: ReadonlyMap<string, number>
@@ -29,18 +31,12 @@ export interface Numbered {
   readonly record: Record
 }
 
-/** Allowed transitions. `new` is a transaction without a row. */
-const transitions: { readonly [From in TransactionStatus | "new"]: ReadonlyArray<TransactionStatus> } = {
-  new: ["pending", "confirmed", "failed"],
-  pending: ["confirmed", "failed", "replaced", "dropped"],
-  confirmed: ["pending"],
-  failed: [],
-  replaced: ["pending"],
-  dropped: ["pending"]
-}
+/** The effect of one record: nothing, nothing because it is old news, or a change with its events. */
+type Outcome = "unchanged" | "stale" | ReadonlyArray<Occurrence<Kind>>
 
-/** The effect of one record: nothing, or a change with its events. */
-type Outcome = "unchanged" | ReadonlyArray<Occurrence<Kind>>
+/** How far ahead of the clock a record may say that it happened, and a transaction that it was seen or settled, in ms. C-9. */
+const AHEAD_MS = 5 * 60_000,
+  TIMESTAMP_AHEAD_MS = 2 * 3_600_000
 
 /** Why a record is rejected. */
 class Rejection {
@@ -70,24 +66,37 @@ export const applyRecords = (
   const invalidIds = new Set(broken)
   const dates = new Map(earlier)
   const start = Date.parse(now)
+  const stale: Array<number> = []
   let changed = 0,
     unchanged = 0
   for (const { line, record } of records) {
     const object = objectOf(record),
       date = Math.max(start, (dates.get(object) ?? 0) + 1)
-    const outcome = apply(state, record, record.occurredAt ?? new Date(date).toISOString(), now, invalidIds)
+    // Up to a few minutes ahead counts as now.
+    const happened = record.occurredAt === undefined || record.occurredAt > now ? new Date(date).toISOString() : record.occurredAt
+    const outcome = fromFuture(record, start) ?? apply(state, record, happened, now, invalidIds)
     if (outcome instanceof Rejection) {
       if (outcome.reason !== "") faults.push({ line, field: outcome.field, reason: outcome.reason })
       if ("id" in record) invalidIds.add(record.id)
       if (record.type === "network") invalidIds.add(record.name)
     } else if (outcome === "unchanged") unchanged++
+    else if (outcome === "stale") stale.push(line)
     else {
       changed++
       occurrences.push(...outcome)
       if (outcome.length > 0) dates.set(object, date)
     }
   }
-  return { faults, changed, unchanged, occurrences, dates }
+  return { faults, changed, unchanged, stale, occurrences, dates }
+}
+
+/** Rejects a record that says it happened later than clocks differ. */
+const fromFuture = (record: Record, now: number): Rejection | undefined => {
+  const isAhead = (time: string | undefined, millis: number) => time !== undefined && Date.parse(time) > now + millis
+  if (isAhead(record.occurredAt, AHEAD_MS)) return new Rejection("occurredAt", "is more than 5 minutes ahead of the service's clock")
+  if (record.type === "transaction" && isAhead(record.timestamp, TIMESTAMP_AHEAD_MS))
+    return new Rejection("timestamp", "is more than 2 hours ahead of the service's clock")
+  return undefined
 }
 
 /** The object of a record. */
@@ -179,22 +188,31 @@ const apply = (state: State, record: Record, date: string, now: string, invalidI
       return [event("deposit_address.created", owner, date, { vaultId, depositAddress: { address, network: record.network, assetType } })]
     }
 
-    case "transaction":
-      return transaction(
-        state,
-        record,
-        date,
-        refer(state.vaults, "vaultId", record.vaultId),
-        referAll(state.networks, "network", [record.network]),
-        refer(state.assets, "asset", record.asset)
-      )
+    case "transaction": {
+      const owner = refer(state.vaults, "vaultId", record.vaultId)
+      if (owner instanceof Rejection) return owner
+      const network = refer(state.networks, "network", record.network)
+      if (network instanceof Rejection) return network
+      for (const [field, moved] of [
+        ["asset", record],
+        ["fee.asset", record.fee]
+      ] as const) {
+        if (moved == null) continue
+        const asset = refer(state.assets, field, moved.asset)
+        if (asset instanceof Rejection) return asset
+        if (asset.network !== record.network) return new Rejection(field, `is not an asset of ${record.network}`)
+        const tooFine = fits(field === "asset" ? "amount" : "fee.amount", moved.amount, asset.decimals)
+        if (tooFine !== undefined) return tooFine
+      }
+      return applyTransaction(state, record, date, now, owner)
+    }
 
     case "balance": {
       const owner = refer(state.vaults, "vaultId", record.vaultId)
       if (owner instanceof Rejection) return owner
       const asset = refer(state.assets, "asset", record.asset)
       if (asset instanceof Rejection) return asset
-      const tooFine = fits(record.amount, asset.decimals)
+      const tooFine = fits("amount", record.amount, asset.decimals)
       if (tooFine !== undefined) return tooFine
       const { outcome, present } = applyBalance(state, record, date, now)
       if (outcome !== "present") return outcome === "unchanged" ? "unchanged" : []
@@ -222,53 +240,12 @@ const vault = (
   const known = state.vaults.get(id)
   const away = moved(known, entity.organizationId)
   if (away !== undefined) return away
-  const row = { id, entityId, organizationId: entity.organizationId, label, networks, createdAt }
-  const outcome = put(state.vaults, id, row)
-  if (outcome === "unchanged") return outcome
-  return [
-    event(known === undefined ? "vault.created" : "vault.updated", row, date, { vaultId: id, vault: { id, label, networks, createdAt } })
-  ]
-}
-
-const transaction = (
-  state: State,
-  record: RecordOf<"transaction">,
-  date: string,
-  owner: Vault | Rejection,
-  missing: Rejection | undefined,
-  asset: { readonly network: string; readonly decimals: number } | Rejection
-): Outcome | Rejection => {
-  if (owner instanceof Rejection) return owner
-  if (missing !== undefined) return missing
-  if (asset instanceof Rejection) return asset
-  if (asset.network !== record.network) return new Rejection("asset", `is not an asset of ${record.network}`)
-  const tooFine = fits(record.amount, asset.decimals)
-  if (tooFine !== undefined) return tooFine
-  const key = keyOf.transaction(record)
-  const known = state.transactions.get(key)
-  const from = known?.status ?? "new"
-  if (from !== record.status && !transitions[from].includes(record.status)) {
-    return new Rejection(
-      "status",
-      from === "new"
-        ? `cannot be ${record.status} for a new transaction: it must be ${transitions.new.join(", ")}`
-        : `cannot go from ${from} to ${record.status}`
-    )
-  }
-  const { direction, hash, index, network, status, timestamp, to, vaultId } = record
-  const amount = Amount.canonical(record.amount)
-  const row = { vaultId, hash, network, index, direction, status, asset: record.asset, amount, from: record.from, to, timestamp }
-  const outcome = put(state.transactions, key, row)
-  if (outcome === "unchanged") return outcome
-  for (const one of [known, row]) if (one?.status === "confirmed") accountChanged(state, vaultId, one.timestamp)
-  if (from === status) return outcome
-  const kind = from === "confirmed" && status === "pending" ? "transaction.reorged" : (`transaction.${status}` as const)
-  return [
-    event(kind, owner, date, {
-      vaultId,
-      transaction: { hash, network, status, direction, asset: record.asset, amount, from: record.from, to, timestamp }
-    })
-  ]
+  const row = { id, entityId, organizationId: entity.organizationId, label, networks, createdAt, occurredAt: known?.occurredAt ?? date }
+  if (known !== undefined && Bun.deepEquals(known, row)) return "unchanged"
+  if (known !== undefined && date < known.occurredAt && record.occurredAt !== undefined) return "stale"
+  state.vaults.change(id, { ...row, occurredAt: date < row.occurredAt ? row.occurredAt : date })
+  const kind = known === undefined ? "vault.created" : "vault.updated"
+  return [event(kind, row, date, { vaultId: id, vault: { id, entityId, label, networks, createdAt } })]
 }
 
 const event = <K extends Kind>(kind: K, owner: Vault, date: string, data: Occurrence<K>["data"]): Occurrence<K> => ({
@@ -293,7 +270,7 @@ const moved = (known: { readonly organizationId: string } | undefined, organizat
     ? undefined
     : new Rejection("organizationId", `cannot move to another organization; it belongs to ${known.organizationId}`)
 
-const fits = (amount: string, decimals: number): Rejection | undefined =>
+const fits = (field: string, amount: string, decimals: number): Rejection | undefined =>
   Amount.fractionDigits(amount) <= decimals
     ? undefined
-    : new Rejection("amount", `has more fraction digits than the asset's ${decimals} decimals`)
+    : new Rejection(field, `has more fraction digits than the asset's ${decimals} decimals`)

@@ -19,11 +19,17 @@ import type { Fault, Record } from "./Record.ts"
 import { load } from "./readState.ts"
 import { write } from "./writeState.ts"
 
+/** Most stale lines that a response names. */
+export const NAMED = 100
+
 /** The result of a batch. `events` counts the recorded events. */
 export interface Applied {
   readonly received: number
   readonly changed: number
   readonly unchanged: number
+  /** Records older than what their rows already say, and the lines of the first hundred. C-9. */
+  readonly stale: number
+  readonly staleLines: ReadonlyArray<number>
   readonly events: number
 }
 
@@ -127,6 +133,8 @@ export const groupCommit = (
             received: batch.lines.length,
             changed: result.changed,
             unchanged: result.unchanged,
+            stale: result.stale.length,
+            staleLines: result.stale.slice(0, NAMED),
             events: batch.events ? result.occurrences.length : 0
           })
         })
@@ -150,10 +158,11 @@ export const groupCommit = (
           })
         )
       }
+      const ids = EventLog.identify(streams, occurrences)
       yield* write(sql, state)
       const created = occurrences.filter(({ organizationId }) => !streams.of.has(organizationId))
       const fresh = created.length === 0 ? streams : yield* EventLog.lock(sql, new Set(created.map(({ organizationId }) => organizationId)))
-      yield* EventLog.append(sql, { ...streams, of: new Map([...streams.of, ...fresh.of]) }, occurrences)
+      yield* EventLog.append(sql, { ...streams, of: new Map([...streams.of, ...fresh.of]) }, occurrences, ids)
       yield* EventLog.keepDates(sql, streams, dates)
       failpoint("feed-written")
       return outcomes

@@ -1,27 +1,20 @@
-/** The current rows of the transactions that records name. Decision D-60. */
+/** The current rows of the transactions that records name. */
 import type { SqlClient } from "@effect/sql"
 import { castRows } from "../../runtime/database/decodeRows.ts"
-import { Transaction } from "./LedgerState.ts"
-import type { Record } from "./Record.ts"
+import * as Id from "../../values/Id.ts"
+import { keyOf, Transaction } from "./LedgerState.ts"
+import type { RecordOf } from "./Record.ts"
 
 // A batch names up to a thousand of them.
 const cast = castRows(Transaction)
 
-/**
- * Reads the named rows of a table: all transactions, or a partition. One partition is read per record, by the natural key: the
- * ORDER BY prevents Postgres, on a table that was never analyzed, from using the index of vaults instead, by which it would
- * read the vault's whole history for each record.
- */
-export const knownTransactions = (
-  sql: SqlClient.SqlClient,
-  table: string,
-  records: ReadonlyArray<Extract<Record, { readonly type: "transaction" }>>
-) =>
+/** Reads the named rows by their ids. */
+export const knownTransactions = (sql: SqlClient.SqlClient, records: ReadonlyArray<RecordOf<"transaction">>) =>
   cast(sql`
-    SELECT t.vault_id AS "vaultId", t.hash, t.network, t.index, t.direction, t.status, t.asset_id AS asset, t.amount::text AS amount,
-      t.from_address AS "from", t.to_address AS "to", t.timestamp
-    FROM unnest(${records.map((_) => _.hash)}::text[], ${records.map((_) => _.vaultId)}::text[], ${records.map((_) => _.network)}::text[],
-      ${records.map((_) => _.index)}::int[], ${records.map((_) => _.direction)}::text[]) AS k (hash, vault_id, network, index, direction)
-    CROSS JOIN LATERAL (SELECT * FROM ${sql.literal(table)} t WHERE t.hash = k.hash AND t.vault_id = k.vault_id
-      AND t.network IS NOT DISTINCT FROM k.network AND t.index IS NOT DISTINCT FROM k.index AND t.direction IS NOT DISTINCT FROM k.direction
-      ORDER BY t.network, t.index, t.direction) t`)
+    SELECT k.text AS id, t.vault_id AS "vaultId", t.hash, t.network, t.index, t.direction, t.status, t.asset_id AS asset, t.amount::text AS amount,
+      t.from_address AS "from", t.to_address AS "to", t.timestamp,
+      CASE WHEN t.fee_asset_id IS NOT NULL THEN json_build_object('asset', t.fee_asset_id, 'amount', t.fee_amount::text) END AS fee,
+      t.block_number AS "blockNumber", t.block_hash AS "blockHash", t.memo, t.external_id AS "externalId", t.version,
+      t.occurred_at AS "occurredAt", t.updated_at AS "updatedAt", t.event_ids AS "eventIds"
+    FROM unnest(${records.map((one) => Id.uuidIn("tx", keyOf.transaction(one)) ?? "")}::uuid[], ${records.map(keyOf.transaction)}::text[]) AS k (id, text)
+    JOIN transactions t ON t.id = k.id`)

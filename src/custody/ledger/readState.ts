@@ -3,7 +3,6 @@ import type { SqlClient, SqlError } from "@effect/sql"
 import { Effect, Schema } from "effect"
 import type { LRUCache } from "lru-cache"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
-import { ALL } from "../../runtime/database/TransactionTables.ts"
 import { Balance, BalanceHistory, lastRecords } from "./BalanceHistory.ts"
 import { ChangedRows } from "./ChangedRows.ts"
 import { knownTransactions } from "./knownTransactions.ts"
@@ -38,6 +37,7 @@ const idsIn = (records: ReadonlyArray<Record>) => {
     if ("networks" in record) for (const name of record.networks) ids.networks.add(name)
     if (record.type === "asset") ids.assets.add(record.id)
     if ("asset" in record) ids.assets.add(record.asset)
+    if ("fee" in record && record.fee != null) ids.assets.add(record.fee.asset)
     if (record.type === "organization") ids.organizations.add(record.id)
     if ("organizationId" in record) ids.organizations.add(record.organizationId)
     if (record.type === "entity") ids.entities.add(record.id)
@@ -78,7 +78,6 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
   const ids = idsIn(records)
   catalog.deleting ??= new Set((yield* decodeIds(sql`SELECT id FROM organizations WHERE deleting_at IS NOT NULL`)).map(({ id }) => id))
   const transactions = records.filter((record) => record.type === "transaction")
-  const [vaultId, ...otherVaults] = new Set(transactions.map((_) => _.vaultId))
   const state: State = {
     networks: yield* named(
       ids.networks,
@@ -110,7 +109,8 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
       ({ id }) => id,
       (missing) =>
         decodeVaults(sql`
-          SELECT id, entity_id AS "entityId", organization_id AS "organizationId", label, networks, created_at AS "createdAt"
+          SELECT id, entity_id AS "entityId", organization_id AS "organizationId", label, networks, created_at AS "createdAt",
+            occurred_at AS "occurredAt"
           FROM vaults WHERE id = ANY(${missing})`)
     ),
     deleting: catalog.deleting,
@@ -118,7 +118,7 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
     deactivated: new Set(),
     addresses: new ChangedRows(),
     transactions: new ChangedRows(),
-    transactionTable: vaultId === undefined || otherVaults.length > 0 ? ALL : yield* catalog.transactionTables.of(sql, vaultId),
+    replaced: new ChangedRows(),
     balances: new ChangedRows(),
     balanceHistory: new BalanceHistory(),
     accountChanges: new ChangedRows()
@@ -148,8 +148,7 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
   ))
     state.addresses.load(keyOf.address(row), row)
 
-  for (const row of yield* unlessEmpty(transactions, knownTransactions(sql, state.transactionTable, transactions)))
-    state.transactions.load(keyOf.transaction(row), row)
+  for (const row of yield* unlessEmpty(transactions, knownTransactions(sql, transactions))) state.transactions.load(row.id, row)
 
   const balances = records.filter((record) => record.type === "balance")
   for (const row of yield* unlessEmpty(

@@ -7,9 +7,11 @@ import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { record, SERVICE } from "../../access/audit/AuditTrail.ts"
 import { revokeKeys } from "../../access/keys/revokeKeys.ts"
-import { transactionJson } from "../../values/Vault.ts"
+import * as Id from "../../values/Id.ts"
+import { transactionJson, transactionStateJson } from "../../values/Vault.ts"
 import { noteLateChanges, writeBalances } from "./applyBalance.ts"
-import type { State } from "./LedgerState.ts"
+import { transactionOf } from "./applyTransaction.ts"
+import type { State, Transaction } from "./LedgerState.ts"
 
 export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClient, state: State) {
   if (changesCatalog(state)) yield* sql`UPDATE catalog_version SET version = version + 1`
@@ -44,13 +46,13 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
   if (vaults.length > 0) {
     // Postgres has no arrays of arrays of different lengths, so each list of networks is passed as one text.
     yield* sql`
-      INSERT INTO vaults (id, entity_id, organization_id, label, networks, created_at)
-      SELECT id, entity_id, organization_id, label, string_to_array(networks, ' '), created_at
+      INSERT INTO vaults (id, entity_id, organization_id, label, networks, created_at, occurred_at)
+      SELECT id, entity_id, organization_id, label, string_to_array(networks, ' '), created_at, occurred_at
       FROM unnest(${vaults.map((_) => _.id)}::text[], ${vaults.map((_) => _.entityId)}::text[], ${vaults.map((_) => _.organizationId)}::text[],
-        ${vaults.map((_) => _.label)}::text[], ${vaults.map((_) => _.networks.join(" "))}::text[], ${vaults.map((_) => _.createdAt)}::timestamptz[])
-        AS v (id, entity_id, organization_id, label, networks, created_at)
+        ${vaults.map((_) => _.label)}::text[], ${vaults.map((_) => _.networks.join(" "))}::text[], ${vaults.map((_) => _.createdAt)}::timestamptz[],
+        ${vaults.map((_) => _.occurredAt)}::timestamptz[]) AS v (id, entity_id, organization_id, label, networks, created_at, occurred_at)
       ON CONFLICT (id) DO UPDATE SET entity_id = excluded.entity_id, label = excluded.label, networks = excluded.networks,
-        created_at = excluded.created_at, updated_at = now()`
+        created_at = excluded.created_at, occurred_at = excluded.occurred_at, updated_at = now()`
   }
   yield* writeUsers(sql, state)
   const addresses = state.addresses.changedInOrder()
@@ -61,21 +63,47 @@ export const write = Effect.fn("Ledger.write")(function* (sql: SqlClient.SqlClie
         ${addresses.map((_) => _.address)}::text[], ${addresses.map((_) => _.assetType)}::text[], ${addresses.map((_) => _.createdAt)}::timestamptz[])
       ON CONFLICT (vault_id, network, address, asset_type) DO UPDATE SET created_at = excluded.created_at, updated_at = now()`
   }
-  const transactions = state.transactions.changedInOrder()
-  if (transactions.length > 0) {
-    yield* sql`
-      INSERT INTO ${sql.literal(state.transactionTable)} (vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp, json)
-      SELECT * FROM unnest(${transactions.map((_) => _.vaultId)}::text[], ${transactions.map((_) => _.network)}::text[],
-        ${transactions.map((_) => _.hash)}::text[], ${transactions.map((_) => _.index)}::int[], ${transactions.map((_) => _.direction)}::text[],
-        ${transactions.map((_) => _.status)}::text[], ${transactions.map((_) => _.asset)}::text[], ${transactions.map((_) => _.amount)}::numeric[],
-        ${transactions.map((_) => _.from)}::text[], ${transactions.map((_) => _.to)}::text[], ${transactions.map((_) => _.timestamp)}::timestamptz[],
-        ${transactions.map(transactionJson)}::text[])
-      ON CONFLICT (hash, vault_id, network, index, direction) DO UPDATE SET status = excluded.status, asset_id = excluded.asset_id,
-        amount = excluded.amount, from_address = excluded.from_address, to_address = excluded.to_address,
-        timestamp = excluded.timestamp, json = excluded.json, updated_at = now()`
-  }
+  yield* writeTransactions(sql, state)
   yield* writeBalances(sql, state)
   yield* noteLateChanges(sql, state)
+})
+
+/** The present rows of transactions, and the states that they had before. C-9. */
+const writeTransactions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state: State) {
+  const uuid = ({ id }: Transaction) => Id.uuidIn("tx", id) ?? ""
+  const replaced = state.replaced.changed()
+  if (replaced.length > 0) {
+    const stateOf = (row: Transaction) => transactionStateJson({ ...row, recordedAt: row.updatedAt })
+    yield* sql`
+      INSERT INTO transaction_history (transaction_id, version, vault_id, state)
+      SELECT * FROM unnest(${replaced.map(uuid)}::uuid[], ${replaced.map((_) => _.version)}::int[], ${replaced.map((_) => _.vaultId)}::text[],
+        ${replaced.map(stateOf)}::text[])`
+  }
+  const rows = state.transactions.changed()
+  if (rows.length > 0) {
+    const column = <A>(value: (row: Transaction) => A) => rows.map(value)
+    yield* sql`
+      INSERT INTO transactions (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
+        fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, updated_at, json, event_ids)
+      SELECT id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
+        fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, updated_at, json, string_to_array(event_ids, ' ')
+      FROM unnest(${column(uuid)}::uuid[], ${column((_) => _.vaultId)}::text[], ${column((_) => _.network)}::text[],
+        ${column((_) => _.hash)}::text[], ${column((_) => _.index)}::int[], ${column((_) => _.direction)}::text[],
+        ${column((_) => _.status)}::text[], ${column((_) => _.asset)}::text[], ${column((_) => _.amount)}::numeric[],
+        ${column((_) => _.from)}::text[], ${column((_) => _.to)}::text[], ${column((_) => _.timestamp)}::timestamptz[],
+        ${column((_) => _.fee?.asset ?? null)}::text[], ${column((_) => _.fee?.amount ?? null)}::numeric[],
+        ${column((_) => _.blockNumber)}::text[], ${column((_) => _.blockHash)}::text[], ${column((_) => _.memo)}::text[],
+        ${column((_) => _.externalId)}::text[], ${column((_) => _.version)}::int[], ${column((_) => _.occurredAt)}::timestamptz[],
+        ${column((_) => _.updatedAt)}::timestamptz[], ${column((_) => transactionJson(transactionOf(_)))}::text[],
+        ${column((_) => _.eventIds.join(" "))}::text[])
+        AS t (id, vault_id, network, hash, index, direction, status, asset_id, amount, from_address, to_address, timestamp,
+          fee_asset_id, fee_amount, block_number, block_hash, memo, external_id, version, occurred_at, updated_at, json, event_ids)
+      ON CONFLICT (id) DO UPDATE SET status = excluded.status, asset_id = excluded.asset_id, amount = excluded.amount,
+        from_address = excluded.from_address, to_address = excluded.to_address, timestamp = excluded.timestamp,
+        fee_asset_id = excluded.fee_asset_id, fee_amount = excluded.fee_amount, block_number = excluded.block_number,
+        block_hash = excluded.block_hash, memo = excluded.memo, external_id = excluded.external_id, version = excluded.version,
+        occurred_at = excluded.occurred_at, updated_at = excluded.updated_at, json = excluded.json, event_ids = excluded.event_ids`
+  }
 })
 
 /** Whether anything changed that a ledger caches between batches. */

@@ -46,7 +46,7 @@ const Part = Schema.Struct({
   lines: Schema.NullOr(Schema.String),
   count: Schema.Number,
   timestamp: Schema.NullOr(Schema.String),
-  id: Schema.NullOr(Schema.Number)
+  id: Schema.NullOr(Schema.String)
 })
 const decodeParts = decodeRows(Part)
 const decodeTaken = decodeRows(Schema.Struct({ taken: Schema.Boolean }))
@@ -102,7 +102,7 @@ export class TransactionExport extends Effect.Service<TransactionExport>()("cust
       let last: Pick<typeof Part.Type, "timestamp" | "id"> | undefined
       // One text for a whole part: as rows, each would cost the driver several objects.
       return Effect.gen(function* () {
-        const behind = and(sql, last !== undefined && sql`(v.timestamp, v.id) < (${last.timestamp}::timestamptz, ${last.id}::bigint)`)
+        const behind = and(sql, last !== undefined && sql`(v.timestamp, v.id) < (${last.timestamp}::timestamptz, ${last.id}::uuid)`)
         const [part] = yield* decodeParts(
           snapshot.query(sql`
           SELECT string_agg(r.json || E'\\n', '') AS lines, count(*) AS count, min(r.timestamp) AS timestamp, (array_agg(r.id))[count(*)] AS id

@@ -10,7 +10,16 @@ import { noQuery, pathId, query } from "../../http/Parameters.ts"
 import { InvalidList, InvalidRequest, problems } from "../../http/Problem.ts"
 import { AssetIdInput, HashInput, NetworkName } from "../../values/ChainNames.ts"
 import { TimestampFrom, TimestampParam } from "../../values/Timestamp.ts"
-import { Balance, BalanceRecord, DepositAddress, Direction, Transaction, TransactionStatus, Vault } from "../../values/Vault.ts"
+import {
+  Balance,
+  BalanceRecord,
+  DepositAddress,
+  Direction,
+  Transaction,
+  TransactionDetail,
+  TransactionStatus,
+  Vault
+} from "../../values/Vault.ts"
 
 const TooManyRows = problems("TooManyRows", "too_many_rows")
 const TooManyExports = problems("TooManyExports", "too_many_exports")
@@ -101,6 +110,16 @@ export class VaultsApi extends HttpApiGroup.make("vaults")
       .middleware(VaultReadable)
       .annotate(OpenApi.Summary, "List transactions")
       .annotate(OpenApi.Description, "Transfers into and out of the vault, most recent first. Filters are combined with AND.")
+  )
+  .add(
+    HttpApiEndpoint.get("getTransaction", "/vaults/:vaultId/transactions/:transactionId")
+      .setPath(Schema.Struct({ ...path.fields, transactionId: pathId("transaction, from List transactions") }))
+      .setUrlParams(noQuery)
+      .addSuccess(TransactionDetail)
+      .addError(InvalidRequest)
+      .middleware(VaultReadable)
+      .annotate(OpenApi.Summary, "Get a transaction")
+      .annotate(OpenApi.Description, "One transaction of the vault, and every state that it has had.")
   )
   .add(
     HttpApiEndpoint.get("exportTransactions", "/vaults/:vaultId/transactions/export")

@@ -10,16 +10,17 @@ import { seesVault } from "../../access/visibility/visibility.ts"
 import type { Key } from "../../http/Page.ts"
 import { castRows, decodeRows } from "../../runtime/database/decodeRows.ts"
 import { DirectRows } from "../../runtime/database/pgWorkarounds.ts"
-import { and, isUsual, limit } from "../../runtime/database/sql.ts"
-import { TransactionTables } from "../../runtime/database/TransactionTables.ts"
-import { Balance, DepositAddress, Vault } from "../../values/Vault.ts"
+import { and, limit } from "../../runtime/database/sql.ts"
+import * as Id from "../../values/Id.ts"
+import { Balance, DepositAddress, Transaction, type TransactionDetail, TransactionState, Vault } from "../../values/Vault.ts"
 import { type TransactionFilter, transactionPage } from "./transactionPage.ts"
 
 /** A page of a vault's rows; none if the vault is not visible. */
 export type Rows<Row> = Effect.Effect<Option.Option<ReadonlyArray<Row>>>
 
 const TransactionRow = Schema.Struct({
-  id: Schema.Number,
+  /** Its id as a UUID. */
+  id: Schema.String,
   timestamp: Schema.String,
   /** The transaction as in the API's response. */
   json: Schema.String
@@ -34,18 +35,23 @@ const decodeAddresses = decodeRows(AddressRow)
 // Hot: every page of transactions, of up to 501 rows.
 const castTransactions = castRows(TransactionRow)
 
-/** Identifies the statement for a page of transactions by what its text depends on. */
-const statementOf = (filter: TransactionFilter, after: Key | null, take: number): string => {
-  let statement = `${isUsual(take) ? take : "any"}${after === null ? "" : " after"}`
-  for (const [name, value] of Object.entries(filter)) if (value !== undefined) statement += ` ${name}`
-  return statement
-}
+/** States of a transaction that its response has. */
+const STATES = 1_000
+/** A transaction with what is needed of its history: the earlier states as JSON, oldest first. */
+const decodeDetail = decodeRows(
+  Schema.Struct({
+    json: Schema.parseJson(Transaction),
+    version: Schema.Number,
+    occurredAt: Schema.String,
+    eventIds: Schema.Array(Schema.String),
+    earlier: Schema.Array(Schema.parseJson(TransactionState))
+  })
+)
 
 export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const direct = yield* DirectRows
-    const tables = new TransactionTables()
 
     /** No rows: either there are none, or the vault is not visible. */
     const visible = Effect.fnUntraced(function* <Row>(principal: PrincipalState, vaultId: string, rows: ReadonlyArray<Row>) {
@@ -68,7 +74,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
                 SELECT r.vault_id, r.vault_created_at FROM vault_roles r WHERE r.user_id = ${userId} AND r.vault_id = k.id) r WHERE true ${behind}`
         return Effect.orDie(
           decodeVaults(sql`
-          SELECT v.id, v.label, v.networks, v.created_at AS "createdAt" FROM (
+          SELECT v.id, v.entity_id AS "entityId", v.label, v.networks, v.created_at AS "createdAt" FROM (
             SELECT r.vault_id, r.vault_created_at FROM ${seen} ORDER BY r.vault_created_at DESC, r.vault_id DESC ${limit(sql, take)}
           ) r JOIN vaults v ON v.id = r.vault_id
           ORDER BY r.vault_created_at DESC, r.vault_id DESC`)
@@ -79,7 +85,7 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
         Effect.orDie(
           Effect.map(
             decodeVaults(sql`
-          SELECT v.id, v.label, v.networks, v.created_at AS "createdAt" FROM vaults v
+          SELECT v.id, v.entity_id AS "entityId", v.label, v.networks, v.created_at AS "createdAt" FROM vaults v
           WHERE v.id = ${vaultId} AND ${seesVault(sql, principal, sql.literal("v.id"))}`),
             (rows) => Option.fromNullable(rows[0])
           )
@@ -119,10 +125,27 @@ export class VaultsRepo extends Effect.Service<VaultsRepo>()("custody/VaultsRepo
       ): Rows<TransactionRow> =>
         Effect.orDie(
           Effect.flatMap(
-            Effect.flatMap(tables.ofFrequent(sql, vaultId, statementOf(filter, after, take)), (table) =>
-              castTransactions(direct.query(transactionPage(sql, table, vaultId, filter, after, take, sees(principal, vaultId))))
-            ),
+            castTransactions(direct.query(transactionPage(sql, vaultId, filter, after, take, sees(principal, vaultId)))),
             (rows) => visible(principal, vaultId, rows)
+          )
+        ),
+
+      /** A transaction of a vault that the caller can see, with its history. C-9. */
+      transaction: (principal: PrincipalState, vaultId: string, id: string): Effect.Effect<Option.Option<typeof TransactionDetail.Type>> =>
+        Effect.orDie(
+          Effect.map(
+            decodeDetail(sql`
+          SELECT t.json, t.version, t.occurred_at AS "occurredAt", t.event_ids AS "eventIds", ARRAY(
+            SELECT state FROM (
+              SELECT h.version, h.state FROM transaction_history h WHERE h.transaction_id = t.id ORDER BY h.version DESC LIMIT ${STATES - 1}
+            ) newest ORDER BY version) AS earlier
+          FROM transactions t WHERE t.id = ${Id.uuidIn("tx", id) ?? null}::uuid AND t.vault_id = ${vaultId} AND ${sees(principal, vaultId)}`),
+            ([row]) =>
+              Option.map(Option.fromNullable(row), ({ earlier, eventIds, json, occurredAt, version }) => ({
+                ...json,
+                history: [...earlier, { ...json, occurredAt, recordedAt: json.updatedAt, eventIds }],
+                historyTruncated: version > STATES
+              }))
           )
         ),
 

@@ -113,9 +113,20 @@ export const layer = HttpApiBuilder.group(
                 { cursor, limit },
                 2,
                 (after, take) => vaults.transactions(principal, vaultId, filters, after, take),
-                (row) => [row.timestamp, String(row.id)]
+                (row) => [row.timestamp, row.id]
               ),
               (found) => answerJson(found, ({ json }) => json)
+            )
+          )
+        )
+      )
+      .handle(
+        "getTransaction",
+        read("getTransaction", ({ path: { transactionId, vaultId } }) =>
+          Effect.flatMap(Principal, (principal) =>
+            Effect.flatMap(
+              vaults.transaction(principal, vaultId, transactionId),
+              Option.match({ onNone: () => notFound(), onSome: Effect.succeed })
             )
           )
         )

@@ -36,10 +36,9 @@ const newest = "timestamp DESC, id DESC",
  */
 export const JSON_OF_ROW = "v.json"
 
-/** The rows `id, timestamp, json` of a page, newest first, if `visible` holds. `table` has the vault's transactions. */
+/** The rows `id, timestamp, json` of a page, newest first, if `visible` holds. */
 export const transactionPage = (
   sql: SqlClient.SqlClient,
-  table: string,
   vaultId: string,
   filter: TransactionFilter,
   after: Key | null,
@@ -53,12 +52,11 @@ export const transactionPage = (
     asset !== undefined && network !== undefined && !asset.startsWith(`${network}/`) && sql`false`,
     occurredAfter !== undefined && sql`v.timestamp >= ${occurredAfter}::timestamptz`,
     occurredBefore !== undefined && sql`v.timestamp <= ${occurredBefore}::timestamptz`,
-    after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::bigint)`
+    after !== null && sql`(v.timestamp, v.id) < (${after[0]}::timestamptz, ${after[1]}::uuid)`
   )
-  const from = sql.literal(table)
   const json = sql.literal(`${JSON_OF_ROW} AS json`)
   const rows = (where: Statement.Fragment, order: string) =>
-    sql`SELECT v.id, v.timestamp, ${json} FROM ${from} v WHERE v.vault_id = ${vaultId} ${where} ${within}
+    sql`SELECT v.id, v.timestamp, ${json} FROM transactions v WHERE v.vault_id = ${vaultId} ${where} ${within}
       ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
   const page = (rows: Statement.Fragment, order: string) =>
     sql`SELECT v.id, v.timestamp, v.json FROM (${rows}) v WHERE ${visible} ORDER BY ${sql.literal(order)} ${limit(sql, take)}`
@@ -72,8 +70,8 @@ export const transactionPage = (
       asset !== undefined && sql`v.asset_id = ${asset}`,
       network !== undefined && sql`v.network = ${network}`
     )
-    const found = sql`SELECT v.id, v.timestamp, ${json} FROM ${from} v WHERE v.hash = ${hash} AND v.vault_id = ${vaultId} ${rest} ${within}
-      ORDER BY v.hash, v.vault_id, v.network, v.index, v.direction`
+    const found = sql`SELECT v.id, v.timestamp, ${json} FROM transactions v WHERE v.hash = ${hash} AND v.vault_id = ${vaultId} ${rest} ${within}
+      ORDER BY v.hash, v.vault_id`
     return page(found, newest)
   }
   if (asset === undefined && network === undefined && status === undefined && direction === undefined)

@@ -18,6 +18,8 @@ export interface Occurrence<K extends Kind = Kind> {
   readonly data: DataOf<K>
   /** Entities that a reader of the event must have access to, if more than `entityId`. */
   readonly audience?: ReadonlyArray<string>
+  /** Receives the event's id once it has one. */
+  readonly recordedIn?: Array<string>
 }
 
 /** The envelope's text, its keys in the documented order. */

@@ -94,14 +94,21 @@ const extended = Effect.fnUntraced(function* (
   return extend(chains, links)
 })
 
-/** Records events in the given order, in the transaction that locked their streams. Returns their ids. */
+/** Gives events their ids, in the given order: rows may refer to them before they are recorded. */
+export const identify = (streams: Streams, occurrences: ReadonlyArray<Occurrence<Kind>>): ReadonlyArray<string> => {
+  const ids = Id.ascending("evt", streams.now, occurrences.length)
+  for (const [index, { recordedIn }] of occurrences.entries()) recordedIn?.push(ids[index] ?? "")
+  return ids
+}
+
+/** Records events in the given order with these ids, in the transaction that locked their streams. */
 export const append = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   streams: Streams,
-  occurrences: ReadonlyArray<Occurrence<Kind>>
+  occurrences: ReadonlyArray<Occurrence<Kind>>,
+  ids: ReadonlyArray<string>
 ) {
-  if (occurrences.length === 0) return []
-  const ids = Id.ascending("evt", streams.now, occurrences.length)
+  if (occurrences.length === 0) return
   const end = Id.time(ids.at(-1) ?? "") ?? 0
   const positions = occurrences.map(({ organizationId }) => {
     const stream = streams.of.get(organizationId)
@@ -153,7 +160,6 @@ export const append = Effect.fnUntraced(function* (
       WHERE s.organization_id = m.organization_id
     )
     SELECT pg_notify(${CHANNEL}, 'recorded'), CASE WHEN EXISTS (SELECT 1 FROM wanted) THEN pg_notify(${OUTBOX_CHANNEL}, 'waiting') END`
-  return ids
 })
 
 /** Keeps the latest dates of objects that are ahead of `now`, and forgets those that have passed. */
@@ -175,5 +181,8 @@ export const record = (sql: SqlClient.SqlClient, occurrences: ReadonlyArray<Occu
           sql,
           occurrences.map(({ organizationId }) => organizationId)
         ),
-        (streams) => append(sql, streams, occurrences)
+        (streams) => {
+          const ids = identify(streams, occurrences)
+          return Effect.as(append(sql, streams, occurrences, ids), ids)
+        }
       )

@@ -4,10 +4,16 @@
  * D-18.
  */
 import { Schema } from "effect"
-import { Balance, DepositAddress, Transaction, Vault } from "../../values/Vault.ts"
+import { Balance, DepositAddress, PreviousTransaction, Transaction, Vault } from "../../values/Vault.ts"
 
 const vaultId = Schema.String.annotations({ description: "The vault in which it occurred" })
-const transaction = Schema.Struct({ vaultId, transaction: Transaction })
+const transaction = Schema.Struct({
+  vaultId,
+  transaction: Transaction,
+  previous: Schema.NullOr(PreviousTransaction).annotations({
+    description: "The fields that changed, with their values before; null for a new transaction"
+  })
+})
 const webhookId = Schema.String.annotations({ description: "The webhook that it concerns", examples: ["whs_01jz0000000000000000000000"] })
 const at = (description: string) => Schema.String.annotations({ description, jsonSchema: { type: "string", format: "date-time" } })
 
@@ -34,7 +40,12 @@ export const kinds = {
   "transaction.failed": define("vault", "A transaction is in a block but reverted", transaction),
   "transaction.replaced": define("vault", "A pending transaction was replaced by another", transaction),
   "transaction.dropped": define("vault", "A pending transaction will not settle", transaction),
-  "transaction.reorged": define("vault", "A confirmed transaction is pending again after a re-organization of the chain", transaction),
+  "transaction.reorged": define(
+    "vault",
+    "A confirmed transaction is no longer confirmed, as after a re-organization of the chain; unless it is pending, the event of its new status follows",
+    transaction
+  ),
+  "transaction.updated": define("vault", "Another field of a transaction than its status changed", transaction),
   "deposit_address.created": define(
     "vault",
     "A vault has a new deposit address",

@@ -8,7 +8,7 @@ import { Cause, Console, Effect, Layer, Stream } from "effect"
 import { commandDatabase } from "../../../app/Base.ts"
 import { MAX_BYTES } from "../../../app/platform/platformApp.ts"
 import { idOf } from "../../../app/platform/recordFeed.ts"
-import { type Applied, InvalidRecords, type Line } from "../../../custody/ledger/groupCommit.ts"
+import { type Applied, InvalidRecords, type Line, NAMED } from "../../../custody/ledger/groupCommit.ts"
 import { Ledger, MAX_RECORDS } from "../../../custody/ledger/Ledger.ts"
 import { readLine } from "../../../custody/ledger/Record.ts"
 import { InvalidInput } from "../exit.ts"
@@ -90,6 +90,8 @@ const add = (a: Applied, b: Applied): Applied => ({
   received: a.received + b.received,
   changed: a.changed + b.changed,
   unchanged: a.unchanged + b.unchanged,
+  stale: a.stale + b.stale,
+  staleLines: [...a.staleLines, ...b.staleLines].slice(0, NAMED),
   events: a.events + b.events
 })
 
@@ -98,7 +100,7 @@ export const load = (given: { readonly file: string; readonly from: number; read
   Effect.gen(function* () {
     const ledger = yield* Ledger
     const show = progress(sizeOf(given.file))
-    let total: Applied = { received: 0, changed: 0, unchanged: 0, events: 0 }
+    let total: Applied = { received: 0, changed: 0, unchanged: 0, stale: 0, staleLines: [], events: 0 }
     let bytes = 0,
       rows = 0,
       applied = given.from - 1

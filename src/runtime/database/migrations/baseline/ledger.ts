@@ -6,13 +6,10 @@
  * scan the whole unfiltered list.
  */
 export const ledger = `
--- In 32 partitions by vault. The natural key is the primary key: ids are unique by their sequence, and nothing looks up a row by
--- its id alone, which would search every partition. json is the transaction as the API returns it, written by the ledger when the
--- row changes. Decisions D-60, D-61.
-CREATE SEQUENCE transactions_id_seq;
+-- The present state of each transaction. Its id is derived from the natural key: network, hash, index, vault and direction. json is
+-- the transaction as the API returns it, written by the ledger when the row changes. Decision D-61. C-9.
 CREATE TABLE transactions (
-  -- Identity columns of partitioned tables need Postgres 17.
-  id bigint NOT NULL DEFAULT nextval('transactions_id_seq'),
+  id uuid PRIMARY KEY,
   vault_id text COLLATE "C" NOT NULL REFERENCES vaults (id),
   network text COLLATE "C" NOT NULL REFERENCES networks (name),
   hash text COLLATE "C" NOT NULL,
@@ -24,16 +21,23 @@ CREATE TABLE transactions (
   from_address text COLLATE "C" NOT NULL,
   to_address text COLLATE "C" NOT NULL,
   timestamp timestamptz(3) NOT NULL,
-  json text NOT NULL,
+  fee_asset_id text COLLATE "C" REFERENCES assets (id),
+  fee_amount numeric CHECK (fee_amount >= 0),
+  block_number text COLLATE "C",
+  block_hash text COLLATE "C",
+  memo text,
+  external_id text COLLATE "C",
+  -- How many states it has had, the present one included.
+  version integer NOT NULL DEFAULT 1 CHECK (version > 0),
+  -- When its last change happened: an older record of it changes nothing.
+  occurred_at timestamptz(3) NOT NULL DEFAULT now(),
   updated_at timestamptz(3) NOT NULL DEFAULT now(),
-  CONSTRAINT transactions_natural_key PRIMARY KEY (hash, vault_id, network, index, direction)
-) PARTITION BY HASH (vault_id);
-ALTER SEQUENCE transactions_id_seq OWNED BY transactions.id;
-DO $$ BEGIN
-  FOR n IN 0..31 LOOP
-    EXECUTE format('CREATE TABLE transactions_%s PARTITION OF transactions FOR VALUES WITH (MODULUS 32, REMAINDER %s)', lpad(n::text, 2, '0'), n);
-  END LOOP;
-END $$;
+  -- The events of its last change.
+  event_ids text[] NOT NULL DEFAULT '{}',
+  json text NOT NULL,
+  CHECK ((fee_asset_id IS NULL) = (fee_amount IS NULL))
+);
+CREATE INDEX transactions_by_hash ON transactions (hash, vault_id);
 -- The first letters of status and direction: both together are one range of an index; if one is not given, its ranges are merged.
 CREATE INDEX transactions_newest ON transactions (vault_id, timestamp DESC, id DESC);
 CREATE INDEX transactions_by_asset ON transactions
@@ -42,6 +46,16 @@ CREATE INDEX transactions_by_network ON transactions
   (vault_id, network, (left(status, 1) || left(direction, 1)), timestamp DESC, id DESC NULLS LAST);
 CREATE INDEX transactions_by_status ON transactions
   (vault_id, (left(status, 1) || left(direction, 1)), timestamp DESC NULLS LAST, id DESC NULLS LAST);
+
+-- The states that transactions had before; append-only. state is the state as the API returns it. C-9.
+CREATE TABLE transaction_history (
+  transaction_id uuid NOT NULL,
+  version integer NOT NULL CHECK (version > 0),
+  vault_id text COLLATE "C" NOT NULL REFERENCES vaults (id),
+  state text NOT NULL,
+  PRIMARY KEY (transaction_id, version)
+);
+CREATE INDEX transaction_history_of_vault ON transaction_history (vault_id);
 
 -- The newest balance of each asset. It has what balances are listed by; a changed symbol of an asset changes its balances.
 CREATE TABLE balances (
