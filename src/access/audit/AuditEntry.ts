@@ -13,9 +13,10 @@ export const AuditEntry = Schema.Struct({
   at: timestamp("When the action took place"),
   actor: Schema.Struct({
     type: Schema.Literal(...actorTypes).annotations({
-      description: "key: an API key; session: a person in the portal; operator: a command of the service; service: the service itself"
+      description:
+        "key: an API key; session: a person in the portal; operator: a command of the service; platform: the custody platform by its records; service: the service itself"
     }),
-    id: orNull("The API key or the portal session; null for operator and service"),
+    id: orNull("The API key or the portal session; null for operator, platform and service"),
     userId: orNull("The user of the API key or session; null without one")
   }).annotations({ identifier: "AuditActor" }),
   action: Schema.String.annotations({
@@ -23,7 +24,7 @@ export const AuditEntry = Schema.Struct({
     examples: ["webhook.updated"]
   }),
   target: Schema.Struct({
-    type: described("webhook, recovery, delivery, api_key, account or organization"),
+    type: described("webhook, recovery, delivery, api_key, user, account or organization"),
     id: described("Id of the target; for an account, the id of its user")
   }).annotations({ identifier: "AuditTarget" }),
   clientAddress: orNull("Address of the client; null without a request"),

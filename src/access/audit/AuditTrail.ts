@@ -32,6 +32,8 @@ export const actions = [
   "delivery.redelivered",
   "delivery.retried",
   "delivery.canceled",
+  "user.created",
+  "user.updated",
   "api_key.created",
   "api_key.updated",
   "api_key.revoked",
@@ -54,13 +56,13 @@ export const actions = [
 ] as const
 export type Action = (typeof actions)[number]
 
-/** The kinds of actor: an API key, a session of the portal, an operator at the command line, the service itself. */
-export const actorTypes = ["key", "session", "operator", "service"] as const
+/** The kinds of actor: an API key, a session of the portal, an operator at the command line, the custody platform by its records, the service itself. */
+export const actorTypes = ["key", "session", "operator", "platform", "service"] as const
 
 /** An actor. */
 export interface Actor {
   readonly type: (typeof actorTypes)[number]
-  /** The key or the session; null for an operator, the service, and before sign-in. */
+  /** The key or the session; null for an operator, the platform, the service, and before sign-in. */
   readonly id: string | null
   /** The user of the key or session; null if there is none. */
   readonly userId: string | null
@@ -68,6 +70,8 @@ export interface Actor {
 
 /** An operator who runs a command. */
 export const OPERATOR: Actor = { type: "operator", id: null, userId: null }
+/** The custody platform, by its records. */
+export const PLATFORM: Actor = { type: "platform", id: null, userId: null }
 /** The service itself. */
 export const SERVICE: Actor = { type: "service", id: null, userId: null }
 
@@ -85,7 +89,10 @@ export interface Entry {
   readonly organizationId: string
   readonly actor: Actor
   readonly action: Action
-  readonly target: { readonly type: "webhook" | "recovery" | "delivery" | "api_key" | "account" | "organization"; readonly id: string }
+  readonly target: {
+    readonly type: "webhook" | "recovery" | "delivery" | "api_key" | "user" | "account" | "organization"
+    readonly id: string
+  }
   readonly changes?: Changes
 }
 

@@ -5,7 +5,8 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import { Effect, Either, Metric, Redacted } from "effect"
 import type { Applied, InvalidRecords, Line } from "../../custody/ledger/groupCommit.ts"
 import { Ledger, MAX_RECORDS } from "../../custody/ledger/Ledger.ts"
-import { type Fault, read, readLine } from "../../custody/ledger/Record.ts"
+import { type Fault, readLine, readOnce } from "../../custody/ledger/Record.ts"
+import { repeatedKeys } from "../../custody/ledger/repeatedKeys.ts"
 import { text } from "../../http/Body.ts"
 import { respond } from "../../http/Idempotency.ts"
 import { type FieldIssue, type Problem, problem } from "../../http/Problem.ts"
@@ -32,12 +33,13 @@ const linesOf = (type: string, body: string): Effect.Effect<ReadonlyArray<Line>,
     return problem("unsupported_media_type", "Send records as application/x-ndjson, or as a JSON array in application/json.")
   }
   return Effect.try({ try: (): unknown => JSON.parse(body), catch: () => problem("malformed_json", "The body is not JSON.") }).pipe(
-    Effect.flatMap(
-      (value): Effect.Effect<ReadonlyArray<Line>, Problem> =>
-        Array.isArray(value)
-          ? Effect.succeed(value.map((item: unknown, index) => lineOf(index + 1, read(item, index + 1), () => item)))
-          : problem("invalid_body", "The JSON body must be an array of records.")
-    )
+    Effect.flatMap((value): Effect.Effect<ReadonlyArray<Line>, Problem> => {
+      if (!Array.isArray(value)) return problem("invalid_body", "The JSON body must be an array of records.")
+      const repeated = repeatedKeys(body)
+      return Effect.succeed(
+        value.map((item: unknown, index) => lineOf(index + 1, readOnce(item, index + 1, repeated.get(index)), () => item))
+      )
+    })
   )
 }
 

@@ -73,6 +73,12 @@ export const Transaction = Schema.Struct({
 })
 export type Transaction = typeof Transaction.Type
 
+/** A record that changed who may do what. */
+export interface UserChange {
+  readonly before: User | undefined
+  readonly after: User
+}
+
 /** The earliest time at which a vault's account changed. */
 export interface AccountChange {
   readonly vaultId: string
@@ -88,6 +94,8 @@ export interface State {
   readonly entities: ChangedRows<Entity>
   readonly vaults: ChangedRows<Vault>
   readonly users: ChangedRows<User>
+  /** What records of users changed, for the audit log: an entry for each record. */
+  readonly userChanges: ChangedRows<UserChange>
   /** Users that a record of the batch deactivates, even if a later one activates them again. */
   readonly deactivated: Set<string>
   readonly addresses: ChangedRows<Address>
@@ -126,6 +134,7 @@ const tables = (state: State) => [
   state.entities,
   state.vaults,
   state.users,
+  state.userChanges,
   state.addresses,
   state.transactions,
   state.replaced,

@@ -9,6 +9,7 @@ import { AddressInput, AssetIdInput, HashInput, NetworkName, TokenType } from ".
 import { given } from "../../values/Id.ts"
 import { TimestampUtc } from "../../values/Timestamp.ts"
 import { Direction, TransactionStatus } from "../../values/Vault.ts"
+import { repeatedKeys } from "./repeatedKeys.ts"
 
 const text = (maximum: number) =>
   Schema.String.pipe(
@@ -126,10 +127,14 @@ export const read = (input: unknown, line: number): Either.Either<Record, Readon
   return Either.mapLeft(decoders[type](input, strict(input)), (error) => faultsOf(error, line))
 }
 
+/** Decodes one record of a JSON text in which `repeated` is a key that stands twice in the record. */
+export const readOnce = (input: unknown, line: number, repeated: string | undefined): Either.Either<Record, ReadonlyArray<Fault>> =>
+  repeated === undefined ? read(input, line) : Either.left([{ line, field: repeated, reason: "is given twice" }])
+
 /** Decodes one line of NDJSON. */
 export const readLine = (source: string, line: number): Either.Either<Record, ReadonlyArray<Fault>> => {
   try {
-    return read(JSON.parse(source), line)
+    return readOnce(JSON.parse(source), line, repeatedKeys(source).get(0))
   } catch {
     return Either.left([{ line, field: "", reason: "is not JSON" }])
   }

@@ -6,6 +6,7 @@
 import type { Occurrence } from "../../events/log/Envelope.ts"
 import type { Kind } from "../../events/log/Kind.ts"
 import * as Amount from "../../values/Amount.ts"
+import * as Id from "../../values/Id.ts"
 import { applyBalance } from "./applyBalance.ts"
 import { applyTransaction } from "./applyTransaction.ts"
 import type { ChangedRows } from "./ChangedRows.ts"
@@ -169,10 +170,11 @@ const apply = (state: State, record: Record, date: string, now: string, invalidI
       const foreign = vaultIds.find((vaultId) => state.vaults.get(vaultId)?.organizationId !== organizationId)
       if (foreign !== undefined) return new Rejection("vaultRoles", `${foreign} belongs to another organization`)
       if (status === "deactivated") state.deactivated.add(id)
-      return (
-        moved(state.users.get(id), organizationId) ??
-        put(state.users, id, { id, organizationId, email, name, status, organizationRole, vaultIds })
-      )
+      const before = state.users.get(id)
+      const after = { id, organizationId, email, name, status, organizationRole, vaultIds }
+      const outcome = moved(before, organizationId) ?? put(state.users, id, after)
+      if (Array.isArray(outcome)) state.userChanges.change(Id.make("aud"), { before, after })
+      return outcome
     }
 
     case "address": {

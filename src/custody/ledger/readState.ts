@@ -115,6 +115,7 @@ export const load = Effect.fn("Ledger.load")(function* (sql: SqlClient.SqlClient
     ),
     deleting: catalog.deleting,
     users: new ChangedRows(),
+    userChanges: new ChangedRows(),
     deactivated: new Set(),
     addresses: new ChangedRows(),
     transactions: new ChangedRows(),

@@ -5,7 +5,7 @@
 
 import type { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { record, SERVICE } from "../../access/audit/AuditTrail.ts"
+import { changed, PLATFORM, record, SERVICE } from "../../access/audit/AuditTrail.ts"
 import { revokeKeys } from "../../access/keys/revokeKeys.ts"
 import * as Id from "../../values/Id.ts"
 import { transactionJson, transactionStateJson } from "../../values/Vault.ts"
@@ -110,8 +110,21 @@ const writeTransactions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient,
 const changesCatalog = ({ assets, entities, networks, organizations, vaults }: State): boolean =>
   [networks, assets, organizations, entities, vaults].some((rows) => rows.changed().length > 0)
 
+/** What may be told of a user: not the name and the address, which the entry would keep for longer than the user. */
+const audited = ["status", "organizationRole", "vaultIds"] as const
+
 /** Users with their complete set of roles; deactivating a user also revokes their keys. Spec: Authentication 10. */
 const writeUsers = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, state: State) {
+  yield* record(
+    sql,
+    state.userChanges.changedInOrder().map(({ after, before }) => ({
+      organizationId: after.organizationId,
+      actor: PLATFORM,
+      action: before === undefined ? "user.created" : "user.updated",
+      target: { type: "user", id: after.id },
+      changes: changed(audited, before, after)
+    }))
+  )
   for (const one of state.users.changed()) {
     yield* sql`
       INSERT INTO users (id, organization_id, email, name, status, organization_role)

@@ -41,7 +41,7 @@ CREATE TABLE audit_log (
   id text COLLATE "C" PRIMARY KEY,
   organization_id text COLLATE "C" NOT NULL,
   at timestamptz(3) NOT NULL,
-  actor_type text COLLATE "C" NOT NULL CHECK (actor_type IN ('key', 'session', 'operator', 'service')),
+  actor_type text COLLATE "C" NOT NULL CHECK (actor_type IN ('key', 'session', 'operator', 'platform', 'service')),
   -- The API key or the portal session; null for an operator, the service, and where nobody is signed in yet.
   actor_id text COLLATE "C",
   user_id text COLLATE "C",
